@@ -1,0 +1,41 @@
+import type { Instance } from "../inference/index.ts";
+import type { ModelConfig } from "../modelconfig/index.ts";
+import type { Arena } from "../tensor/index.ts";
+
+/** Where one version of a model lies on disk, and under which name it is served. */
+export interface ModelSource {
+  /** The name clients use: the directory's, or the one a container registration maps it to. */
+  readonly servedName: string;
+  /** <repository>/<model>: absolute. */
+  readonly modelDirectory: string;
+  readonly version: number;
+  /** <modelDirectory>/<version>: absolute; may not exist for ensembles. */
+  readonly versionDirectory: string;
+}
+
+export interface LoadContext {
+  /** The namespace's shared memory; inputs may already lie in it, outputs should. */
+  readonly arena: Arena;
+  /** `--backend-config=<backend>,k=v` and the global `k=v`, merged for this backend. */
+  readonly backendConfig: ReadonlyMap<string, string>;
+  /** Called when the model changed its own state after loading: a worker died ("unhealthy" with the cause) or came back. */
+  readonly onHealth: (health: { readonly ok: true } | { readonly ok: false; readonly reason: string }) => void;
+  readonly signal: AbortSignal;
+}
+
+/** One loaded version of a model. Disposing it ends its workers and gives its memory back; no execution may be running. */
+export interface LoadedModel extends AsyncDisposable {
+  readonly instances: readonly Instance[];
+  /** Bytes this version holds by itself now (private memory of its workers; shared sessions are charged to the backend once). */
+  memoryBytes(): Promise<number>;
+}
+
+/**
+ * A way to run models. `complete` may fill in what the configuration leaves open (max_batch_size, inputs, outputs, scheduling,
+ * decoupled) and nothing else. Both throw InferenceError with the original's texts.
+ */
+export interface Backend extends AsyncDisposable {
+  readonly name: string;
+  complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig>;
+  load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel>;
+}

@@ -1,0 +1,2 @@
+/** The backend contract. Implementations live in the folders beside; no backend imports another. */
+export type { Backend, LoadContext, LoadedModel, ModelSource } from "./backend.ts";

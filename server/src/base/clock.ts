@@ -1,0 +1,36 @@
+/** Time as an argument. Tests pass a clock they move themselves; nobody sleeps. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  epochMs(): number;
+  /** Nanoseconds of a clock that never goes back; only differences mean something. A double: exact to well under 1 us. */
+  monotonicNs(): number;
+  /** Calls `fire` once after `delayMs`; disposing the handle first prevents it. The timer does not keep the process alive. */
+  timer(delayMs: number, fire: () => void): Disposable;
+}
+
+export const systemClock: Clock = {
+  epochMs: () => Date.now(),
+  monotonicNs: () => performance.now() * 1e6,
+  timer(delayMs, fire) {
+    const handle = setTimeout(fire, delayMs);
+    handle.unref();
+    return { [Symbol.dispose]: () => clearTimeout(handle) };
+  },
+};
+
+/** Resolves after `delayMs`, rejects with the signal's reason when aborted first. Keeps the process alive while it waits. */
+export function delay(clock: Clock, delayMs: number, signal: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error);
+    const keepAlive = setInterval(() => {}, 2 ** 30);
+    const settle = (finish: () => void) => {
+      clearInterval(keepAlive);
+      timer[Symbol.dispose]();
+      signal?.removeEventListener("abort", onAbort);
+      finish();
+    };
+    const onAbort = () => settle(() => reject(signal?.reason as Error));
+    const timer = clock.timer(delayMs, () => settle(resolve));
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}

@@ -1,0 +1,26 @@
+/** One log line's worth of context; values are printed, never tensors, never credentials. */
+export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+export type LogLevel = "verbose" | "info" | "warning" | "error";
+
+/** Where lines go is decided in `app/`; everything below takes a Logger. */
+export interface Logger {
+  verbose(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warning(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+export type LogSink = (level: LogLevel, message: string, fields: LogFields | undefined) => void;
+
+export function createLogger(sink: LogSink): Logger {
+  return {
+    verbose: (message, fields) => sink("verbose", message, fields),
+    info: (message, fields) => sink("info", message, fields),
+    warning: (message, fields) => sink("warning", message, fields),
+    error: (message, fields) => sink("error", message, fields),
+  };
+}
+
+/** For tests and tools that have nobody to tell. */
+export const silentLogger: Logger = createLogger(() => {});

@@ -1,0 +1,31 @@
+/**
+ * Owns background work so that no promise floats. `run` starts a task with a signal that aborts when the group closes;
+ * closing aborts, then waits for every task. A task that fails for another reason than the abort goes to `onFailure`.
+ */
+export class TaskGroup implements AsyncDisposable {
+  readonly #controller = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  readonly #onFailure: (error: unknown) => void;
+
+  constructor(onFailure: (error: unknown) => void) {
+    this.#onFailure = onFailure;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  run(task: (signal: AbortSignal) => Promise<void>): void {
+    const running = task(this.signal)
+      .catch((error: unknown) => {
+        if (!(this.signal.aborted && error === this.signal.reason)) this.#onFailure(error);
+      })
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#controller.abort(new Error("closed"));
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+}

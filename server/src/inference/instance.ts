@@ -1,0 +1,30 @@
+import type { InferenceRequest } from "./request.ts";
+import type { Outcome } from "./response.ts";
+
+/** What one execution of a batch gave: an outcome per request in the batch's order, and how long its phases took. */
+export interface Execution {
+  readonly outcomes: readonly Outcome[];
+  readonly computeInputNs: number;
+  readonly computeInferNs: number;
+  readonly computeOutputNs: number;
+}
+
+/**
+ * One place where batches of a model run, one at a time. A scheduler feeds it; a backend implements it.
+ *
+ * `execute` borrows the requests' input tensors until it resolves (an instance whose worker still reads a block after that
+ * retains the block itself). It never rejects for a reason of the requests or of a crash: those are outcomes. It rejects
+ * only for bugs. A batch's requests agree in every shape beyond the batch axis unless the model allows ragged batches;
+ * the sum of their batch sizes is at most the model's max_batch_size.
+ * `signal` aborts when every request of the batch has been given up: a backend that can, stops the run.
+ */
+export interface Instance {
+  /** As in the original: `<group>_<index>`, visible to Python models and in messages. */
+  readonly name: string;
+  /**
+   * How many executions may be handed over before the first has resolved: 1 for most; a backend that hides the hand-over
+   * latency of a worker process behind the run before takes 2. Executions still run one after another.
+   */
+  readonly executionsMax: number;
+  execute(batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution>;
+}

@@ -1,0 +1,33 @@
+/**
+ * The times of one request, written by whoever does the step and read once, where the request ends
+ * (statistics, metrics, trace and log come from this record alone). Nanoseconds of the engine's monotonic clock; 0 = not reached.
+ */
+export interface RequestRecord {
+  receivedNs: number;
+  queuedNs: number;
+  /** Left the queue: its batch was handed to an instance. */
+  startedNs: number;
+  /** Durations of the batch's three phases, as the backend measured them; an ensemble's are sums over its steps. */
+  computeInputNs: number;
+  computeInferNs: number;
+  computeOutputNs: number;
+  /** Elements on the batch axis of this request; 1 for models that do not batch. */
+  batchSize: number;
+  /** Size of the whole batch that this request was executed in, and whether this request is the one that counts the execution. */
+  executedBatchSize: number;
+  countsExecution: boolean;
+}
+
+export function newRecord(receivedNs: number, batchSize: number): RequestRecord {
+  return {
+    receivedNs,
+    queuedNs: 0,
+    startedNs: 0,
+    computeInputNs: 0,
+    computeInferNs: 0,
+    computeOutputNs: 0,
+    batchSize,
+    executedBatchSize: 0,
+    countsExecution: false,
+  };
+}
