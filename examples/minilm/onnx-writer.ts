@@ -1,0 +1,157 @@
+/**
+ * Writes ONNX files: the few protobuf messages of onnx.proto that a graph of constants and operators needs.
+ * A message is a list of byte pieces, so that 90 MB of weights are never copied on their way to the file.
+ */
+import { open } from "node:fs/promises";
+
+/** Pieces of an encoded message in order, and their total length. */
+interface Encoded {
+  readonly pieces: readonly Uint8Array[];
+  readonly byteLength: number;
+}
+
+/** Numbers of onnx.TensorProto.DataType. */
+export const onnxTypes = { FLOAT: 1, INT32: 6, INT64: 7 } as const;
+export type OnnxType = keyof typeof onnxTypes;
+
+export interface Constant {
+  readonly name: string;
+  readonly type: OnnxType;
+  readonly dims: readonly number[];
+  /** Little-endian, row-major; borrowed until the file is written. */
+  readonly bytes: Uint8Array;
+}
+
+export interface Operator {
+  readonly operator: string;
+  /** "" is ONNX itself; "com.microsoft" holds ONNX Runtime's fused operators. */
+  readonly domain: string;
+  /** "" leaves an optional input out. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  /** A bigint is an INT attribute, a number a FLOAT one. */
+  readonly attributes: Readonly<Record<string, bigint | number>>;
+}
+
+export interface GraphTensor {
+  readonly name: string;
+  readonly type: OnnxType;
+  /** A word is a symbolic dimension. */
+  readonly dims: readonly (number | string)[];
+}
+
+export interface OnnxModel {
+  readonly graphName: string;
+  readonly opsets: Readonly<Record<string, number>>;
+  readonly inputs: readonly GraphTensor[];
+  readonly outputs: readonly GraphTensor[];
+  readonly constants: readonly Constant[];
+  readonly operators: readonly Operator[];
+}
+
+/** Writes `model` to `path`, replacing what is there. The file is complete when this resolves. */
+export async function writeOnnxFile(path: string, model: OnnxModel): Promise<void> {
+  await using file = await open(path, "w");
+  const { pieces, byteLength } = encodeModel(model);
+  for (let first = 0; first < pieces.length; first += piecesPerWrite) {
+    await file.writev(pieces.slice(first, first + piecesPerWrite) as Uint8Array[]);
+  }
+  const written = (await file.stat()).size;
+  if (written !== byteLength) throw new Error(`${path}: wrote ${written} of ${byteLength} bytes`);
+}
+
+/** Below IOV_MAX, so that one call takes them. */
+const piecesPerWrite = 512;
+
+function encodeModel(model: OnnxModel): Encoded {
+  const graph = message([
+    ...model.operators.map((operator, index) => nested(1, encodeOperator(operator, index))),
+    text(2, model.graphName),
+    ...model.constants.map((constant) => nested(5, encodeConstant(constant))),
+    ...model.inputs.map((input) => nested(11, encodeGraphTensor(input))),
+    ...model.outputs.map((output) => nested(12, encodeGraphTensor(output))),
+  ]);
+  const opsets = Object.entries(model.opsets).map(([domain, version]) =>
+    nested(8, message([text(1, domain), integer(2, BigInt(version))])),
+  );
+  return message([integer(1, irVersion), text(2, "galatea"), nested(7, graph), ...opsets]);
+}
+
+/** The IR version that came with opset 17; older runtimes read it too. */
+const irVersion = 8n;
+
+function encodeOperator(operator: Operator, index: number): Encoded {
+  return message([
+    ...operator.inputs.map((name) => text(1, name)),
+    ...operator.outputs.map((name) => text(2, name)),
+    text(3, `${operator.operator}_${index}`),
+    text(4, operator.operator),
+    ...Object.entries(operator.attributes).map(([name, value]) =>
+      nested(
+        5,
+        typeof value === "bigint"
+          ? message([text(1, name), integer(3, value), integer(20, 2n)])
+          : message([text(1, name), float(2, value), integer(20, 1n)]),
+      ),
+    ),
+    text(7, operator.domain),
+  ]);
+}
+
+function encodeConstant(constant: Constant): Encoded {
+  return message([
+    ...constant.dims.map((dim) => integer(1, BigInt(dim))),
+    integer(2, BigInt(onnxTypes[constant.type])),
+    text(8, constant.name),
+    nested(9, { pieces: [constant.bytes], byteLength: constant.bytes.byteLength }),
+  ]);
+}
+
+function encodeGraphTensor(tensor: GraphTensor): Encoded {
+  const dims = tensor.dims.map((dim) => nested(1, typeof dim === "number" ? integer(1, BigInt(dim)) : text(2, dim)));
+  const tensorType = message([integer(1, BigInt(onnxTypes[tensor.type])), nested(2, message(dims))]);
+  return message([text(1, tensor.name), nested(2, nested(1, tensorType))]);
+}
+
+// The protobuf wire format: a tag (field number and wire type), then a varint, four bytes, or a length and that many bytes.
+
+function message(fields: readonly Encoded[]): Encoded {
+  return {
+    pieces: fields.flatMap((field) => field.pieces),
+    byteLength: fields.reduce((sum, field) => sum + field.byteLength, 0),
+  };
+}
+
+function nested(field: number, content: Encoded): Encoded {
+  const head = Uint8Array.from([...varint(BigInt((field << 3) | 2)), ...varint(BigInt(content.byteLength))]);
+  return { pieces: [head, ...content.pieces], byteLength: head.byteLength + content.byteLength };
+}
+
+function text(field: number, value: string): Encoded {
+  const bytes = new TextEncoder().encode(value);
+  return nested(field, { pieces: [bytes], byteLength: bytes.byteLength });
+}
+
+function integer(field: number, value: bigint): Encoded {
+  const bytes = Uint8Array.from([...varint(BigInt(field << 3)), ...varint(value)]);
+  return { pieces: [bytes], byteLength: bytes.byteLength };
+}
+
+function float(field: number, value: number): Encoded {
+  const tag = varint(BigInt((field << 3) | 5));
+  const bytes = new Uint8Array(tag.length + 4);
+  bytes.set(tag);
+  new DataView(bytes.buffer).setFloat32(tag.length, value, true);
+  return { pieces: [bytes], byteLength: bytes.byteLength };
+}
+
+function varint(value: bigint): number[] {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, value);
+  while (rest > 0x7fn) {
+    bytes.push(Number(rest & 0x7fn) | 0x80);
+    rest >>= 7n;
+  }
+  bytes.push(Number(rest));
+  return bytes;
+}
