@@ -1,0 +1,35 @@
+// Plain JavaScript that any Node can read. Brings a checkout to where the program runs, then runs it with the pinned Node.
+//   node scripts/start.js <script> [args...]     the script, from the repository's root
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const stamp = join(root, "node_modules", ".installed-from");
+const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+const installed = existsSync(stamp) && readFileSync(stamp, "utf8") === lock;
+if (!installed) {
+  process.stdout.write("Installing packages (once) ...\n");
+  const npm = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  if (npm.status !== 0) {
+    process.stderr.write(npm.stderr ?? "");
+    process.stderr.write("npm ci failed; see above.\n");
+    process.exit(1);
+  }
+  writeFileSync(stamp, lock);
+}
+const node = [join(root, "node_modules", ".bin", "node"), process.execPath].find((path) => {
+  if (!existsSync(path)) return false;
+  const version = spawnSync(path, ["--version"], { encoding: "utf8" });
+  return version.status === 0 && Number(version.stdout.slice(1).split(".")[0]) >= 24;
+});
+if (node === undefined) {
+  process.stderr.write("Galatea needs Node 24 or newer, and no package carries one for this machine: install it and try again.\n");
+  process.exit(1);
+}
+const env = { ...process.env, PATH: `${join(root, "node_modules", ".bin")}:${process.env.PATH ?? ""}` };
+const child = spawn(node, process.argv.slice(2), { cwd: root, stdio: "inherit", env });
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+child.on("exit", (code, signal) => (signal === null ? process.exit(code ?? 1) : process.kill(process.pid, signal)));

@@ -1,0 +1,95 @@
+import { didYouMean } from "./did-you-mean.ts";
+
+/** One command-line flag as data. `built` says what becomes of it: never silently ignored. */
+export interface Flag {
+  readonly name: string;
+  readonly kind: "string" | "integer" | "number" | "boolean" | "switch";
+  readonly repeatable?: true;
+  readonly default?: string | number | boolean;
+  readonly about: string;
+  /** `accepted`: parsed, and without effect here for the reason given. `refused`: known, not built yet. */
+  readonly status?: { readonly accepted: string } | { readonly refused: string };
+  /** Names the original also takes. */
+  readonly alias?: string;
+  readonly min?: number;
+}
+
+export type FlagValue = string | number | boolean;
+
+export interface ParsedFlags {
+  /** Last value given, else the default. */
+  readonly values: ReadonlyMap<string, FlagValue>;
+  readonly lists: ReadonlyMap<string, readonly string[]>;
+  /** Flags that stood on the command line. */
+  readonly given: ReadonlySet<string>;
+  readonly positionals: readonly string[];
+}
+
+/** What the user got wrong; the message is printed as it is, exit code 1. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UsageError";
+  }
+}
+
+/**
+ * Parses `--x=v`, `--x v` and, for switches, `--x`, as tritonserver's getopt does. Booleans take true/on/1 and false/off/0 in any
+ * case. Unknown flags are answered with the nearest known ones.
+ */
+export function parseFlags(argv: readonly string[], flags: readonly Flag[]): ParsedFlags {
+  const byName = new Map<string, Flag>();
+  for (const flag of flags) {
+    byName.set(flag.name, flag);
+    if (flag.alias !== undefined) byName.set(flag.alias, flag);
+  }
+  const values = new Map<string, FlagValue>();
+  const lists = new Map<string, string[]>();
+  const given = new Set<string>();
+  const positionals: string[] = [];
+  for (const flag of flags) if (flag.default !== undefined) values.set(flag.name, flag.default);
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i] as string;
+    if (!word.startsWith("--")) {
+      positionals.push(word);
+      continue;
+    }
+    const equals = word.indexOf("=");
+    const name = equals === -1 ? word.slice(2) : word.slice(2, equals);
+    const flag = byName.get(name);
+    if (flag === undefined)
+      throw new UsageError(`unrecognized option '--${name}'${didYouMean(name, [...byName.keys()], "--")}`);
+    if (flag.status !== undefined && "refused" in flag.status)
+      throw new UsageError(`option '--${name}' is known but not built yet: ${flag.status.refused}`);
+    given.add(flag.name);
+    if (flag.kind === "switch") {
+      if (equals !== -1) throw new UsageError(`option '--${name}' doesn't allow an argument`);
+      values.set(flag.name, true);
+      continue;
+    }
+    const text = equals === -1 ? argv[++i] : word.slice(equals + 1);
+    if (text === undefined) throw new UsageError(`option '--${name}' requires an argument`);
+    if (flag.repeatable) lists.set(flag.name, [...(lists.get(flag.name) ?? []), text]);
+    else values.set(flag.name, parseValue(flag, text));
+  }
+  return { values, lists, given, positionals };
+}
+
+function parseValue(flag: Flag, text: string): FlagValue {
+  if (flag.kind === "boolean") {
+    const lower = text.toLowerCase();
+    if (["true", "on", "1"].includes(lower)) return true;
+    if (["false", "off", "0"].includes(lower)) return false;
+    throw new UsageError(`invalid value for bool option: ${text}`);
+  }
+  if (flag.kind === "string") return text;
+  const number = Number(text);
+  const whole = flag.kind === "integer";
+  if (text.trim() === "" || !Number.isFinite(number) || (whole && !Number.isInteger(number)))
+    throw new UsageError(
+      `Invalid option value. Got ${text} for --${flag.name}, expected ${whole ? "an integer" : "a number"}`,
+    );
+  if (flag.min !== undefined && number < flag.min)
+    throw new UsageError(`Invalid option value. Got ${text} for --${flag.name}, expected at least ${flag.min}`);
+  return number;
+}

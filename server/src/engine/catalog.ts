@@ -1,0 +1,19 @@
+import type { ModelConfig } from "../modelconfig/index.ts";
+import type { LoadOverride } from "./engine.ts";
+
+/** A model as found on disk: its configuration (parsed and completed from the files) and the versions its policy wants. */
+export interface CatalogModel {
+  readonly servedName: string;
+  readonly modelDirectory: string;
+  readonly config: ModelConfig;
+  /** Ascending; never empty. */
+  readonly versions: readonly { readonly version: number; readonly directory: string }[];
+}
+
+/** One namespace's repositories. Read anew at every call: what lies on disk is the truth. */
+export interface Catalog {
+  /** Every model directory, in order of name; `duplicate` marks a name that two repositories hold. */
+  names(): Promise<readonly { readonly name: string; readonly duplicate: boolean }[]>;
+  /** Throws InferenceError with file, line and field; NOT_FOUND when no repository holds the name. */
+  find(name: string, override: LoadOverride | null): Promise<CatalogModel>;
+}

@@ -1,0 +1,66 @@
+import { InferenceError } from "../base/index.ts";
+
+/**
+ * What loading may cost. A load reserves its estimate first (the last measured cost of the same content, else the caller's
+ * guess), so that concurrent loads cannot pass the budget together, and is corrected by measurement afterwards.
+ * The refusal says "Out of memory": the container contract turns that into 507.
+ */
+export class MemoryBudget {
+  readonly budgetBytes: number | null;
+  readonly #charges = new Map<object, number>();
+  readonly #learned = new Map<string, number>();
+  readonly #learnedMax: number;
+  #usedBytes = 0;
+
+  constructor(budgetBytes: number | null, learnedMax: number) {
+    this.budgetBytes = budgetBytes;
+    this.#learnedMax = learnedMax;
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /** Charges `owner` with what `contentKey` cost last time, or with `guessBytes`; throws UNAVAILABLE when that does not fit. */
+  reserve(owner: object, what: string, contentKey: string, guessBytes: number): void {
+    const bytes = this.#learned.get(contentKey) ?? guessBytes;
+    this.#admit(owner, what, bytes);
+  }
+
+  /** Replaces the estimate by the measured cost and remembers it; throws UNAVAILABLE, nothing charged, when it does not fit after all. */
+  settle(owner: object, what: string, contentKey: string, measuredBytes: number): void {
+    this.release(owner);
+    this.#learned.delete(contentKey);
+    this.#learned.set(contentKey, measuredBytes);
+    if (this.#learned.size > this.#learnedMax) {
+      const oldest = this.#learned.keys().next().value;
+      if (oldest !== undefined) this.#learned.delete(oldest);
+    }
+    this.#admit(owner, what, measuredBytes);
+  }
+
+  /** A later measurement of something already loaded: never refused, it is there. */
+  correct(owner: object, measuredBytes: number): void {
+    const charged = this.#charges.get(owner);
+    if (charged === undefined) return;
+    this.#usedBytes += measuredBytes - charged;
+    this.#charges.set(owner, measuredBytes);
+  }
+
+  release(owner: object): void {
+    this.#usedBytes -= this.#charges.get(owner) ?? 0;
+    this.#charges.delete(owner);
+  }
+
+  #admit(owner: object, what: string, bytes: number): void {
+    if (this.budgetBytes !== null && this.#usedBytes + bytes > this.budgetBytes) {
+      throw new InferenceError(
+        "UNAVAILABLE",
+        `Out of memory: ${what} needs about ${bytes} bytes, ${this.#usedBytes} of the budget of ${this.budgetBytes} bytes are in use. ` +
+          "Unload other models or raise --memory-budget-bytes.",
+      );
+    }
+    this.#usedBytes += bytes;
+    this.#charges.set(owner, bytes);
+  }
+}

@@ -1,0 +1,81 @@
+import type { InputConfig, ModelConfig, OutputConfig } from "../modelconfig/index.ts";
+import { datatypes, type Datatype } from "../tensor/index.ts";
+
+/** What checking a request needs to know of a model, computed once per loaded version. */
+export interface ModelFacts {
+  readonly name: string;
+  readonly maxBatchSize: number;
+  readonly inputs: readonly InputFacts[];
+  readonly inputByName: ReadonlyMap<string, InputFacts>;
+  readonly requiredInputCount: number;
+  readonly outputByName: ReadonlyMap<string, OutputFacts>;
+}
+
+export interface InputFacts {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly elementBytes: number;
+  /** As clients send it: with a leading -1 where the model batches. */
+  readonly shape: readonly number[];
+  /** What the backend gets instead (`reshape`), batch dimension included; null when it is the same. */
+  readonly backendShape: readonly number[] | null;
+  readonly optional: boolean;
+}
+
+export interface OutputFacts {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  /** What the backend makes (`reshape`), batch dimension included; null when it is the same. */
+  readonly backendShape: readonly number[] | null;
+}
+
+export function modelFacts(config: ModelConfig): ModelFacts {
+  const batched = config.maxBatchSize > 0;
+  const inputs = config.inputs.map((input) => ({
+    name: input.name,
+    datatype: input.datatype,
+    elementBytes: datatypes[input.datatype].byteSize,
+    optional: input.optional,
+    ...shapes(input, batched),
+  }));
+  const outputs = config.outputs.map((output) => ({
+    name: output.name,
+    datatype: output.datatype,
+    ...shapes(output, batched),
+  }));
+  return {
+    name: config.name,
+    maxBatchSize: config.maxBatchSize,
+    inputs,
+    inputByName: new Map(inputs.map((input) => [input.name, input])),
+    requiredInputCount: inputs.filter((input) => !input.optional).length,
+    outputByName: new Map(outputs.map((output) => [output.name, output])),
+  };
+}
+
+function shapes(tensor: InputConfig | OutputConfig, batched: boolean) {
+  const withBatch = (dims: readonly number[]) => (batched ? [-1, ...dims] : [...dims]);
+  const same =
+    tensor.dims.length === tensor.backendDims.length && tensor.dims.every((dim, i) => dim === tensor.backendDims[i]);
+  return { shape: withBatch(tensor.dims), backendShape: same ? null : withBatch(tensor.backendDims) };
+}
+
+/**
+ * Carries a concrete shape from one configured form to the other (`dims` to `reshape` or back): fixed dimensions are taken from
+ * `to`, variable ones in order from the variable ones of `from`. Null when `shape` is not of the form `from`.
+ */
+export function reshaped(
+  shape: readonly number[],
+  from: readonly number[],
+  to: readonly number[],
+): readonly number[] | null {
+  if (shape.length !== from.length) return null;
+  const variable: number[] = [];
+  for (let i = 0; i < from.length; i++) {
+    if (from[i] === -1) variable.push(shape[i] as number);
+    else if (from[i] !== shape[i]) return null;
+  }
+  let next = 0;
+  return to.map((dim) => (dim === -1 ? (variable[next++] ?? 1) : dim));
+}

@@ -1,0 +1,268 @@
+import { InferenceError, inferenceCodeText, type Clock, type Logger } from "../base/index.ts";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backends/index.ts";
+import { checkConfig, checkEnsembleModels, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
+import type { Scheduler } from "../scheduling/index.ts";
+import type { Arena } from "../tensor/index.ts";
+import type { Catalog, CatalogModel } from "./catalog.ts";
+import type { LoadOverride } from "./engine.ts";
+import { readLabels } from "./labels.ts";
+import { contentOf } from "./model-content.ts";
+import type { MemoryBudget } from "./memory-budget.ts";
+import type { ModelEntry, ModelTable } from "./model-entry.ts";
+import type { RequestObserver } from "./request-observer.ts";
+import { ServingVersion } from "./serving-version.ts";
+
+/** A namespace as the loader sees it: where its models lie and the memory they share. */
+export interface LoadSpace {
+  readonly namespace: string;
+  readonly catalog: Catalog;
+  readonly arena: Arena;
+}
+
+export interface LoaderParts {
+  readonly table: ModelTable;
+  readonly backends: ReadonlyMap<string, Backend>;
+  readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
+  readonly autoComplete: boolean;
+  readonly budget: MemoryBudget;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly scheduler: (space: LoadSpace, config: ModelConfig, model: LoadedModel | null) => Scheduler;
+  readonly observer: (space: LoadSpace, config: ModelConfig, version: number, loadNs: number) => RequestObserver;
+  /** Told when a version's rows of statistics and metrics go. */
+  readonly retired: (space: LoadSpace, name: string, version: number) => void;
+  /** Owns what goes on after a load or unload has answered (draining). */
+  readonly background: (work: Promise<void>) => void;
+}
+
+/** Brings models up and down. A reload serves the old version until the new one is ready; a failed one keeps the old. */
+export class ModelLoader {
+  readonly #parts: LoaderParts;
+
+  constructor(parts: LoaderParts) {
+    this.#parts = parts;
+  }
+
+  /** `ancestors` are the ensembles on whose behalf this load happens. */
+  async load(
+    space: LoadSpace,
+    name: string,
+    options: { override: LoadOverride | null; ancestors: readonly ModelEntry[]; signal: AbortSignal },
+  ): Promise<ModelEntry> {
+    const entry = this.#parts.table.entryOrNew(space.namespace, name);
+    if (options.ancestors.includes(entry)) {
+      const circle = [...options.ancestors.map((each) => each.name), name].join(" -> ");
+      throw new InferenceError("INVALID_ARG", `circular dependency between ensembles: ${circle}`);
+    }
+    await entry.inTurn(async () => {
+      // A step that another ensemble brought up while this one waited its turn is there already.
+      if (options.ancestors.length > 0 && entry.latest !== null) return;
+      await this.#loadVersions(space, entry, options);
+    });
+    const parent = options.ancestors.at(-1);
+    if (parent === undefined) entry.explicitlyLoaded = true;
+    else entry.dependents.add(parent);
+    return entry;
+  }
+
+  async #loadVersions(
+    space: LoadSpace,
+    entry: ModelEntry,
+    options: { override: LoadOverride | null; ancestors: readonly ModelEntry[]; signal: AbortSignal },
+  ): Promise<void> {
+    const found = await this.#find(space, entry, options.override);
+    const failures: string[] = [];
+    for (const { version, directory } of found.versions) {
+      const before = entry.versions.get(version);
+      if (before?.at !== "ready") entry.move(version, { at: "loading" });
+      try {
+        const source = { ...found, version, versionDirectory: directory };
+        await this.#loadVersion(space, entry, source, found.config, options);
+      } catch (thrown) {
+        const error = InferenceError.from(thrown);
+        const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
+        this.#parts.log.error(`failed to load '${entry.name}' version ${version}: ${reason}`);
+        if (before?.at !== "ready") entry.move(version, { at: "unavailable", reason });
+        failures.push(`version ${version} is at UNAVAILABLE state: ${reason};\n`);
+        if (error.code === "UNAVAILABLE" && error.message.startsWith("Out of memory")) throw error;
+      }
+    }
+    for (const { version } of entry.ready()) {
+      if (!found.versions.some((wanted) => wanted.version === version)) this.retire(space, entry, version, "unloaded");
+    }
+    if (failures.length > 0)
+      throw new InferenceError("INVALID_ARG", `load failed for model '${entry.name}': ${failures.join("")}`);
+  }
+
+  /** The original hides the reason behind one sentence; ours follows it. */
+  async #find(space: LoadSpace, entry: ModelEntry, override: LoadOverride | null): Promise<CatalogModel> {
+    try {
+      return await space.catalog.find(entry.name, override);
+    } catch (thrown) {
+      const error = InferenceError.from(thrown);
+      this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
+      if (override !== null && error.message.startsWith("Invalid config override")) throw error;
+      if (entry.latest === null && error.code !== "NOT_FOUND")
+        entry.move(-1, { at: "unavailable", reason: error.message });
+      throw new InferenceError(
+        "INTERNAL",
+        `failed to load '${entry.name}', failed to poll from model repository: ${error.message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #loadVersion(
+    space: LoadSpace,
+    entry: ModelEntry,
+    source: ModelSource,
+    found: ModelConfig,
+    options: { ancestors: readonly ModelEntry[]; signal: AbortSignal },
+  ): Promise<void> {
+    const startNs = this.#parts.clock.monotonicNs();
+    const { version } = source;
+    const context: LoadContext = {
+      arena: space.arena,
+      backendConfig: this.#parts.backendConfig(found.backend),
+      signal: options.signal,
+      onHealth: (health) => {
+        const state = entry.versions.get(version);
+        if (state?.at === "ready") state.unhealthy = health.ok ? null : health.reason;
+        if (!health.ok) this.#parts.log.error(`model '${entry.name}' version ${version}: ${health.reason}`);
+      },
+    };
+    const { config, model } =
+      found.scheduling.kind === "ensemble"
+        ? { config: await this.#ensemble(space, entry, found, options), model: null }
+        : await this.#backendModel(entry, source, found, context);
+    const serving = new ServingVersion({
+      config,
+      version,
+      model,
+      labels: await readLabels(source.modelDirectory, config),
+      scheduler: this.#parts.scheduler(space, config, model),
+      observer: this.#parts.observer(space, config, version, this.#parts.clock.monotonicNs() - startNs),
+      clock: this.#parts.clock,
+    });
+    const before = entry.versions.get(version);
+    entry.move(version, { at: "ready", serving, unhealthy: null });
+    entry.versions.has(-1) && entry.forget(-1);
+    if (before?.at === "ready") this.#drain(before.serving);
+    this.#parts.log.info(`successfully loaded '${entry.name}' version ${version}`);
+  }
+
+  async #backendModel(
+    entry: ModelEntry,
+    source: ModelSource,
+    found: ModelConfig,
+    context: LoadContext,
+  ): Promise<{ config: ModelConfig; model: LoadedModel }> {
+    const backend = this.#parts.backends.get(found.backend);
+    if (backend === undefined) {
+      const known = [...this.#parts.backends.keys()].join(", ");
+      throw new InferenceError(
+        "INVALID_ARG",
+        `unable to find backend library for backend '${found.backend}', try specifying runtime on the model configuration. ` +
+          `This server has: ${known}.`,
+      );
+    }
+    const content = await contentOf(source, found);
+    const charge = {};
+    const what = `model '${entry.name}' version ${source.version}`;
+    this.#parts.budget.reserve(charge, what, content.key, content.guessBytes);
+    try {
+      const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;
+      refuseUnbuilt(config);
+      checkConfig(config);
+      const model = await backend.load(source, config, context);
+      try {
+        this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
+      } catch (error) {
+        await model[Symbol.asyncDispose]();
+        throw error;
+      }
+      return { config, model: chargedModel(model, () => this.#parts.budget.release(charge)) };
+    } catch (error) {
+      this.#parts.budget.release(charge);
+      throw error;
+    }
+  }
+
+  async #ensemble(
+    space: LoadSpace,
+    entry: ModelEntry,
+    config: ModelConfig,
+    options: { ancestors: readonly ModelEntry[]; signal: AbortSignal },
+  ): Promise<ModelConfig> {
+    refuseUnbuilt(config);
+    checkConfig(config);
+    if (config.scheduling.kind !== "ensemble") return config;
+    const names = [...new Set(config.scheduling.steps.map((step) => step.modelName))];
+    const ancestors = [...options.ancestors, entry];
+    const composing = new Map<string, ModelConfig>();
+    const steps = await Promise.allSettled(
+      names.map(async (name) => {
+        const step = await this.load(space, name, { override: null, ancestors, signal: options.signal });
+        const latest = step.latest;
+        if (latest !== null) composing.set(name, latest.config);
+      }),
+    );
+    steps.forEach((step, i) => {
+      if (step.status === "fulfilled") return;
+      const error = InferenceError.from(step.reason);
+      throw new InferenceError(
+        error.code === "UNAVAILABLE" ? "UNAVAILABLE" : "INVALID_ARG",
+        error.message.startsWith("Out of memory")
+          ? error.message
+          : `ensemble '${config.name}' depends on '${names[i]}' which has no loaded version. Model '${names[i]}' loading failed with error: ${error.message}`,
+        { cause: error },
+      );
+    });
+    checkEnsembleModels(config, composing);
+    return config;
+  }
+
+  /** Takes one version out of service now; those inside finish in the background. */
+  retire(space: LoadSpace, entry: ModelEntry, version: number, reason: string): void {
+    const state = entry.versions.get(version);
+    if (state?.at !== "ready") return;
+    entry.move(version, { at: "unloading" });
+    this.#drain(state.serving, () => {
+      if (entry.versions.get(version)?.at === "unloading") entry.move(version, { at: "unavailable", reason });
+      this.#parts.retired(space, entry.name, version);
+      this.#parts.log.info(`successfully unloaded '${entry.name}' version ${version}`);
+    });
+  }
+
+  #drain(serving: ServingVersion, then: () => void = () => {}): void {
+    this.#parts.background(serving[Symbol.asyncDispose]().then(then));
+  }
+
+  /** Unloads a model and the ensembles that need it; with `unloadDependents` also the steps that only it brought in. */
+  unload(space: LoadSpace, entry: ModelEntry, unloadDependents: boolean): void {
+    entry.explicitlyLoaded = false;
+    for (const { version } of entry.ready()) this.retire(space, entry, version, "unloaded");
+    for (const dependent of entry.dependents) {
+      for (const { version } of dependent.ready())
+        this.retire(space, dependent, version, `model '${entry.name}' was unloaded`);
+    }
+    entry.dependents.clear();
+    if (!unloadDependents) return;
+    for (const step of this.#parts.table.entries(space.namespace)) {
+      if (!step.dependents.delete(entry)) continue;
+      if (step.dependents.size === 0 && !step.explicitlyLoaded) this.unload(space, step, true);
+    }
+  }
+}
+
+/** The model with its charge tied to its life. */
+function chargedModel(model: LoadedModel, release: () => void): LoadedModel {
+  return {
+    instances: model.instances,
+    memoryBytes: () => model.memoryBytes(),
+    async [Symbol.asyncDispose]() {
+      await model[Symbol.asyncDispose]();
+      release();
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import { InferenceError, type Clock } from "../base/index.ts";
+import type { LoadedModel } from "../backends/index.ts";
+import { newRecord, type InferenceRequest, type InferenceResponse, type RequestRecord } from "../inference/index.ts";
+import type { ModelConfig } from "../modelconfig/index.ts";
+import type { Scheduler } from "../scheduling/index.ts";
+import { releaseTensors, type Tensor } from "../tensor/index.ts";
+import { checkRequest } from "./check-request.ts";
+import { modelFacts, reshaped, type ModelFacts } from "./model-facts.ts";
+import type { RequestObserver } from "./request-observer.ts";
+
+/** One loaded version of a model with its scheduler: where an inference happens and where its one record is read. */
+export class ServingVersion implements AsyncDisposable {
+  readonly config: ModelConfig;
+  readonly facts: ModelFacts;
+  readonly version: string;
+  readonly model: LoadedModel | null;
+  /** Output name to its labels, for the classification extension. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
+  readonly #scheduler: Scheduler;
+  readonly #observer: RequestObserver;
+  readonly #clock: Clock;
+  readonly #reshapes: boolean;
+
+  constructor(parts: {
+    config: ModelConfig;
+    version: number;
+    /** Null for an ensemble, which has no instances of its own. */
+    model: LoadedModel | null;
+    labels: ReadonlyMap<string, readonly string[]>;
+    scheduler: Scheduler;
+    observer: RequestObserver;
+    clock: Clock;
+  }) {
+    this.config = parts.config;
+    this.facts = modelFacts(parts.config);
+    this.version = String(parts.version);
+    this.model = parts.model;
+    this.labels = parts.labels;
+    this.#scheduler = parts.scheduler;
+    this.#observer = parts.observer;
+    this.#clock = parts.clock;
+    this.#reshapes =
+      this.facts.inputs.some((input) => input.backendShape !== null) ||
+      [...this.facts.outputByName.values()].some((output) => output.backendShape !== null);
+  }
+
+  get pendingCount(): number {
+    return this.#scheduler.pendingCount;
+  }
+
+  /** Takes the request's inputs over in every outcome; every end, good or bad, passes through the observer once. */
+  infer(request: InferenceRequest): Promise<InferenceResponse> {
+    let batchSize: number;
+    try {
+      batchSize = checkRequest(request, this.facts);
+    } catch (error) {
+      releaseTensors(request.inputs);
+      return Promise.reject(error as Error);
+    }
+    const record = newRecord(this.#clock.monotonicNs(), batchSize);
+    const toBackend = this.#reshapes ? this.#reshapeInputs(request) : request;
+    return this.#finish(
+      this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs)),
+      record,
+    );
+  }
+
+  async #finish(answer: Promise<InferenceResponse>, record: RequestRecord): Promise<InferenceResponse> {
+    try {
+      const response = await answer;
+      this.#observer.succeeded(record, this.#clock.monotonicNs(), this.#clock.epochMs());
+      return this.#reshapes ? this.#reshapeOutputs(response) : response;
+    } catch (thrown) {
+      const error = InferenceError.from(thrown);
+      this.#observer.failed(record, this.#clock.monotonicNs(), error);
+      throw error;
+    }
+  }
+
+  #reshapeInputs(request: InferenceRequest): InferenceRequest {
+    const inputs = request.inputs.map((tensor): Tensor => {
+      const facts = this.facts.inputByName.get(tensor.name);
+      if (facts === undefined || facts.backendShape === null) return tensor;
+      const shape = reshaped(tensor.shape, facts.shape, facts.backendShape);
+      return shape === null ? tensor : { ...tensor, shape };
+    });
+    return { ...request, inputs };
+  }
+
+  /** An output the backend made in another form than configured goes out as made, as the original does for Python models. */
+  #reshapeOutputs(response: InferenceResponse): InferenceResponse {
+    const outputs = response.outputs.map((tensor): Tensor => {
+      const facts = this.facts.outputByName.get(tensor.name);
+      if (facts === undefined || facts.backendShape === null) return tensor;
+      const shape = reshaped(tensor.shape, facts.backendShape, facts.shape);
+      return shape === null ? tensor : { ...tensor, shape };
+    });
+    return { ...response, outputs };
+  }
+
+  /** Refuses new requests, waits for those in flight, then ends the model's instances. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scheduler.close();
+    await this.model?.[Symbol.asyncDispose]();
+  }
+}
