@@ -1,0 +1,15 @@
+import type { Backend } from "../backends/index.ts";
+
+/** A backend whose code is imported when a model first needs it: a server without Python models never pays for Python. */
+export function lazyBackend(name: string, open: () => Promise<Backend>): Backend {
+  let opened: Promise<Backend> | null = null;
+  const backend = () => (opened ??= open());
+  return {
+    name,
+    complete: async (source, config, context) => (await backend()).complete(source, config, context),
+    load: async (source, config, context) => (await backend()).load(source, config, context),
+    async [Symbol.asyncDispose]() {
+      await (await opened)?.[Symbol.asyncDispose]();
+    },
+  };
+}
