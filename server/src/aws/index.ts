@@ -1,0 +1,12 @@
+/** The AWS side of the platform: one gateway for all services, and S3 over an object store. */
+export {
+  createGateway,
+  type CallContext,
+  type Gateway,
+  type GatewayLimits,
+  type GatewayOptions,
+  type GatewayServices,
+  type ObjectService,
+  type OperationHandlers,
+  type RawService,
+} from "./wire/index.ts";

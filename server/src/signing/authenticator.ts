@@ -1,0 +1,195 @@
+import type { Clock } from "../base/index.ts";
+import { canonicalRequest, headerText, hmacSha256, signatureEquals, signingKey, stringToSign } from "./signature.ts";
+import {
+  SignatureFailure,
+  parseAuthorization,
+  parseCredential,
+  queryValue,
+  type CredentialScope,
+  type SignedRequest,
+} from "./signed-request.ts";
+import { verifyV2Header, verifyV2Query } from "./signature-v2.ts";
+
+export interface Credential {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Set for temporary credentials: the request must carry it. */
+  readonly sessionToken: string | null;
+  readonly accountId: string;
+  readonly expiresMs: number | null;
+}
+
+export type CredentialLookup = (accessKeyId: string) => Credential | undefined;
+
+/** What the signature covers of the body; the caller must hold the body to it. */
+export type SignedPayload =
+  | { readonly at: "unsigned" }
+  | { readonly at: "sha256"; readonly hex: string }
+  | { readonly at: "chunks"; readonly trailer: boolean; readonly chain: ChunkChain }
+  | { readonly at: "unsigned-trailer" };
+
+/** Signs the chunks of an aws-chunked body one after the other, starting from the request's signature. */
+export interface ChunkChain {
+  readonly key: Buffer;
+  readonly timestamp: string;
+  readonly scope: string;
+  readonly seed: string;
+}
+
+export interface Authentication {
+  readonly credential: Credential;
+  readonly payload: SignedPayload;
+}
+
+const skewMsMax = 15 * 60 * 1000;
+const presignedSecondsMax = 7 * 24 * 3600;
+
+/** Verifies SigV4 in headers and in presigned queries, and S3's SigV2 in both. Throws SignatureFailure. */
+export class Authenticator {
+  readonly #lookup: CredentialLookup;
+  readonly #clock: Clock;
+
+  constructor(lookup: CredentialLookup, clock: Clock) {
+    this.#lookup = lookup;
+    this.#clock = clock;
+  }
+
+  /**
+   * `bodySha256` is the hash of the buffered body for services that have it; S3 passes null, takes the header's word and checks
+   * the body against the returned payload while it streams.
+   */
+  verify(request: SignedRequest, bodySha256: string | null): Authentication {
+    const authorization = request.headers.authorization;
+    if (authorization?.startsWith("AWS4-HMAC-SHA256")) return this.#verifyHeader(request, bodySha256);
+    if (queryValue(request.url, "X-Amz-Signature") !== undefined) return this.#verifyQuery(request);
+    if (queryValue(request.url, "Signature") !== undefined) {
+      return {
+        credential: verifyV2Query(request, this.credential, this.#clock.epochMs()),
+        payload: { at: "unsigned" },
+      };
+    }
+    if (authorization?.startsWith("AWS ")) {
+      return {
+        credential: verifyV2Header(request, this.credential, this.#clock.epochMs()),
+        payload: { at: "unsigned" },
+      };
+    }
+    throw new SignatureFailure("missing", "Missing Authentication Token");
+  }
+
+  /** For form policies, which sign a document instead of a request. */
+  readonly credential = (accessKeyId: string, sessionToken: string | undefined): Credential => {
+    const credential = this.#lookup(accessKeyId);
+    if (credential === undefined) {
+      throw new SignatureFailure("unknown-key", "The security token included in the request is invalid.");
+    }
+    if (credential.expiresMs !== null && credential.expiresMs <= this.#clock.epochMs()) {
+      throw new SignatureFailure("expired", "The security token included in the request is expired");
+    }
+    if (credential.sessionToken !== null && !signatureEquals(credential.sessionToken, sessionToken ?? "")) {
+      throw new SignatureFailure("bad-token", "The security token included in the request is invalid.");
+    }
+    return credential;
+  };
+
+  #verifyHeader(request: SignedRequest, bodySha256: string | null): Authentication {
+    const header = parseAuthorization(request.headers.authorization);
+    if (header === null) throw new SignatureFailure("malformed", "Authorization header is not in the expected form.");
+    if (!header.signedHeaders.includes("host")) {
+      throw new SignatureFailure("malformed", "'Host' must be a 'SignedHeader' in the AWS Authorization.");
+    }
+    const timestamp = headerText(request.headers, "x-amz-date");
+    const signedMs = parseTimestamp(timestamp);
+    if (Math.abs(this.#clock.epochMs() - signedMs) > skewMsMax) {
+      throw new SignatureFailure(
+        "skewed",
+        "The difference between the request time and the current time is too large.",
+      );
+    }
+    const credential = this.credential(header.accessKeyId, headerText(request.headers, "x-amz-security-token"));
+    const declared = headerText(request.headers, "x-amz-content-sha256");
+    const payloadHash = bodySha256 !== null && !isMode(declared) ? bodySha256 : declared;
+    const canonical = canonicalRequest(request, {
+      signedHeaders: header.signedHeaders,
+      payloadHash,
+      encodePathTwice: header.service !== "s3",
+      omitQuery: null,
+    });
+    const key = signingKey(credential.secretAccessKey, header.date, header.region, header.service);
+    const scope = scopeText(header);
+    const expected = hmacSha256(key, stringToSign(timestamp, scope, canonical)).toString("hex");
+    if (!timestamp.startsWith(header.date) || !signatureEquals(expected, header.signature)) throw mismatch();
+    return { credential, payload: payloadOf(payloadHash, { key, timestamp, scope, seed: expected }) };
+  }
+
+  #verifyQuery(request: SignedRequest): Authentication {
+    const value = (name: string) => queryValue(request.url, `X-Amz-${name}`) ?? "";
+    const scope = parseCredential(value("Credential"));
+    const seconds = Number(value("Expires"));
+    if (scope === null || value("Algorithm") !== "AWS4-HMAC-SHA256" || !Number.isInteger(seconds)) {
+      throw new SignatureFailure("malformed", "Query-string authentication requires the X-Amz-* parameters.");
+    }
+    if (seconds < 0 || seconds > presignedSecondsMax) {
+      throw new SignatureFailure("malformed", "X-Amz-Expires must be less than a week (in seconds)");
+    }
+    const timestamp = value("Date");
+    const signedMs = parseTimestamp(timestamp);
+    const nowMs = this.#clock.epochMs();
+    if (nowMs > signedMs + seconds * 1000) throw new SignatureFailure("expired", "Request has expired");
+    if (signedMs > nowMs + skewMsMax) throw new SignatureFailure("skewed", "Request is not valid yet");
+    const credential = this.credential(scope.accessKeyId, value("Security-Token"));
+    const declared = headerText(request.headers, "x-amz-content-sha256") || value("Content-Sha256");
+    const payloadHash = declared === "" ? "UNSIGNED-PAYLOAD" : declared;
+    const canonical = canonicalRequest(request, {
+      signedHeaders: value("SignedHeaders").split(";"),
+      payloadHash,
+      encodePathTwice: scope.service !== "s3",
+      omitQuery: "X-Amz-Signature",
+    });
+    const key = signingKey(credential.secretAccessKey, scope.date, scope.region, scope.service);
+    const expected = hmacSha256(key, stringToSign(timestamp, scopeText(scope), canonical)).toString("hex");
+    if (!timestamp.startsWith(scope.date) || !signatureEquals(expected, value("Signature"))) throw mismatch();
+    return { credential, payload: payloadOf(payloadHash, { key, timestamp, scope: scopeText(scope), seed: expected }) };
+  }
+}
+
+const scopeText = (scope: CredentialScope & { readonly date: string }) =>
+  `${scope.date}/${scope.region}/${scope.service}/aws4_request`;
+
+const isMode = (declared: string) => declared === "UNSIGNED-PAYLOAD" || declared.startsWith("STREAMING-");
+
+function payloadOf(declared: string, chain: ChunkChain): SignedPayload {
+  switch (declared) {
+    case "UNSIGNED-PAYLOAD":
+      return { at: "unsigned" };
+    case "STREAMING-UNSIGNED-PAYLOAD-TRAILER":
+      return { at: "unsigned-trailer" };
+    case "STREAMING-AWS4-HMAC-SHA256-PAYLOAD":
+      return { at: "chunks", trailer: false, chain };
+    case "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER":
+      return { at: "chunks", trailer: true, chain };
+    default:
+      if (!/^[0-9a-f]{64}$/.test(declared)) {
+        throw new SignatureFailure(
+          "malformed",
+          `The x-amz-content-sha256 '${declared.slice(0, 80)}' is not supported.`,
+        );
+      }
+      return { at: "sha256", hex: declared };
+  }
+}
+
+/** `20260101T000000Z` */
+function parseTimestamp(text: string): number {
+  const match = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/.exec(text);
+  if (match === null) throw new SignatureFailure("malformed", "AWS authentication requires a valid Date or x-amz-date");
+  const [, year, month, day, hour, minute, second] = match;
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+}
+
+function mismatch(): SignatureFailure {
+  return new SignatureFailure(
+    "mismatch",
+    "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.",
+  );
+}

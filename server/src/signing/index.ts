@@ -1,0 +1,24 @@
+/**
+ * Amazon's request signatures, verified, and the chunked bodies that carry them. Nothing here knows a protocol's codes:
+ * a refused signature is a SignatureFailure with a reason. Bodies are the caller's to hold to the returned payload.
+ */
+export {
+  Authenticator,
+  type Authentication,
+  type ChunkChain,
+  type Credential,
+  type CredentialLookup,
+  type SignedPayload,
+} from "./authenticator.ts";
+export { sha256Hex, uriEncode } from "./signature.ts";
+export {
+  SignatureFailure,
+  credentialScope,
+  decodeComponent,
+  pathOf,
+  queryValue,
+  rawQueryOf,
+  type CredentialScope,
+  type SignatureFailureReason,
+  type SignedRequest,
+} from "./signed-request.ts";

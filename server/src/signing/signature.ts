@@ -1,0 +1,59 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { decodeComponent, pathOf, rawQueryOf, type SignedRequest } from "./signed-request.ts";
+
+export const sha256Hex = (data: string | Uint8Array): string => createHash("sha256").update(data).digest("hex");
+export const hmacSha256 = (key: string | Uint8Array, data: string): Buffer =>
+  createHmac("sha256", key).update(data).digest();
+export const emptySha256 = sha256Hex("");
+
+export function signingKey(secret: string, date: string, region: string, service: string): Buffer {
+  const regionKey = hmacSha256(hmacSha256(`AWS4${secret}`, date), region);
+  return hmacSha256(hmacSha256(regionKey, service), "aws4_request");
+}
+
+/** RFC 3986: what encodeURIComponent leaves and Amazon's canonical form does not. */
+export function uriEncode(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+export interface CanonicalOptions {
+  readonly signedHeaders: readonly string[];
+  readonly payloadHash: string;
+  /** S3 signs the path once encoded; every other service encodes the encoded path again. */
+  readonly encodePathTwice: boolean;
+  /** Left out of the query: a presigned URL's own signature. */
+  readonly omitQuery: string | null;
+}
+
+export function canonicalRequest(request: SignedRequest, options: CanonicalOptions): string {
+  const segments = pathOf(request.url)
+    .split("/")
+    .map((segment) => uriEncode(decodeComponent(segment)));
+  const path = options.encodePathTwice ? segments.map(uriEncode).join("/") : segments.join("/");
+  const query = rawQueryOf(request.url)
+    .map(([name, value]) => [uriEncode(decodeComponent(name)), uriEncode(decodeComponent(value))] as const)
+    .filter(([name]) => name !== options.omitQuery)
+    .toSorted(([a, x], [b, y]) => (a === b ? (x < y ? -1 : 1) : a < b ? -1 : 1))
+    .map(([name, value]) => `${name}=${value}`)
+    .join("&");
+  const names = options.signedHeaders.map((name) => name.toLowerCase()).toSorted();
+  const headers = names.map((name) => `${name}:${headerText(request.headers, name)}\n`).join("");
+  return [request.method, path === "" ? "/" : path, query, headers, names.join(";"), options.payloadHash].join("\n");
+}
+
+export function headerText(headers: IncomingHttpHeaders, name: string): string {
+  const value = headers[name];
+  const text = Array.isArray(value) ? value.join(",") : (value ?? "");
+  return text.trim().replace(/ {2,}/g, " ");
+}
+
+export function stringToSign(timestamp: string, scope: string, canonical: string): string {
+  return ["AWS4-HMAC-SHA256", timestamp, scope, sha256Hex(canonical)].join("\n");
+}
+
+export function signatureEquals(expected: string, given: string): boolean {
+  const a = Buffer.from(expected);
+  const b = Buffer.from(given);
+  return a.byteLength === b.byteLength && timingSafeEqual(a, b);
+}

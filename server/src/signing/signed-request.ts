@@ -1,0 +1,114 @@
+import type { IncomingHttpHeaders } from "node:http";
+
+/** What signatures are computed over: the request as it came, nothing decoded. */
+export interface SignedRequest {
+  readonly method: string;
+  /** Path and query as on the request line. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Who says to have signed; proven only by Authenticator.verify. */
+export interface CredentialScope {
+  readonly accessKeyId: string;
+  /** Empty in SigV2, which has no scope. */
+  readonly region: string;
+  readonly service: string;
+}
+
+export type SignatureFailureReason =
+  | "missing"
+  | "malformed"
+  | "unknown-key"
+  | "bad-token"
+  | "mismatch"
+  | "expired"
+  | "skewed";
+
+/** Protocols own the table from reason to their code and status. */
+export class SignatureFailure extends Error {
+  readonly reason: SignatureFailureReason;
+
+  constructor(reason: SignatureFailureReason, message: string) {
+    super(message);
+    this.name = "SignatureFailure";
+    this.reason = reason;
+  }
+}
+
+export function pathOf(url: string): string {
+  const at = url.indexOf("?");
+  return at === -1 ? url : url.slice(0, at);
+}
+
+/** The query's pairs in order, still encoded. A name without `=` has the value "". */
+export function rawQueryOf(url: string): (readonly [string, string])[] {
+  const at = url.indexOf("?");
+  if (at === -1) return [];
+  const pairs: (readonly [string, string])[] = [];
+  for (const part of url.slice(at + 1).split("&")) {
+    if (part === "") continue;
+    const equals = part.indexOf("=");
+    pairs.push(equals === -1 ? [part, ""] : [part.slice(0, equals), part.slice(equals + 1)]);
+  }
+  return pairs;
+}
+
+/** Malformed escapes stay as they are: the signature will tell. */
+export function decodeComponent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export function queryValue(url: string, name: string): string | undefined {
+  for (const [key, value] of rawQueryOf(url)) if (decodeComponent(key) === name) return decodeComponent(value);
+  return undefined;
+}
+
+export interface AuthorizationHeader extends CredentialScope {
+  readonly date: string;
+  readonly signedHeaders: readonly string[];
+  readonly signature: string;
+}
+
+/** `AWS4-HMAC-SHA256 Credential=…/date/region/service/aws4_request, SignedHeaders=…, Signature=…` or null. */
+export function parseAuthorization(header: string | undefined): AuthorizationHeader | null {
+  if (header === undefined || !header.startsWith("AWS4-HMAC-SHA256")) return null;
+  const fields = new Map<string, string>();
+  for (const field of header.slice("AWS4-HMAC-SHA256".length).split(",")) {
+    const equals = field.indexOf("=");
+    if (equals > 0) fields.set(field.slice(0, equals).trim(), field.slice(equals + 1).trim());
+  }
+  const scope = parseCredential(fields.get("Credential"));
+  if (scope === null) return null;
+  return {
+    ...scope,
+    signedHeaders: (fields.get("SignedHeaders") ?? "").split(";").filter((name) => name !== ""),
+    signature: fields.get("Signature") ?? "",
+  };
+}
+
+export function parseCredential(text: string | undefined): (CredentialScope & { readonly date: string }) | null {
+  const parts = (text ?? "").split("/");
+  // An access key may itself hold a slash; the scope's four parts are counted from the end.
+  const [date, region, service, terminator] = parts.slice(-4);
+  const accessKeyId = parts.slice(0, -4).join("/");
+  if (accessKeyId === "" || date === undefined || region === undefined || service === undefined) return null;
+  return terminator === "aws4_request" ? { accessKeyId, date, region, service } : null;
+}
+
+/** Reads the scope from the header, the presigned query, or SigV2's forms (which only S3 takes). Null: unsigned. */
+export function credentialScope(request: SignedRequest): CredentialScope | null {
+  const authorization = request.headers.authorization;
+  const header = parseAuthorization(authorization);
+  if (header !== null) return header;
+  const presigned = parseCredential(queryValue(request.url, "X-Amz-Credential"));
+  if (presigned !== null) return presigned;
+  const legacyKey = queryValue(request.url, "AWSAccessKeyId");
+  if (legacyKey !== undefined) return { accessKeyId: legacyKey, region: "", service: "s3" };
+  const legacy = authorization === undefined ? null : /^AWS ([^:\s]+):/.exec(authorization);
+  return legacy === null ? null : { accessKeyId: legacy[1] ?? "", region: "", service: "s3" };
+}
