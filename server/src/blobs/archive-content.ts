@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { SharedContent } from "./archive.ts";
+
+/** Of one length, no more than this many files are compared with an arriving one; past it a file is written, then matched by hash. */
+const candidateCountMax = 32;
+const compareBytes = 256 * 1024;
+
+/**
+ * The content directory: `<directory>/<byteLength>/<sha256>`. Trees hold hard links to these files, so equal content of
+ * different archives is one inode. The directory itself is the index: any thread or process may add to it.
+ * Synchronous: it runs in the unpacking threads.
+ */
+export class SharedFileWriter {
+  readonly #directory: string;
+  readonly #path: string;
+  readonly #byteLength: number;
+  #hash = createHash("sha256");
+  #written = 0;
+  /** Files that equal what has arrived so far; when none is left, `#output` is open. */
+  #candidates: { readonly id: string; readonly fd: number }[];
+  #output = -1;
+
+  /** `contentDirectory` must be on the file system of `path`. */
+  constructor(contentDirectory: string, path: string, byteLength: number) {
+    this.#directory = join(contentDirectory, String(byteLength));
+    this.#path = path;
+    this.#byteLength = byteLength;
+    this.#candidates = openCandidates(this.#directory);
+    if (this.#candidates.length === 0) this.#output = openSync(path, "wx", 0o644);
+  }
+
+  write(bytes: Buffer): void {
+    if (this.#output >= 0) {
+      this.#hash.update(bytes);
+      writeAll(this.#output, bytes);
+    } else {
+      this.#compare(bytes);
+    }
+    this.#written += bytes.length;
+  }
+
+  finish(): SharedContent {
+    const match = this.#candidates[0];
+    if (match !== undefined) {
+      this.#linkOrCopy(match);
+      this.close();
+      return { id: match.id, byteLength: this.#byteLength };
+    }
+    closeSync(this.#output);
+    this.#output = -1;
+    const id = this.#hash.digest("hex");
+    this.#publish(id);
+    return { id, byteLength: this.#byteLength };
+  }
+
+  close(): void {
+    for (const candidate of this.#candidates) closeSync(candidate.fd);
+    this.#candidates = [];
+    if (this.#output >= 0) closeSync(this.#output);
+    this.#output = -1;
+  }
+
+  /** Keeps the candidates that still equal; when the last one differs, its equal beginning is copied and writing starts. */
+  #compare(bytes: Buffer): void {
+    const window = Buffer.allocUnsafe(Math.min(compareBytes, bytes.length));
+    const equal = this.#candidates.filter((candidate) => {
+      for (let offset = 0; offset < bytes.length; offset += window.length) {
+        const part = bytes.subarray(offset, offset + window.length);
+        const count = readFully(candidate.fd, window.subarray(0, part.length), this.#written + offset);
+        if (count !== part.length || window.compare(part, 0, part.length, 0, part.length) !== 0) return false;
+      }
+      return true;
+    });
+    if (equal.length > 0) {
+      for (const candidate of this.#candidates) if (!equal.includes(candidate)) closeSync(candidate.fd);
+      this.#candidates = equal;
+      return;
+    }
+    const source = this.#candidates[0]?.fd ?? -1;
+    this.#output = openSync(this.#path, "wx", 0o644);
+    const copy = Buffer.allocUnsafe(compareBytes);
+    for (let offset = 0; offset < this.#written;) {
+      const count = readFully(source, copy.subarray(0, Math.min(copy.length, this.#written - offset)), offset);
+      if (count === 0) throw new Error("a shared file shrank while it was compared");
+      this.#hash.update(copy.subarray(0, count));
+      writeAll(this.#output, copy.subarray(0, count));
+      offset += count;
+    }
+    for (const candidate of this.#candidates) closeSync(candidate.fd);
+    this.#candidates = [];
+    this.#hash.update(bytes);
+    writeAll(this.#output, bytes);
+  }
+
+  #linkOrCopy(match: { readonly id: string; readonly fd: number }): void {
+    try {
+      linkSync(join(this.#directory, match.id), this.#path);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      // ENOENT: collected since it was opened. EMLINK: the file system's link limit (65,000 on ext4). Both still have the bytes.
+      if (code !== "ENOENT" && code !== "EMLINK") throw error;
+      copyFileSync(`/proc/self/fd/${match.fd}`, this.#path);
+    }
+  }
+
+  #publish(id: string): void {
+    const shared = join(this.#directory, id);
+    mkdirSync(this.#directory, { recursive: true });
+    try {
+      linkSync(this.#path, shared);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      if (code === "ENOENT" || code === "EMLINK") return;
+      if (code !== "EEXIST") throw error;
+      // Another archive brought the same bytes at the same time: its file wins, ours goes.
+      const other = `${this.#path}.shared`;
+      try {
+        linkSync(shared, other);
+      } catch (linkError) {
+        const linkCode = (linkError as NodeJS.ErrnoException).code;
+        if (linkCode === "ENOENT" || linkCode === "EMLINK") return;
+        throw linkError;
+      }
+      renameSync(other, this.#path);
+    }
+  }
+}
+
+/** Removes those of `contents` that no tree links to any more. To be called after a tree was deleted. */
+export function collectContents(contentDirectory: string, contents: readonly SharedContent[]): void {
+  for (const { id, byteLength } of contents) {
+    const path = join(contentDirectory, String(byteLength), id);
+    try {
+      // Between the two calls an unpacking thread may link the file: its tree keeps the bytes, only the index entry is lost.
+      if (statSync(path).nlink === 1) unlinkSync(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+}
+
+function openCandidates(directory: string): { id: string; fd: number }[] {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+  const open: { id: string; fd: number }[] = [];
+  for (const id of names.slice(0, candidateCountMax)) {
+    try {
+      open.push({ id, fd: openSync(join(directory, id), "r") });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+  return open;
+}
+
+function readFully(fd: number, into: Buffer, position: number): number {
+  let filled = 0;
+  while (filled < into.length) {
+    const count = readSync(fd, into, filled, into.length - filled, position + filled);
+    if (count === 0) break;
+    filled += count;
+  }
+  return filled;
+}
+
+export function writeAll(fd: number, bytes: Buffer): void {
+  let written = 0;
+  while (written < bytes.length) written += writeSync(fd, bytes, written);
+}

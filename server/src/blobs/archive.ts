@@ -1,0 +1,72 @@
+/** What one unpacking may use. Every number is a refusal, never a truncation. */
+export interface ArchiveLimits {
+  readonly expandedBytesMax: number;
+  readonly entryCountMax: number;
+  /** UTF-8 bytes of one whole path; a single component is held to 255 as the file systems do. */
+  readonly pathBytesMax: number;
+  readonly depthMax: number;
+  /** Expanded to compressed bytes, looked at only above `expansionBytesFree`: small text compresses far better than weights. */
+  readonly expansionRatioMax: number;
+  readonly expansionBytesFree: number;
+}
+
+export const archiveLimits: ArchiveLimits = {
+  expandedBytesMax: 512 * 2 ** 30,
+  entryCountMax: 200_000,
+  pathBytesMax: 4000,
+  depthMax: 64,
+  expansionRatioMax: 200,
+  expansionBytesFree: 64 * 2 ** 20,
+};
+
+/**
+ * `damaged`: not a gzip or tar stream, a bad checksum, or it ends early. `unsafe`: a path, link or entry type that could
+ * reach outside the destination. `clash`: two entries for one path. `limit`: a limit above. `space`: the disk or the
+ * quota is full. `io`: the file system failed otherwise.
+ */
+export type ArchiveReason = "damaged" | "unsafe" | "clash" | "limit" | "space" | "io";
+
+export class ArchiveError extends Error {
+  readonly reason: ArchiveReason;
+
+  constructor(reason: ArchiveReason, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ArchiveError";
+    this.reason = reason;
+  }
+
+  static from(thrown: unknown): ArchiveError {
+    if (thrown instanceof ArchiveError) return thrown;
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const code = (error as NodeJS.ErrnoException).code ?? "";
+    if (code === "ENOSPC" || code === "EDQUOT") {
+      return new ArchiveError("space", "No space left on device", { cause: error });
+    }
+    if (code === "Z_BUF_ERROR") {
+      return new ArchiveError("damaged", "the archive ends before its last entry is complete", { cause: error });
+    }
+    if (code.startsWith("Z_")) {
+      return new ArchiveError("damaged", `the archive is not in gzip format or is damaged: ${error.message}`, {
+        cause: error,
+      });
+    }
+    return new ArchiveError("io", `unpacking failed: ${error.message}`, { cause: error });
+  }
+}
+
+/** A file big enough to be kept once however many archives carry it; the id is the SHA-256 of its bytes. */
+export interface SharedContent {
+  readonly id: string;
+  readonly byteLength: number;
+}
+
+export interface UnpackedArchive {
+  /** Paths relative to the destination, in the archive's order. */
+  readonly files: readonly { readonly path: string; readonly byteLength: number; readonly sha256: string }[];
+  readonly expandedBytes: number;
+  /** Bytes of files that are this tree's alone; those in `contents` are one file on disk for all trees that have them. */
+  readonly ownBytes: number;
+  readonly contents: readonly SharedContent[];
+  /** SHA-256 over paths and content hashes: equal for archives that unpack to the same tree. */
+  readonly fingerprint: string;
+}
