@@ -1,0 +1,26 @@
+/** The generated protobuf types under the names the rest of this folder uses. */
+export {
+  DataType,
+  ModelConfigSchema,
+  ModelDynamicBatchingSchema,
+  ModelInputSchema,
+  ModelInstanceGroupSchema,
+  ModelInstanceGroup_Kind as InstanceKind,
+  ModelOptimizationPolicySchema,
+  ModelOptimizationPolicy_PinnedMemoryBufferSchema as PinnedMemorySchema,
+  ModelOutputSchema,
+  ModelQueuePolicy_TimeoutAction as TimeoutAction,
+  ModelSequenceBatching_Control_Kind as ControlKind,
+  ModelTransactionPolicySchema,
+  ModelVersionPolicySchema,
+} from "./gen/model_config_pb.js";
+export type {
+  ModelConfig as ModelConfigMessage,
+  ModelDynamicBatching as DynamicBatchingMessage,
+  ModelEnsembling as EnsembleMessage,
+  ModelInput as InputMessage,
+  ModelInstanceGroup as InstanceGroupMessage,
+  ModelOutput as OutputMessage,
+  ModelQueuePolicy as QueuePolicyMessage,
+  ModelSequenceBatching as SequenceBatchingMessage,
+} from "./gen/model_config_pb.js";
