@@ -1,0 +1,178 @@
+import { InferenceError } from "../base/index.ts";
+import { koffi } from "./koffi.ts";
+
+/**
+ * The functions of ONNX Runtime's C API that we call: place in the OrtApi table (fixed for ever by its ABI promise), result
+ * and parameters. Most return an OrtStatus pointer, null for success; handles travel as addresses.
+ */
+const functions = {
+  getErrorCode: [1, "int", ["void *"]],
+  getErrorMessage: [2, "const char *", ["void *"]],
+  createSession: [7, "void *", ["void *", "const char *", "void *", "void *"]],
+  run: [9, "void *", ["void *", "void *", "void *", "void *", "size_t", "void *", "size_t", "void *"]],
+  createSessionOptions: [10, "void *", ["void *"]],
+  setOptimizedModelFilePath: [11, "void *", ["void *", "const char *"]],
+  setSessionExecutionMode: [13, "void *", ["void *", "int"]],
+  disableMemPattern: [17, "void *", ["void *"]],
+  disableCpuMemArena: [19, "void *", ["void *"]],
+  setSessionGraphOptimizationLevel: [23, "void *", ["void *", "int"]],
+  setIntraOpNumThreads: [24, "void *", ["void *", "int"]],
+  setInterOpNumThreads: [25, "void *", ["void *", "int"]],
+  registerCustomOpsLibrary: [29, "void *", ["void *", "const char *", "void *"]],
+  sessionGetInputCount: [30, "void *", ["void *", "void *"]],
+  sessionGetOutputCount: [31, "void *", ["void *", "void *"]],
+  sessionGetInputTypeInfo: [33, "void *", ["void *", "size_t", "void *"]],
+  sessionGetOutputTypeInfo: [34, "void *", ["void *", "size_t", "void *"]],
+  sessionGetInputName: [36, "void *", ["void *", "size_t", "void *", "void *"]],
+  sessionGetOutputName: [37, "void *", ["void *", "size_t", "void *", "void *"]],
+  createRunOptions: [39, "void *", ["void *"]],
+  runOptionsSetTerminate: [46, "void *", ["void *"]],
+  runOptionsUnsetTerminate: [47, "void *", ["void *"]],
+  createTensorAsOrtValue: [48, "void *", ["void *", "void *", "size_t", "int", "void *"]],
+  createTensorWithDataAsOrtValue: [49, "void *", ["void *", "void *", "size_t", "void *", "size_t", "int", "void *"]],
+  getTensorMutableData: [51, "void *", ["void *", "void *"]],
+  getStringTensorDataLength: [53, "void *", ["void *", "void *"]],
+  getStringTensorContent: [54, "void *", ["void *", "void *", "size_t", "void *", "size_t"]],
+  castTypeInfoToTensorInfo: [55, "void *", ["void *", "void *"]],
+  getOnnxTypeFromTypeInfo: [56, "void *", ["void *", "void *"]],
+  getTensorElementType: [60, "void *", ["void *", "void *"]],
+  getDimensionsCount: [61, "void *", ["void *", "void *"]],
+  getDimensions: [62, "void *", ["void *", "void *", "size_t"]],
+  getSymbolicDimensions: [63, "void *", ["void *", "void *", "size_t"]],
+  getTensorTypeAndShape: [65, "void *", ["void *", "void *"]],
+  getValueType: [67, "void *", ["void *", "void *"]],
+  createCpuMemoryInfo: [69, "void *", ["int", "int", "void *"]],
+  allocatorFree: [76, "void *", ["void *", "void *"]],
+  getAllocatorWithDefaultOptions: [78, "void *", ["void *"]],
+  releaseEnv: [92, "void", ["void *"]],
+  releaseStatus: [93, "void", ["void *"]],
+  releaseMemoryInfo: [94, "void", ["void *"]],
+  releaseSession: [95, "void", ["void *"]],
+  releaseValue: [96, "void", ["void *"]],
+  releaseRunOptions: [97, "void", ["void *"]],
+  releaseTypeInfo: [98, "void", ["void *"]],
+  releaseTensorTypeAndShapeInfo: [99, "void", ["void *"]],
+  releaseSessionOptions: [100, "void", ["void *"]],
+  createEnvWithGlobalThreadPools: [119, "void *", ["int", "const char *", "void *", "void *"]],
+  disablePerSessionThreads: [120, "void *", ["void *"]],
+  createThreadingOptions: [121, "void *", ["void *"]],
+  releaseThreadingOptions: [122, "void", ["void *"]],
+  addSessionConfigEntry: [130, "void *", ["void *", "const char *", "const char *"]],
+  createAndRegisterAllocator: [144, "void *", ["void *", "void *", "void *"]],
+  setGlobalIntraOpNumThreads: [147, "void *", ["void *", "int"]],
+  setGlobalInterOpNumThreads: [148, "void *", ["void *", "int"]],
+  setGlobalSpinControl: [149, "void *", ["void *", "int"]],
+  createArenaCfg: [156, "void *", ["size_t", "int", "int", "int", "void *"]],
+  releaseArenaCfg: [157, "void", ["void *"]],
+  addRunConfigEntry: [165, "void *", ["void *", "const char *", "const char *"]],
+  getResizedStringTensorElementBuffer: [252, "void *", ["void *", "size_t", "size_t", "void *"]],
+} as const satisfies Readonly<Record<string, readonly [number, string, readonly string[]]>>;
+
+/** What a parameter may be: a handle or address, memory we own, text (copied for the call), a number. */
+export type Argument = bigint | ArrayBufferView | string | number | null;
+/** A handle, or a status; null is the null pointer. */
+export type Pointer = bigint | null;
+
+interface NativeFunction {
+  (...values: Argument[]): unknown;
+  /** Runs on a thread of libuv's pool. Memory given as an argument must be held by the caller until `settle`. */
+  async(...valuesThenSettle: [...Argument[], (error: Error | null | undefined, result: unknown) => void]): void;
+}
+
+export type OrtApi = Readonly<Record<keyof typeof functions, NativeFunction>>;
+
+/** The oldest API version whose table reaches the last function we use (ONNX Runtime 1.16). */
+const apiVersion = 16;
+
+export interface OrtLibrary {
+  readonly api: OrtApi;
+  /** As the library says it: "1.30.0". */
+  readonly version: string;
+}
+
+/** Opens libonnxruntime and reads its function table. Throws UNAVAILABLE when the file is no such library or too old. */
+export function openOrtLibrary(libraryPath: string): OrtLibrary {
+  let base: Pointer;
+  try {
+    base = koffi.load(libraryPath).func("OrtGetApiBase", "void *", [])() as Pointer;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InferenceError("UNAVAILABLE", `unable to load ONNX Runtime from '${libraryPath}': ${reason}`, {
+      cause: error,
+    });
+  }
+  // struct OrtApiBase { const OrtApi* (*GetApi)(uint32_t version); const char* (*GetVersionString)(void); }
+  const getApi = functionAt(base, 0, "void *", ["uint32_t"]);
+  const version = functionAt(base, 1, "const char *", [])() as string;
+  const table = getApi(apiVersion) as Pointer;
+  if (table === null) {
+    throw new InferenceError("UNAVAILABLE", `ONNX Runtime ${version} at '${libraryPath}' is too old: 1.16 is needed`);
+  }
+  const api = Object.fromEntries(
+    Object.entries(functions).map(([name, [index, result, parameters]]) => [
+      name,
+      functionAt(table, index, result, parameters),
+    ]),
+  ) as OrtApi;
+  return { api, version };
+}
+
+function functionAt(table: Pointer, index: number, result: string, parameters: readonly string[]): NativeFunction {
+  const address = koffi.decode(table, index * 8, "void *") as unknown;
+  return koffi.decode(address, koffi.proto(result, [...parameters])) as NativeFunction;
+}
+
+/** Throws what a status says, released; returns when there is none. */
+export function checkStatus(api: OrtApi, status: unknown): void {
+  if (status !== null) throw takeError(api, status as bigint);
+}
+
+/** The original's wording for everything ONNX Runtime refuses, followed by the runtime's own text. */
+export function takeError(api: OrtApi, status: bigint): InferenceError {
+  const code = api.getErrorCode(status) as number;
+  const message = api.getErrorMessage(status) as string;
+  api.releaseStatus(status);
+  return new InferenceError("INTERNAL", `onnx runtime error ${code}: ${message}`);
+}
+
+/** Calls a function whose last parameter receives a handle, and returns that handle. */
+export function made(api: OrtApi, create: NativeFunction, ...values: Argument[]): bigint {
+  const slot = new BigUint64Array(1);
+  checkStatus(api, create(...values, slot));
+  return slot[0] as bigint;
+}
+
+/** The same on a pool thread; `values` and the slot stay referenced until it has settled. */
+export function madeAsync(api: OrtApi, create: NativeFunction, ...values: Argument[]): Promise<bigint> {
+  const slot = new BigUint64Array(1);
+  return new Promise((resolve, reject) => {
+    create.async(...values, slot, (error, status) => {
+      if (error !== null && error !== undefined) return reject(error);
+      if (status !== null) return reject(takeError(api, status as bigint));
+      resolve(slot[0] as bigint);
+    });
+  });
+}
+
+/** The text at a C string's address. */
+export function readText(address: bigint): string {
+  return koffi.decode.string(address);
+}
+
+/** Where a view's first byte lies. Valid while the view is referenced. */
+export function addressOf(view: ArrayBufferView): bigint {
+  return koffi.address(view);
+}
+
+const libc = koffi.load(null);
+const memcpy = libc.func("memcpy", "void *", ["void *", "void *", "size_t"]);
+
+/** Copies from memory that only the library knows into `target`, all of it. */
+export function copyFrom(address: bigint, target: Uint8Array): void {
+  if (target.byteLength > 0) memcpy(target, address, target.byteLength);
+}
+
+/** Copies `source` to memory that only the library knows. */
+export function copyTo(address: bigint, source: Uint8Array): void {
+  if (source.byteLength > 0) memcpy(address, source, source.byteLength);
+}

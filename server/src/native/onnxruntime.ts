@@ -1,0 +1,234 @@
+import { assert, InferenceError } from "../base/index.ts";
+import { koffi } from "./koffi.ts";
+import { checkStatus, made, madeAsync, openOrtLibrary, type OrtApi, type OrtLibrary } from "./onnxruntime-api.ts";
+import { type OnnxResult, type OnnxRun, type OnnxValueInfo, SessionRuns } from "./onnxruntime-session.ts";
+import { openGate } from "./onnxruntime-gate.ts";
+
+export {
+  onnxStringType,
+  type OnnxInput,
+  type OnnxOutput,
+  type OnnxResult,
+  type OnnxRun,
+  type OnnxValueInfo,
+} from "./onnxruntime-session.ts";
+
+export interface OnnxRuntimeOptions {
+  /** libonnxruntime.so, libonnxruntime.so.1, ... */
+  readonly libraryPath: string;
+  /** Threads of the pool that all sessions share, the calling thread included; 0 lets the library count the cores. */
+  readonly intraOpThreadCount: number;
+  readonly interOpThreadCount: number;
+  /** Whether threads of the shared pool burn their core for a moment before they sleep. */
+  readonly spin: boolean;
+  /** Runs at once over all sessions. */
+  readonly runsMax: number;
+}
+
+/** null leaves the library's default. */
+export interface OnnxSessionOptions {
+  readonly modelPath: string;
+  readonly graphOptimization: "none" | "basic" | "extended" | "all";
+  readonly parallelExecution: boolean;
+  /** Threads of a pool of the session's own; null shares the common one. */
+  readonly ownThreads: { readonly intraOp: number; readonly interOp: number } | null;
+  readonly memoryArena: boolean;
+  readonly memoryPattern: boolean;
+  /** Gives the shared memory pool's unused parts back after each run. */
+  readonly shrinkArenaAfterRun: boolean;
+  readonly customOpLibraries: readonly string[];
+  /** Where to write the graph as optimised; null for nowhere. */
+  readonly optimizedModelPath: string | null;
+  /** Further entries for the library, by its own keys ("session.disable_prepacking", ...). */
+  readonly config: ReadonlyMap<string, string>;
+}
+
+export interface OnnxSession extends AsyncDisposable {
+  readonly inputs: readonly OnnxValueInfo[];
+  readonly outputs: readonly OnnxValueInfo[];
+  /**
+   * Runs the model on a pool thread; any number may be asked for at once, `runsMax` run. Borrows all memory of `run` until
+   * it settles. Aborting ends a waiting run at once and a running one at its next operator (CANCELLED); either way it has
+   * settled only when the library has let go of the memory.
+   */
+  run(run: OnnxRun, signal: AbortSignal | null): Promise<readonly OnnxResult[]>;
+}
+
+export interface OnnxRuntime extends AsyncDisposable {
+  readonly version: string;
+  /** Loads a model on a pool thread; disposing the session waits for its runs and frees it. */
+  openSession(options: OnnxSessionOptions): Promise<OnnxSession>;
+}
+
+/** Loads at once: more would only take each other's memory bandwidth. */
+const loadsMax = 2;
+
+/** Threads that native runs leave to files, names and compression when all runs are taken. */
+const spareThreads = 8;
+
+/** What UV_THREADPOOL_SIZE must say before the pool's first use, so that a full house of runs does not hold up a readFile. */
+export function threadPoolSizeFor(runsMax: number): number {
+  return runsMax + spareThreads;
+}
+
+/** Throws when the pool, sized by this environment value, could not carry `runsMax` native runs beside everything else. */
+export function checkThreadPoolSize(runsMax: number, environmentValue: string | undefined): void {
+  const size = environmentValue === undefined ? 4 : Number.parseInt(environmentValue, 10);
+  const wanted = threadPoolSizeFor(runsMax);
+  if (!(size >= wanted)) {
+    throw new InferenceError(
+      "INTERNAL",
+      `UV_THREADPOOL_SIZE is ${environmentValue ?? "not set"}, but ${runsMax} concurrent runs need at least ${wanted}`,
+    );
+  }
+}
+
+/** The C API's severity "error": warnings about a model's own graph are of no use in a server's log. */
+const logSeverity = 3;
+const ortArenaAllocator = 1;
+const ortMemoryDefault = 0;
+
+/**
+ * Opens the library with one environment: one thread pool and one memory pool for all sessions. A process opens it once;
+ * disposing it needs every session disposed before.
+ */
+export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
+  const library = openOrtLibrary(options.libraryPath);
+  const { api } = library;
+  const env = openEnvironment(library, options);
+  const cpuMemory = made(api, api.createCpuMemoryInfo, ortArenaAllocator, ortMemoryDefault);
+  const arena = made(api, api.createArenaCfg, 0, extendAsRequested, -1, -1);
+  checkStatus(api, api.createAndRegisterAllocator(env, cpuMemory, arena));
+  api.releaseArenaCfg(arena);
+  const allocator = made(api, api.getAllocatorWithDefaultOptions);
+  const runGate = openGate(options.runsMax);
+  const loadGate = openGate(loadsMax);
+  let sessionCount = 0;
+
+  async function load(sessionOptions: OnnxSessionOptions): Promise<bigint> {
+    using _admitted = await loadGate.enter(null);
+    const handle = makeSessionOptions(api, sessionOptions);
+    try {
+      return await madeAsync(api, api.createSession, env, sessionOptions.modelPath, handle);
+    } finally {
+      api.releaseSessionOptions(handle);
+      await giveBackFreeMemory();
+    }
+  }
+
+  return {
+    version: library.version,
+    async openSession(sessionOptions) {
+      const session = await load(sessionOptions);
+      const runConfig = new Map(
+        sessionOptions.shrinkArenaAfterRun ? [["memory.enable_memory_arena_shrinkage", "cpu:0"]] : [],
+      );
+      const runs = new SessionRuns({ api, session, cpuMemory, allocator, runConfig });
+      sessionCount += 1;
+      const running = new Set<Promise<unknown>>();
+      let open = true;
+      return {
+        inputs: runs.inputs,
+        outputs: runs.outputs,
+        async run(run, signal) {
+          assert(open, "a run on a closed ONNX Runtime session");
+          const settled = (async () => {
+            using _admitted = await runGate.enter(signal);
+            return await runs.run(run, signal);
+          })();
+          const tracked = settled.then(
+            () => {},
+            () => {},
+          );
+          running.add(tracked);
+          try {
+            return await settled;
+          } finally {
+            running.delete(tracked);
+          }
+        },
+        async [Symbol.asyncDispose]() {
+          if (!open) return;
+          open = false;
+          await Promise.all(running);
+          runs.close();
+          sessionCount -= 1;
+          await giveBackFreeMemory();
+        },
+      };
+    },
+    [Symbol.asyncDispose]() {
+      assert(sessionCount === 0, `ONNX Runtime is closed with ${sessionCount} sessions open`);
+      api.releaseMemoryInfo(cpuMemory);
+      api.releaseEnv(env);
+      return Promise.resolve();
+    },
+  };
+}
+
+/** Regions of the shared memory pool grow by what is asked for, not by powers of two. */
+const extendAsRequested = 1;
+
+function openEnvironment({ api }: OrtLibrary, options: OnnxRuntimeOptions): bigint {
+  const threads = made(api, api.createThreadingOptions);
+  try {
+    checkStatus(api, api.setGlobalIntraOpNumThreads(threads, options.intraOpThreadCount));
+    checkStatus(api, api.setGlobalInterOpNumThreads(threads, options.interOpThreadCount));
+    checkStatus(api, api.setGlobalSpinControl(threads, options.spin ? 1 : 0));
+    return made(api, api.createEnvWithGlobalThreadPools, logSeverity, "galatea", threads);
+  } finally {
+    api.releaseThreadingOptions(threads);
+  }
+}
+
+/** GraphOptimizationLevel. */
+const graphLevels = { none: 0, basic: 1, extended: 2, all: 99 } as const;
+
+function makeSessionOptions(api: OrtApi, options: OnnxSessionOptions): bigint {
+  const handle = made(api, api.createSessionOptions);
+  const config = new Map([
+    // Weights outside the shared memory pool, which never shrinks: an unloaded model's are given back.
+    ["session.use_device_allocator_for_initializers", "1"],
+    ...(options.memoryArena ? [["session.use_env_allocators", "1"] as const] : []),
+    ...options.config,
+  ]);
+  try {
+    checkStatus(api, api.setSessionGraphOptimizationLevel(handle, graphLevels[options.graphOptimization]));
+    checkStatus(api, api.setSessionExecutionMode(handle, options.parallelExecution ? 1 : 0));
+    if (options.ownThreads === null) {
+      checkStatus(api, api.disablePerSessionThreads(handle));
+    } else {
+      checkStatus(api, api.setIntraOpNumThreads(handle, options.ownThreads.intraOp));
+      checkStatus(api, api.setInterOpNumThreads(handle, options.ownThreads.interOp));
+    }
+    if (!options.memoryArena) checkStatus(api, api.disableCpuMemArena(handle));
+    if (!options.memoryPattern) checkStatus(api, api.disableMemPattern(handle));
+    if (options.optimizedModelPath !== null) {
+      checkStatus(api, api.setOptimizedModelFilePath(handle, options.optimizedModelPath));
+    }
+    for (const [key, value] of config) checkStatus(api, api.addSessionConfigEntry(handle, key, value));
+    // The library's handle is never closed: its kernels may be in use as long as the process lives.
+    for (const path of options.customOpLibraries) made(api, api.registerCustomOpsLibrary, handle, path);
+    return handle;
+  } catch (error) {
+    api.releaseSessionOptions(handle);
+    throw error;
+  }
+}
+
+/** glibc keeps what a load or an unload freed (85 MB per MiniLM, in the arena of the thread that ran it) unless told. */
+const giveBackFreeMemory: () => Promise<void> = (() => {
+  const trim = findTrim();
+  if (trim === null) return () => Promise.resolve();
+  return () =>
+    new Promise((resolve, reject) => trim.async(0, (error: Error | null) => (error ? reject(error) : resolve())));
+})();
+
+function findTrim() {
+  try {
+    return koffi.load(null).func("int malloc_trim(size_t pad)");
+  } catch {
+    // Another C library than glibc; it has no such habit and no such function.
+    return null;
+  }
+}
