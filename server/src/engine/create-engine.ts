@@ -2,6 +2,7 @@ import { InferenceError, type Clock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 import type { InferenceRequest, InferenceResponse } from "../inference/index.ts";
 import { printConfigJson } from "../modelconfig/index.ts";
+import type { StepResult } from "../scheduling/index.ts";
 import { createArena, releaseTensors, type Arena } from "../tensor/index.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Engine, IndexEntry, LoadOverride, ModelMetadata, ModelStatistics, NamespaceSource } from "./engine.ts";
@@ -75,7 +76,7 @@ export class EngineCore implements Engine, AsyncDisposable {
         schedulerFor(config, model, {
           clock: options.clock,
           queueLengthMax: options.queueLengthMax,
-          runStep: (request) => this.#lookup(space.namespace, request.modelName, request.modelVersion).infer(request),
+          runStep: (modelName, modelVersion, request) => this.#step(space.namespace, modelName, modelVersion, request),
         }),
       observer: (space, config, version, loadNs) => this.#observers.open(space.namespace, config, version, loadNs),
       retired: (space, name, version) => this.#observers.close(space.namespace, name, version),
@@ -111,6 +112,17 @@ export class EngineCore implements Engine, AsyncDisposable {
       return Promise.reject(error as Error);
     }
     return serving.infer(request);
+  }
+
+  #step(namespace: string, name: string, version: number, request: InferenceRequest): Promise<StepResult> {
+    let serving: ServingVersion;
+    try {
+      serving = this.#lookup(namespace, name, version === -1 ? "" : String(version));
+    } catch (error) {
+      releaseTensors(request.inputs);
+      return Promise.reject(error as Error);
+    }
+    return serving.inferStep(request);
   }
 
   bodyArena(namespace: string, modelName: string): Arena | null {

@@ -1,18 +1,18 @@
 import type { Clock } from "../base/index.ts";
 import type { LoadedModel } from "../backends/index.ts";
-import type { InferenceRequest, InferenceResponse } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import {
   createDirectScheduler,
   createDynamicBatchScheduler,
   createEnsembleScheduler,
+  type RunStep,
   type Scheduler,
 } from "../scheduling/index.ts";
 
 export interface SchedulerParts {
   readonly clock: Clock;
   readonly queueLengthMax: number;
-  readonly runStep: (request: InferenceRequest) => Promise<InferenceResponse>;
+  readonly runStep: RunStep;
 }
 
 /** The scheduler that a configuration asks for. */

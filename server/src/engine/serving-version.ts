@@ -2,7 +2,7 @@ import { InferenceError, type Clock } from "../base/index.ts";
 import type { LoadedModel } from "../backends/index.ts";
 import { newRecord, type InferenceRequest, type InferenceResponse, type RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
-import type { Scheduler } from "../scheduling/index.ts";
+import type { Scheduler, StepResult } from "../scheduling/index.ts";
 import { releaseTensors, type Tensor } from "../tensor/index.ts";
 import { checkRequest } from "./check-request.ts";
 import { modelFacts, reshaped, type ModelFacts } from "./model-facts.ts";
@@ -50,24 +50,32 @@ export class ServingVersion implements AsyncDisposable {
 
   /** Takes the request's inputs over in every outcome; every end, good or bad, passes through the observer once. */
   infer(request: InferenceRequest): Promise<InferenceResponse> {
-    let batchSize: number;
+    let record: RequestRecord;
     try {
-      batchSize = checkRequest(request, this.facts);
+      record = newRecord(this.#clock.monotonicNs(), checkRequest(request, this.facts));
     } catch (error) {
       releaseTensors(request.inputs);
       return Promise.reject(error as Error);
     }
-    const record = newRecord(this.#clock.monotonicNs(), batchSize);
-    const toBackend = this.#reshapes ? this.#reshapeInputs(request) : request;
-    return this.#finish(
-      this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs)),
-      record,
-    );
+    return this.#schedule(request, record);
   }
 
-  async #finish(answer: Promise<InferenceResponse>, record: RequestRecord): Promise<InferenceResponse> {
+  /** The same for an ensemble's step, which adds the record's times to its own. */
+  async inferStep(request: InferenceRequest): Promise<StepResult> {
+    let record: RequestRecord;
     try {
-      const response = await answer;
+      record = newRecord(this.#clock.monotonicNs(), checkRequest(request, this.facts));
+    } catch (error) {
+      releaseTensors(request.inputs);
+      throw error;
+    }
+    return { response: await this.#schedule(request, record), record };
+  }
+
+  async #schedule(request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse> {
+    const toBackend = this.#reshapes ? this.#reshapeInputs(request) : request;
+    try {
+      const response = await this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs));
       this.#observer.succeeded(record, this.#clock.monotonicNs(), this.#clock.epochMs());
       return this.#reshapes ? this.#reshapeOutputs(response) : response;
     } catch (thrown) {

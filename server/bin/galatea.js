@@ -7,5 +7,5 @@ if (major < 24) {
   );
   process.exitCode = 1;
 } else {
-  await import("../server/src/main.ts");
+  await import("../src/main.ts");
 }

@@ -1,0 +1,28 @@
+import { spawnSync } from "node:child_process";
+import { cpus } from "node:os";
+import { cacheDirectory, ensureEnvironment, environmentNames } from "../conformance/environments/index.ts";
+
+/**
+ * `npm test`: everything a person can run on a machine without a GPU, in this order. It sets up what it needs: the Python
+ * environments of the suites are made below the cache directory once and kept.
+ */
+const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
+  { name: "format, lint, types, dead code, unit tests", command: ["npm", "run", "--silent", "check"] },
+  { name: "workers' Python side", command: ["node", "--test", "server/python/*.test.ts"] },
+  { name: "KServe conformance, live against tritonserver and Galatea", command: ["node", "conformance/kserve/run.ts", "--target", "both"] },
+  { name: "suites with real clients and faults", command: ["node", "--test", `--test-concurrency=${Math.max(1, cpus().length)}`, "conformance/**/*.test.ts", "examples/**/*.test.ts"] },
+];
+
+for (const name of environmentNames) {
+  process.stdout.write(`Python environment '${name}' ...\n`);
+  await ensureEnvironment(cacheDirectory(process.env), name);
+}
+for (const { name, command } of steps) {
+  process.stdout.write(`\n== ${name}\n`);
+  const [program, ...args] = command as [string, ...string[]];
+  const { status } = spawnSync(program, args, { stdio: "inherit" });
+  if (status !== 0) {
+    process.stderr.write(`\nfailed: ${name}\n`);
+    process.exit(1);
+  }
+}
