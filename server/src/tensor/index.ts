@@ -8,4 +8,18 @@ export {
   type Datatype,
 } from "./datatype.ts";
 export type { Arena } from "./arena.ts";
+export { createArena, type ArenaOptions } from "./memory-arena.ts";
 export { elementCount, releaseTensors, type Block, type Tensor } from "./tensor.ts";
+export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
+export { bfloat16ToNumber, halfToNumber, numberToBfloat16, numberToHalf } from "./half-floats.ts";
+export {
+  jsonBytesLengthMax,
+  jsonElementsMax,
+  readJsonData,
+  type IntegerRange,
+  type JsonDataTarget,
+} from "./json-data.ts";
+export { printJsonData } from "./json-print.ts";
+export { JsonScanner, JsonSyntaxError, jsonDepthMax, type JsonKind, type NumberKind } from "./json-scanner.ts";
+export { JsonSink } from "./json-sink.ts";
+export { bytesSpell, readJsonString, unescapeJsonString } from "./json-string.ts";

@@ -1,0 +1,30 @@
+/** The C library and native libraries as TypeScript: the only folder that knows koffi. */
+export { openSharedMemory, pageBytes, type SharedMemory } from "./memory.ts";
+export {
+  checkThreadPoolSize,
+  onnxStringType,
+  openOnnxRuntime,
+  threadPoolSizeFor,
+  type OnnxInput,
+  type OnnxOutput,
+  type OnnxResult,
+  type OnnxRun,
+  type OnnxRuntime,
+  type OnnxRuntimeOptions,
+  type OnnxSession,
+  type OnnxSessionOptions,
+  type OnnxValueInfo,
+} from "./onnxruntime.ts";
+export {
+  armLifeline,
+  becomeSubreaper,
+  openPipe,
+  openSocketPair,
+  reapNow,
+  sendDescriptors,
+  sendNow,
+  signalGroup,
+  type DescriptorPair,
+  type WaitResult,
+} from "./process-control.ts";
+export { SystemCallError } from "./system-error.ts";

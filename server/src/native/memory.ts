@@ -1,0 +1,94 @@
+import { closeSync } from "node:fs";
+import { koffi } from "./koffi.ts";
+import { checkCall } from "./system-error.ts";
+
+/**
+ * Anonymous shared memory: a sealed `memfd` mapped once into this process. The seal forbids other holders of the descriptor
+ * to shrink the file, which would end this process with SIGBUS at the next access.
+ */
+export interface SharedMemory {
+  readonly fd: number;
+  readonly byteLength: number;
+  /** The whole mapping. Views of it keep the mapping alive: it is undone when the collector has taken the last one. */
+  readonly buffer: ArrayBuffer;
+  /** Gives whole pages back to the machine; they read as zeros afterwards. Both arguments are multiples of `pageBytes`. */
+  punch(byteOffset: number, byteLength: number): void;
+  /** Gives all pages back and closes the descriptor. Bytes that stray views still see are zeros. */
+  close(): void;
+}
+
+export const pageBytes = 4096;
+
+const MFD_CLOEXEC = 1;
+const MFD_ALLOW_SEALING = 2;
+const F_ADD_SEALS = 1033;
+const F_SEAL_SEAL = 1;
+const F_SEAL_SHRINK = 2;
+const F_SEAL_GROW = 4;
+const PROT_READ_WRITE = 3;
+const MAP_SHARED = 1;
+const MAP_NORESERVE = 0x4000;
+const FALLOC_FL_KEEP_SIZE = 1;
+const FALLOC_FL_PUNCH_HOLE = 2;
+
+function bind() {
+  const libc = koffi.load(null);
+  return {
+    memfdCreate: libc.func("int memfd_create(const char *name, uint32_t flags)"),
+    ftruncate: libc.func("int ftruncate(int fd, int64_t length)"),
+    fcntl: libc.func("int fcntl(int fd, int command, long argument)"),
+    mmap: libc.func("void *mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)"),
+    munmap: libc.func("int munmap(void *address, size_t length)"),
+    fallocate: libc.func("int fallocate(int fd, int mode, int64_t offset, int64_t length)"),
+  };
+}
+
+const libc = bind();
+
+/** Runs when no view of a mapping is left: only then can unmapping not turn a late read into a crash. */
+const unmapWhenCollected = new FinalizationRegistry<{ address: unknown; byteLength: number }>((mapping) => {
+  libc.munmap(mapping.address, mapping.byteLength);
+});
+
+/** Opens sparse shared memory. Throws with the system's reason when the machine refuses. */
+export function openSharedMemory(name: string, byteLength: number): SharedMemory {
+  if (!Number.isSafeInteger(byteLength) || byteLength <= 0 || byteLength % pageBytes !== 0)
+    throw new RangeError(`shared memory of ${byteLength} bytes: a positive multiple of ${pageBytes} is needed`);
+  const fd = checkCall("memfd_create", libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) as number);
+  let buffer: ArrayBuffer;
+  try {
+    checkCall("ftruncate", libc.ftruncate(fd, byteLength) as number);
+    checkCall("fcntl(F_ADD_SEALS)", libc.fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) as number);
+    buffer = map(fd, byteLength);
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+  let open = true;
+  const punch = (offset: number, length: number) => {
+    checkCall(
+      "fallocate(PUNCH_HOLE)",
+      libc.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) as number,
+    );
+  };
+  return {
+    fd,
+    byteLength,
+    buffer,
+    punch,
+    close() {
+      if (!open) return;
+      open = false;
+      punch(0, byteLength);
+      closeSync(fd);
+    },
+  };
+}
+
+function map(fd: number, byteLength: number): ArrayBuffer {
+  const address: unknown = libc.mmap(null, byteLength, PROT_READ_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  checkCall("mmap", koffi.address(address) === 0xffff_ffff_ffff_ffffn ? -1 : 0);
+  const buffer = koffi.view(address, byteLength);
+  unmapWhenCollected.register(buffer, { address, byteLength });
+  return buffer;
+}

@@ -1,0 +1,22 @@
+import { getSystemErrorMap } from "node:util";
+import { koffi } from "./koffi.ts";
+
+/** A C library call failed: `code` is errno's name ("ENOMEM"), as in Node's own errors. */
+export class SystemCallError extends Error {
+  readonly code: string;
+  readonly errno: number;
+
+  constructor(call: string, errno: number) {
+    const [code, text] = getSystemErrorMap().get(-errno) ?? [`errno ${errno}`, "unknown error"];
+    super(`${call}: ${code}: ${text}`);
+    this.name = "SystemCallError";
+    this.code = code;
+    this.errno = errno;
+  }
+}
+
+/** Returns what a call returned; throws what errno says when that is negative. */
+export function checkCall(call: string, result: number): number {
+  if (result < 0) throw new SystemCallError(call, koffi.errno());
+  return result;
+}

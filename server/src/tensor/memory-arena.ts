@@ -1,0 +1,239 @@
+import { assert, InferenceError } from "../base/index.ts";
+import { openSharedMemory, type SharedMemory } from "../native/index.ts";
+import type { Arena } from "./arena.ts";
+import { GranuleRuns } from "./arena-runs.ts";
+import type { Block } from "./tensor.ts";
+
+export interface ArenaOptions {
+  /** Rounded up to whole granules of 64 KiB. Sparse: costs address space, not memory. */
+  readonly capacityBytes: number;
+  /** Free memory kept warm before its pages are given back; default 16 MiB, at most a sixteenth of the capacity. */
+  readonly warmBytesMax?: number;
+}
+
+const granuleBytes = 64 * 1024;
+/** From here blocks are runs of granules; below they are slots of a slab. */
+const largeBytesMin = 1024 * 1024;
+const slotBytesMin = 256;
+const slotsPerSlabMin = 8;
+
+let lastArenaId = 0;
+
+/** Bytes of every small size class: four steps per doubling, so that at most a fifth of a slot is wasted. */
+const classBytes: readonly number[] = (() => {
+  const sizes: number[] = [];
+  for (let base = slotBytesMin; base < largeBytesMin; base *= 2)
+    for (let quarter = 4; quarter < 8; quarter++) sizes.push((base * quarter) / 4);
+  sizes.push(largeBytesMin);
+  return sizes;
+})();
+
+function classOf(byteLength: number): number {
+  if (byteLength <= slotBytesMin) return 0;
+  const doubling = 31 - Math.clz32(byteLength - 1);
+  const quarter = (byteLength - 1) >> (doubling - 2);
+  return (doubling - 8) * 4 + (quarter & 3) + 1;
+}
+
+/** A slab's slots lie one behind the other; `free` holds the indices of those without a block. */
+interface Slab {
+  readonly byteOffset: number;
+  readonly slotClass: number;
+  readonly slotCount: number;
+  readonly free: number[];
+  /** Place in its class's list of slabs with room; -1 when full. */
+  partialIndex: number;
+}
+
+/** Opens an arena. Its memory file is closed by the last of: disposing it, releasing its blocks. */
+export function createArena(options: ArenaOptions): Arena {
+  return new MemoryArena(options);
+}
+
+class MemoryArena implements Arena {
+  readonly id = ++lastArenaId;
+  readonly capacityBytes: number;
+  readonly #memory: SharedMemory;
+  readonly #runs: GranuleRuns;
+  readonly #warmGranulesMax: number;
+  /** Per size class: slabs with a free slot, the fullest last by habit. */
+  readonly #partial: Slab[][] = classBytes.map(() => []);
+  #usedBytes = 0;
+  #blockCount = 0;
+  #disposed = false;
+
+  constructor(options: ArenaOptions) {
+    const granuleCount = Math.ceil(options.capacityBytes / granuleBytes);
+    assert(granuleCount > 0 && granuleCount < 2 ** 31, "an arena has between 64 KiB and 128 TiB");
+    this.capacityBytes = granuleCount * granuleBytes;
+    this.#memory = openSharedMemory(`galatea-arena-${this.id}`, this.capacityBytes);
+    this.#runs = new GranuleRuns(granuleCount);
+    const warmBytesMax = Math.min(options.warmBytesMax ?? 16 * 1024 * 1024, this.capacityBytes / 16);
+    this.#warmGranulesMax = Math.floor(warmBytesMax / granuleBytes);
+  }
+
+  get fd(): number {
+    return this.#memory.fd;
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  allocate(byteLength: number): Block {
+    assert(!this.#disposed, "allocation in a disposed arena");
+    assert(Number.isSafeInteger(byteLength) && byteLength >= 0, "a block's length is a natural number");
+    if (byteLength < largeBytesMin) return this.#allocateSlot(byteLength);
+    const granules = Math.ceil(byteLength / granuleBytes);
+    const byteOffset = this.#takeGranules(granules, byteLength) * granuleBytes;
+    return this.#open(byteOffset, byteLength, granules * granuleBytes, null);
+  }
+
+  #allocateSlot(byteLength: number): Block {
+    const slotClass = classOf(byteLength);
+    const slotBytes = classBytes[slotClass]!;
+    const partial = this.#partial[slotClass]!;
+    const slab = partial.at(-1) ?? this.#openSlab(slotClass, byteLength);
+    const slot = slab.free.pop()!;
+    if (slab.free.length === 0) this.#leavePartial(slab);
+    return this.#open(slab.byteOffset + slot * slotBytes, byteLength, slotBytes, slab);
+  }
+
+  #open(byteOffset: number, byteLength: number, reservedBytes: number, slab: Slab | null): Block {
+    this.#usedBytes += reservedBytes;
+    this.#blockCount++;
+    return new ArenaBlock(this, this.#memory.buffer, { byteOffset, byteLength, reservedBytes, slab });
+  }
+
+  /** Called by a block whose last user let go. */
+  free(place: Place): void {
+    this.#usedBytes -= place.reservedBytes;
+    this.#blockCount--;
+    if (place.slab === null) this.#releaseGranules(place.byteOffset, place.reservedBytes);
+    else this.#freeSlot(place.slab, place.byteOffset);
+    if (this.#disposed && this.#blockCount === 0) this.#memory.close();
+  }
+
+  #freeSlot(slab: Slab, byteOffset: number): void {
+    const slotBytes = classBytes[slab.slotClass]!;
+    slab.free.push((byteOffset - slab.byteOffset) / slotBytes);
+    const partial = this.#partial[slab.slotClass]!;
+    if (slab.partialIndex === -1) slab.partialIndex = partial.push(slab) - 1;
+    // One slab per class stays however empty: a single block taken and given back in a loop opens no slab each time.
+    if (slab.free.length < slab.slotCount || partial.length === 1) return;
+    this.#leavePartial(slab);
+    this.#releaseGranules(slab.byteOffset, slabBytes(slab.slotClass));
+  }
+
+  #openSlab(slotClass: number, byteLength: number): Slab {
+    const bytes = slabBytes(slotClass);
+    const byteOffset = this.#takeGranules(bytes / granuleBytes, byteLength) * granuleBytes;
+    const slotCount = Math.floor(bytes / classBytes[slotClass]!);
+    const free = Array.from({ length: slotCount }, (_, index) => slotCount - 1 - index);
+    const slab: Slab = { byteOffset, slotClass, slotCount, free, partialIndex: -1 };
+    slab.partialIndex = this.#partial[slotClass]!.push(slab) - 1;
+    return slab;
+  }
+
+  #leavePartial(slab: Slab): void {
+    const partial = this.#partial[slab.slotClass]!;
+    const last = partial.pop()!;
+    if (last !== slab) {
+      partial[slab.partialIndex] = last;
+      last.partialIndex = slab.partialIndex;
+    }
+    slab.partialIndex = -1;
+  }
+
+  #takeGranules(granules: number, byteLength: number): number {
+    const start = this.#runs.take(granules);
+    if (start !== -1) return start;
+    // Warm and cold free memory may lie side by side: made one, they may fit. Empty slabs that were kept go too.
+    this.#closeEmptySlabs();
+    this.#punchFree();
+    const retried = this.#runs.take(granules);
+    if (retried !== -1) return retried;
+    throw new InferenceError(
+      "UNAVAILABLE",
+      `shared memory arena is full: ${byteLength} bytes requested, ${this.#usedBytes} of ${this.capacityBytes} bytes in use`,
+    );
+  }
+
+  #releaseGranules(byteOffset: number, byteLength: number): void {
+    this.#runs.release(byteOffset / granuleBytes, byteLength / granuleBytes);
+    if (this.#runs.dirtyGranules > this.#warmGranulesMax) this.#punchFree();
+  }
+
+  #closeEmptySlabs(): void {
+    for (const partial of this.#partial) {
+      for (const slab of partial.filter((candidate) => candidate.free.length === candidate.slotCount)) {
+        this.#leavePartial(slab);
+        this.#runs.release(slab.byteOffset / granuleBytes, slabBytes(slab.slotClass) / granuleBytes);
+      }
+    }
+  }
+
+  #punchFree(): void {
+    this.#runs.cleanAll((start, length) => this.#memory.punch(start * granuleBytes, length * granuleBytes));
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    if (this.#blockCount === 0) this.#memory.close();
+  }
+}
+
+function slabBytes(slotClass: number): number {
+  return Math.ceil((classBytes[slotClass]! * slotsPerSlabMin) / granuleBytes) * granuleBytes;
+}
+
+interface Place {
+  readonly byteOffset: number;
+  readonly byteLength: number;
+  readonly reservedBytes: number;
+  readonly slab: Slab | null;
+}
+
+class ArenaBlock implements Block {
+  readonly #arena: MemoryArena;
+  readonly #buffer: ArrayBuffer;
+  readonly #place: Place;
+  #references = 1;
+  #bytes: Uint8Array | null = null;
+
+  constructor(arena: MemoryArena, buffer: ArrayBuffer, place: Place) {
+    this.#arena = arena;
+    this.#buffer = buffer;
+    this.#place = place;
+  }
+
+  get arenaId(): number {
+    return this.#arena.id;
+  }
+
+  get byteOffset(): number {
+    return this.#place.byteOffset;
+  }
+
+  get byteLength(): number {
+    return this.#place.byteLength;
+  }
+
+  /** Made when first asked for: a block that is only handed on between workers never needs it. */
+  get bytes(): Uint8Array {
+    assert(this.#references > 0, "bytes of a block after its release");
+    this.#bytes ??= new Uint8Array(this.#buffer, this.#place.byteOffset, this.#place.byteLength);
+    return this.#bytes;
+  }
+
+  retain(): void {
+    assert(this.#references > 0, "retain of a released block");
+    this.#references++;
+  }
+
+  release(): void {
+    assert(this.#references > 0, "release of a released block");
+    if (--this.#references === 0) this.#arena.free(this.#place);
+  }
+}
