@@ -1,0 +1,129 @@
+import { InferenceError } from "../../base/index.ts";
+import type { Exchange } from "./exchange.ts";
+import type { HttpLimits } from "./limits.ts";
+
+/** Takes a body as it comes. `write` may throw; the rest of the body is then read and dropped before the error is told. */
+export interface BodySink {
+  write(chunk: Buffer): void;
+}
+
+/** A request that is answered on another status than its error's code has (413 for a body over its bound). */
+export class BodyError extends InferenceError {
+  readonly status: number;
+  /** The rest of the body is not worth reading: the connection ends after the reply. */
+  readonly closes: boolean;
+
+  constructor(status: number, message: string, closes: boolean) {
+    super("INVALID_ARG", message);
+    this.status = status;
+    this.closes = closes;
+  }
+}
+
+/** Content-Length as a number, -1 for a chunked body, 0 for none. Node has refused the malformed. */
+export function declaredLength(exchange: Exchange): number {
+  const { headers } = exchange.request;
+  if (headers["transfer-encoding"] !== undefined) return -1;
+  const declared = headers["content-length"];
+  return declared === undefined ? 0 : Number(declared);
+}
+
+/**
+ * Feeds the whole body to `sink` and resolves at its end. Rejects with BodyError over a limit, with the sink's own error after
+ * the body has been read, and with the signal's reason when the client goes away.
+ */
+export function readBody(exchange: Exchange, limits: HttpLimits, sink: BodySink): Promise<void> {
+  const { request, response } = exchange;
+  const chunked = request.headers["transfer-encoding"] !== undefined;
+  const declared = declaredLength(exchange);
+  if (declared > limits.bodyBytesMax) {
+    return Promise.reject(tooLarge(declared, limits));
+  }
+  return new Promise((resolve, reject) => {
+    let bodyBytes = 0;
+    let chunkCount = 0;
+    let failure: unknown;
+    request.on("data", (chunk: Buffer) => {
+      bodyBytes += chunk.length;
+      if (chunked && ++chunkCount > limits.chunksMax) {
+        return abandon(
+          new BodyError(
+            400,
+            `Chunked request body exceeds maximum of ${limits.chunksMax} non-empty chunks. Send fewer or larger HTTP chunks.`,
+            true,
+          ),
+        );
+      }
+      if (bodyBytes > limits.bodyBytesMax) return abandon(tooLarge(bodyBytes, limits));
+      if (failure !== undefined) return;
+      try {
+        sink.write(chunk);
+      } catch (error) {
+        failure = error;
+      }
+    });
+    request.on("end", () => (failure === undefined ? resolve() : reject(failure)));
+    // The request errors when its connection ends early; who waits for the body learns it from here, others from the signal.
+    request.on("error", (error) => reject(InferenceError.from(exchange.signal.reason ?? error)));
+    const abandon = (error: BodyError) => {
+      request.removeAllListeners("data");
+      request.pause();
+      response.shouldKeepAlive = false;
+      reject(error);
+    };
+  });
+}
+
+function tooLarge(byteLength: number, limits: HttpLimits): BodyError {
+  return new BodyError(
+    413,
+    `request body of ${byteLength} bytes exceeds the maximum allowed body size of ${limits.bodyBytesMax} bytes`,
+    true,
+  );
+}
+
+const emptyBody = Buffer.alloc(0);
+
+/**
+ * The whole body in one buffer. A body that came in one piece is that piece, not a copy; else the buffer doubles as bytes
+ * arrive, so that a client that announces gigabytes and sends little costs little.
+ */
+export async function readWholeBody(exchange: Exchange, limits: HttpLimits): Promise<Buffer> {
+  const declared = declaredLength(exchange);
+  if (declared === 0) return emptyBody;
+  const gathered = new GatheredBody(declared);
+  await readBody(exchange, limits, gathered);
+  return gathered.bytes();
+}
+
+export class GatheredBody implements BodySink {
+  readonly #declared: number;
+  #buffer: Buffer = emptyBody;
+  #used = 0;
+
+  /** `declared` is -1 when nobody knows the length. */
+  constructor(declared: number) {
+    this.#declared = declared;
+  }
+
+  bytes(): Buffer {
+    return this.#used === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.#used);
+  }
+
+  write(chunk: Buffer): void {
+    if (this.#used === 0 && chunk.length === this.#declared) {
+      this.#buffer = chunk;
+      this.#used = chunk.length;
+      return;
+    }
+    const needed = this.#used + chunk.length;
+    if (needed > this.#buffer.length) {
+      const doubled = Math.max(needed, 2 * this.#buffer.length, 64 * 1024);
+      const grown = Buffer.allocUnsafeSlow(this.#declared >= needed ? Math.min(doubled, this.#declared) : doubled);
+      grown.set(this.#buffer.subarray(0, this.#used));
+      this.#buffer = grown;
+    }
+    this.#buffer.set(chunk, this.#used);
+    this.#used = needed;
+  }
+}

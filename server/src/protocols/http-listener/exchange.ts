@@ -1,0 +1,59 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/**
+ * One request and its reply. `signal` aborts when the client is gone before the reply has left, at every stage.
+ * Exactly one of the `reply` functions of this folder ends it.
+ */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The path as it came: no decoding, no query string. */
+  readonly path: string;
+  readonly method: string;
+  readonly signal: AbortSignal;
+  /** Called once when nothing of this exchange is on its way any more: the reply was written, or the connection is gone. */
+  onClosed(release: () => void): void;
+}
+
+/** What a connection keeps of its exchanges, so that the end of the connection reaches each of them. */
+export class LiveExchange implements Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly method: string;
+  readonly #controller = new AbortController();
+  #releases: (() => void)[] | null = null;
+  #closed = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.request = request;
+    this.response = response;
+    const url = request.url ?? "";
+    const query = url.indexOf("?");
+    this.path = query === -1 ? url : url.slice(0, query);
+    this.method = request.method ?? "";
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  onClosed(release: () => void): void {
+    if (this.#closed) release();
+    else if (this.#releases === null) this.#releases = [release];
+    else this.#releases.push(release);
+  }
+
+  /** The reply has been handed to the kernel, or never will be. */
+  close(clientGone: boolean): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (clientGone) this.#controller.abort(new Error("the client has closed the connection"));
+    for (const release of this.#releases ?? []) release();
+    this.#releases = null;
+  }
+}

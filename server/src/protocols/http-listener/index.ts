@@ -1,0 +1,19 @@
+/**
+ * HTTP/1.1 for every protocol that speaks it: a listener on a port or a Unix socket with every limit named, exchanges whose
+ * signal aborts when the client is gone, bodies read under limits, replies in the protocol's error shape.
+ * Knows no route and no model.
+ */
+export { BodyError, GatheredBody, declaredLength, readBody, readWholeBody, type BodySink } from "./body.ts";
+export type { Exchange } from "./exchange.ts";
+export { defaultHttpLimits, type HttpLimits } from "./limits.ts";
+export { openHttpListener, type HttpListener, type HttpListenerOptions, type ListenAddress } from "./listener.ts";
+export {
+  errorBody,
+  reply,
+  replyError,
+  replyJson,
+  replyPieces,
+  statusOfCode,
+  type ContentType,
+  type ExtraHeaders,
+} from "./reply.ts";

@@ -1,0 +1,233 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { InferenceError, type Logger } from "../../base/index.ts";
+import { BodyError, declaredLength } from "./body.ts";
+import { LiveExchange, type Exchange } from "./exchange.ts";
+import type { HttpLimits } from "./limits.ts";
+import { errorBody, replyError, statusOfCode } from "./reply.ts";
+
+export type ListenAddress = { readonly host: string; readonly port: number } | { readonly socketPath: string };
+
+export interface HttpListenerOptions {
+  readonly address: ListenAddress;
+  readonly limits: HttpLimits;
+  readonly logger: Logger;
+  /** Answers one request; what it throws is answered as the protocol's error. */
+  readonly handle: (exchange: Exchange) => void | Promise<void>;
+}
+
+export interface HttpListener {
+  /** The port that was bound; 0 for a Unix socket. */
+  readonly port: number;
+  /** Requests being answered now. */
+  readonly activeCount: number;
+  /**
+   * Refuses new connections, closes idle ones, answers what has begun, and resolves when every connection has ended.
+   * When `deadline` aborts, what is left is cut off.
+   */
+  close(deadline: AbortSignal): Promise<void>;
+}
+
+const liveOf = new WeakMap<Socket, Set<LiveExchange>>();
+
+/** Binds and starts to answer. Rejects with the original's words when the address is taken. */
+export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
+  const listener = new Listener(options);
+  await listener.listen();
+  return listener;
+}
+
+class Listener implements HttpListener {
+  readonly #options: HttpListenerOptions;
+  readonly #server: Server;
+  #activeCount = 0;
+  #closing = false;
+  port = 0;
+
+  constructor(options: HttpListenerOptions) {
+    this.#options = options;
+    const { limits } = options;
+    this.#server = createServer({
+      maxHeaderSize: limits.headerBytesMax,
+      headersTimeout: limits.headersTimeoutMs,
+      // A total time for a body would cut off slow but honest uploads: progress is what is watched (see #onStall).
+      requestTimeout: 0,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: Math.min(30_000, Math.max(100, limits.headersTimeoutMs / 2)),
+      noDelay: true,
+      // The original answers HTTP/1.1 requests without a Host line.
+      requireHostHeader: false,
+    });
+    this.#server.maxConnections = limits.connectionsMax;
+    this.#server.timeout = limits.stallTimeoutMs;
+    this.#server.on("connection", (socket: Socket) => this.#onConnection(socket));
+    this.#server.on("timeout", (socket: Socket) => this.#onStall(socket));
+    this.#server.on("request", (request, response) => this.#onRequest(request, response));
+    this.#server.on("checkContinue", (request, response) => this.#onRequest(request, response, true));
+    this.#server.on("checkExpectation", (request, response) => this.#onRequest(request, response));
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => onClientError(error, socket));
+  }
+
+  get activeCount(): number {
+    return this.#activeCount;
+  }
+
+  listen(): Promise<void> {
+    const { address, limits } = this.#options;
+    return new Promise((resolve, reject) => {
+      const onError = (error: NodeJS.ErrnoException) => {
+        const name = "socketPath" in address ? address.socketPath : `${address.host}:${address.port}`;
+        const text =
+          error.code === "EADDRINUSE"
+            ? `Socket '${name}' already in use `
+            : `failed to listen on '${name}': ${error.message}`;
+        reject(new InferenceError("UNAVAILABLE", text, { cause: error }));
+      };
+      this.#server.once("error", onError);
+      this.#server.listen(
+        "socketPath" in address
+          ? { path: address.socketPath, backlog: limits.backlog }
+          : { host: address.host, port: address.port, backlog: limits.backlog },
+        () => {
+          this.#server.off("error", onError);
+          this.#server.on("error", (error) => this.#options.logger.error(`HTTP listener: ${error.message}`));
+          const bound = this.#server.address();
+          if (bound !== null && typeof bound === "object") this.port = (bound satisfies AddressInfo).port;
+          resolve();
+        },
+      );
+    });
+  }
+
+  close(deadline: AbortSignal): Promise<void> {
+    this.#closing = true;
+    return new Promise((resolve) => {
+      const cutOff = () => this.#server.closeAllConnections();
+      this.#server.close(() => {
+        deadline.removeEventListener("abort", cutOff);
+        resolve();
+      });
+      this.#server.closeIdleConnections();
+      if (deadline.aborted) cutOff();
+      else deadline.addEventListener("abort", cutOff, { once: true });
+    });
+  }
+
+  #onConnection(socket: Socket): void {
+    const live = new Set<LiveExchange>();
+    liveOf.set(socket, live);
+    // node tells a response that its connection has ended only when it is that response's turn; pipelined ones behind it
+    // would keep their memory, so the connection keeps its own list.
+    socket.once("close", () => {
+      for (const exchange of live) exchange.close(true);
+    });
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse, expectsContinue = false): void {
+    const exchange = new LiveExchange(request, response);
+    const { limits } = this.#options;
+    const live = liveOf.get(request.socket);
+    if (live !== undefined) {
+      live.add(exchange);
+      exchange.onClosed(() => live.delete(exchange));
+    }
+    this.#activeCount++;
+    exchange.onClosed(() => {
+      this.#activeCount--;
+      if (this.#closing) this.#server.closeIdleConnections();
+    });
+    response.once("finish", () => exchange.close(false));
+    if (this.#closing) response.shouldKeepAlive = false;
+    if (live !== undefined && live.size > limits.pipelinedMax) {
+      response.shouldKeepAlive = false;
+      return replyError(exchange, 503, `more than ${limits.pipelinedMax} pipelined requests on one connection`);
+    }
+    // A body that will be refused for its length is refused before the client sends it.
+    if (expectsContinue && declaredLength(exchange) <= limits.bodyBytesMax) response.writeContinue();
+    this.#answer(exchange);
+  }
+
+  #answer(exchange: LiveExchange): void {
+    let answered: void | Promise<void>;
+    try {
+      answered = this.#options.handle(exchange);
+    } catch (error) {
+      return this.#fail(exchange, error);
+    }
+    answered?.catch((error: unknown) => this.#fail(exchange, error));
+  }
+
+  #fail(exchange: LiveExchange, thrown: unknown): void {
+    if (exchange.closed) return;
+    const error = InferenceError.from(thrown);
+    if (!(thrown instanceof InferenceError)) {
+      this.#options.logger.error(`HTTP ${exchange.method} ${exchange.path}: ${error.stack ?? error.message}`);
+    }
+    const { response } = exchange;
+    if (response.headersSent) {
+      // The reply has begun: the client must see that it is not whole.
+      response.destroy();
+      return;
+    }
+    const closes = error instanceof BodyError && error.closes;
+    if (closes) {
+      response.shouldKeepAlive = false;
+      const { socket } = exchange.request;
+      exchange.onClosed(() => lingerThenDestroy(socket, this.#options.limits.stallTimeoutMs));
+    }
+    replyError(exchange, error instanceof BodyError ? error.status : statusOfCode[error.code], error.message);
+  }
+
+  /** No byte has moved for the stall time. A model that is at work may take as long as it likes; a client may not. */
+  #onStall(socket: Socket): void {
+    const live = liveOf.get(socket);
+    if (live === undefined || live.size === 0 || socket.writableLength > 0) {
+      socket.destroy();
+      return;
+    }
+    for (const exchange of live) {
+      if (exchange.request.complete || exchange.response.headersSent) continue;
+      exchange.response.shouldKeepAlive = false;
+      replyError(exchange, 408, "the request body did not arrive in time");
+      exchange.request.destroy();
+      return;
+    }
+  }
+}
+
+/** A refused client that is still sending would meet a reset and lose our answer: let it read first. */
+function lingerThenDestroy(socket: Socket, timeoutMs: number): void {
+  if (socket.destroyed) return;
+  socket.setTimeout(Math.min(timeoutMs, 2000), () => socket.destroy());
+  socket.resume();
+}
+
+const clientErrors: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "request header lines exceed the maximum allowed size"],
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request header did not arrive in time"],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: ["413 Payload Too Large", "chunk extensions exceed the maximum allowed size"],
+};
+
+/** Bytes that are no HTTP: answered in the protocol's error shape where the connection still takes an answer. */
+function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] = clientErrors[error.code ?? ""] ?? ["400 Bad Request", malformedText(error)];
+  const body = errorBody(message);
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    "latin1",
+    () => socket.destroy(),
+  );
+}
+
+function malformedText(error: NodeJS.ErrnoException): string {
+  if (error.code === "HPE_INVALID_CONTENT_LENGTH") {
+    const { rawPacket } = error as { rawPacket?: Buffer };
+    const value = /\r\ncontent-length:[ \t]*([^\r\n]{0,100})/i.exec(rawPacket?.toString("latin1") ?? "")?.[1] ?? "";
+    return `Unable to parse Content-Length, got: ${value}`;
+  }
+  return `malformed HTTP request: ${error.message}`;
+}

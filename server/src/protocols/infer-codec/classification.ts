@@ -1,0 +1,74 @@
+import { InferenceError } from "../../base/index.ts";
+import { joinBytesElements, type Datatype, type Tensor } from "../../tensor/index.ts";
+
+const resultsMax = 1_000_000;
+
+type ReadElement = (view: DataView, index: number) => number | bigint;
+
+/** Datatypes that have an order to pick the top of. */
+const readers: Readonly<Partial<Record<Datatype, ReadElement>>> = {
+  UINT8: (view, index) => view.getUint8(index),
+  UINT16: (view, index) => view.getUint16(index * 2, true),
+  UINT32: (view, index) => view.getUint32(index * 4, true),
+  UINT64: (view, index) => view.getBigUint64(index * 8, true),
+  INT8: (view, index) => view.getInt8(index),
+  INT16: (view, index) => view.getInt16(index * 2, true),
+  INT32: (view, index) => view.getInt32(index * 4, true),
+  INT64: (view, index) => view.getBigInt64(index * 8, true),
+  FP32: (view, index) => view.getFloat32(index * 4, true),
+  FP64: (view, index) => view.getFloat64(index * 8, true),
+};
+
+/**
+ * The classification extension: per batch row the `classCount` largest elements as `<value>:<index>[:<label>]`, a BYTES
+ * tensor of shape [batch?, k]. Equal values keep the order of their indices. Takes a view; the input stays its owner's.
+ */
+export function classify(output: Tensor, classCount: number, batches: boolean, labels: readonly string[]): Tensor {
+  const read = readers[output.datatype];
+  if (read === undefined) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `class result not available for output due to unsupported type '${output.datatype}'`,
+    );
+  }
+  const rows = batches ? (output.shape[0] ?? 1) : 1;
+  let rowElements = 1;
+  for (const dimension of batches ? output.shape.slice(1) : output.shape) rowElements *= dimension;
+  const kept = Math.min(classCount, rowElements);
+  if (rows * kept > resultsMax) throw new InferenceError("INVALID_ARG", "classification output tensor too large");
+  const floating = output.datatype === "FP32" || output.datatype === "FP64";
+  const view = new DataView(output.data.buffer, output.data.byteOffset, output.data.byteLength);
+  const elements: Uint8Array[] = [];
+  for (let row = 0; row < rows; row++) {
+    for (const index of topIndices(view, read, row * rowElements, rowElements).slice(0, kept)) {
+      const value = read(view, row * rowElements + index);
+      const label = labels[index];
+      const text = floating ? fixedText(Number(value)) : String(value);
+      elements.push(
+        Buffer.from(label === undefined || label === "" ? `${text}:${index}` : `${text}:${index}:${label}`),
+      );
+    }
+  }
+  const shape = batches ? [rows, kept] : [kept];
+  return { name: output.name, datatype: "BYTES", shape, data: joinBytesElements(elements), block: null };
+}
+
+function topIndices(view: DataView, read: ReadElement, first: number, count: number): number[] {
+  const values = Array.from({ length: count }, (_, index) => read(view, first + index));
+  return Array.from({ length: count }, (_, index) => index).sort((a, b) => {
+    const left = values[a]!;
+    const right = values[b]!;
+    // NaN is larger than nothing; it sorts last.
+    if (left !== left || right !== right) return (left !== left ? 1 : 0) - (right !== right ? 1 : 0);
+    return left > right ? -1 : left < right ? 1 : a - b;
+  });
+}
+
+/** As C's %f: six decimals, all digits before the point, `nan`, `inf`. */
+function fixedText(value: number): string {
+  if (Number.isNaN(value)) return "nan";
+  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  if (Math.abs(value) >= 1e21) return `${BigInt(value)}.000000`;
+  const text = value.toFixed(6);
+  return Object.is(value, -0) ? `-${text}` : text;
+}

@@ -1,0 +1,11 @@
+/**
+ * The KServe v2 inference body, JSON and binary, both ways, for whoever speaks it over HTTP: the JSON header is checked and
+ * read without building objects of it, numbers go straight to tensor memory, binary tails are copied once from the socket
+ * (or viewed), responses are printed as bytes. Texts are tritonserver's; asked of version 2.51.
+ */
+export { leadingInteger } from "./header-length.ts";
+export { parseInferHeader, type InferHeader, type InputHeader, type OutputWish } from "./infer-header.ts";
+export { ResponseEncoder, type EncodeOptions, type EncodedResponse } from "./infer-response.ts";
+export { booleanAt, eachMember, parsingRequestJson, stringAt } from "./json-access.ts";
+export { TailWriter, placeInputs, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
+export { placeRawInput, type RawInput } from "./raw-request.ts";

@@ -1,0 +1,199 @@
+import { InferenceError } from "../../base/index.ts";
+import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
+import { JsonScanner, datatypes, isDatatype, type Datatype } from "../../tensor/index.ts";
+import { scanDocument, type InputSpans, type OutputSpans } from "./document-spans.ts";
+import {
+  booleanAt,
+  eachMember,
+  missingMember,
+  parsingRequestJson,
+  stringAt,
+  unableToParse,
+  unsignedAt,
+} from "./json-access.ts";
+import { readRequestParameters } from "./request-parameters.ts";
+
+/** One input as the header describes it; its elements are JSON at `[dataAt, dataEnd)` or `binaryBytes` of the tail. */
+export interface InputHeader {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly elementCount: number;
+  /** -1 when the elements come as binary data. */
+  readonly dataAt: number;
+  readonly dataEnd: number;
+  readonly binaryBytes: number;
+}
+
+export interface OutputWish {
+  readonly name: string;
+  readonly binary: boolean;
+  /** How many classes to report instead of the tensor; 0 for the tensor itself. */
+  readonly classCount: number;
+}
+
+/** The JSON part of an inference request, checked; tensors not read yet. */
+export interface InferHeader {
+  readonly scanner: JsonScanner;
+  readonly id: string;
+  readonly parameters: ReadonlyMap<string, ParameterValue>;
+  readonly sequence: SequenceFlags | null;
+  readonly priority: number;
+  readonly queueTimeoutUs: number;
+  readonly inputs: readonly InputHeader[];
+  /** null asks for all outputs, as `binaryOutputs` says. */
+  readonly outputs: readonly OutputWish[] | null;
+  readonly binaryOutputs: boolean;
+}
+
+/** `inputBytesMax` bounds each JSON tensor (--http-max-input-size). */
+export function parseInferHeader(bytes: Uint8Array, inputBytesMax: number): InferHeader {
+  const scanner = new JsonScanner(bytes);
+  const spans = parsingRequestJson(() => scanDocument(scanner));
+  const id = spans.idAt === -1 ? "" : stringAt(scanner, spans.idAt, (text) => unableToParse("id", text));
+  const { parameters, sequence, priority, queueTimeoutUs, binaryOutputs } = readRequestParameters(
+    scanner,
+    spans.parametersAt,
+  );
+  if (spans.inputs === undefined) throw missingMember("inputs");
+  if (spans.inputs === null) throw unableToParse("inputs", "attempt to access JSON non-array as array");
+  const inputs = spans.inputs.map((input) => readInput(scanner, input, inputBytesMax));
+  if (spans.outputs === null) throw unableToParse("outputs", "attempt to access JSON non-array as array");
+  const outputs =
+    spans.outputs === undefined || spans.outputs.length === 0
+      ? null
+      : readOutputs(scanner, spans.outputs, binaryOutputs);
+  return { scanner, id, parameters, sequence, priority, queueTimeoutUs, inputs, outputs, binaryOutputs };
+}
+
+function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: number): InputHeader {
+  const { binarySizeAt, regionAt } = inputSources(scanner, spans);
+  if (spans.nameAt === -1) throw missingMember("name");
+  const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
+  const shape = readShape(scanner, spans.shapeAt);
+  const count = checkedCount(name, shape);
+  if (spans.datatypeAt === -1) throw missingMember("datatype");
+  const datatype = stringAt(scanner, spans.datatypeAt, (text) => unableToParse("datatype", text));
+  if (!isDatatype(datatype)) throw new InferenceError("INVALID_ARG", `invalid datatype for input ${name}`);
+  if (regionAt !== -1) throw unknownRegion(scanner, regionAt);
+  if (binarySizeAt !== -1) {
+    const binaryBytes = unsignedAt(scanner, binarySizeAt, (text) => unableToParse("binary_data_size", text));
+    return { name, datatype, shape, elementCount: count, dataAt: -1, dataEnd: -1, binaryBytes };
+  }
+  if (datatype === "FP16" || datatype === "BF16") {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,
+    );
+  }
+  const byteSize = datatype === "BYTES" ? spans.dataEnd - spans.dataAt : count * datatypes[datatype].byteSize;
+  if (byteSize > inputBytesMax) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `JSON input '${name}' has a byte_size (${byteSize} bytes) that exceeds the maximum allowed value of ${inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
+    );
+  }
+  return { name, datatype, shape, elementCount: count, dataAt: spans.dataAt, dataEnd: spans.dataEnd, binaryBytes: 0 };
+}
+
+/** An input says where its elements are in exactly one way; anything else is refused before its name is looked at. */
+function inputSources(scanner: JsonScanner, spans: InputSpans): { binarySizeAt: number; regionAt: number } {
+  let binarySizeAt = -1;
+  let regionAt = -1;
+  if (spans.parametersAt !== -1 && scanner.bytes[spans.parametersAt] === 0x7b) {
+    eachMember(scanner, spans.parametersAt, (name, at) => {
+      if (name === "binary_data_size") binarySizeAt = at;
+      else if (name === "shared_memory_region") regionAt = at;
+    });
+  }
+  const set = [
+    ...(spans.dataAt === -1 ? [] : ["'data'"]),
+    ...(binarySizeAt === -1 ? [] : ["'binary_data_size'"]),
+    ...(regionAt === -1 ? [] : ["'shared_memory_region'"]),
+  ];
+  if (set.length !== 1) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But ${set.length === 0 ? "no field is set" : `set ${set.join(" ")}`}`,
+    );
+  }
+  return { binarySizeAt, regionAt };
+}
+
+/** No region can be registered yet, so whatever name is given, the original's answer is this one. */
+function unknownRegion(scanner: JsonScanner, at: number): InferenceError {
+  const region = stringAt(scanner, at, (text) => unableToParse("shared_memory_region", text));
+  return new InferenceError("NOT_FOUND", `Unable to find shared memory region: '${region}'`);
+}
+
+function readShape(scanner: JsonScanner, at: number): number[] {
+  if (at === -1) throw missingMember("shape");
+  scanner.at = at;
+  const fail = (text: string) => unableToParse("shape", text);
+  if (scanner.kind() !== "array") throw fail("attempt to access JSON non-array as array");
+  const shape: number[] = [];
+  if (!scanner.open(0x5d)) return shape;
+  do {
+    scanner.peek();
+    shape.push(unsignedAt(scanner, scanner.at, fail));
+  } while (scanner.more(0x5d));
+  return shape;
+}
+
+function checkedCount(name: string, shape: readonly number[]): number {
+  let count = 1;
+  for (const dimension of shape) count *= dimension;
+  if (Number.isSafeInteger(count) && shape.every(Number.isSafeInteger)) return count;
+  throw new InferenceError(
+    "INVALID_ARG",
+    `invalid shape for input '${name}': shape [${shape.join(",")}] causes total element count to exceed maximum size of 9223372036854775807`,
+  );
+}
+
+function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[], binaryOutputs: boolean): OutputWish[] {
+  const outputs: OutputWish[] = [];
+  for (const spans of list) {
+    if (spans.nameAt === -1) throw missingMember("name");
+    const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
+    const wish = { name, ...readOutputParameters(scanner, spans.parametersAt, binaryOutputs) };
+    if (!outputs.some((other) => other.name === name)) outputs.push(wish);
+  }
+  return outputs;
+}
+
+function readOutputParameters(
+  scanner: JsonScanner,
+  at: number,
+  binaryOutputs: boolean,
+): { binary: boolean; classCount: number } {
+  let binaryAt = -1;
+  let classAt = -1;
+  let regionAt = -1;
+  if (at !== -1 && scanner.bytes[at] === 0x7b) {
+    eachMember(scanner, at, (name, valueAt) => {
+      if (name === "binary_data") binaryAt = valueAt;
+      else if (name === "classification") classAt = valueAt;
+      else if (name === "shared_memory_region") regionAt = valueAt;
+    });
+  }
+  const classCount =
+    classAt === -1
+      ? 0
+      : unsignedAt(
+          scanner,
+          classAt,
+          (text) => new InferenceError("INTERNAL", `Unable to set 'classification': ${text}`),
+        );
+  const binary =
+    binaryAt === -1 ? binaryOutputs : booleanAt(scanner, binaryAt, (text) => unableToParse("binary_data", text));
+  if (regionAt !== -1) {
+    if (classAt !== -1) throw conflict("classification");
+    if (binaryAt !== -1 && binary) throw conflict("binary_data");
+    throw unknownRegion(scanner, regionAt);
+  }
+  return { binary, classCount };
+}
+
+function conflict(other: string): InferenceError {
+  return new InferenceError("INVALID_ARG", `Output can't set both 'shared_memory_region' and '${other}'`);
+}

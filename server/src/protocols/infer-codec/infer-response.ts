@@ -1,0 +1,117 @@
+import type { InferenceResponse } from "../../inference/index.ts";
+import { JsonSink, printJsonData, type Tensor } from "../../tensor/index.ts";
+import { classify } from "./classification.ts";
+import type { OutputWish } from "./infer-header.ts";
+
+export interface EncodeOptions {
+  readonly id: string;
+  readonly outputs: readonly OutputWish[] | null;
+  readonly binaryOutputs: boolean;
+  /** Asked only for outputs with the classification extension. */
+  readonly labelsOf: (outputName: string) => readonly string[];
+  readonly batches: () => boolean;
+}
+
+/**
+ * A response body. `json` is latin1 text (each character is one byte of UTF-8) or pieces of it; `tails` are the binary outputs
+ * in the order of the JSON's `outputs`, null when no output is binary. Tails are views of the response's tensors:
+ * release the response only when they have left.
+ */
+export interface EncodedResponse {
+  readonly json: string | readonly Buffer[];
+  readonly jsonBytes: number;
+  readonly tails: readonly Uint8Array[] | null;
+}
+
+/** Encodes synchronously; one sink serves all responses of a thread. Throws for outputs that JSON cannot hold. */
+export class ResponseEncoder {
+  readonly #sink = new JsonSink();
+
+  encode(response: InferenceResponse, options: EncodeOptions): EncodedResponse {
+    const sink = this.#sink;
+    try {
+      return this.#encode(response, options);
+    } catch (error) {
+      sink.reset();
+      throw error;
+    }
+  }
+
+  #encode(response: InferenceResponse, options: EncodeOptions): EncodedResponse {
+    const sink = this.#sink;
+    sink.byte(0x7b);
+    if (options.id !== "") {
+      sink.ascii('"id":');
+      sink.string(options.id);
+      sink.byte(0x2c);
+    }
+    sink.ascii('"model_name":');
+    sink.string(response.modelName);
+    sink.ascii(',"model_version":');
+    sink.string(response.modelVersion);
+    if (response.parameters.size > 0) this.#parameters(response.parameters);
+    sink.ascii(',"outputs":[');
+    let tails: Uint8Array[] | null = null;
+    let first = true;
+    for (const tensor of response.outputs) {
+      const wish = options.outputs?.find((candidate) => candidate.name === tensor.name);
+      const output =
+        wish === undefined || wish.classCount === 0
+          ? tensor
+          : classify(tensor, wish.classCount, options.batches(), options.labelsOf(tensor.name));
+      if (!first) sink.byte(0x2c);
+      first = false;
+      if (wish?.binary ?? options.binaryOutputs) (tails ??= []).push(this.#binaryOutput(output));
+      else this.#jsonOutput(output);
+    }
+    sink.ascii("]}");
+    const jsonBytes = sink.byteLength;
+    return { json: sink.take(), jsonBytes, tails };
+  }
+
+  #parameters(parameters: InferenceResponse["parameters"]): void {
+    const sink = this.#sink;
+    sink.ascii(',"parameters":{');
+    let first = true;
+    for (const [name, value] of parameters) {
+      if (!first) sink.byte(0x2c);
+      first = false;
+      sink.string(name);
+      sink.byte(0x3a);
+      if (typeof value === "string") sink.string(value);
+      else if (typeof value === "number") sink.double(value);
+      else sink.ascii(String(value));
+    }
+    sink.byte(0x7d);
+  }
+
+  #describe(output: Tensor): void {
+    const sink = this.#sink;
+    sink.ascii('{"name":');
+    sink.string(output.name);
+    sink.ascii(',"datatype":"');
+    sink.ascii(output.datatype);
+    sink.ascii('","shape":[');
+    const { shape } = output;
+    for (let i = 0; i < shape.length; i++) {
+      if (i > 0) sink.byte(0x2c);
+      sink.integer(shape[i]!);
+    }
+    sink.byte(0x5d);
+  }
+
+  #binaryOutput(output: Tensor): Uint8Array {
+    this.#describe(output);
+    this.#sink.ascii(',"parameters":{"binary_data_size":');
+    this.#sink.integer(output.data.length);
+    this.#sink.ascii("}}");
+    return output.data;
+  }
+
+  #jsonOutput(output: Tensor): void {
+    this.#describe(output);
+    this.#sink.ascii(',"data":');
+    printJsonData(this.#sink, output.datatype, output.data);
+    this.#sink.byte(0x7d);
+  }
+}

@@ -1,0 +1,7 @@
+/**
+ * One inference over HTTP, shared by the protocols that carry the KServe body: reads it (JSON, binary, raw, chunked, compressed)
+ * under limits, asks the engine, sends the answer without copying large tensors, releases memory when the bytes have left.
+ */
+export { requestEncoding, responseEncoding, type RequestEncoding, type ResponseEncoding } from "./compression.ts";
+export type { InferTarget } from "./infer-body.ts";
+export { InferCallError, InferCalls, type InferCallOptions, type InferCallRequest } from "./infer-call.ts";

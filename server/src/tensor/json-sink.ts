@@ -1,0 +1,184 @@
+/** Pieces are of this size; a text that fits the first one costs no allocation beyond its copy. */
+const pieceBytes = 64 * 1024;
+
+const upperHex = "0123456789ABCDEF";
+
+/**
+ * Writes JSON text as bytes, in the forms the parser library inside tritonserver prints. Reusable: `take` empties it.
+ * The first piece is scratch memory of the sink; what `take` returns does not alias it.
+ */
+export class JsonSink {
+  readonly #scratch = Buffer.allocUnsafeSlow(pieceBytes);
+  #pieces: Buffer[] = [];
+  #piecesBytes = 0;
+  #bytes: Buffer = this.#scratch;
+  #at = 0;
+
+  /** Bytes written so far. */
+  get byteLength(): number {
+    return this.#piecesBytes + this.#at;
+  }
+
+  /** Makes room for `byteLength` more bytes in one piece. */
+  #reserve(byteLength: number): void {
+    if (this.#at + byteLength <= this.#bytes.length) return;
+    const written = this.#bytes.subarray(0, this.#at);
+    this.#pieces.push(this.#bytes === this.#scratch ? Buffer.from(written) : written);
+    this.#piecesBytes += this.#at;
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(pieceBytes, byteLength));
+    this.#at = 0;
+  }
+
+  /** Everything written, as one latin1 string where it fits the scratch piece, else as pieces; empties the sink. */
+  take(): string | readonly Buffer[] {
+    const text =
+      this.#pieces.length === 0
+        ? this.#bytes.toString("latin1", 0, this.#at)
+        : [...this.#pieces, this.#bytes.subarray(0, this.#at)];
+    this.reset();
+    return text;
+  }
+
+  /** Forgets what was written; to be called when writing failed half way. */
+  reset(): void {
+    this.#pieces = [];
+    this.#piecesBytes = 0;
+    this.#bytes = this.#scratch;
+    this.#at = 0;
+  }
+
+  byte(byte: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#at++] = byte;
+  }
+
+  /** Text of ASCII characters only, as it is. */
+  ascii(text: string): void {
+    const { length } = text;
+    this.#reserve(length);
+    const bytes = this.#bytes;
+    let at = this.#at;
+    for (let i = 0; i < length; i++) bytes[at++] = text.charCodeAt(i);
+    this.#at = at;
+  }
+
+  /** A quoted string. */
+  string(text: string): void {
+    const { length } = text;
+    this.#reserve(length + 2);
+    const bytes = this.#bytes;
+    let at = this.#at;
+    bytes[at++] = 0x22;
+    for (let i = 0; i < length; i++) {
+      const code = text.charCodeAt(i);
+      if (code < 0x20 || code >= 0x7f || code === 0x22 || code === 0x5c) return this.stringBytes(Buffer.from(text));
+      bytes[at++] = code;
+    }
+    bytes[at++] = 0x22;
+    this.#at = at;
+  }
+
+  /** A quoted string given as bytes, which need not be UTF-8: they go out as they are, as in the original. */
+  stringBytes(text: Uint8Array, start = 0, end = text.length): void {
+    this.byte(0x22);
+    for (let from = start; from < end; from += 8192) {
+      const to = Math.min(end, from + 8192);
+      this.#reserve((to - from) * 6);
+      const bytes = this.#bytes;
+      let at = this.#at;
+      for (let i = from; i < to; i++) {
+        const code = text[i]!;
+        if (code >= 0x20 && code !== 0x22 && code !== 0x5c) {
+          bytes[at++] = code;
+          continue;
+        }
+        bytes[at++] = 0x5c;
+        const letter = shortEscapes[code]!;
+        if (letter !== 0) {
+          bytes[at++] = letter;
+          continue;
+        }
+        bytes[at++] = 0x75;
+        bytes[at++] = 0x30;
+        bytes[at++] = 0x30;
+        bytes[at++] = upperHex.charCodeAt(code >> 4);
+        bytes[at++] = upperHex.charCodeAt(code & 15);
+      }
+      this.#at = at;
+    }
+    this.byte(0x22);
+  }
+
+  /** An integer that a double holds exactly. */
+  integer(value: number): void {
+    this.#reserve(24);
+    if (value >= 0 && value < 10) this.#bytes[this.#at++] = 0x30 + value;
+    else if (value > -1e9 && value < 1e9) this.#smallInteger(value);
+    else this.ascii(String(value));
+  }
+
+  #smallInteger(value: number): void {
+    const bytes = this.#bytes;
+    let rest = value | 0;
+    if (rest < 0) {
+      bytes[this.#at++] = 0x2d;
+      rest = -rest;
+    }
+    let digits = 1;
+    for (let bound = 10; rest >= bound; bound *= 10) digits++;
+    const end = this.#at + digits;
+    for (let at = end - 1; at >= this.#at; at--) {
+      const tenth = (rest / 10) | 0;
+      bytes[at] = 0x30 + rest - tenth * 10;
+      rest = tenth;
+    }
+    this.#at = end;
+  }
+
+  /**
+   * A double in its shortest form that reads back as the same double: `1.0`, `0.1`, `1e21`, `1e-7`, `-0.0`, `NaN`, `Infinity`.
+   * The thresholds between plain and exponent form are the same in JavaScript and in the original.
+   */
+  double(value: number): void {
+    this.#reserve(32);
+    const bytes = this.#bytes;
+    if (value > -1e9 && value < 1e9 && (value | 0) === value && (value !== 0 || !Object.is(value, -0))) {
+      if (value >= 0 && value < 10) bytes[this.#at++] = 0x30 + value;
+      else this.#smallInteger(value);
+      bytes[this.#at++] = 0x2e;
+      bytes[this.#at++] = 0x30;
+      return;
+    }
+    if (Object.is(value, -0)) return this.ascii("-0.0");
+    const text = String(value);
+    let at = this.#at;
+    let plainInteger = true;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code === 0x2b) continue;
+      if (code === 0x2e || code > 0x39) plainInteger = false;
+      bytes[at++] = code;
+    }
+    if (plainInteger) {
+      bytes[at++] = 0x2e;
+      bytes[at++] = 0x30;
+    }
+    this.#at = at;
+  }
+}
+
+const shortEscapes: readonly number[] = (() => {
+  const table = Array.from({ length: 256 }, () => 0);
+  for (const [code, letter] of [
+    [8, "b"],
+    [9, "t"],
+    [10, "n"],
+    [12, "f"],
+    [13, "r"],
+    [0x22, '"'],
+    [0x5c, "\\"],
+  ] as const) {
+    table[code] = letter.charCodeAt(0);
+  }
+  return table;
+})();
