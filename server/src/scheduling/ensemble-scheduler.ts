@@ -1,0 +1,96 @@
+import { InferenceError, assert } from "../base/index.ts";
+import type { InferenceRequest, InferenceResponse, RequestRecord } from "../inference/index.ts";
+import type { ModelConfig } from "../modelconfig/index.ts";
+import { Drain } from "./drain.ts";
+import { ensembleGraph, planEnsemble, type EnsemblePlan } from "./ensemble-graph.ts";
+import { EnsembleRun, type EnsembleShared } from "./ensemble-run.ts";
+import type { EnsembleOptions, RunStep } from "./options.ts";
+import { queueFull, stopping } from "./refusals.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { StepGates } from "./step-gate.ts";
+
+/** Plans for choices of outputs that are kept; further ones are made anew for each request. */
+const plansMax = 64;
+
+/**
+ * A graph of models behind one name: a step starts as soon as the steps it reads from have ended, and tensors are handed on by
+ * reference. Steps that serve only outputs nobody asked for do not run (2.51 of the original answers such requests with its
+ * deadlock text). `record.startedNs - record.queuedNs` is the sum of the steps' times in queues, and the compute durations are sums
+ * as well, so they can exceed the wall time where branches overlap.
+ */
+export function createEnsembleScheduler(
+  config: ModelConfig,
+  stepConfigs: readonly ModelConfig[],
+  runStep: RunStep,
+  options: EnsembleOptions,
+): Scheduler {
+  return new EnsembleScheduler(config, stepConfigs, runStep, options);
+}
+
+class EnsembleScheduler implements Scheduler {
+  readonly #options: EnsembleOptions;
+  readonly #shared: EnsembleShared;
+  readonly #planForAll: EnsemblePlan;
+  readonly #plans = new Map<string, EnsemblePlan>();
+  readonly #drain = new Drain();
+  #activeCount = 0;
+
+  constructor(config: ModelConfig, stepConfigs: readonly ModelConfig[], runStep: RunStep, options: EnsembleOptions) {
+    assert(config.scheduling.kind === "ensemble", `model '${config.name}' is no ensemble`);
+    const graph = ensembleGraph(config, stepConfigs);
+    this.#options = options;
+    this.#planForAll = planEnsemble(graph, null);
+    this.#shared = {
+      graph,
+      gates: new StepGates(graph.steps.length, config.scheduling.inflightRequestsMax),
+      runStep,
+      modelVersion: options.modelVersion,
+      ended: () => this.#ended(),
+    };
+  }
+
+  get pendingCount(): number {
+    return this.#shared.gates.waitingCount;
+  }
+
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<InferenceResponse> {
+    const refusal = this.#refusal(request);
+    if (refusal !== null) {
+      releaseInputs();
+      return Promise.reject(refusal);
+    }
+    const nowNs = this.#options.clock.monotonicNs();
+    record.queuedNs = nowNs;
+    record.startedNs = nowNs;
+    this.#activeCount++;
+    const run = new EnsembleRun(this.#shared, this.#planFor(request), request, record, releaseInputs);
+    run.start();
+    return run.promise;
+  }
+
+  close(): Promise<void> {
+    return this.#drain.close(this.#activeCount === 0);
+  }
+
+  #refusal(request: InferenceRequest): InferenceError | null {
+    if (this.#drain.closing) return stopping(request);
+    if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
+    return this.#activeCount >= this.#options.queueLengthMax ? queueFull(request) : null;
+  }
+
+  #planFor({ requestedOutputs }: InferenceRequest): EnsemblePlan {
+    if (requestedOutputs === null || requestedOutputs.length === 0) return this.#planForAll;
+    const key = requestedOutputs.join("\n");
+    let plan = this.#plans.get(key);
+    if (plan === undefined) {
+      plan = planEnsemble(this.#shared.graph, requestedOutputs);
+      if (this.#plans.size < plansMax) this.#plans.set(key, plan);
+    }
+    return plan;
+  }
+
+  #ended(): void {
+    this.#activeCount--;
+    if (this.#drain.closing && this.#activeCount === 0) this.#drain.finish();
+  }
+}

@@ -1,0 +1,140 @@
+import { InferenceError, type Clock } from "../base/index.ts";
+import { releaseResponse, type Execution, type InferenceRequest, type Instance } from "../inference/index.ts";
+import type { QueuedRequest } from "./queued-request.ts";
+
+/** An instance and the executions handed to it that have not ended. */
+export interface Slot {
+  readonly instance: Instance;
+  executionCount: number;
+}
+
+/** Counts the requests of a batch that somebody still waits for; its signal aborts when the last one is given up. */
+export class Flight {
+  readonly controller = new AbortController();
+  #waiting: number;
+
+  constructor(requestCount: number) {
+    this.#waiting = requestCount;
+  }
+
+  lost(): void {
+    this.#waiting--;
+    if (this.#waiting === 0) this.controller.abort(new InferenceError("CANCELLED", ""));
+  }
+}
+
+export interface PoolEvents {
+  /** An execution has ended: its instance can take another. Called before the ended batch's requests settle. */
+  freed(): void;
+  /** Outcomes of an ended batch, in its order; only requests that nobody gave up settle to a caller. */
+  settle(request: QueuedRequest, outcome: Execution["outcomes"][number]): void;
+  /** Nothing executes any more. */
+  idle(): void;
+}
+
+/** Hands batches to instances, up to `executionsMax` each, and settles their requests when they come back. */
+export class InstancePool {
+  readonly #slots: readonly Slot[];
+  readonly #clock: Clock;
+  readonly #events: PoolEvents;
+  /** The search starts behind the instance used last, so that equals take turns. */
+  #turn = 0;
+  #executingCount = 0;
+
+  constructor(instances: readonly Instance[], clock: Clock, events: PoolEvents) {
+    this.#slots = instances.map((instance) => ({ instance, executionCount: 0 }));
+    this.#clock = clock;
+    this.#events = events;
+  }
+
+  get executingCount(): number {
+    return this.#executingCount;
+  }
+
+  /** The least loaded instance that takes another execution. */
+  free(): Slot | null {
+    const slots = this.#slots;
+    let best: Slot | null = null;
+    for (let offset = 0; offset < slots.length; offset++) {
+      const slot = slots[(this.#turn + offset) % slots.length] as Slot;
+      if (slot.executionCount >= slot.instance.executionsMax) continue;
+      if (slot.executionCount === 0) return slot;
+      if (best === null || slot.executionCount < best.executionCount) best = slot;
+    }
+    return best;
+  }
+
+  /** Hands the batch over. The requests have left their queue. */
+  start(slot: Slot, batch: readonly QueuedRequest[]): void {
+    slot.executionCount++;
+    this.#executingCount++;
+    this.#turn = (this.#slots.indexOf(slot) + 1) % this.#slots.length;
+    const nowNs = this.#clock.monotonicNs();
+    for (const request of batch) {
+      request.at = "executing";
+      request.record.startedNs = nowNs;
+    }
+    void this.#run(slot, batch);
+  }
+
+  async #run(slot: Slot, batch: readonly QueuedRequest[]): Promise<void> {
+    let outcome: Execution | InferenceError;
+    try {
+      outcome = await slot.instance.execute(requestsOf(batch), signalOf(batch));
+      if (outcome.outcomes.length !== batch.length) outcome = wrongCount(outcome, batch.length);
+    } catch (error) {
+      outcome = InferenceError.from(error);
+    }
+    slot.executionCount--;
+    this.#executingCount--;
+    this.#events.freed();
+    if (outcome instanceof InferenceError) {
+      for (const request of batch) this.#end(request, outcome);
+    } else this.#succeeded(batch, outcome);
+    if (this.#executingCount === 0) this.#events.idle();
+  }
+
+  #succeeded(batch: readonly QueuedRequest[], execution: Execution): void {
+    let batchSize = 0;
+    for (const request of batch) batchSize += request.record.batchSize;
+    let counted = false;
+    for (let index = 0; index < batch.length; index++) {
+      const request = batch[index] as QueuedRequest;
+      if (request.at === "executing") {
+        const record = request.record;
+        record.computeInputNs = execution.computeInputNs;
+        record.computeInferNs = execution.computeInferNs;
+        record.computeOutputNs = execution.computeOutputNs;
+        record.executedBatchSize = batchSize;
+        record.countsExecution = !counted;
+        counted = true;
+      }
+      this.#end(request, execution.outcomes[index] as Execution["outcomes"][number]);
+    }
+  }
+
+  #end(request: QueuedRequest, outcome: Execution["outcomes"][number]): void {
+    request.releaseInputs();
+    this.#events.settle(request, outcome);
+  }
+}
+
+function requestsOf(batch: readonly QueuedRequest[]): readonly InferenceRequest[] {
+  if (batch.length === 1) return [(batch[0] as QueuedRequest).request];
+  return batch.map((queued) => queued.request);
+}
+
+/** A single request's own signal serves its execution; a batch gets one that counts, unless somebody in it cannot leave. */
+function signalOf(batch: readonly QueuedRequest[]): AbortSignal | null {
+  if (batch.length === 1) return (batch[0] as QueuedRequest).request.signal;
+  for (const { request } of batch) if (request.signal === null) return null;
+  const flight = new Flight(batch.length);
+  for (const request of batch) request.flight = flight;
+  return flight.controller.signal;
+}
+
+function wrongCount(execution: Execution, requestCount: number): InferenceError {
+  const got = execution.outcomes.length;
+  for (const outcome of execution.outcomes) if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+  return new InferenceError("INTERNAL", `the backend gave ${got} responses for a batch of ${requestCount} requests`);
+}

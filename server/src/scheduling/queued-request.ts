@@ -1,0 +1,96 @@
+import { InferenceError } from "../base/index.ts";
+import {
+  releaseResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+  type RequestRecord,
+} from "../inference/index.ts";
+import type { Flight } from "./instance-pool.ts";
+import type { RequestList } from "./request-list.ts";
+
+/** A scheduler, as its requests see it. */
+export interface RequestOwner {
+  /** The request's signal aborted and the request has settled. One that waited must leave the queue now. */
+  givenUp(request: QueuedRequest, waited: boolean): void;
+}
+
+/**
+ * One request inside a scheduler: its place in the queue, its promise, its one abort listener.
+ * A class with all its fields made in the constructor, and an `EventListener` itself, because one is made per request.
+ */
+export class QueuedRequest {
+  readonly request: InferenceRequest;
+  readonly record: RequestRecord;
+  readonly promise: Promise<InferenceResponse>;
+  at: "queued" | "executing" | "settled" = "queued";
+
+  list: RequestList | null = null;
+  previous: QueuedRequest | null = null;
+  next: QueuedRequest | null = null;
+  /** Index of its priority level. */
+  level = 0;
+  /** Requests whose keys differ cannot share a batch. */
+  batchKey = "";
+  /** On the clock of `record.queuedNs`; Infinity where no timeout applies. */
+  deadlineNs = Number.POSITIVE_INFINITY;
+  /** Place in the heap of deadlines, -1 outside. */
+  heapIndex = -1;
+  /** The execution that carries it, where that execution has a signal of its own. */
+  flight: Flight | null = null;
+  /** An outcome that waits for the responses of earlier requests. */
+  held: InferenceResponse | InferenceError | null = null;
+
+  readonly #owner: RequestOwner;
+  #resolve!: (response: InferenceResponse) => void;
+  #reject!: (error: InferenceError) => void;
+  #releaseInputs: (() => void) | null;
+
+  constructor(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void, owner: RequestOwner) {
+    this.request = request;
+    this.record = record;
+    this.#owner = owner;
+    this.#releaseInputs = releaseInputs;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    request.signal?.addEventListener("abort", this);
+  }
+
+  /** The abort event. */
+  handleEvent(): void {
+    if (this.at === "settled") return;
+    const waited = this.at === "queued";
+    if (this.held !== null && !(this.held instanceof InferenceError)) releaseResponse(this.held);
+    this.held = null;
+    this.flight?.lost();
+    this.reject(new InferenceError("CANCELLED", ""));
+    this.#owner.givenUp(this, waited);
+    if (waited) this.releaseInputs();
+  }
+
+  /** A response for which nobody waits any more is given back here. */
+  settle(outcome: InferenceResponse | InferenceError): void {
+    if (this.at === "settled") {
+      if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+    } else if (outcome instanceof InferenceError) this.reject(outcome);
+    else {
+      this.at = "settled";
+      this.request.signal?.removeEventListener("abort", this);
+      this.#resolve(outcome);
+    }
+  }
+
+  reject(error: InferenceError): void {
+    this.at = "settled";
+    this.request.signal?.removeEventListener("abort", this);
+    this.#reject(error);
+  }
+
+  /** Called when nothing reads the inputs any more: at once for a queued request, after the execution for one that executed. */
+  releaseInputs(): void {
+    const release = this.#releaseInputs;
+    this.#releaseInputs = null;
+    release?.();
+  }
+}

@@ -1,0 +1,21 @@
+import { InferenceError } from "../base/index.ts";
+import type { InferenceRequest } from "../inference/index.ts";
+
+/** The prefix of the original's core messages. */
+export function requestPrefix(request: InferenceRequest): string {
+  return `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `;
+}
+
+export function queueFull(request: InferenceRequest): InferenceError {
+  return new InferenceError("UNAVAILABLE", `${requestPrefix(request)}Exceeds maximum queue size`);
+}
+
+export function stopping(request: InferenceRequest): InferenceError {
+  const text = "Server is stopping, scheduler for model has stopped accepting new inference requests";
+  return new InferenceError("UNAVAILABLE", `${requestPrefix(request)}${text}`);
+}
+
+/** Without a prefix, as in the original. */
+export function timedOut(): InferenceError {
+  return new InferenceError("UNAVAILABLE", "Request timeout expired");
+}
