@@ -239,8 +239,8 @@ export const models = {
       ],
     },
     [
-      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "A" }, outputs: { OUTPUT0: "LEFT", OUTPUT1: "zero" } },
-      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "LEFT" }, outputs: { OUTPUT0: "RIGHT", OUTPUT1: "minus" } },
+      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "A" }, outputs: { OUTPUT0: "LEFT" } },
+      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "LEFT" }, outputs: { OUTPUT0: "RIGHT" } },
       { model: "add_sub", inputs: { INPUT0: "LEFT", INPUT1: "RIGHT" }, outputs: { OUTPUT0: "BOTH" } },
     ],
   ),

@@ -1,0 +1,20 @@
+import { controlModels, models, type ModelSource } from "./models.ts";
+
+const outOfMemory: ModelSource = {
+  ...models.add_sub,
+  program: null,
+  files: {
+    "1/model.py":
+      'class TritonPythonModel:\n    def initialize(self, args):\n        raise MemoryError("no room")\n\n    def execute(self, requests):\n        return []\n',
+  },
+};
+
+/** What lies unpacked in /opt/ml/models/<hash>/model before the multi-model cases: model directories by their path in it. */
+export const archives: Readonly<Record<string, Readonly<Record<string, ModelSource>>>> = {
+  kservesuite1: { add_sub: models.add_sub },
+  /** config.pbtxt in the archive's root. */
+  kservesuite2: { ".": models.add_sub },
+  kservesuite3: { add_sub: models.add_sub, chain: models.chain },
+  kservesuite4: { raises: controlModels.raises_in_initialize },
+  kservesuite5: { out_of_memory: outOfMemory },
+};

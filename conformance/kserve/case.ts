@@ -1,0 +1,55 @@
+import type { FixtureName } from "./fixtures.ts";
+
+/** One request of a case. */
+export interface Request {
+  readonly method: "GET" | "POST" | "DELETE" | "PUT" | "HEAD";
+  readonly path: string;
+  readonly port?: "http" | "metrics" | "sagemaker";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Sent this many times at once; the answer compared is the sorted set of different answers. */
+  readonly copies?: number;
+  /** Sent this long after the copies before it in the same case were sent, without waiting for their answers. */
+  readonly afterMs?: number;
+}
+
+/**
+ * How an answer is held against the oracle's. Status and the headers that clients read are always compared.
+ * - `json`: token by token: order of keys, text of numbers; white space and escapes of strings are free
+ * - `map`: as JSON values, keys in any order (protobuf maps are printed in no order)
+ * - `error`: an object with the one key `error`, whose text begins with the original's
+ * - `bytes`: the same bytes
+ * - `statistics`: `json` with times masked; `metrics`: families, types and label names; `status`: nothing more
+ * - `binary`: the JSON header as `json`, the buffers after it as bytes
+ */
+export type Comparison = "json" | "map" | "error" | "bytes" | "binary" | "statistics" | "metrics" | "status";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** What we answer where we mean to differ; `row` names the line of supported.md that says why. */
+export interface Difference {
+  readonly row: string;
+  readonly status: number;
+  /** Each must occur in the body. */
+  readonly includes: readonly string[];
+  /** The oracle must not be asked: it would crash or hang. */
+  readonly notAsked?: boolean;
+}
+
+export interface Step {
+  readonly request: Request;
+  readonly compare: Comparison;
+  readonly difference?: Difference;
+}
+
+export interface Case {
+  readonly name: string;
+  readonly fixture: FixtureName;
+  readonly steps: readonly Step[];
+}
+
+export type Answers = readonly (readonly Answer[] | null)[];

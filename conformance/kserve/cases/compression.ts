@@ -1,0 +1,66 @@
+import { deflateSync, gzipSync } from "node:zlib";
+import type { Case, Request } from "../case.ts";
+import { addSubHeader, addSubInputs, floats, infer } from "../requests.ts";
+
+const body = Buffer.from(JSON.stringify({ inputs: addSubInputs }));
+const encoded = (
+  name: string,
+  bytes: Uint8Array,
+  encoding: string,
+  compare: "json" | "error" = "json",
+  more: Partial<Request> = {},
+): Case => ({
+  name: `compression: ${name}`,
+  fixture: "main",
+  steps: [infer("add_sub", bytes, compare, { ...more, headers: { "content-encoding": encoding, ...more.headers } })],
+});
+const accepts = (accept: string): Case => ({
+  name: `compression: the answer to accept-encoding ${accept}`,
+  fixture: "main",
+  steps: [infer("add_sub", { inputs: addSubInputs }, "status", { headers: { "accept-encoding": accept } })],
+});
+const header = Buffer.from(JSON.stringify(addSubHeader));
+const binaryBody = gzipSync(Buffer.concat([header, floats(1, 2, 3, 4), floats(1, 1, 1, 1)]));
+
+export const compression: readonly Case[] = [
+  encoded("a gzip request", gzipSync(body), "gzip"),
+  encoded("a deflate request", deflateSync(body), "deflate"),
+  encoded("identity by name", body, "identity"),
+  encoded("gzip named, zlib sent", deflateSync(body), "gzip"),
+  encoded("a binary request: the header's length counts uncompressed bytes", binaryBody, "gzip", "json", {
+    headers: { "inference-header-content-length": String(header.length) },
+  }),
+  encoded("an unknown encoding", body, "br", "error"),
+  encoded("not compressed although it says so", body, "gzip", "error"),
+  encoded("an empty body", Buffer.alloc(0), "gzip", "error"),
+  accepts("identity"),
+  accepts("*;q=0"),
+  {
+    name: "compression: a gzip answer says so",
+    fixture: "main",
+    steps: [{ ...infer("add_sub", { inputs: addSubInputs }, "json", { headers: { "accept-encoding": "gzip" } }) }],
+  },
+  {
+    name: "compression: a deflate answer says so",
+    fixture: "main",
+    steps: [infer("add_sub", { inputs: addSubInputs }, "json", { headers: { "accept-encoding": "deflate" } })],
+  },
+  {
+    name: "compression: the better of two",
+    fixture: "main",
+    steps: [
+      infer("add_sub", { inputs: addSubInputs }, "json", {
+        headers: { "accept-encoding": "gzip;q=0.5, deflate;q=0.9" },
+      }),
+    ],
+  },
+  {
+    name: "compression: a binary answer's header length counts uncompressed bytes",
+    fixture: "main",
+    steps: [
+      infer("add_sub", { inputs: addSubInputs, parameters: { binary_data_output: true } }, "binary", {
+        headers: { "accept-encoding": "gzip" },
+      }),
+    ],
+  },
+];

@@ -1,0 +1,130 @@
+import type { Case, Comparison, Step } from "../case.ts";
+import { differs, get, infer, input, post } from "../requests.ts";
+import { controlModels } from "../models.ts";
+
+const load = (model: string, body?: unknown, compare: Comparison = "bytes") =>
+  post(`/v2/repository/models/${model}/load`, body, compare);
+const unload = (model: string, body?: unknown, compare: Comparison = "bytes") =>
+  post(`/v2/repository/models/${model}/unload`, body, compare);
+const control = (name: string, ...steps: Step[]): Case => ({ name: `control: ${name}`, fixture: "control", steps });
+const version = (model: string) => infer(model, { inputs: [input("IN", "INT32", [1], [0])] });
+const auto = infer("auto", { inputs: [input("INPUT0", "FP32", [1, 4], [1, 2, 3, 4])] });
+
+const overridden = JSON.stringify({
+  backend: "python",
+  max_batch_size: 0,
+  version_policy: { all: {} },
+  input: [{ name: "IN", data_type: "TYPE_INT32", dims: [1] }],
+  output: [{ name: "OUT", data_type: "TYPE_STRING", dims: [1] }],
+});
+const program = (word: string) =>
+  Buffer.from(
+    `import numpy as np\nimport triton_python_backend_utils as pb_utils\n\n\nclass TritonPythonModel:\n    def execute(self, requests):\n        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array(["${word}"], dtype=object))]) for _ in requests]\n`,
+  ).toString("base64");
+
+export const modelControl: readonly Case[] = [
+  {
+    name: "control: load is not allowed without explicit mode",
+    fixture: "main",
+    steps: [post("/v2/repository/models/add_sub/load", undefined, "error")],
+  },
+  {
+    name: "control: unload is not allowed without explicit mode",
+    fixture: "main",
+    steps: [post("/v2/repository/models/add_sub/unload", undefined, "error")],
+  },
+  { name: "index: all models", fixture: "main", steps: [post("/v2/repository/index", undefined)] },
+  { name: "index: an empty object as body", fixture: "main", steps: [post("/v2/repository/index", "{}")] },
+  { name: "index: ready ones", fixture: "partly", steps: [post("/v2/repository/index", { ready: true })] },
+  {
+    name: "index: ready is a string",
+    fixture: "main",
+    steps: [post("/v2/repository/index", { ready: "yes" }, "error")],
+  },
+  { name: "index: no JSON", fixture: "main", steps: [post("/v2/repository/index", "{", "error")] },
+  {
+    name: "index: of a named repository",
+    fixture: "partly",
+    steps: [post("/v2/repository/anything/index", undefined)],
+  },
+  { name: "index: GET is not allowed", fixture: "main", steps: [get("/v2/repository/index", "error")] },
+  control("load, infer, unload, gone", load("auto"), auto, unload("auto"), get("/v2/models/auto/ready", "error")),
+  control(
+    "load twice",
+    load("versions_latest"),
+    load("versions_latest"),
+    version("versions_latest"),
+    unload("versions_latest"),
+  ),
+  control(
+    "an ensemble brings its steps, unload leaves them",
+    load("chain"),
+    get("/v2/models/chain/ready", "bytes"),
+    unload("chain"),
+    get("/v2/models/add_sub/ready", "bytes"),
+  ),
+  control("a policy with one version of two", load("version_one_of_two", undefined, "error")),
+  control("unload of what is not loaded", unload("raises_in_initialize")),
+  control("unload of an unknown model", unload("nobody")),
+  control("load of an unknown model", load("nobody", undefined, "error")),
+  control("load from a named repository", post("/v2/repository/here/models/auto/load", undefined, "error")),
+  control("load with a body that is no JSON", load("auto", "{", "error")),
+  control("load with an empty object", load("auto", "{}"), unload("auto")),
+  control("load with an unknown parameter", load("auto", { parameters: { colour: "red" } }, "status")),
+  control("load with a parameter that is a number", load("auto", { parameters: { config: 1 } }, "error")),
+  control("load with a config that is no JSON", load("auto", { parameters: { config: "{" } }, "error")),
+  control("load with a config of an unknown field", load("auto", { parameters: { config: '{"colour":1}' } }, "error")),
+  control(
+    "load with a file and no config",
+    load("auto", { parameters: { "file:1/model.py": program("file") } }, "error"),
+  ),
+  control(
+    "load with a file outside the model directory",
+    load("auto", { parameters: { config: overridden, "file:../../x/model.py": program("x") } }, "error"),
+  ),
+  control(
+    "load with another batch size",
+    load("auto", { parameters: { config: JSON.stringify({ backend: "python", max_batch_size: 2 }) } }, "status"),
+    get("/v2/models/auto/config", "map"),
+    unload("auto"),
+  ),
+  control(
+    "load from files alone",
+    load("made_up", { parameters: { config: overridden, "file:1/model.py": program("from a file") } }),
+    version("made_up"),
+    get("/v2/models/made_up"),
+    unload("made_up"),
+  ),
+  control(
+    "unload with unload_dependents of a wrong type",
+    unload("auto", { parameters: { unload_dependents: 1 } }, "error"),
+  ),
+  control(
+    "unload with dependents takes the steps along",
+    load("chain"),
+    unload("chain", { parameters: { unload_dependents: true } }),
+    get("/v2/models/chain/ready", "error"),
+  ),
+  control("a path in the name", post("/v2/repository/models/..%2Fadd_sub/load", undefined, "error")),
+];
+
+/** Where the original answers no more than "failed to poll", we say what is wrong, with its words as prefix. */
+const details: Readonly<Record<string, string>> = {};
+
+export const brokenModels: readonly Case[] = Object.keys(controlModels)
+  .filter(
+    (name) =>
+      name.startsWith("broken_") ||
+      ["raises_in_initialize", "no_execute", "syntax_error", "no_class", "import_error", "orphan_ensemble"].includes(
+        name,
+      ),
+  )
+  .map((name): Case => {
+    const step = load(name, undefined, "error");
+    const detail = details[name];
+    return {
+      name: `broken: ${name.replace("broken_", "").replaceAll("_", " ")}`,
+      fixture: "control",
+      steps: [detail === undefined ? step : differs(step, { row: detail, status: 400, includes: [] })],
+    };
+  });

@@ -1,0 +1,50 @@
+import type { Case } from "../case.ts";
+import { get } from "../requests.ts";
+
+const configsOf = [
+  "add_sub",
+  "add_sub_batch",
+  "reshaped",
+  "optional",
+  "scores",
+  "arguments",
+  "versions",
+  "auto",
+  "auto_without_config",
+  "batches",
+  "queue_timeout",
+  "decoupled",
+  "chain",
+  "batched_over_plain",
+];
+const metadataOf = [
+  "add_sub",
+  "add_sub_batch",
+  "identity_all",
+  "reshaped",
+  "versions",
+  "auto_without_config",
+  "chain",
+  "nested",
+];
+
+export const metadata: readonly Case[] = [
+  { name: "metadata: the server", fixture: "main", steps: [get("/v2")] },
+  ...metadataOf.map((model): Case => ({
+    name: `metadata: ${model}`,
+    fixture: "main",
+    steps: [get(`/v2/models/${model}`)],
+  })),
+  { name: "metadata: one version", fixture: "main", steps: [get("/v2/models/versions/versions/1")] },
+  { name: "metadata: unknown model", fixture: "main", steps: [get("/v2/models/nobody", "error")] },
+  { name: "metadata: unknown version", fixture: "main", steps: [get("/v2/models/add_sub/versions/9", "error")] },
+  ...configsOf.map((model): Case => ({
+    name: `config: ${model}`,
+    fixture: "main",
+    steps: [get(`/v2/models/${model}/config`, "map")],
+  })),
+  { name: "config: the order of keys is the message's", fixture: "main", steps: [get("/v2/models/add_sub/config")] },
+  { name: "config: of a version", fixture: "main", steps: [get("/v2/models/versions/versions/3/config")] },
+  { name: "config: unknown model", fixture: "main", steps: [get("/v2/models/nobody/config", "error")] },
+  { name: "config: unknown version", fixture: "main", steps: [get("/v2/models/add_sub/versions/2/config", "error")] },
+];

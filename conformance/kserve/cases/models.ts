@@ -1,0 +1,152 @@
+import type { Case } from "../case.ts";
+import { differs, infer, input } from "../requests.ts";
+
+const kind = (value: number) => ({ inputs: [input("KIND", "INT32", [1], [value])] });
+const codes = [
+  "UNKNOWN",
+  "INTERNAL",
+  "NOT_FOUND",
+  "INVALID_ARG",
+  "UNAVAILABLE",
+  "UNSUPPORTED",
+  "ALREADY_EXISTS",
+  "CANCELLED",
+];
+const odd = (name: string, value: number): Case => ({
+  name: `model: ${name}`,
+  fixture: "main",
+  steps: [infer("odd_outputs", kind(value))],
+});
+const failing = (name: string, value: number): Case => ({
+  name: `model: ${name}`,
+  fixture: "main",
+  steps: [infer("errors", kind(value), "error")],
+});
+const report = (name: string, more: object): Case => ({
+  name: `model sees: ${name}`,
+  fixture: "main",
+  steps: [
+    infer("report", { inputs: [input("INPUT0", "FP32", [1, 2], [1, 2])], outputs: [{ name: "REPORT" }], ...more }),
+  ],
+});
+
+/** What models answer, and how their errors look. */
+export const modelAnswers: readonly Case[] = [
+  ...codes.map((code, value) => failing(`TritonError of code ${code}`, value)),
+  failing("TritonError without a code", 10),
+  failing("an exception in execute", 11),
+  failing("a TritonModelException", 12),
+  failing("too few responses", 13),
+  failing("execute returns a string", 14),
+  failing("execute returns a list of strings", 15),
+  failing("an error beside outputs", 16),
+  failing("an exception with Cyrillic text", 17),
+  { name: "model: it still answers after all that", fixture: "main", steps: [infer("errors", kind(99))] },
+  odd("two outputs", 0),
+  odd("an output of another datatype", 1),
+  odd("an output nobody configured is dropped", 2),
+  odd("no outputs at all", 3),
+  odd("outputs in the order of the model", 4),
+  odd("an output of another shape", 5),
+  odd("an output that is not contiguous", 6),
+  odd("an output without elements", 7),
+  odd("strings where numbers were configured", 8),
+  report("no parameters", {}),
+  report("an id", { id: "abc" }),
+  report("custom parameters of every type", { parameters: { s: "x", i: 7, b: true, d: 1.5, neg: -3, empty: "" } }),
+  report("a sequence", { parameters: { sequence_id: 42, sequence_start: true, sequence_end: true } }),
+  report("a sequence of a name", { parameters: { sequence_id: "seq", sequence_start: true } }),
+  report("a timeout and a priority", { parameters: { timeout: 5_000_000, priority: 1 } }),
+  report("no requested outputs: all", { outputs: undefined }),
+  report("a big parameter", { parameters: { big: 9_007_199_254_740_991 } }),
+];
+
+const scores = { inputs: [input("INPUT0", "FP32", [4], [0.1, 0.7, 0.15, 0.05])] };
+const batchScores = { inputs: [input("INPUT0", "INT32", [2, 3], [1, 3, 2, 9, 8, 7])] };
+const classify = (count: number, binaryData?: boolean) => ({
+  outputs: [
+    {
+      name: "SCORES",
+      parameters: { classification: count, ...(binaryData === undefined ? {} : { binary_data: binaryData }) },
+    },
+  ],
+});
+const addSub = { inputs: [input("INPUT0", "FP32", [4], [1, 2, 3, 4]), input("INPUT1", "FP32", [4], [1, 1, 1, 1])] };
+
+/** Which outputs, and in which form. */
+export const outputs: readonly Case[] = [
+  {
+    name: "outputs: one of two",
+    fixture: "main",
+    steps: [infer("add_sub", { ...addSub, outputs: [{ name: "OUTPUT1" }] })],
+  },
+  {
+    name: "outputs: both, asked in the other order",
+    fixture: "main",
+    steps: [infer("add_sub", { ...addSub, outputs: [{ name: "OUTPUT1" }, { name: "OUTPUT0" }] })],
+  },
+  {
+    name: "outputs: the same twice",
+    fixture: "main",
+    steps: [infer("add_sub", { ...addSub, outputs: [{ name: "OUTPUT1" }, { name: "OUTPUT1" }] }, "status")],
+  },
+  { name: "outputs: none asked is all", fixture: "main", steps: [infer("add_sub", { ...addSub, outputs: [] })] },
+  {
+    name: "outputs: unknown parameters are ignored",
+    fixture: "main",
+    steps: [infer("add_sub", { ...addSub, outputs: [{ name: "OUTPUT0", parameters: { colour: "red" } }] })],
+  },
+  {
+    name: "classification: the best two with labels",
+    fixture: "main",
+    steps: [infer("scores", { ...scores, ...classify(2) })],
+  },
+  {
+    name: "classification: all, more than there are",
+    fixture: "main",
+    steps: [infer("scores", { ...scores, ...classify(10) })],
+  },
+  { name: "classification: one", fixture: "main", steps: [infer("scores", { ...scores, ...classify(1) })] },
+  {
+    name: "classification: of a batch of integers without labels",
+    fixture: "main",
+    steps: [infer("scores_batch", { ...batchScores, ...classify(2) })],
+  },
+  {
+    name: "classification: binary",
+    fixture: "main",
+    steps: [infer("scores", { ...scores, ...classify(2, true) }, "binary")],
+  },
+  {
+    name: "classification: of zero classes",
+    fixture: "main",
+    steps: [infer("scores", { ...scores, ...classify(0) }, "status")],
+  },
+  {
+    name: "classification: ties keep the order of the original",
+    fixture: "main",
+    steps: [infer("scores", { inputs: [input("INPUT0", "FP32", [4], [1, 2, 2, 1])], ...classify(1) }, "status")],
+  },
+  {
+    name: "classification: of BYTES is refused",
+    fixture: "main",
+    steps: [
+      differs(
+        infer(
+          "upper",
+          {
+            inputs: [input("TEXT", "BYTES", [1], ["a"])],
+            outputs: [{ name: "UPPER", parameters: { classification: 1 } }],
+          },
+          "error",
+        ),
+        {
+          row: "classification-of-bytes",
+          status: 400,
+          includes: ["class result not available for output due to unsupported type"],
+          notAsked: true,
+        },
+      ),
+    ],
+  },
+];

@@ -1,0 +1,119 @@
+import type { Answer, Comparison, Difference } from "./case.ts";
+import { jsonTokens, unordered } from "./json-tokens.ts";
+
+/** The headers that clients read. */
+export const comparedHeaders = [
+  "content-type",
+  "inference-header-content-length",
+  "content-encoding",
+  "accept-encoding",
+] as const;
+
+/** What is wrong with `ours`, held against the recorded answer; null when nothing is. */
+export function compareAnswers(expected: readonly Answer[], ours: readonly Answer[], how: Comparison): string | null {
+  if (expected.length !== ours.length) {
+    return `${expected.length} different answers expected, got ${ours.length}: ${ours.map(printed).join("; ")}`;
+  }
+  for (const [index, answer] of expected.entries()) {
+    const wrong = compareAnswer(answer, ours[index] as Answer, how);
+    if (wrong !== null) return wrong;
+  }
+  return null;
+}
+
+function compareAnswer(expected: Answer, ours: Answer, how: Comparison): string | null {
+  const both = () => `\n  expected ${printed(expected)}\n  got      ${printed(ours)}`;
+  if (expected.status !== ours.status) return `status ${ours.status} instead of ${expected.status}${both()}`;
+  if (how !== "status") {
+    for (const header of comparedHeaders) {
+      if (header === "inference-header-content-length" && how === "binary") continue;
+      if (expected.headers[header] !== ours.headers[header]) {
+        return `header ${header}: '${ours.headers[header]}' instead of '${expected.headers[header]}'${both()}`;
+      }
+    }
+  }
+  try {
+    return comparers[how](expected, ours) ? null : `body differs${both()}`;
+  } catch (error) {
+    return `${String(error)}${both()}`;
+  }
+}
+
+const comparers: Readonly<Record<Comparison, (expected: Answer, ours: Answer) => boolean>> = {
+  status: () => true,
+  bytes: (expected, ours) => Buffer.compare(expected.body, ours.body) === 0,
+  json: (expected, ours) => tokens(expected.body) === tokens(ours.body),
+  map: (expected, ours) => unordered(text(expected.body)) === unordered(text(ours.body)),
+  error: (expected, ours) => {
+    if (ours.body.length === 0 || expected.body.length === 0) return ours.body.length === expected.body.length;
+    const theirs = JSON.parse(text(ours.body)) as Record<string, unknown>;
+    const wanted = JSON.parse(text(expected.body)) as Record<string, unknown>;
+    return (
+      Object.keys(theirs).join() === Object.keys(wanted).join() &&
+      typeof theirs["error"] === "string" &&
+      theirs["error"].startsWith(String(wanted["error"]).trimEnd())
+    );
+  },
+  binary: (expected, ours) => {
+    const [wantedHeader, wantedBuffers] = cut(expected);
+    const [header, buffers] = cut(ours);
+    return tokens(wantedHeader) === tokens(header) && Buffer.compare(wantedBuffers, buffers) === 0;
+  },
+  statistics: (expected, ours) => tokens(masked(expected.body)) === tokens(masked(ours.body)),
+  metrics: (expected, ours) => {
+    const missing = families(expected.body).filter((line) => !families(ours.body).includes(line));
+    if (missing.length > 0) throw new Error(`missing: ${missing.join(" | ")}`);
+    return true;
+  },
+};
+
+const text = (body: Uint8Array) => Buffer.from(body).toString("utf8");
+const tokens = (body: Uint8Array) => jsonTokens(text(body)).join(" ");
+
+/** The JSON header and what follows it. */
+function cut(answer: Answer): [Uint8Array, Uint8Array] {
+  const mime = /json-header-size=(\d+)/.exec(answer.headers["content-type"] ?? "")?.[1];
+  const length = Number(answer.headers["inference-header-content-length"] ?? mime ?? answer.body.length);
+  return [answer.body.subarray(0, length), answer.body.subarray(length)];
+}
+
+/** Times and memory differ from run to run; counts do not. */
+function masked(body: Uint8Array): Uint8Array {
+  return Buffer.from(
+    text(body).replace(/"(ns|last_inference)":\d+/g, (_all, key: string) => `"${key}":"*"`),
+    "utf8",
+  );
+}
+
+/** `name type labels` of each family; GPU rows exist only where a GPU does, and are not asked of the other. */
+function families(body: Uint8Array): string[] {
+  const types = new Map<string, string>();
+  const rows = new Set<string>();
+  for (const line of text(body).split("\n")) {
+    const type = /^# TYPE (\S+) (\S+)/.exec(line);
+    if (type) types.set(type[1] as string, type[2] as string);
+    const row = /^(\w+)(?:\{(.*)\})? /.exec(line);
+    if (row === null) continue;
+    const labels = [...(row[2] ?? "").matchAll(/(\w+)="/g)].map((label) => String(label[1])).sort();
+    rows.add(`${row[1]} ${types.get(row[1] as string) ?? "untyped"} {${labels.join(",")}}`);
+  }
+  return [...rows].sort();
+}
+
+/** What is wrong with an answer where we mean to differ. */
+export function checkDifference(difference: Difference, answers: readonly Answer[]): string | null {
+  for (const answer of answers) {
+    if (answer.status !== difference.status)
+      return `status ${answer.status} instead of ${difference.status}: ${printed(answer)}`;
+    for (const expected of difference.includes) {
+      if (!text(answer.body).includes(expected)) return `'${expected}' is not in ${printed(answer)}`;
+    }
+  }
+  return null;
+}
+
+function printed(answer: Answer): string {
+  const headers = comparedHeaders.filter((name) => answer.headers[name] !== undefined);
+  const body = Buffer.from(answer.body).toString("latin1").slice(0, 700);
+  return `${answer.status} {${headers.map((name) => `${name}: ${answer.headers[name]}`).join(", ")}} ${JSON.stringify(body)}`;
+}

@@ -1,0 +1,36 @@
+import { controlModels, models, type ModelSource } from "./models.ts";
+
+/** One started server that cases run against, the same for both. */
+export interface Fixture {
+  readonly models: Readonly<Record<string, ModelSource>>;
+  readonly flags: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export const fixtures = {
+  /** All models at start, model control off, a default model for the container contract. */
+  main: { models, flags: ["--id=conformance"], env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub" } },
+  /** Nothing but add_sub at start; models come and go. */
+  control: { models: controlModels, flags: ["--model-control-mode=explicit", "--load-model=add_sub"], env: {} },
+  /** A model that cannot be loaded does not end the server, but keeps it from being ready. */
+  partly: {
+    models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },
+    flags: ["--exit-on-error=false"],
+    env: {},
+  },
+  /** The same without strict readiness. */
+  lenient: {
+    models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },
+    flags: ["--exit-on-error=false", "--strict-readiness=false"],
+    env: { SAGEMAKER_TRITON_PING_MODE: "live" },
+  },
+  /** Multi-model hosting: archives unpacked below /opt/ml/models are loaded on request. */
+  multi: {
+    models: {},
+    flags: ["--model-control-mode=explicit", "--model-namespacing=true"],
+    env: { SAGEMAKER_MULTI_MODEL: "true", SAGEMAKER_TRITON_PING_MODE: "live" },
+  },
+} as const satisfies Record<string, Fixture>;
+
+export type FixtureName = keyof typeof fixtures;
+export const fixtureNames = Object.keys(fixtures) as readonly FixtureName[];

@@ -1,0 +1,40 @@
+/**
+ * JSON cut into tokens, so that the order of keys and the text of numbers can be compared while white space and the
+ * spelling of strings are free. Takes NaN and Infinity, which the original prints.
+ */
+export function jsonTokens(text: string): string[] {
+  const tokens: string[] = [];
+  const pattern = /\s+|"(?:[^"\\]|\\.)*"|[{}[\]:,]|-?(?:Infinity|Inf)|NaN|[-+.\w]+/gsy;
+  while (pattern.lastIndex < text.length) {
+    const start = pattern.lastIndex;
+    const match = pattern.exec(text);
+    if (match === null) throw new SyntaxError(`not JSON at ${start}: ${text.slice(start, start + 40)}`);
+    const token = match[0];
+    if (token.trim() === "") continue;
+    tokens.push(token.startsWith('"') ? normalString(token) : token);
+  }
+  return tokens;
+}
+
+function normalString(token: string): string {
+  try {
+    return JSON.stringify(JSON.parse(token));
+  } catch {
+    return token;
+  }
+}
+
+/** The value with its keys sorted at every depth; numbers keep their text. */
+export function unordered(text: string): string {
+  const value: unknown = JSON.parse(text, function (_key, parsed: unknown, context?: { source?: string }) {
+    return typeof parsed === "number" ? { "#": context?.source ?? String(parsed) } : parsed;
+  } as (key: string, value: unknown) => unknown);
+  return JSON.stringify(sorted(value));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, member]) => [key, sorted(member)] as const);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

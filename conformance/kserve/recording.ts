@@ -1,0 +1,101 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { oraclePackage, oracleVersion } from "../environments/index.ts";
+import type { Answer, Answers, Case } from "./case.ts";
+import { fixtures } from "./fixtures.ts";
+
+/** One group's recorded answers. */
+interface RecordingFile {
+  readonly oracle: { readonly version: string; readonly package: string };
+  readonly cases: Readonly<Record<string, RecordedCase>>;
+}
+
+interface RecordedCase {
+  /** Of everything that the answers depend on in this suite; another digest makes the recording stale. */
+  readonly digest: string;
+  readonly steps: readonly (readonly RecordedAnswer[] | null)[];
+}
+
+interface RecordedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text?: string;
+  readonly base64?: string;
+}
+
+const directory = new URL("recordings/", import.meta.url);
+const pathOf = (group: string) => fileURLToPath(new URL(`${group}.json`, directory));
+
+export class StaleRecording extends Error {}
+
+/** Changes with the case's requests and with its fixture; how answers are compared is not part of it. */
+export function caseDigest(item: Case): string {
+  const requests = item.steps.map((step) => ({
+    ...step.request,
+    body: step.request.body === undefined ? null : Buffer.from(step.request.body as string).toString("base64"),
+    asked: step.difference?.notAsked !== true,
+  }));
+  return createHash("sha256")
+    .update(JSON.stringify([requests, item.fixture, fixtures[item.fixture].flags, fixtures[item.fixture].env]))
+    .digest("hex")
+    .slice(0, 16);
+}
+
+export async function readRecording(group: string): Promise<(item: Case) => Answers> {
+  const text = await readFile(pathOf(group), "utf8");
+  const file = JSON.parse(text) as RecordingFile;
+  return (item) => {
+    const recorded = file.cases[item.name];
+    if (recorded === undefined) throw new StaleRecording(`no recording of '${item.name}': run with --record`);
+    if (recorded.digest !== caseDigest(item))
+      throw new StaleRecording(`'${item.name}' changed since it was recorded: run with --record`);
+    return recorded.steps.map((step) => step?.map(restored) ?? null);
+  };
+}
+
+/** Keeps what was recorded before for cases of the group that were not run now; drops cases that are no more. */
+export async function writeRecording(
+  group: string,
+  cases: readonly Case[],
+  run: ReadonlyMap<string, Answers>,
+): Promise<void> {
+  await mkdir(fileURLToPath(directory), { recursive: true });
+  const before = await readFile(pathOf(group), "utf8").then(
+    (text) => (JSON.parse(text) as RecordingFile).cases,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+      return {};
+    },
+  );
+  const entries = cases.flatMap((item): [string, RecordedCase][] => {
+    const answers = run.get(item.name);
+    if (answers !== undefined)
+      return [[item.name, { digest: caseDigest(item), steps: answers.map((step) => step?.map(kept) ?? null) }]];
+    const old = before[item.name];
+    return old === undefined ? [] : [[item.name, old]];
+  });
+  const file: RecordingFile = {
+    oracle: { version: oracleVersion, package: oraclePackage },
+    cases: Object.fromEntries(entries),
+  };
+  await writeFile(pathOf(group), `${JSON.stringify(file, null, 1)}\n`);
+}
+
+/** Large bodies of one repeated pattern are not worth their bytes in the repository; they stay below this. */
+function kept(answer: Answer): RecordedAnswer {
+  const body = Buffer.from(answer.body);
+  const text = body.toString("utf8");
+  const asText = Buffer.from(text, "utf8").equals(body);
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    ...(asText ? { text } : { base64: body.toString("base64") }),
+  };
+}
+
+function restored(answer: RecordedAnswer): Answer {
+  const body =
+    answer.base64 === undefined ? Buffer.from(answer.text ?? "", "utf8") : Buffer.from(answer.base64, "base64");
+  return { status: answer.status, headers: answer.headers, body };
+}

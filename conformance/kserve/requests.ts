@@ -1,0 +1,70 @@
+import type { Comparison, Difference, Request, Step } from "./case.ts";
+
+/** The small vocabulary that cases are written in. */
+export const get = (path: string, compare: Comparison = "json", more: Partial<Request> = {}): Step => ({
+  request: { method: "GET", path, ...more },
+  compare,
+});
+
+export const post = (path: string, body: unknown, compare: Comparison = "json", more: Partial<Request> = {}): Step => ({
+  request: { method: "POST", path, ...(body === undefined ? {} : { body: asBody(body) }), ...more },
+  compare,
+});
+
+function asBody(body: unknown): string | Uint8Array {
+  return typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+}
+
+export const infer = (model: string, body: unknown, compare: Comparison = "json", more: Partial<Request> = {}): Step =>
+  post(`/v2/models/${model}/infer`, body, compare, more);
+
+/** The same step, answered by us in our own way. */
+export const differs = (step: Step, difference: Difference): Step => ({ ...step, difference });
+
+/** JSON header, then the buffers. */
+export function binary(
+  model: string,
+  header: unknown,
+  buffers: readonly Uint8Array[],
+  compare: Comparison = "binary",
+  headers: Record<string, string> = {},
+): Step {
+  const json = Buffer.from(typeof header === "string" ? header : JSON.stringify(header));
+  return infer(model, Buffer.concat([json, ...buffers]), compare, {
+    headers: { "inference-header-content-length": String(json.length), ...headers },
+  });
+}
+
+export const input = (name: string, datatype: string, shape: readonly number[], data: unknown) => ({
+  name,
+  shape,
+  datatype,
+  data,
+});
+
+export const binaryInput = (name: string, datatype: string, shape: readonly number[], byteLength: number) => ({
+  name,
+  shape,
+  datatype,
+  parameters: { binary_data_size: byteLength },
+});
+
+export const floats = (...values: number[]) => Buffer.from(new Float32Array(values).buffer);
+export const ints = (...values: number[]) => Buffer.from(new Int32Array(values).buffer);
+/** BYTES elements: a uint32 length before each. */
+export const strings = (...values: string[]) =>
+  Buffer.concat(
+    values.flatMap((value) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(Buffer.byteLength(value));
+      return [length, Buffer.from(value)];
+    }),
+  );
+
+export const addSubInputs = [
+  input("INPUT0", "FP32", [4], [1, 2, 3, 4]),
+  input("INPUT1", "FP32", [4], [0.5, 0.25, 0.1, -1]),
+];
+export const addSubHeader = {
+  inputs: [binaryInput("INPUT0", "FP32", [4], 16), binaryInput("INPUT1", "FP32", [4], 16)],
+};

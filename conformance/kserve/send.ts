@@ -1,0 +1,84 @@
+import { Agent, request as httpRequest } from "node:http";
+import type { RunningServer } from "../environments/index.ts";
+import type { Answer, Request, Step } from "./case.ts";
+import { comparedHeaders } from "./compare.ts";
+
+const answerTimeoutMs = 60_000;
+
+/** Texts that differ between two runs of the same case, replaced in both before anything is compared. */
+export interface Masks {
+  readonly repository: string;
+}
+
+/** Sends a case's steps in order; steps with `afterMs` overlap with the ones before. Null for a step that is not asked. */
+export async function sendSteps(
+  server: RunningServer,
+  steps: readonly Step[],
+  masks: Masks,
+  skip: (step: Step) => boolean,
+): Promise<(readonly Answer[] | null)[]> {
+  using agent = disposableAgent();
+  const answers: Promise<readonly Answer[] | null>[] = [];
+  for (const step of steps) {
+    if (step.request.afterMs === undefined) await Promise.all(answers);
+    else await new Promise((resolve) => setTimeout(resolve, step.request.afterMs));
+    const sent = skip(step) ? Promise.resolve(null) : sendCopies(server, step.request, masks, agent.agent);
+    sent.catch(() => {});
+    answers.push(sent);
+  }
+  // Awaited here: the agent closes its connections when this scope ends.
+  return await Promise.all(answers);
+}
+
+function disposableAgent() {
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  return { agent, [Symbol.dispose]: () => agent.destroy() };
+}
+
+async function sendCopies(server: RunningServer, request: Request, masks: Masks, agent: Agent): Promise<Answer[]> {
+  const copies = Array.from({ length: request.copies ?? 1 }, () => send(server, request, masks, agent));
+  const different = new Map<string, Answer>();
+  for (const answer of await Promise.all(copies)) {
+    different.set(JSON.stringify([answer.status, answer.headers, Buffer.from(answer.body).toString("base64")]), answer);
+  }
+  return [...different.keys()].sort().map((key) => different.get(key) as Answer);
+}
+
+function send(server: RunningServer, request: Request, masks: Masks, agent: Agent): Promise<Answer> {
+  const ports = { http: server.httpPort, metrics: server.metricsPort, sagemaker: server.sagemakerPort };
+  const body = request.body === undefined ? undefined : Buffer.from(request.body as string);
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(
+      {
+        agent,
+        host: "127.0.0.1",
+        port: ports[request.port ?? "http"],
+        method: request.method,
+        path: request.path,
+        headers: { ...(body === undefined ? {} : { "content-length": body.length }), ...request.headers },
+        timeout: answerTimeoutMs,
+      },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+        incoming.on("error", reject);
+        incoming.on("end", () => {
+          const headers: Record<string, string> = {};
+          for (const name of comparedHeaders) {
+            const value = incoming.headers[name];
+            if (value !== undefined) headers[name] = String(value);
+          }
+          resolve({ status: incoming.statusCode ?? 0, headers, body: mask(Buffer.concat(chunks), masks) });
+        });
+      },
+    );
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer to ${request.method} ${request.path} in 60 s`)));
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+function mask(body: Buffer, masks: Masks): Buffer {
+  if (!body.includes(masks.repository)) return body;
+  return Buffer.from(body.toString("latin1").replaceAll(masks.repository, "<repository>"), "latin1");
+}
