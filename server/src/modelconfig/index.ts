@@ -1,4 +1,10 @@
-/** config.pbtxt: parse, complete, check, print. */
+/**
+ * config.pbtxt: parse, complete, check, print. Everything here is pure; files are read by `repository/`.
+ *
+ * The order of a load: `parseConfigText` or `parseConfigOverride`, `completeConfig` (defaults, backend from the files),
+ * the backend's own completion (`mergeAutoComplete`), `refuseUnbuilt`, `checkConfig`, for ensembles `checkEnsembleModels`.
+ * All refusals are InferenceError: INVALID_ARG with the original's texts, UNSUPPORTED for what is not built yet.
+ */
 export type {
   DynamicBatchingConfig,
   EnsembleConfig,
@@ -11,3 +17,14 @@ export type {
   SchedulingConfig,
   VersionPolicy,
 } from "./model-config.ts";
+export { mergeAutoComplete } from "./auto-complete.ts";
+export { checkConfig, checkUnfinishedConfig } from "./check-config.ts";
+export { checkEnsembleModels } from "./check-ensemble-models.ts";
+export { completeConfig, type CompletionContext } from "./complete-config.ts";
+export type { ModelConfigMessage } from "./message.ts";
+export { parseConfigOverride } from "./parse-json.ts";
+export { parseConfigText, readConfigText } from "./parse-text.ts";
+export type { TextProblem } from "./text-walk.ts";
+export { printConfigJson, printConfigJsonText } from "./print-json.ts";
+export { printConfigText } from "./print-text.ts";
+export { refuseUnbuilt, unbuiltFields } from "./unbuilt.ts";

@@ -1,9 +1,12 @@
 /** The generated protobuf types under the names the rest of this folder uses. */
 export {
+  BatchInput_Kind,
+  BatchOutput_Kind,
   DataType,
   ModelConfigSchema,
   ModelDynamicBatchingSchema,
   ModelInputSchema,
+  ModelInput_Format as InputFormat,
   ModelInstanceGroupSchema,
   ModelInstanceGroup_Kind as InstanceKind,
   ModelOptimizationPolicySchema,

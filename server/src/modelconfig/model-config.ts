@@ -1,4 +1,5 @@
 import type { Datatype } from "../tensor/index.ts";
+import type { ModelConfigMessage } from "./message.ts";
 
 /**
  * A model's configuration after parsing and completion: what the rest of the server reads. Every field is present and checked;
@@ -26,7 +27,7 @@ export interface ModelConfig {
   /** optimization.graph.level; 0 when absent. */
   readonly graphLevel: number;
   /** The `inference.ModelConfig` protobuf message this was read from, as complete as this object. */
-  readonly message: unknown;
+  readonly message: ModelConfigMessage;
 }
 
 export type VersionPolicy =

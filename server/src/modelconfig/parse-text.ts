@@ -22,7 +22,10 @@ export function readConfigText(source: string): {
   readonly problems: readonly TextProblem[];
 } {
   if (source.length > textLimits.bytesMax) {
-    return { message: null, problems: [{ line: 1, column: 1, message: `longer than ${textLimits.bytesMax} characters` }] };
+    return {
+      message: null,
+      problems: [{ line: 1, column: 1, message: `longer than ${textLimits.bytesMax} characters` }],
+    };
   }
   const { problems, normalised } = walkText(source, messageShape(ModelConfigSchema));
   if (problems.length > 0) return { message: null, problems };

@@ -45,7 +45,7 @@ function valueShape(field: DescField): ValueShape {
     const desc = field.message;
     return { kind: "message", shape: () => messageShape(desc) };
   }
-  return scalarShape(field.scalar!);
+  return scalarShape(field.scalar);
 }
 
 function entryShape(field: DescField & { fieldKind: "map" }): MessageShape {
@@ -55,7 +55,10 @@ function entryShape(field: DescField & { fieldKind: "map" }): MessageShape {
   ];
   const desc = field.message;
   const value: ValueShape = desc ? { kind: "message", shape: () => messageShape(desc) } : scalarShape(field.scalar!);
-  return { name: `an entry of '${field.name}'`, fields: new Map([of("key", scalarShape(field.mapKey)), of("value", value)]) };
+  return {
+    name: `an entry of '${field.name}'`,
+    fields: new Map([of("key", scalarShape(field.mapKey)), of("value", value)]),
+  };
 }
 
 function scalarShape(scalar: ScalarType): ValueShape {

@@ -59,7 +59,10 @@ function scan(source: string, at: number, code: number): Pick<TextToken, "kind" 
   }
   if (code === 34 || code === 39) return scanString(source, at, code);
   if ("{}<>[]:,;-".includes(source.charAt(at))) return { kind: "punctuation", text: source.charAt(at) };
-  return { kind: "broken", text: `unexpected character ${JSON.stringify(String.fromCodePoint(source.codePointAt(at)!))}` };
+  return {
+    kind: "broken",
+    text: `unexpected character ${JSON.stringify(String.fromCodePoint(source.codePointAt(at)!))}`,
+  };
 }
 
 function scanString(source: string, at: number, quote: number): Pick<TextToken, "kind" | "text"> {

@@ -6,7 +6,14 @@ import type { TextToken } from "./text-tokens.ts";
 /** A scalar as the protobuf library reads it, or what was expected instead. */
 export type ScalarText = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };
 
-const booleans: Readonly<Record<string, string>> = { true: "true", True: "true", t: "true", false: "false", False: "false", f: "false" };
+const booleans: Readonly<Record<string, string>> = {
+  true: "true",
+  True: "true",
+  t: "true",
+  false: "false",
+  False: "false",
+  f: "false",
+};
 const reals = new Set(["inf", "infinity", "nan"]);
 const escaped =
   /^(?:[^\\]|\\(?:[abfnrtv?'"\\]|[0-7]{1,3}|[xX][0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5}))*$/s;
@@ -25,7 +32,9 @@ export function scalarText(value: Exclude<ValueShape, { kind: "message" }>, toke
     case "string": {
       if (negative || token.kind !== "string") return refuse("a string in quotes");
       const broken = tokens.find((piece) => !escaped.test(piece.text));
-      return broken ? { ok: false, reason: `invalid escape in string ${broken.text}` } : done(tokens.map((one) => one.text).join(" "));
+      return broken
+        ? { ok: false, reason: `invalid escape in string ${broken.text}` }
+        : done(tokens.map((one) => one.text).join(" "));
     }
     case "real":
       return realText(token, negative) ?? refuse("a number");
@@ -35,7 +44,7 @@ export function scalarText(value: Exclude<ValueShape, { kind: "message" }>, toke
       if (number < value.min || number > value.max) return refuse(`an integer from ${value.min} to ${value.max}`);
       return done(String(number));
     }
-    case "enum":
+    default:
       return enumText(value.desc, token, negative);
   }
 }
@@ -70,7 +79,8 @@ function booleanText(token: TextToken, negative: boolean): ScalarText | null {
 
 function realText(token: TextToken, negative: boolean): ScalarText | null {
   const sign = negative ? "-" : "";
-  if (token.kind === "identifier" && reals.has(token.text.toLowerCase())) return done(`${sign}${token.text.toLowerCase()}`);
+  if (token.kind === "identifier" && reals.has(token.text.toLowerCase()))
+    return done(`${sign}${token.text.toLowerCase()}`);
   if (token.kind === "integer" && /^(?:0|[1-9]\d*)$/.test(token.text)) return done(`${sign}${token.text}`);
   return token.kind === "float" ? done(`${sign}${token.text.replace(/[fF]$/, "")}`) : null;
 }

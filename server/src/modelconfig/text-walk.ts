@@ -17,7 +17,10 @@ export const textLimits = { bytesMax: 16 * 1024 * 1024, depthMax: 64, problemsMa
  * with its place. `normalised` is the same content in the strictest spelling of the format: booleans as true and false,
  * one `name: value` after the other. It means something only without problems.
  */
-export function walkText(source: string, shape: MessageShape): { problems: readonly TextProblem[]; normalised: string } {
+export function walkText(
+  source: string,
+  shape: MessageShape,
+): { problems: readonly TextProblem[]; normalised: string } {
   const walk = new Walk(tokenize(source));
   try {
     walk.fields(shape, null, "");
@@ -114,7 +117,10 @@ class Walk {
     const list = this.#peek();
     if (!this.#is("[")) return one();
     if (!field.repeated) {
-      this.#problem(list, `field '${name}': expected ${expectation(field.value)}, found a list; this field holds one value`);
+      this.#problem(
+        list,
+        `field '${name}': expected ${expectation(field.value)}, found a list; this field holds one value`,
+      );
       return this.#skipValue(path);
     }
     this.#at += 1;
@@ -178,7 +184,9 @@ class Walk {
       const inner = this.#next();
       if (inner.kind === "end" || inner.kind === "broken") {
         this.#at -= 1;
-        this.#stop(`expected '${closers.at(-1)}' for the '${token.text}' of line ${token.line}, found ${describeFound(inner)}`);
+        this.#stop(
+          `expected '${closers.at(-1)}' for the '${token.text}' of line ${token.line}, found ${describeFound(inner)}`,
+        );
       }
       const closer = { "{": "}", "<": ">", "[": "]" }[inner.text];
       if (inner.kind === "punctuation" && closer !== undefined) closers.push(closer);
@@ -234,7 +242,7 @@ function expectation(value: ValueShape): string {
       return "an integer";
     case "enum":
       return `a name of ${value.desc.name}`;
-    case "message":
+    default:
       return "a block '{ ... }'";
   }
 }

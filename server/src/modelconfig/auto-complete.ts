@@ -1,0 +1,27 @@
+import { clone, create } from "@bufbuild/protobuf";
+import { normaliseScheduling } from "./complete-config.ts";
+import { toModelConfig } from "./from-message.ts";
+import { ModelConfigSchema, ModelTransactionPolicySchema } from "./message.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { configFromJson } from "./parse-json.ts";
+
+/**
+ * What a backend found out about a model, in the configuration's JSON form (`auto_complete_config` hands the whole dictionary
+ * back, the ONNX file gives tensors). Only what a backend may fill in is taken: max_batch_size, input and output as given; the
+ * scheduler when none is configured; model_transaction_policy. Everything else is the configuration's own, as in the original.
+ */
+export function mergeAutoComplete(config: ModelConfig, found: Readonly<Record<string, unknown>>): ModelConfig {
+  const completed = configFromJson(found, `unable to auto-complete the configuration of model '${config.name}'`);
+  const message = clone(ModelConfigSchema, config.message);
+  if (Object.hasOwn(found, "max_batch_size")) message.maxBatchSize = completed.maxBatchSize;
+  if (Object.hasOwn(found, "input")) message.input = completed.input;
+  if (Object.hasOwn(found, "output")) message.output = completed.output;
+  if (message.schedulingChoice.case === undefined) message.schedulingChoice = completed.schedulingChoice;
+  if (completed.modelTransactionPolicy !== undefined) {
+    message.modelTransactionPolicy = create(ModelTransactionPolicySchema, {
+      decoupled: completed.modelTransactionPolicy.decoupled,
+    });
+  }
+  normaliseScheduling(message);
+  return toModelConfig(message);
+}

@@ -1,0 +1,28 @@
+import { BatchInput_Kind, BatchOutput_Kind, DataType, type ModelConfigMessage } from "./message.ts";
+import { refuse } from "./refuse.ts";
+
+/** batch_input and batch_output: tensors the server makes for ragged batches, and outputs it cuts apart. */
+export function checkBatchTensors(message: ModelConfigMessage): void {
+  const model = message.name;
+  const inputs = new Set(message.input.map((input) => input.name));
+  const outputs = new Set(message.output.map((output) => output.name));
+  const checkSources = (what: string, sources: readonly string[]) => {
+    if (sources.length !== 1) refuse(`${what} expects 1 source input, got ${sources.length} for ${model}`);
+    for (const source of sources) if (!inputs.has(source)) refuse(`unknown source input name '${source}' for ${model}`);
+  };
+  for (const batch of message.batchInput) {
+    if (batch.dataType !== DataType.TYPE_INT32 && batch.dataType !== DataType.TYPE_FP32) {
+      refuse(`batch input data type must be TYPE_INT32 or TYPE_FP32 for ${model}`);
+    }
+    checkSources(`batch input kind '${BatchInput_Kind[batch.kind]}'`, batch.sourceInput);
+  }
+  const targets = new Set<string>();
+  for (const batch of message.batchOutput) {
+    for (const target of batch.targetName) {
+      if (!outputs.has(target)) refuse(`unknown target output name '${target}' for ${model}`);
+      if (targets.has(target)) refuse(`target output name '${target}' can only be specified once for ${model}`);
+      targets.add(target);
+    }
+    checkSources(`batch output kind '${BatchOutput_Kind[batch.kind]}'`, batch.sourceInput);
+  }
+}

@@ -1,0 +1,92 @@
+import { backendOfPlatform, knownPlatforms } from "./complete-backend.ts";
+import { checkBatchTensors } from "./check-batch-tensors.ts";
+import { checkEnsembleGraph } from "./check-ensemble-graph.ts";
+import { checkDynamicBatching, checkSequenceBatching } from "./check-scheduling.ts";
+import { checkTensors } from "./check-tensors.ts";
+import { InstanceKind, type ModelConfigMessage } from "./message.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { refuse } from "./refuse.ts";
+
+type Check = (message: ModelConfigMessage) => void;
+
+/** In the order the original finds them: the first that fails is the answer. */
+const checks: readonly Check[] = [
+  checkIdentity,
+  checkVersionPolicy,
+  checkDynamicBatching,
+  checkSequenceBatching,
+  checkResponseCache,
+  checkEnsembleGraph,
+  checkTensors,
+  checkBatchTensors,
+  checkInstanceGroups,
+  checkWarmup,
+];
+
+/**
+ * Refuses (INVALID_ARG, the original's texts) a completed configuration that contradicts itself. What needs other models is in
+ * `checkEnsembleModels`, what needs files or devices with those who have them.
+ */
+export function checkConfig(config: ModelConfig): void {
+  for (const check of checks) check(config.message);
+}
+
+/** What can be said before a backend has completed tensors: everything but them. */
+export function checkUnfinishedConfig(config: ModelConfig): void {
+  for (const check of checks) if (check !== checkTensors && check !== checkBatchTensors) check(config.message);
+}
+
+function checkIdentity(message: ModelConfigMessage): void {
+  const { name, platform, backend } = message;
+  if (name === "") refuse("model configuration must specify 'name'");
+  if (platform === "" && backend === "") refuse(`must specify 'platform' or 'backend' for '${name}'`);
+  if (platform === "ensemble" && backend !== "") {
+    refuse(`Ensemble model '${name}' must have platform type 'ensemble' and empty backend type`);
+  }
+  if (platform !== "" && !knownPlatforms.includes(platform))
+    refuse(`unexpected platform type '${platform}' for ${name}`);
+  const expected = backendOfPlatform(platform);
+  if (expected !== undefined && expected !== backend) {
+    refuse(`unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`);
+  }
+  if (message.maxBatchSize < 0) refuse(`'max_batch_size' must be non-negative value for ${name}`);
+}
+
+function checkVersionPolicy(message: ModelConfigMessage): void {
+  const choice = message.versionPolicy?.policyChoice;
+  const none = choice?.case === "latest" ? choice.value.numVersions === 0 : false;
+  if (none) refuse(`at least one version must be available under the version policy of model '${message.name}'`);
+}
+
+function checkResponseCache(message: ModelConfigMessage): void {
+  if (!message.responseCache?.enable) return;
+  const say = (what: string): never =>
+    refuse(
+      `Response Cache does not currently support model ${message.name} with ${what}. Please disable the response cache.`,
+    );
+  if (message.schedulingChoice.case === "sequenceBatching") say("sequence batching scheduler");
+  if (message.modelTransactionPolicy?.decoupled) say("'decoupled' transaction policy");
+}
+
+function checkInstanceGroups(message: ModelConfigMessage): void {
+  if (message.platform === "ensemble") return;
+  if (message.instanceGroup.length === 0) refuse(`must specify one or more 'instance group's for ${message.name}`);
+  for (const group of message.instanceGroup) {
+    const kind = InstanceKind[group.kind];
+    if ((group.kind === InstanceKind.CPU || group.kind === InstanceKind.MODEL) && group.gpus.length > 0) {
+      refuse(
+        `instance group ${group.name} of model ${message.name} has kind KIND_${kind} but specifies one or more GPUs`,
+      );
+    }
+  }
+}
+
+function checkWarmup(message: ModelConfigMessage): void {
+  for (const sample of message.modelWarmup) {
+    for (const [input, { dims }] of Object.entries(sample.inputs)) {
+      if (dims.some((dim) => dim < 0n)) {
+        refuse(`warmup setting expects all variable-size dimensions are specified for input '${input}'`);
+      }
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import type { Datatype } from "../tensor/index.ts";
+import { datatypes } from "../tensor/index.ts";
+import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
+import { refuse } from "./refuse.ts";
+
+interface TensorFact {
+  readonly model: string;
+  readonly datatype: Datatype;
+  readonly dims: readonly number[];
+  readonly batches: boolean;
+}
+
+/** An ensemble against the completed configurations of its steps, by model name; a step that is not in the map is a caller's bug. */
+export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): void {
+  if (config.scheduling.kind !== "ensemble") return;
+  const facts = new Map<string, TensorFact>();
+  for (const tensor of [...config.inputs, ...config.outputs]) facts.set(tensor.name, factOf(tensor, config));
+  for (const step of config.scheduling.steps) {
+    const model = composing.get(step.modelName);
+    if (model === undefined) {
+      refuse(`ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`);
+    }
+    if (model.maxBatchSize < config.maxBatchSize) {
+      refuse(
+        `ensemble ${config.name} allows maximum batch size ${config.maxBatchSize}, but it contains model ${model.name} ` +
+          `which only allows maximum batch size to be ${model.maxBatchSize}`,
+      );
+    }
+    checkNames(config.name, step, model);
+    const check = (tensorName: string, tensor: ModelConfig["inputs"][number] | ModelConfig["outputs"][number]) => {
+      const fact = factOf(tensor, model);
+      const known = facts.get(tensorName);
+      if (known === undefined) facts.set(tensorName, fact);
+      else checkConsistent(config.name, tensorName, known, fact);
+    };
+    for (const input of model.inputs) {
+      const tensorName = step.inputMap.get(input.name);
+      if (tensorName !== undefined) check(tensorName, input);
+    }
+    for (const output of model.outputs) {
+      const tensorName = step.outputMap.get(output.name);
+      if (tensorName !== undefined) check(tensorName, output);
+    }
+  }
+}
+
+function checkNames(ensemble: string, step: EnsembleStepConfig, model: ModelConfig): void {
+  for (const [input, tensor] of step.inputMap) {
+    if (!model.inputs.some((known) => known.name === input)) {
+      refuse(
+        `in ensemble ${ensemble}, ensemble tensor ${tensor} is mapping to non-existing input ${input} in model ${model.name}`,
+      );
+    }
+  }
+  for (const input of model.inputs) {
+    if (!input.optional && !step.inputMap.has(input.name)) {
+      refuse(
+        `in ensemble ${ensemble}, input ${input.name} in model ${model.name} is not mapped to any ensemble tensors`,
+      );
+    }
+  }
+  const written = new Set<string>();
+  for (const [output, tensor] of step.outputMap) {
+    if (!model.outputs.some((known) => known.name === output)) {
+      refuse(
+        `in ensemble ${ensemble}, ensemble tensor ${tensor} is mapped from non-existing output ${output} in model ${model.name}`,
+      );
+    }
+    if (written.has(tensor)) {
+      refuse(
+        `in ensemble ${ensemble}, multiple outputs in model ${model.name} are mapped to the same ensemble tensor ${tensor}`,
+      );
+    }
+    written.add(tensor);
+  }
+}
+
+function factOf(tensor: { datatype: Datatype; dims: readonly number[] }, model: ModelConfig): TensorFact {
+  return { model: model.name, datatype: tensor.datatype, dims: tensor.dims, batches: model.maxBatchSize > 0 };
+}
+
+function checkConsistent(ensemble: string, tensor: string, known: TensorFact, found: TensorFact): void {
+  const where = `in ensemble ${ensemble}, ensemble tensor ${tensor}:`;
+  if (known.datatype !== found.datatype) {
+    refuse(
+      `${where} inconsistent data type: ${datatypes[known.datatype].configName} is inferred from model ${known.model} ` +
+        `while ${datatypes[found.datatype].configName} is inferred from model ${found.model}`,
+    );
+  }
+  if (sameShape(known, found)) return;
+  const batches = known.batches !== found.batches;
+  const print = (fact: TensorFact) => `[${(batches ? fullDims(fact) : fact.dims).join(",")}]`;
+  refuse(
+    `${where} inconsistent shape: ${print(known)} is inferred from model ${known.model} ` +
+      `while ${print(found)} is inferred from model ${found.model}`,
+  );
+}
+
+/** A batching model's shape may meet a non-batching one's either with the batch dimension written out or without it. */
+function sameShape(known: TensorFact, found: TensorFact): boolean {
+  if (matches(known.dims, found.dims)) return true;
+  return known.batches !== found.batches && matches(fullDims(known), fullDims(found));
+}
+
+const fullDims = (fact: TensorFact): readonly number[] => (fact.batches ? [-1, ...fact.dims] : fact.dims);
+
+/** Variable dimensions meet every size. */
+function matches(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((dim, i) => dim === b[i] || dim === -1 || b[i] === -1);
+}

@@ -1,0 +1,89 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
+import { ScalarType } from "@bufbuild/protobuf";
+import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
+import type { ModelConfig } from "./model-config.ts";
+
+/** 64-bit fields that the original leaves in protobuf's string form. Everything else becomes a JSON number. */
+const keptAsString = new Set([
+  "inference.ModelSequenceBatching.InitialState.dims",
+  "inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.dim",
+  "inference.ModelInstanceGroup.SecondaryDevice.device_id",
+]);
+
+/**
+ * A JSON value of `GET /v2/models/<model>/config`: proto field names in the proto's order, every scalar, list and map printed,
+ * messages only when set, map keys sorted. Integers beyond 2^53 are raw JSON numbers (`JSON.rawJSON`), so `JSON.stringify` keeps them exact.
+ */
+export function printConfigJson(config: ModelConfig): Record<string, unknown> {
+  return messageJson(reflect(ModelConfigSchema, config.message));
+}
+
+/** The same as text: what Python models get as `args["model_config"]`. */
+export function printConfigJsonText(config: ModelConfig): string {
+  return JSON.stringify(printConfigJson(config));
+}
+
+/** A message that was not completed, as JSON. */
+export function messageToJson(message: ModelConfigMessage): Record<string, unknown> {
+  return messageJson(reflect(ModelConfigSchema, message));
+}
+
+function messageJson(message: ReflectMessage): Record<string, unknown> {
+  const json: Record<string, unknown> = {};
+  const scalarChoices: DescField[] = [];
+  for (const field of message.fields) {
+    if (field.oneof !== undefined && field.fieldKind !== "message") scalarChoices.push(field);
+    else if (field.fieldKind !== "message" || message.isSet(field)) json[field.name] = fieldJson(message, field);
+  }
+  // The original's printer appends scalar members of a oneof after everything else.
+  for (const field of scalarChoices) if (message.isSet(field)) json[field.name] = fieldJson(message, field);
+  return json;
+}
+
+function fieldJson(message: ReflectMessage, field: DescField): unknown {
+  switch (field.fieldKind) {
+    case "list":
+      return Array.from(message.get(field), (item) => itemJson(item, field));
+    case "map": {
+      const entries = Array.from(message.get(field), ([key, value]) => [String(key), itemJson(value, field)] as const);
+      return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+    }
+    default:
+      return itemJson(message.get(field), field);
+  }
+}
+
+function itemJson(value: unknown, field: DescField): unknown {
+  if (field.message) return messageJson(asReflect(value, field.message));
+  if (field.enum) return field.enum.value[value as number]?.name ?? value;
+  if (typeof value === "bigint") {
+    return keptAsString.has(`${field.parent.typeName}.${field.name}`) ? String(value) : integerJson(value);
+  }
+  if (field.scalar === ScalarType.FLOAT || field.scalar === ScalarType.DOUBLE) {
+    return realJson(value as number, field.scalar);
+  }
+  return value;
+}
+
+/** List and map items arrive as reflections already; a bare message is wrapped. */
+function asReflect(value: unknown, desc: DescMessage): ReflectMessage {
+  return "fields" in (value as object) ? (value as ReflectMessage) : reflect(desc, value as Message);
+}
+
+const exactNumbers = JSON as unknown as { rawJSON(text: string): unknown };
+
+function integerJson(value: bigint): unknown {
+  return Number.isSafeInteger(Number(value)) ? Number(value) : exactNumbers.rawJSON(String(value));
+}
+
+/** Shortest decimal that reads back as the same 32-bit float, as the original prints 0.1 and not 0.10000000149011612. */
+function realJson(value: number, scalar: ScalarType): number | string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+  if (scalar === ScalarType.DOUBLE) return value;
+  for (let digits = 1; digits <= 9; digits += 1) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return short;
+  }
+  return value;
+}
