@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
+
+const contentBytes = [100, 250, 400] as const;
+
+const charge = (key: string): fc.Arbitrary<Charge> =>
+  fc.record({
+    key: fc.constant(key),
+    ownBytes: fc.nat(300),
+    contents: fc
+      .subarray([0, 1, 2])
+      .map((ids) => ids.map((id) => ({ id: `c${id}`, byteLength: contentBytes[id] ?? 0 }))),
+  });
+
+const charges = fc
+  .integer({ min: 0, max: 8 })
+  .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => charge(`m${index}`))));
+
+/** What the set says must be what adding up the members gives. */
+function usedBytes(members: readonly Charge[]): number {
+  const contents = new Map(members.flatMap((member) => member.contents.map(({ id, byteLength }) => [id, byteLength])));
+  return members.reduce((sum, { ownBytes }) => sum + ownBytes, 0) + [...contents.values()].reduce((a, b) => a + b, 0);
+}
+
+test("victims are the shortest least-recently-used run that makes the newcomer fit, or there is none", () => {
+  fc.assert(
+    fc.property(charges, charge("new"), fc.nat(2000), (members, incoming, capacityBytes) => {
+      const set = new ChargedSet();
+      for (const member of members) set.set(member);
+      assert.equal(set.usedBytes, usedBytes(members));
+      const victims = chooseVictims(set, members, { incoming, capacityBytes });
+      const fitsWithout = (count: number) => usedBytes([...members.slice(count), incoming]) <= capacityBytes;
+      if (victims === null) {
+        assert(!fitsWithout(members.length));
+        return;
+      }
+      assert.deepEqual(victims, members.slice(0, victims.length));
+      assert(fitsWithout(victims.length));
+      if (victims.length > 0) assert(!fitsWithout(victims.length - 1));
+      for (const { key } of victims) set.remove(key);
+      set.set(incoming);
+      assert(set.usedBytes <= capacityBytes);
+    }),
+  );
+});
+
+test("content held by several members is charged until the last of them goes", () => {
+  const set = new ChargedSet();
+  const contents = [{ id: "weights", byteLength: 90 }];
+  set.set({ key: "a", ownBytes: 1, contents });
+  set.set({ key: "b", ownBytes: 2, contents });
+  assert.equal(set.usedBytes, 93);
+  set.set({ key: "b", ownBytes: 5, contents });
+  assert.equal(set.usedBytes, 96);
+  set.remove("a");
+  assert.equal(set.usedBytes, 95);
+  set.remove("b");
+  assert.equal(set.usedBytes, 0);
+});
+
+test("a model larger than the whole capacity is charged the capacity", () => {
+  const large = { key: "a", ownBytes: 10, contents: [{ id: "w", byteLength: 1000 }] };
+  assert.deepEqual(clipCharge(large, 500), { key: "a", ownBytes: 500, contents: [] });
+  assert.equal(clipCharge(large, 1010), large);
+});
+
+test("the last measured cost of the same content decides, and the book forgets the oldest", () => {
+  const book = new CostBook({ entriesMax: 2, floorBytes: 10 });
+  assert.equal(book.estimateOwnBytes("x", 3), 10);
+  assert.equal(book.estimateOwnBytes("x", 30), 30);
+  book.learn("x", 7);
+  assert.equal(book.estimateOwnBytes("x", 30), 7);
+  book.learn("y", 1);
+  book.learn("z", 1);
+  assert.equal(book.estimateOwnBytes("x", 30), 30);
+});

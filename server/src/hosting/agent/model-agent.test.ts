@@ -1,0 +1,286 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import * as fc from "fast-check";
+import { ArchiveError, type UnpackedArchive } from "../../blobs/index.ts";
+import { silentLogger, systemClock } from "../../base/index.ts";
+import { ModelAgent, agentLimits, type AgentLimits } from "./model-agent.ts";
+import { ModelLoadError, ModelMissingError, ModelNotReadyError, type LoadReply } from "./model-container.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-agent-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+let count = 0;
+const never = new AbortController().signal;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const mebi = 2 ** 20;
+
+interface StoredModel {
+  etag: string;
+  bytes: number;
+  /** What the container answers instead of loading. */
+  refusal?: LoadReply;
+}
+
+/** A container with a memory of its own and a store with objects, both of which take real turns of the event loop. */
+class World {
+  readonly objects = new Map<string, StoredModel>();
+  readonly loaded = new Map<string, { target: string; bytes: number }>();
+  readonly busy = new Map<string, number>();
+  readonly events: string[] = [];
+  readonly agent: ModelAgent;
+  readonly directory = join(root, `models-${(count += 1)}`);
+  memoryBytes = 0;
+  containerBytesMax = Infinity;
+  hold: Promise<void> = Promise.resolve();
+  loadedCount = 0;
+
+  constructor(limits: Partial<AgentLimits>) {
+    mkdirSync(this.directory);
+    this.agent = new ModelAgent({
+      modelsDirectory: this.directory,
+      limits: { ...agentLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
+      source: {
+        find: async (target) => {
+          await turn();
+          const object = this.objects.get(target);
+          return object === undefined ? null : { etag: object.etag, byteLength: object.bytes };
+        },
+        unpack: (target, etag, destination, { signal, onProgress }) =>
+          this.#unpack(target, etag, { destination, signal, onProgress }),
+        collect: () => {},
+      },
+      container: async () => ({
+        load: async ({ id, target }) => await this.#load(id, target),
+        unload: async ({ id }) => {
+          assert.equal(this.busy.get(id) ?? 0, 0, "a busy model is never unloaded");
+          assert(this.loaded.has(id), "only loaded models are unloaded");
+          this.events.push(`unload ${this.loaded.get(id)?.target}`);
+          await turn();
+          this.memoryBytes -= this.loaded.get(id)?.bytes ?? 0;
+          this.loaded.delete(id);
+        },
+      }),
+      observer: {
+        downloaded: () => {},
+        loaded: () => {},
+        unloaded: () => {},
+        loadedCountChanged: (loadedCount) => {
+          this.loadedCount = loadedCount;
+        },
+      },
+      clock: systemClock,
+      logger: silentLogger,
+    });
+  }
+
+  async #unpack(
+    target: string,
+    etag: string,
+    options: { destination: string; signal: AbortSignal; onProgress: (bytes: number) => void },
+  ): Promise<UnpackedArchive | null> {
+    this.events.push(`unpack ${target}`);
+    const object = this.objects.get(target);
+    if (object === undefined || object.etag !== etag) return null;
+    mkdirSync(options.destination, { recursive: true });
+    await turn();
+    options.signal.throwIfAborted();
+    try {
+      options.onProgress(object.bytes);
+    } catch (error) {
+      rmSync(options.destination, { recursive: true });
+      throw error;
+    }
+    const file = { path: "model.py", byteLength: object.bytes, sha256: etag };
+    const fingerprint = `${target} ${etag}`;
+    return { files: [file], expandedBytes: object.bytes, ownBytes: object.bytes, contents: [], fingerprint };
+  }
+
+  async #load(id: string, target: string): Promise<LoadReply> {
+    const object = this.objects.get(target);
+    assert(object !== undefined && !this.loaded.has(id), "one load for many waiters");
+    assert(existsSync(join(this.directory, id, "model")), "a model is loaded from its files");
+    this.events.push(`load ${target}`);
+    this.loaded.set(id, { target, bytes: object.bytes });
+    await turn();
+    await this.hold;
+    const fits = this.memoryBytes + object.bytes <= this.containerBytesMax;
+    if (object.refusal !== undefined || !fits) {
+      this.loaded.delete(id);
+      return object.refusal ?? { outcome: "out-of-memory", message: "Out of memory" };
+    }
+    this.memoryBytes += object.bytes;
+    return { outcome: "loaded", memoryBytes: object.bytes };
+  }
+
+  put(target: string, bytes = mebi, etag = "1"): void {
+    this.objects.set(target, { bytes, etag });
+  }
+
+  async invoke(target: string, signal = never, turns = 1): Promise<boolean> {
+    const lease = await this.agent.acquire(target, signal);
+    assert(this.loaded.has(lease.id), "a lease is of a loaded model");
+    this.busy.set(lease.id, (this.busy.get(lease.id) ?? 0) + 1);
+    for (let index = 0; index < turns; index += 1) await turn();
+    assert(this.loaded.has(lease.id), "a leased model stays loaded");
+    this.busy.set(lease.id, (this.busy.get(lease.id) ?? 1) - 1);
+    lease[Symbol.dispose]();
+    return lease.cacheHit;
+  }
+
+  targets(): string[] {
+    return this.agent.loadedModels().map(({ target }) => target);
+  }
+}
+
+test("any mixture of requests is answered, within the budgets, never unloading a busy model", async () => {
+  const request = fc.record({ target: fc.nat(9), turns: fc.nat(6), gap: fc.nat(3) });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(request, { maxLength: 60 }),
+      fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 10, maxLength: 10 }),
+      fc.integer({ min: 3, max: 8 }),
+      fc.integer({ min: 1, max: 3 }),
+      async (requests, sizes, budget, loadsMax) => {
+        const world = new World({ memoryBytesMax: budget * mebi, diskBytesMax: (budget + 14) * mebi, loadsMax });
+        sizes.forEach((size, index) => world.put(`t${index}`, size * mebi));
+        const running: Promise<unknown>[] = [];
+        for (const { target, turns, gap } of requests) {
+          running.push(world.invoke(`t${target}`, never, turns));
+          for (let index = 0; index < gap; index += 1) await turn();
+          assert(world.agent.memoryUsedBytes <= budget * mebi, "never above the memory budget");
+          assert(world.memoryBytes <= budget * mebi, "nor is the container");
+          assert(world.agent.diskUsedBytes <= (budget + 14) * mebi, "never above the disk budget");
+        }
+        await Promise.all(running);
+        assert.equal(world.loadedCount, world.agent.loadedModels().length);
+        await world.agent[Symbol.asyncDispose]();
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("the least recently used idle model goes first", async () => {
+  const world = new World({ memoryBytesMax: 3 * mebi });
+  for (const target of ["a", "b", "c", "d", "e"]) world.put(target);
+  for (const target of ["a", "b", "c"]) await world.invoke(target);
+  assert.equal(await world.invoke("a"), true);
+  const busy = await world.agent.acquire("b", never);
+  await world.invoke("d");
+  assert.deepEqual(world.targets(), ["a", "b", "d"]);
+  await world.invoke("e");
+  assert.deepEqual(world.targets(), ["b", "d", "e"]);
+  busy[Symbol.dispose]();
+  assert.equal(world.events.filter((event) => event.startsWith("unload")).join(), "unload c,unload a");
+});
+
+test("a 507 makes room, and is final when nothing else is loaded", async () => {
+  const world = new World({});
+  world.containerBytesMax = 2 * mebi;
+  for (const target of ["a", "b", "c"]) world.put(target);
+  world.put("huge", 3 * mebi);
+  for (const target of ["a", "b", "c"]) await world.invoke(target);
+  assert.deepEqual(world.targets(), ["b", "c"]);
+  const error = await world.invoke("huge").catch((thrown: unknown) => thrown);
+  assert(error instanceof ModelLoadError && error.status === 507);
+  assert.deepEqual(world.targets(), []);
+  assert.equal(await world.invoke("a"), false);
+});
+
+test("a load waits for a busy model to become idle, and its waiter for no longer than its limit", async () => {
+  const world = new World({ memoryBytesMax: mebi, waitMsMax: 40 });
+  world.put("a");
+  world.put("b");
+  const busy = await world.agent.acquire("a", never);
+  const error = await world.agent.acquire("b", never).catch((thrown: unknown) => thrown);
+  assert(error instanceof ModelNotReadyError && /waits for memory/.test(error.message), String(error));
+  busy[Symbol.dispose]();
+  while (!world.targets().includes("b")) await turn();
+  assert.equal(await world.invoke("b"), true, "the load went on without its waiter");
+});
+
+test("a caller who leaves gets its reason; the load goes on for the others", async () => {
+  const world = new World({});
+  world.put("a");
+  const held = Promise.withResolvers<void>();
+  world.hold = held.promise;
+  const controller = new AbortController();
+  const leaver = world.agent.acquire("a", controller.signal);
+  const stayer = world.invoke("a");
+  await turn();
+  controller.abort(new Error("client gone"));
+  await assert.rejects(leaver, /client gone/);
+  held.resolve();
+  assert.equal(await stayer, false);
+  assert.equal(world.events.filter((event) => event === "load a").length, 1);
+});
+
+test("failures are told to those who wait and not remembered", async () => {
+  const world = new World({});
+  world.put("a");
+  const object = world.objects.get("a") as StoredModel;
+  object.refusal = { outcome: "refused", status: 400, message: "initialize raised" };
+  const failures = await Promise.allSettled([world.invoke("a"), world.invoke("a")]);
+  assert(failures.every(({ status }) => status === "rejected"));
+  assert.equal(world.events.filter((event) => event === "load a").length, 1);
+  delete object.refusal;
+  assert.equal(await world.invoke("a"), false);
+});
+
+test("a replaced object is reloaded at once, beside requests that still use the old one", async () => {
+  const world = new World({});
+  world.put("a/b c.tar.gz");
+  const old = await world.agent.acquire("a/b c.tar.gz", never);
+  world.put("a/b c.tar.gz", mebi, "2");
+  const fresh = await world.agent.acquire("a/b c.tar.gz", never);
+  assert.notEqual(old.id, fresh.id);
+  assert.match(fresh.id, /^[0-9A-Za-z._]+$/);
+  assert(world.loaded.has(old.id), "in use");
+  old[Symbol.dispose]();
+  while (world.loaded.has(old.id) || existsSync(join(world.directory, old.id))) await turn();
+  fresh[Symbol.dispose]();
+  assert.equal(await world.invoke("a/b c.tar.gz"), true);
+});
+
+test("a deleted object is dropped, and comes back when it is put again", async () => {
+  const world = new World({});
+  world.put("a");
+  await world.invoke("a");
+  world.objects.delete("a");
+  await assert.rejects(world.invoke("a"), ModelMissingError);
+  while (world.loaded.size > 0 || readdirSync(world.directory).length > 0) await turn();
+  assert.equal(world.agent.diskUsedBytes, 0);
+  world.put("a");
+  assert.equal(await world.invoke("a"), false);
+});
+
+test("unloaded models stay on disk until its bytes run out; a model that fits on no disk says so", async () => {
+  const world = new World({ memoryBytesMax: mebi, diskBytesMax: 2.5 * mebi });
+  for (const target of ["a", "b", "c"]) world.put(target);
+  world.put("huge", 3 * mebi);
+  await world.invoke("a");
+  await world.invoke("b");
+  await world.invoke("a");
+  assert.equal(world.events.filter((event) => event === "unpack a").length, 1);
+  await world.invoke("c");
+  await world.invoke("b");
+  assert.equal(world.events.filter((event) => event === "unpack b").length, 2);
+  const error = await world.invoke("huge").catch((thrown: unknown) => thrown);
+  assert(error instanceof ModelLoadError && error.cause instanceof ArchiveError);
+  assert.match(error.message, /No space left on device/);
+  assert(world.agent.diskUsedBytes <= 2.5 * mebi);
+});
+
+test("a container that died holds nothing: the next request loads again", async () => {
+  const world = new World({});
+  world.put("a");
+  await world.invoke("a");
+  world.loaded.clear();
+  world.memoryBytes = 0;
+  world.agent.containerLost();
+  assert.equal(world.agent.memoryUsedBytes, 0);
+  assert.equal(await world.invoke("a"), false);
+  assert.equal(world.events.filter((event) => event === "unpack a").length, 1);
+});

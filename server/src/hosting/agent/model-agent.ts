@@ -1,0 +1,443 @@
+import type { UnpackedArchive } from "../../blobs/index.ts";
+import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
+import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
+import { DiskCache } from "./disk-cache.ts";
+import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
+import { Gate, Mutex, Semaphore, orAborted } from "./waiting.ts";
+import {
+  ModelLoadError,
+  ModelMissingError,
+  ModelNotReadyError,
+  type AgentObserver,
+  type ModelContainer,
+  type ModelSource,
+} from "./model-container.ts";
+
+export interface AgentLimits {
+  /** Disk for unpacked archives; equal files count once. */
+  readonly diskBytesMax: number;
+  /** Memory for loaded models. */
+  readonly memoryBytesMax: number;
+  readonly loadsMax: number;
+  /** Requests that may wait for cold models at a time. */
+  readonly waitersMax: number;
+  /** How long a request waits for a cold model before it is told so. */
+  readonly waitMsMax: number;
+  readonly loadMsMax: number;
+  readonly unloadMsMax: number;
+  /** How old the store's answer about a loaded model may be; 0 asks at each invocation (the local store answers from memory). */
+  readonly headAgeMsMax: number;
+}
+
+export const agentLimits = {
+  loadsMax: 4,
+  waitersMax: 1000,
+  waitMsMax: 55_000,
+  loadMsMax: 360_000,
+  unloadMsMax: 360_000,
+  headAgeMsMax: 0,
+} as const;
+
+export interface AgentOptions {
+  /** `<ml root>/models`: a model lies in `<id>/model` below it. */
+  readonly modelsDirectory: string;
+  readonly limits: AgentLimits;
+  readonly source: ModelSource;
+  /** Resolves with the container when it is up. */
+  readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
+  readonly observer: AgentObserver;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A loaded model that stays loaded until released. */
+export interface ModelLease extends Disposable {
+  readonly id: string;
+  /** Whether it was loaded when asked for. */
+  readonly cacheHit: boolean;
+  readonly waitedUs: number;
+}
+
+const learnedEntriesMax = 20_000;
+const costFloorBytes = 1024 * 1024;
+
+/**
+ * Keeps the models of one instance: which archives are unpacked on its disk (least recently used go first when bytes run out)
+ * and which are loaded in its container (the same, within a memory budget, and when the container answers 507). A model
+ * with requests in flight is never unloaded. All requests for one cold model wait for one load; the load goes on when they
+ * leave. A version is an object's ETag: a replaced object is a new model beside the old one, which goes when it is idle.
+ */
+export class ModelAgent implements AsyncDisposable {
+  readonly #options: AgentOptions;
+  /** By id, least recently used first. */
+  readonly #versions = new Map<string, Version>();
+  readonly #current = new Map<string, Version>();
+  readonly #memory = new ChargedSet();
+  readonly #disk: DiskCache;
+  readonly #costs = new CostBook({ entriesMax: learnedEntriesMax, floorBytes: costFloorBytes });
+  readonly #tasks: TaskGroup;
+  readonly #loads: Semaphore;
+  readonly #admission = new Mutex();
+  readonly #changed = new Gate();
+  #waiterCount = 0;
+  #loadedCount = 0;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+    this.#loads = new Semaphore(options.limits.loadsMax);
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error("multi-model agent", { error: String(error) });
+    });
+    this.#disk = new DiskCache({
+      directory: options.modelsDirectory,
+      diskBytesMax: options.limits.diskBytesMax,
+      source: options.source,
+      clock: options.clock,
+      tasks: this.#tasks,
+      versions: this.#versions,
+      unloadOne: () => this.makeRoom(),
+    });
+  }
+
+  get memoryUsedBytes(): number {
+    return this.#memory.usedBytes;
+  }
+
+  get diskUsedBytes(): number {
+    return this.#disk.usedBytes;
+  }
+
+  get loadedCount(): number {
+    return this.#loadedCount;
+  }
+
+  /** Least recently used first. */
+  loadedModels(): { id: string; target: string; memoryBytes: number; pinCount: number }[] {
+    return [...this.#versions.values()]
+      .filter(({ memory }) => memory === "loaded")
+      .map(({ id, target, pinCount }) => ({ id, target, pinCount, memoryBytes: this.#memory.get(id)?.ownBytes ?? 0 }));
+  }
+
+  /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
+  async acquire(target: string, signal: AbortSignal): Promise<ModelLease> {
+    const { clock, limits } = this.#options;
+    const askedNs = clock.monotonicNs();
+    const version = await this.#versionNow(target, signal);
+    this.#touch(version);
+    version.pinCount += 1;
+    let leased = false;
+    try {
+      const cacheHit = version.memory === "loaded";
+      if (!cacheHit) {
+        if (this.#waiterCount >= limits.waitersMax) throw new ModelNotReadyError("too many requests wait for models");
+        this.#waiterCount += 1;
+        try {
+          await this.#waitForLoad(version, signal);
+        } finally {
+          this.#waiterCount -= 1;
+        }
+      }
+      leased = true;
+      let released = false;
+      return {
+        id: version.id,
+        cacheHit,
+        waitedUs: (clock.monotonicNs() - askedNs) / 1000,
+        [Symbol.dispose]: () => {
+          if (released) return;
+          released = true;
+          this.#unpin(version);
+        },
+      };
+    } finally {
+      if (!leased) this.#unpin(version);
+    }
+  }
+
+  /** The container says that it does not hold this model (404): the next acquire loads it. */
+  forget(id: string): void {
+    const version = this.#versions.get(id);
+    if (version?.memory === "loaded") this.#setMemory(version, "absent");
+  }
+
+  /** The container died: it holds nothing any more. Leases end with the requests that held them. */
+  containerLost(): void {
+    for (const version of this.#versions.values()) {
+      if (version.memory === "loaded") this.#setMemory(version, "absent");
+    }
+  }
+
+  /** For a 507 during an invocation: unloads the least recently used idle model; false when there is none. */
+  async makeRoom(): Promise<boolean> {
+    const victim = this.#idleLoaded().next().value;
+    if (victim === undefined) return false;
+    await this.#unloadVersion(victim);
+    return true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  async #versionNow(target: string, signal: AbortSignal): Promise<Version> {
+    const { clock, limits, source } = this.#options;
+    const known = this.#current.get(target);
+    const fresh =
+      known !== undefined && limits.headAgeMsMax > 0 && clock.epochMs() - known.checkedAtMs < limits.headAgeMsMax;
+    if (fresh) return known;
+    const found = await source.find(target, signal);
+    const current = this.#current.get(target);
+    if (found === null) {
+      if (current !== undefined) this.#retire(current);
+      throw new ModelMissingError(target);
+    }
+    if (current !== undefined && current.etag === found.etag) {
+      current.checkedAtMs = clock.epochMs();
+      return current;
+    }
+    if (current !== undefined) this.#retire(current);
+    return this.#openVersion(target, found);
+  }
+
+  #openVersion(target: string, found: { readonly etag: string; readonly byteLength: number }): Version {
+    const opened = createModelVersion(target, found, this.#options.clock.epochMs());
+    // The same bytes came back while the version they had before was still on its way out.
+    const version = this.#versions.get(opened.id) ?? opened;
+    version.retired = false;
+    this.#versions.set(version.id, version);
+    this.#current.set(target, version);
+    return version;
+  }
+
+  #touch(version: Version): void {
+    this.#versions.delete(version.id);
+    this.#versions.set(version.id, version);
+  }
+
+  async #waitForLoad(version: Version, signal: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#options;
+    const deadline = new AbortController();
+    using _timer = clock.timer(limits.waitMsMax, () => deadline.abort(new ModelNotReadyError(version.phase)));
+    const leave = AbortSignal.any([signal, deadline.signal]);
+    // More than one round only when the container died between the end of the load and this request's turn.
+    while (version.memory !== "loaded") {
+      version.load ??= this.#startLoad(version);
+      await orAborted(version.load, leave);
+    }
+  }
+
+  #startLoad(version: Version): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    // Each waiter handles the failure; without one it is nobody's.
+    promise.catch(() => {});
+    this.#tasks.run(async (signal) => {
+      const { clock, limits, logger } = this.#options;
+      const timeout = new AbortController();
+      using _timer = clock.timer(limits.loadMsMax, () => {
+        timeout.abort(new ModelLoadError(503, `the load did not end within ${limits.loadMsMax / 1000} s`));
+      });
+      try {
+        await this.#load(version, AbortSignal.any([signal, timeout.signal]));
+        version.load = null;
+        resolve();
+      } catch (error) {
+        version.load = null;
+        logger.warning("a model did not load", { target: version.target, error: String(error) });
+        reject(error);
+      } finally {
+        this.#changed.open();
+        this.#forgetIfUnused(version);
+      }
+    });
+    return promise;
+  }
+
+  async #load(version: Version, signal: AbortSignal): Promise<void> {
+    version.phase = "it waits for its turn to load";
+    using _slot = await this.#loads.acquire(signal);
+    // The version before it in memory is still being unloaded: its end decides what there is to load.
+    if (version.unload !== null) await orAborted(version.unload, signal);
+    const tree = version.tree ?? (await this.#download(version, signal));
+    version.phase = "it waits for the container";
+    const container = await this.#options.container(signal);
+    version.phase = "it waits for memory";
+    const charge = await this.#reserveMemory(version, tree, signal);
+    try {
+      await this.#loadReserved(version, tree, { container, charge, signal });
+    } catch (error) {
+      if (version.memory === "loading") this.#setMemory(version, "absent");
+      throw error;
+    }
+  }
+
+  async #download(version: Version, signal: AbortSignal): Promise<UnpackedArchive> {
+    version.phase = "its archive is downloaded";
+    const { tree, durationUs } = await this.#disk.download(version, signal);
+    this.#options.observer.downloaded(version.target, durationUs);
+    return tree;
+  }
+
+  async #reserveMemory(version: Version, tree: UnpackedArchive, signal: AbortSignal): Promise<Charge> {
+    using _turn = await this.#admission.acquire(signal);
+    const { memoryBytesMax } = this.#options.limits;
+    const ownBytes = this.#costs.estimateOwnBytes(tree.fingerprint, tree.ownBytes);
+    const charge = clipCharge({ key: version.id, ownBytes, contents: tree.contents }, memoryBytesMax);
+    for (;;) {
+      signal.throwIfAborted();
+      const options = { incoming: charge, capacityBytes: memoryBytesMax };
+      const victims = chooseVictims(this.#memory, this.#idleCharges(), options);
+      if (victims === null) {
+        await orAborted(this.#changed.opened(), signal);
+        continue;
+      }
+      if (victims.length === 0) {
+        this.#memory.set(charge);
+        this.#setMemory(version, "loading");
+        return charge;
+      }
+      await Promise.all(victims.map(({ key }) => this.#unloadById(key)));
+    }
+  }
+
+  async #loadReserved(
+    version: Version,
+    tree: UnpackedArchive,
+    { container, charge, signal }: { container: ModelContainer; charge: Charge; signal: AbortSignal },
+  ): Promise<void> {
+    const { clock, observer } = this.#options;
+    const newContents = charge.contents.filter(({ id }) => this.#memory.references(id) === 1);
+    for (;;) {
+      version.phase = "it is loaded";
+      const startNs = clock.monotonicNs();
+      const reply = await container.load(version, signal);
+      if (reply.outcome === "refused") throw new ModelLoadError(reply.status, reply.message);
+      if (reply.outcome === "loaded") {
+        observer.loaded(version.target, (clock.monotonicNs() - startNs) / 1000);
+        this.#setMemory(version, "loaded");
+        if (reply.memoryBytes !== null) {
+          const shared = newContents.reduce((sum, content) => sum + content.byteLength, 0);
+          const ownBytes = Math.max(0, reply.memoryBytes - shared);
+          this.#costs.learn(tree.fingerprint, ownBytes);
+          this.#memory.set({ ...charge, ownBytes });
+          this.#tasks.run(() => this.#fitMemory());
+        }
+        return;
+      }
+      version.phase = "it waits for memory";
+      await this.#freeMemory(version, reply.message, signal);
+    }
+  }
+
+  /** After a 507: one idle model goes, or one in use is waited for; with nothing else in memory the answer is final. */
+  async #freeMemory(version: Version, message: string, signal: AbortSignal): Promise<void> {
+    const victim = this.#idleLoaded().next().value;
+    if (victim !== undefined) {
+      await this.#unloadVersion(victim);
+      return;
+    }
+    const others = [...this.#versions.values()].some((other) => other !== version && other.memory !== "absent");
+    if (!others) throw new ModelLoadError(507, message);
+    await orAborted(this.#changed.opened(), signal);
+  }
+
+  /** A measured cost above its reservation may leave the set above the budget: idle models go until it fits. */
+  async #fitMemory(): Promise<void> {
+    const options = { incoming: null, capacityBytes: this.#options.limits.memoryBytesMax };
+    const victims = chooseVictims(this.#memory, this.#idleCharges(), options) ?? [...this.#idleCharges()];
+    await Promise.all(victims.map(({ key }) => this.#unloadById(key)));
+  }
+
+  async #unloadById(id: string): Promise<void> {
+    const version = this.#versions.get(id);
+    if (version !== undefined) await this.#unloadVersion(version);
+  }
+
+  #unloadVersion(version: Version): Promise<void> {
+    if (version.memory !== "loaded") return version.unload ?? Promise.resolve();
+    this.#setMemory(version, "unloading");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    version.unload = promise;
+    this.#tasks.run(async (closing) => {
+      const { clock, limits, observer, logger } = this.#options;
+      const startNs = clock.monotonicNs();
+      const timeout = new AbortController();
+      using _timer = clock.timer(limits.unloadMsMax, () => timeout.abort(new Error("the unload did not end in time")));
+      try {
+        const signal = AbortSignal.any([closing, timeout.signal]);
+        const container = await this.#options.container(signal);
+        await container.unload(version, signal);
+        observer.unloaded(version.target, (clock.monotonicNs() - startNs) / 1000);
+      } catch (error) {
+        if (!closing.aborted)
+          logger.warning("a model did not unload", { target: version.target, error: String(error) });
+      } finally {
+        version.unload = null;
+        this.#setMemory(version, "absent");
+        resolve();
+        this.#forgetIfUnused(version);
+      }
+    });
+    return promise;
+  }
+
+  async #removeTree(version: Version): Promise<void> {
+    await this.#disk.remove(version);
+    this.#forgetIfUnused(version);
+  }
+
+  #setMemory(version: Version, memory: ModelMemory): void {
+    const before = version.memory;
+    version.memory = memory;
+    if (memory === "absent") this.#memory.remove(version.id);
+    if ((before === "loaded") !== (memory === "loaded")) {
+      this.#loadedCount += memory === "loaded" ? 1 : -1;
+      this.#options.observer.loadedCountChanged(this.#loadedCount);
+    }
+    this.#changed.open();
+  }
+
+  #unpin(version: Version): void {
+    version.pinCount -= 1;
+    if (version.pinCount > 0) return;
+    this.#changed.open();
+    if (version.retired) this.#retire(version);
+    else if (this.#memory.usedBytes > this.#options.limits.memoryBytesMax) this.#tasks.run(() => this.#fitMemory());
+    this.#forgetIfUnused(version);
+  }
+
+  /** Replaced or deleted: leaves memory and disk as soon as nobody uses it. */
+  #retire(version: Version): void {
+    version.retired = true;
+    if (this.#current.get(version.target) === version) this.#current.delete(version.target);
+    if (version.pinCount > 0 || version.load !== null) return;
+    this.#tasks.run(async () => {
+      await this.#unloadVersion(version);
+      if (version.retired && version.pinCount === 0 && version.memory === "absent") await this.#removeTree(version);
+    });
+  }
+
+  /** The table holds what is on disk, in memory, used or on its way: nothing else, so it is bounded by those. */
+  #forgetIfUnused(version: Version): void {
+    const used = version.pinCount > 0 || version.load !== null || version.memory !== "absent";
+    if (used) return;
+    if (version.tree !== null) {
+      if (version.retired) this.#tasks.run(() => this.#removeTree(version));
+      return;
+    }
+    if (this.#versions.get(version.id) === version) this.#versions.delete(version.id);
+    if (this.#current.get(version.target) === version) this.#current.delete(version.target);
+  }
+
+  *#idleLoaded(): Generator<Version, undefined> {
+    for (const version of this.#versions.values()) {
+      if (version.memory === "loaded" && version.pinCount === 0) yield version;
+    }
+  }
+
+  *#idleCharges(): Generator<Charge> {
+    for (const version of this.#idleLoaded()) {
+      const charge = this.#memory.get(version.id);
+      if (charge !== undefined) yield charge;
+    }
+  }
+}

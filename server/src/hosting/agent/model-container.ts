@@ -1,0 +1,73 @@
+import type { UnpackedArchive } from "../../blobs/index.ts";
+
+/** What the agent asks of a container that can hold several models: reference "Multi-model contract". */
+export interface ModelContainer {
+  load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply>;
+  /** Resolves when the model is gone, also when it was never there. */
+  unload(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<void>;
+}
+
+export type LoadReply =
+  /** `memoryBytes`: what the load added, as the container measured it; null when it does not say. */
+  | { readonly outcome: "loaded"; readonly memoryBytes: number | null }
+  | { readonly outcome: "out-of-memory"; readonly message: string }
+  | { readonly outcome: "refused"; readonly status: number; readonly message: string };
+
+/** Where the archives come from. */
+export interface ModelSource {
+  /** The archive's version now (its ETag) and length; null when there is no such object. */
+  find(target: string, signal: AbortSignal): Promise<{ readonly etag: string; readonly byteLength: number } | null>;
+  /**
+   * Unpacks that version into `destination`, which must not exist and is left absent on failure. Null when the object is not
+   * (any more) of that version.
+   */
+  unpack(
+    target: string,
+    etag: string,
+    destination: string,
+    options: { readonly signal: AbortSignal; readonly onProgress: (expandedBytes: number) => void },
+  ): Promise<UnpackedArchive | null>;
+  /** Called after a tree that held these contents was removed. */
+  collect(tree: UnpackedArchive): void;
+}
+
+/** A load that failed, to be told to those who wait for it. `status` is what the container answered, or the nearest. */
+export class ModelLoadError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ModelLoadError";
+    this.status = status;
+  }
+}
+
+/** There is no object for the target model. */
+export class ModelMissingError extends Error {
+  readonly target: string;
+
+  constructor(target: string) {
+    super(`there is no object for target model ${target}`);
+    this.name = "ModelMissingError";
+    this.target = target;
+  }
+}
+
+/** The wait ended before the load did; the load goes on. `reason` says what it was doing. */
+export class ModelNotReadyError extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`the model is not ready: ${reason}`);
+    this.name = "ModelNotReadyError";
+    this.reason = reason;
+  }
+}
+
+/** Durations in microseconds. */
+export interface AgentObserver {
+  downloaded(target: string, durationUs: number): void;
+  loaded(target: string, durationUs: number): void;
+  unloaded(target: string, durationUs: number): void;
+  loadedCountChanged(loadedCount: number): void;
+}

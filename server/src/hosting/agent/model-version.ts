@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import type { UnpackedArchive } from "../../blobs/index.ts";
+
+export type ModelMemory = "absent" | "loading" | "loaded" | "unloading";
+
+/** One archive version of one target model on one instance. Only the agent and its disk cache change it. */
+export interface ModelVersion {
+  readonly id: string;
+  readonly target: string;
+  readonly etag: string;
+  readonly archiveBytes: number;
+  tree: UnpackedArchive | null;
+  memory: ModelMemory;
+  /** What the running load is doing, for those whose wait ends before it. */
+  phase: string;
+  load: Promise<void> | null;
+  unload: Promise<void> | null;
+  /** Requests that use it or wait for it; above zero it is not evicted. */
+  pinCount: number;
+  /** Replaced or deleted in the store: goes away when nobody uses it. */
+  retired: boolean;
+  checkedAtMs: number;
+}
+
+export function createModelVersion(
+  target: string,
+  found: { readonly etag: string; readonly byteLength: number },
+  checkedAtMs: number,
+): ModelVersion {
+  return {
+    id: containerModelId(target, found.etag),
+    target,
+    etag: found.etag,
+    archiveBytes: found.byteLength,
+    tree: null,
+    memory: "absent",
+    phase: "",
+    load: null,
+    unload: null,
+    pinCount: 0,
+    retired: false,
+    checkedAtMs,
+  };
+}
+
+/** Opaque, stable, of the characters the contract allows; equal for equal archives of one target only. */
+export function containerModelId(target: string, etag: string): string {
+  return createHash("sha256").update(`${target}\0${etag}`).digest("hex").slice(0, 32);
+}

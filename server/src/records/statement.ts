@@ -1,0 +1,28 @@
+/** What SQLite binds: BLOBs are Uint8Array, integers above 2^53 bigint. */
+export type SqlValue = string | number | bigint | null | Uint8Array;
+
+export interface Statement {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+}
+
+export interface WriteResult {
+  readonly changes: number;
+}
+
+/** Applied once, in the order given, each in its own transaction; the id is what the database remembers. Never edited after a release. */
+export interface Migration {
+  readonly id: string;
+  readonly sql: string;
+}
+
+/** A transaction that SQLite refused (a constraint, a bug in the statement): nothing of it was written. */
+export class RecordsError extends Error {
+  readonly sqliteCode: number;
+
+  constructor(message: string, sqliteCode: number, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "RecordsError";
+    this.sqliteCode = sqliteCode;
+  }
+}
