@@ -72,8 +72,8 @@ export class EngineCore implements Engine, AsyncDisposable {
       budget: this.#budget,
       clock: options.clock,
       log: options.log,
-      scheduler: (space, config, model) =>
-        schedulerFor(config, model, {
+      scheduler: (space, config, made) =>
+        schedulerFor(config, made, {
           clock: options.clock,
           queueLengthMax: options.queueLengthMax,
           runStep: (modelName, modelVersion, request) => this.#step(space.namespace, modelName, modelVersion, request),

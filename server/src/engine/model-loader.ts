@@ -1,4 +1,4 @@
-import { InferenceError, inferenceCodeText, type Clock, type Logger } from "../base/index.ts";
+import { InferenceError, assert, inferenceCodeText, type Clock, type Logger } from "../base/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backends/index.ts";
 import { checkConfig, checkEnsembleModels, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
 import type { Scheduler } from "../scheduling/index.ts";
@@ -10,6 +10,7 @@ import { contentOf } from "./model-content.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
 import type { ModelEntry, ModelTable } from "./model-entry.ts";
 import type { RequestObserver } from "./request-observer.ts";
+import type { Composition } from "./scheduler-for.ts";
 import { ServingVersion } from "./serving-version.ts";
 
 /** A namespace as the loader sees it: where its models lie and the memory they share. */
@@ -27,7 +28,7 @@ export interface LoaderParts {
   readonly budget: MemoryBudget;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly scheduler: (space: LoadSpace, config: ModelConfig, model: LoadedModel | null) => Scheduler;
+  readonly scheduler: (space: LoadSpace, config: ModelConfig, made: Composition) => Scheduler;
   readonly observer: (space: LoadSpace, config: ModelConfig, version: number, loadNs: number) => RequestObserver;
   /** Told when a version's rows of statistics and metrics go. */
   readonly retired: (space: LoadSpace, name: string, version: number) => void;
@@ -131,16 +132,16 @@ export class ModelLoader {
         if (!health.ok) this.#parts.log.error(`model '${entry.name}' version ${version}: ${health.reason}`);
       },
     };
-    const { config, model } =
+    const { config, made } =
       found.scheduling.kind === "ensemble"
-        ? { config: await this.#ensemble(space, entry, found, options), model: null }
+        ? await this.#ensemble(space, entry, found, options)
         : await this.#backendModel(entry, source, found, context);
     const serving = new ServingVersion({
       config,
       version,
-      model,
+      model: made.kind === "model" ? made.model : null,
       labels: await readLabels(source.modelDirectory, config),
-      scheduler: this.#parts.scheduler(space, config, model),
+      scheduler: this.#parts.scheduler(space, config, made),
       observer: this.#parts.observer(space, config, version, this.#parts.clock.monotonicNs() - startNs),
       clock: this.#parts.clock,
     });
@@ -156,7 +157,7 @@ export class ModelLoader {
     source: ModelSource,
     found: ModelConfig,
     context: LoadContext,
-  ): Promise<{ config: ModelConfig; model: LoadedModel }> {
+  ): Promise<{ config: ModelConfig; made: Composition }> {
     const backend = this.#parts.backends.get(found.backend);
     if (backend === undefined) {
       const known = [...this.#parts.backends.keys()].join(", ");
@@ -181,7 +182,8 @@ export class ModelLoader {
         await model[Symbol.asyncDispose]();
         throw error;
       }
-      return { config, model: chargedModel(model, () => this.#parts.budget.release(charge)) };
+      const charged = chargedModel(model, () => this.#parts.budget.release(charge));
+      return { config, made: { kind: "model", model: charged } };
     } catch (error) {
       this.#parts.budget.release(charge);
       throw error;
@@ -193,10 +195,10 @@ export class ModelLoader {
     entry: ModelEntry,
     config: ModelConfig,
     options: { ancestors: readonly ModelEntry[]; signal: AbortSignal },
-  ): Promise<ModelConfig> {
+  ): Promise<{ config: ModelConfig; made: Composition }> {
     refuseUnbuilt(config);
     checkConfig(config);
-    if (config.scheduling.kind !== "ensemble") return config;
+    assert(config.scheduling.kind === "ensemble", `${config.name} is an ensemble`);
     const names = [...new Set(config.scheduling.steps.map((step) => step.modelName))];
     const ancestors = [...options.ancestors, entry];
     const composing = new Map<string, ModelConfig>();
@@ -219,7 +221,7 @@ export class ModelLoader {
       );
     });
     checkEnsembleModels(config, composing);
-    return config;
+    return { config, made: { kind: "ensemble", stepConfigs: composing } };
   }
 
   /** Takes one version out of service now; those inside finish in the background. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import { assert, type Clock } from "../base/index.ts";
 import type { LoadedModel } from "../backends/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import {
@@ -9,6 +9,11 @@ import {
   type Scheduler,
 } from "../scheduling/index.ts";
 
+/** What a version is made of: instances of its own, or the models that its steps name (their configurations, by name). */
+export type Composition =
+  | { readonly kind: "model"; readonly model: LoadedModel }
+  | { readonly kind: "ensemble"; readonly stepConfigs: ReadonlyMap<string, ModelConfig> };
+
 export interface SchedulerParts {
   readonly clock: Clock;
   readonly queueLengthMax: number;
@@ -16,8 +21,18 @@ export interface SchedulerParts {
 }
 
 /** The scheduler that a configuration asks for. */
-export function schedulerFor(config: ModelConfig, model: LoadedModel | null, parts: SchedulerParts): Scheduler {
-  throw new Error(
-    String([config, model, parts, createDirectScheduler, createDynamicBatchScheduler, createEnsembleScheduler]),
-  );
+export function schedulerFor(config: ModelConfig, made: Composition, parts: SchedulerParts): Scheduler {
+  if (made.kind === "model") {
+    const { instances } = made.model;
+    return config.scheduling.kind === "dynamic"
+      ? createDynamicBatchScheduler(instances, config, parts)
+      : createDirectScheduler(instances, parts);
+  }
+  assert(config.scheduling.kind === "ensemble", `${config.name} is composed of steps`);
+  const stepConfigs = config.scheduling.steps.map((step) => {
+    const stepConfig = made.stepConfigs.get(step.modelName);
+    assert(stepConfig !== undefined, `step ${step.modelName} of ${config.name} is loaded`);
+    return stepConfig;
+  });
+  return createEnsembleScheduler(config, stepConfigs, parts.runStep, parts);
 }

@@ -1,0 +1,169 @@
+import { CloudWatchClient, GetMetricStatisticsCommand } from "@aws-sdk/client-cloudwatch";
+import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import {
+  CreateEndpointCommand,
+  CreateEndpointConfigCommand,
+  CreateModelCommand,
+  DescribeEndpointCommand,
+  SageMakerClient,
+  waitUntilEndpointInService,
+} from "@aws-sdk/client-sagemaker";
+import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
+import { tenantName, uploadTenant } from "./tenants.ts";
+
+export const tenantCount = 24;
+const bucket = "galatea-story";
+const prefix = "tenants/";
+const warmCalls = 3;
+
+/** One tenant's answers: the embeddings of all sentences, and what the client waited. */
+export interface Visit {
+  readonly tenant: string;
+  readonly embeddings: readonly (readonly number[])[];
+  readonly coldMs: number;
+  readonly warmMs: readonly number[];
+}
+
+/** The platform as its users see it: through the AWS SDK and nothing else. */
+export class Hosting {
+  readonly endpointName = "sentence-embeddings";
+  readonly #s3: S3Client;
+  readonly #sagemaker: SageMakerClient;
+  readonly #runtime: SageMakerRuntimeClient;
+  readonly #cloudwatch: CloudWatchClient;
+  readonly #startedMs = Date.now();
+
+  constructor(url: string) {
+    const options = {
+      endpoint: url,
+      region: "us-east-1",
+      credentials: { accessKeyId: "galatea", secretAccessKey: "galatea" },
+    };
+    this.#s3 = new S3Client({ ...options, forcePathStyle: true });
+    this.#sagemaker = new SageMakerClient(options);
+    this.#runtime = new SageMakerRuntimeClient(options);
+    this.#cloudwatch = new CloudWatchClient(options);
+  }
+
+  async uploadTenants(repository: string, staging: string, detail: (text: string) => void): Promise<void> {
+    await this.#s3.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: Error) => {
+      if (error.name !== "BucketAlreadyOwnedByYou") throw error;
+    });
+    for (let i = 0; i < tenantCount; i++) {
+      const tenant = tenantName(i);
+      const key = `${prefix}${tenant}.tar.gz`;
+      const fresh = await uploadTenant(this.#s3, { bucket, key }, { repository, staging, tenant });
+      if (fresh) detail(`${i + 1} of ${tenantCount} uploaded`);
+    }
+  }
+
+  /** Creates the endpoint, or finds it in service from the last time. */
+  async createEndpoint(): Promise<void> {
+    const name = this.endpointName;
+    if (!(await this.#exists())) {
+      await this.#sagemaker.send(
+        new CreateModelCommand({
+          ModelName: name,
+          ExecutionRoleArn: "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole",
+          PrimaryContainer: {
+            Image: "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3",
+            ModelDataUrl: `s3://${bucket}/${prefix}`,
+            Mode: "MultiModel",
+          },
+        }),
+      );
+      await this.#sagemaker.send(
+        new CreateEndpointConfigCommand({
+          EndpointConfigName: name,
+          ProductionVariants: [
+            {
+              VariantName: "AllTraffic",
+              ModelName: name,
+              InstanceType: "ml.t2.medium",
+              InitialInstanceCount: 1,
+              InitialVariantWeight: 1,
+            },
+          ],
+        }),
+      );
+      await this.#sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
+    }
+    await waitUntilEndpointInService(
+      { client: this.#sagemaker, maxWaitTime: 120, minDelay: 1, maxDelay: 2 },
+      { EndpointName: name },
+    );
+  }
+
+  async #exists(): Promise<boolean> {
+    try {
+      await this.#sagemaker.send(new DescribeEndpointCommand({ EndpointName: this.endpointName }));
+      return true;
+    } catch (error) {
+      if (/Could not find/.test((error as Error).message)) return false;
+      throw error;
+    }
+  }
+
+  async visitTenants(sentences: readonly string[], detail: (text: string) => void): Promise<readonly Visit[]> {
+    const visits: Visit[] = [];
+    for (let i = 0; i < tenantCount; i++) {
+      const tenant = tenantName(i);
+      detail(tenant);
+      const cold = await this.embed(tenant, sentences);
+      const warmMs: number[] = [];
+      for (let call = 0; call < warmCalls; call++) warmMs.push((await this.embed(tenant, sentences)).tookMs);
+      visits.push({ tenant, embeddings: cold.embeddings, coldMs: cold.tookMs, warmMs });
+    }
+    return visits;
+  }
+
+  async embed(
+    tenant: string,
+    sentences: readonly string[],
+  ): Promise<{ readonly embeddings: readonly (readonly number[])[]; readonly tookMs: number }> {
+    const body = { inputs: [{ name: "TEXT", shape: [sentences.length, 1], datatype: "BYTES", data: sentences }] };
+    const startMs = performance.now();
+    const reply = await this.#runtime.send(
+      new InvokeEndpointCommand({
+        EndpointName: this.endpointName,
+        TargetModel: `${tenant}.tar.gz`,
+        ContentType: "application/json",
+        Body: JSON.stringify(body),
+      }),
+    );
+    const tookMs = performance.now() - startMs;
+    const { outputs } = JSON.parse(reply.Body.transformToString()) as {
+      outputs: readonly { name: string; shape: readonly number[]; data: readonly number[] }[];
+    };
+    const output = outputs.find((each) => each.name === "EMBEDDING");
+    const width = output?.shape.at(-1) ?? 0;
+    return { embeddings: sentences.map((_, i) => output?.data.slice(i * width, (i + 1) * width) ?? []), tookMs };
+  }
+
+  /** What the endpoint did since this story began, as CloudWatch tells it. */
+  async multiModelMetrics(): Promise<{ visited: number; loads: number; unloads: number; loaded: number }> {
+    const loads = await this.#statistic("AWS/SageMaker", "ModelLoadingTime", "SampleCount");
+    const unloads = await this.#statistic("AWS/SageMaker", "ModelUnloadingTime", "SampleCount");
+    const loaded = await this.#statistic("/aws/sagemaker/Endpoints", "LoadedModelCount", "Maximum");
+    return { visited: tenantCount, loads, unloads, loaded };
+  }
+
+  async #statistic(namespace: string, metric: string, statistic: "SampleCount" | "Maximum"): Promise<number> {
+    const { Datapoints } = await this.#cloudwatch.send(
+      new GetMetricStatisticsCommand({
+        Namespace: namespace,
+        MetricName: metric,
+        Dimensions: [
+          { Name: "EndpointName", Value: this.endpointName },
+          { Name: "VariantName", Value: "AllTraffic" },
+        ],
+        StartTime: new Date(this.#startedMs - 60_000),
+        EndTime: new Date(Date.now() + 60_000),
+        Period: 3600,
+        Statistics: [statistic],
+      }),
+    );
+    const values = (Datapoints ?? []).map((point) => point[statistic] ?? 0);
+    return statistic === "Maximum" ? Math.max(0, ...values) : values.reduce((sum, value) => sum + value, 0);
+  }
+}

@@ -1,0 +1,89 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Hosting, Visit } from "./hosting.ts";
+
+const textWidth = 46;
+
+export function neighbourTable(
+  sentences: readonly string[],
+  nearest: readonly { readonly index: number; readonly cosine: number }[],
+): string {
+  const rows = sentences.map((sentence, i) => {
+    const other = nearest[i];
+    return `  ${cut(sentence)}  ${other?.cosine.toFixed(3) ?? ""}  ${cut(sentences[other?.index ?? i] ?? "")}`;
+  });
+  return `  ${"sentence".padEnd(textWidth)}  cos    nearest\n${rows.join("\n")}\n`;
+}
+
+export function latencyTable(visits: readonly Visit[]): string {
+  const [first, ...further] = visits;
+  if (first === undefined) return "";
+  const line = (what: string, values: readonly number[]) =>
+    `  ${what.padEnd(textWidth)}  ${percentile(values, 0.5)}  ${percentile(values, 0.99)}`;
+  return [
+    `  ${"latency in ms, client side".padEnd(textWidth)}     p50     p99`,
+    line("first tenant, nothing cached", [first.coldMs]),
+    line(
+      `${further.length} further tenants, cold, same weights`,
+      further.map((visit) => visit.coldMs),
+    ),
+    line(
+      "warm",
+      visits.flatMap((visit) => visit.warmMs),
+    ),
+    "",
+  ].join("\n");
+}
+
+/** What is loaded, what was evicted, and how often the weights lie on disk. */
+export async function loadedTable(hosting: Hosting, data: string): Promise<string> {
+  const weights = await distinctLargeFiles(join(data, "platform"), "model.onnx");
+  const metrics = await hosting.multiModelMetrics();
+  return [
+    `  tenants visited ${metrics.visited}, loads ${metrics.loads}, unloads ${metrics.unloads}, loaded now ${metrics.loaded}`,
+    `  files named model.onnx in the instance's cache: ${weights.names}; copies on disk: ${weights.copies}` +
+      ` (${(weights.bytes / 2 ** 20).toFixed(0)} MiB)`,
+    "",
+  ].join("\n");
+}
+
+async function distinctLargeFiles(
+  directory: string,
+  name: string,
+): Promise<{ readonly names: number; readonly copies: number; readonly bytes: number }> {
+  const inodes = new Map<string, number>();
+  let names = 0;
+  for (const each of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    if (!each.isFile() || each.name !== name) continue;
+    const { dev, ino, size } = await stat(join(each.parentPath, each.name));
+    names++;
+    inodes.set(`${dev}:${ino}`, size);
+  }
+  return { names, copies: inodes.size, bytes: [...inodes.values()].reduce((sum, size) => sum + size, 0) };
+}
+
+export function howToCall(url: string, endpoint: string, sentence: string): string {
+  const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1, 1], datatype: "BYTES", data: [sentence] }] });
+  return `
+The platform stays up at ${url}; Ctrl-C stops it. Call it from anywhere:
+
+  curl -s ${url}/endpoints/${endpoint}/invocations \\
+    -H 'Content-Type: application/json' -H 'X-Amzn-SageMaker-Target-Model: tenant-07.tar.gz' \\
+    -d '${body}'
+
+  AWS_ENDPOINT_URL=${url} AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=galatea AWS_SECRET_ACCESS_KEY=galatea \\
+    python -c 'import boto3, json
+  print(boto3.client("sagemaker-runtime").invoke_endpoint(EndpointName="${endpoint}", TargetModel="tenant-07.tar.gz",
+    ContentType="application/json", Body=json.dumps(${body}))["Body"].read()[:200])'
+`;
+}
+
+function cut(text: string): string {
+  return text.length > textWidth ? `${text.slice(0, textWidth - 1)}…` : text.padEnd(textWidth);
+}
+
+function percentile(values: readonly number[], quantile: number): string {
+  const sorted = [...values].sort((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))] ?? Number.NaN;
+  return value.toFixed(1).padStart(6);
+}

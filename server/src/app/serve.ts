@@ -1,0 +1,141 @@
+import { InferenceError, systemClock, type Logger } from "../base/index.ts";
+import type { EngineCore } from "../engine/index.ts";
+import { defaultHttpLimits, openKserveHttp, type HttpListener } from "../protocols/index.ts";
+import { ContainerRefusal, containerPlan, type ContainerPlan } from "./container-environment.ts";
+import { dataDirectories } from "./directories.ts";
+import type { ServeOptions } from "./options.ts";
+import { createServerMetrics } from "./server-metrics.ts";
+import { openContainer, openMetrics } from "./serve-listeners.ts";
+import { createServingEngine } from "./serving-engine.ts";
+import { stopSignal } from "./stop-signal.ts";
+import { createTritonLog } from "./triton-log.ts";
+import { serverVersion } from "./version.ts";
+
+/**
+ * `galatea serve`, from options to exit code: 0 after a signal, 1 when it could not start or could not stop in time.
+ * As in the original, the listeners open when the initial load has ended, and announce themselves in these words.
+ */
+export async function runServe(options: ServeOptions): Promise<number> {
+  const startedMs = performance.now();
+  let plan: ContainerPlan | null = null;
+  try {
+    plan = options.container?.fromEnvironment === true ? containerPlan(process.env, options.container.mlRoot) : null;
+  } catch (error) {
+    if (!(error instanceof ContainerRefusal)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+  const log = createTritonLog({
+    ...options.log,
+    verbose: plan?.logVerbose ?? options.log.verbose,
+    pid: process.pid,
+  });
+  for (const note of plan?.notes ?? []) log.info(note);
+  using stop = stopSignal({ watchParent: options.watchParent });
+  const stopping = new AbortController();
+  void stop.stopped.then((reason) => {
+    log.info(`stopping: ${reason}`);
+    stopping.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
+  });
+  const metrics = createServerMetrics({ hostGauges: options.metrics?.hostGauges ?? false, clock: systemClock });
+  const engine = createServingEngine({
+    options,
+    plan,
+    log,
+    metrics,
+    directories: dataDirectories(options.dataDirectory, process.env),
+  });
+  const listeners: HttpListener[] = [];
+  try {
+    if (!(await loadAtStart(engine, options, plan, log, stopping.signal))) {
+      await engine[Symbol.asyncDispose]();
+      return 1;
+    }
+    listeners.push(...(await openListeners(engine, options, plan, log, metrics)));
+  } catch (error) {
+    if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
+    await closeAll(listeners, engine, AbortSignal.abort());
+    return stopping.signal.aborted ? 0 : 1;
+  }
+  log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
+  await stop.stopped;
+  return shutDown(listeners, engine, options.exitTimeoutSecs, log);
+}
+
+async function loadAtStart(
+  engine: EngineCore,
+  options: ServeOptions,
+  plan: ContainerPlan | null,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const explicit = options.control === "explicit" || plan !== null;
+  const wanted = plan?.loadModels ?? options.loadModels;
+  const failed = await engine.loadAtStart(!explicit || wanted.includes("*") ? "all" : wanted, signal);
+  signal.throwIfAborted();
+  if (failed.length === 0) return true;
+  log.error(`failed to load: ${failed.join(", ")}`);
+  if (!options.exitOnError) return true;
+  log.error("creating server: Internal - failed to load all models");
+  return false;
+}
+
+async function openListeners(
+  engine: EngineCore,
+  options: ServeOptions,
+  plan: ContainerPlan | null,
+  log: Logger,
+  metrics: ReturnType<typeof createServerMetrics>,
+): Promise<HttpListener[]> {
+  const limits = { ...defaultHttpLimits, inputBytesMax: options.inputBytesMax };
+  const opened: HttpListener[] = [];
+  // The container's own rule: in a container started from its environment only the contract is served.
+  if (options.http !== null && plan === null) {
+    const { address, port } = options.http;
+    const http = await openKserveHttp({ engine, limits, logger: log, address: { host: address, port } });
+    opened.push(http);
+    log.info(`Started HTTPService at ${address}:${http.port}`);
+  }
+  const metricsAt = plan === null ? options.metrics : metricsOfPlan(options, plan);
+  if (metricsAt !== null) {
+    const listener = await openMetrics(metrics, engine, metricsAt, log);
+    opened.push(listener);
+    log.info(`Started Metrics Service at ${metricsAt.address}:${listener.port}`);
+  }
+  if (options.container !== null) opened.push(await openContainer(engine, options.container, plan, limits, log));
+  return opened;
+}
+
+function metricsOfPlan(options: ServeOptions, plan: ContainerPlan): ServeOptions["metrics"] {
+  if (plan.metricsPort === null || options.metrics === null) return null;
+  return { ...options.metrics, port: plan.metricsPort };
+}
+
+/** In this order: no new requests, the running ones end (bounded), models go, processes end. */
+async function shutDown(
+  listeners: readonly HttpListener[],
+  engine: EngineCore,
+  exitTimeoutSecs: number,
+  log: Logger,
+): Promise<number> {
+  const deadline = AbortSignal.timeout(exitTimeoutSecs * 1000);
+  const closing = closeAll(listeners, engine, deadline);
+  const late = new Promise<"late">((resolve) => {
+    // One more second for what the cut-off itself has to do.
+    systemClock.timer(exitTimeoutSecs * 1000 + 1000, () => resolve("late"));
+  });
+  if ((await Promise.race([closing, late])) === "late") {
+    log.error("Exit timeout expired. Exiting immediately.");
+    process.exit(1);
+  }
+  return 0;
+}
+
+async function closeAll(
+  listeners: readonly HttpListener[],
+  engine: EngineCore,
+  deadline: AbortSignal,
+): Promise<void> {
+  await Promise.all(listeners.map((listener) => listener.close(deadline)));
+  await engine[Symbol.asyncDispose]();
+}

@@ -1,0 +1,13 @@
+import { availableParallelism } from "node:os";
+import { threadPoolSizeFor } from "../native/index.ts";
+
+/** Native model runs at once, over all models. */
+export const runsMax = Math.max(2, availableParallelism());
+
+/**
+ * Sizes libuv's pool before its first use (it reads the variable once): with the pool full of model runs, a file read would
+ * otherwise wait for them. A size given from outside stays; `openOnnxRuntime` checks that it is enough.
+ */
+export function sizeThreadPool(): void {
+  process.env.UV_THREADPOOL_SIZE ??= String(threadPoolSizeFor(runsMax));
+}

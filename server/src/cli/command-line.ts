@@ -1,0 +1,38 @@
+import { UsageError, parseFlags } from "./flags.ts";
+import { commands, type Command } from "./commands.ts";
+import { didYouMean } from "./did-you-mean.ts";
+import { commandHelp, programHelp } from "./help.ts";
+
+/** argv without the program's own words in, exit code out. 0 done or stopped by a signal, 1 wrong usage or failure. */
+export async function runCommandLine(argv: readonly string[]): Promise<number> {
+  const [verb, ...rest] = argv;
+  if (verb === undefined || verb === "--help" || verb === "-h" || verb === "help") {
+    const named = commands.find((each) => each.name === rest[0]);
+    process.stdout.write(named === undefined ? programHelp(commands) : commandHelp(named));
+    return verb === undefined ? 1 : 0;
+  }
+  const command = commands.find((each) => each.name === verb);
+  if (command === undefined) {
+    const names = commands.map((each) => each.name);
+    process.stderr.write(`galatea: unknown command '${verb}'${didYouMean(verb, names, "")}\nTry \`galatea --help\`.\n`);
+    return 1;
+  }
+  if (rest.includes("--help") || rest.includes("-h")) {
+    process.stdout.write(commandHelp(command));
+    return 0;
+  }
+  return run(command, rest);
+}
+
+async function run(command: Command, argv: readonly string[]): Promise<number> {
+  try {
+    const parsed = parseFlags(argv, command.flags);
+    const extra = parsed.positionals.length - command.positionalsMax;
+    if (extra > 0) throw new UsageError(`unexpected argument '${parsed.positionals.at(-extra)}'`);
+    return await command.run(parsed);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`${error.message}\nTry \`galatea ${command.name} --help\`.\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,50 @@
+import { runEnv, runServe, runUp, runValidate } from "../app/index.ts";
+import type { Flag, ParsedFlags } from "./flags.ts";
+import { serveFlags } from "./serve-flags.ts";
+import { serveOptions } from "./serve-options.ts";
+import { envOptions, upFlags, upOptions } from "./up-flags.ts";
+
+/** A command as data; only `command-line.ts` runs it. */
+export interface Command {
+  readonly name: string;
+  readonly summary: string;
+  readonly usage: string;
+  readonly flags: readonly Flag[];
+  readonly positionalsMax: number;
+  run(parsed: ParsedFlags): Promise<number>;
+}
+
+export const commands: readonly Command[] = [
+  {
+    name: "serve",
+    summary: "serve model repositories (drop-in for tritonserver)",
+    usage: "serve --model-repository DIR [options]",
+    flags: serveFlags,
+    positionalsMax: 0,
+    run: (parsed) => runServe(serveOptions(parsed)),
+  },
+  {
+    name: "up",
+    summary: "start the hosting platform (drop-in for SageMaker hosting and the services around it)",
+    usage: "up [--host 127.0.0.1] [--port 8770] [--data DIR]",
+    flags: upFlags,
+    positionalsMax: 0,
+    run: (parsed) => runUp(upOptions(parsed)),
+  },
+  {
+    name: "validate",
+    summary: "check a model repository and say what is wrong, with file and line",
+    usage: "validate <repository>",
+    flags: [],
+    positionalsMax: 1,
+    run: (parsed) => runValidate(parsed.positionals[0]),
+  },
+  {
+    name: "env",
+    summary: "print the environment that points AWS clients at a running platform",
+    usage: "env [--host 127.0.0.1] [--port 8770] [--data DIR]",
+    flags: upFlags,
+    positionalsMax: 0,
+    run: (parsed) => runEnv(envOptions(parsed)),
+  },
+];

@@ -1,0 +1,94 @@
+import type { ServeOptions } from "../app/index.ts";
+import { UsageError, type FlagValue, type ParsedFlags } from "./flags.ts";
+
+/** The flags of `serve` as the composition wants them, with the original's cross-checks. */
+export function serveOptions({ values, lists, given }: ParsedFlags): ServeOptions {
+  const text = (name: string) => (values.get(name) as string | undefined) ?? "";
+  const textOrNull = (name: string) => (values.get(name) as string | undefined) ?? null;
+  const number = (name: string) => values.get(name) as number;
+  const flag = (name: string) => values.get(name) === true;
+  const mode = text("model-control-mode");
+  if (mode === "poll")
+    throw new UsageError("--model-control-mode=poll is known but not built yet; use explicit, or none");
+  if (mode !== "none" && mode !== "explicit") throw new UsageError(`invalid value for --model-control-mode: ${mode}`);
+  const loadModels = lists.get("load-model") ?? [];
+  if (loadModels.length > 0 && mode !== "explicit")
+    throw new UsageError("Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
+  if (loadModels.includes("*") && loadModels.length > 1)
+    throw new UsageError("Error: Wildcard model name '*' must be the ONLY startup model if specified at all.");
+  if (values.get("allow-grpc") === true)
+    throw new UsageError("option '--allow-grpc=true' is known but not built yet: gRPC comes with a later release");
+  const container = given.has("sagemaker-socket") || flag("allow-sagemaker");
+  const repositories = lists.get("model-repository") ?? [];
+  if (repositories.length === 0 && !container) throw new UsageError("Error: --model-repository must be specified");
+  const format = text("log-format");
+  if (format !== "default" && format !== "ISO8601")
+    throw new UsageError(`invalid argument for --log-format, got: ${format}`);
+  return {
+    id: text("id"),
+    repositories,
+    control: mode,
+    loadModels,
+    modelConfigName: text("model-config-name"),
+    strictReadiness: flag("strict-readiness"),
+    exitOnError: flag("exit-on-error"),
+    exitTimeoutSecs: number("exit-timeout-secs"),
+    autoComplete: !flag("disable-auto-complete-config"),
+    loadsMax: number("model-load-thread-count"),
+    http: flag("allow-http") ? { address: text("http-address"), port: number("http-port") } : null,
+    inputBytesMax: number("http-max-input-size"),
+    metrics: flag("allow-metrics")
+      ? {
+          address: textOrNull("metrics-address") ?? text("http-address"),
+          port: number("metrics-port"),
+          intervalMs: number("metrics-interval-ms"),
+          hostGauges: flag("allow-cpu-metrics"),
+        }
+      : null,
+    container: container
+      ? {
+          listen: given.has("sagemaker-socket")
+            ? { socketPath: text("sagemaker-socket") }
+            : { address: text("http-address"), port: number("sagemaker-port") },
+          mlRoot: text("ml-root"),
+          fromEnvironment: repositories.length === 0,
+        }
+      : null,
+    log: {
+      verbose: number("log-verbose") > 0,
+      info: flag("log-info"),
+      warning: flag("log-warning"),
+      error: flag("log-error"),
+      format,
+      file: text("log-file"),
+    },
+    backendConfig: parseBackendConfig(lists.get("backend-config") ?? []),
+    memoryBudgetBytes: optionalNumber(values.get("memory-budget-bytes")),
+    queueLengthMax: number("queue-length-max"),
+    python: textOrNull("python"),
+    dataDirectory: textOrNull("data"),
+    watchParent: flag("watch-parent"),
+  };
+}
+
+function optionalNumber(value: FlagValue | undefined): number | null {
+  return value === undefined ? null : (value as number);
+}
+
+/** `<backend>,<key>=<value>` or the global `<key>=<value>`; "" is the global backend. */
+function parseBackendConfig(texts: readonly string[]): ServeOptions["backendConfig"] {
+  return texts.map((text) => {
+    const comma = text.indexOf(",");
+    const setting = text.slice(comma + 1);
+    const equals = setting.indexOf("=");
+    if (equals <= 0)
+      throw new UsageError(
+        `--backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'. Got ${text}`,
+      );
+    return {
+      backend: comma === -1 ? "" : text.slice(0, comma),
+      key: setting.slice(0, equals),
+      value: setting.slice(equals + 1),
+    };
+  });
+}
