@@ -1,0 +1,28 @@
+import type { OnnxInput, OnnxValueInfo } from "../../native/index.ts";
+
+/**
+ * The shape of an output as far as the model's declaration tells it before a run: fixed sizes, and open ones that carry the
+ * same name as a size of an input. Null when a size stays open; then the library must allocate.
+ */
+export function foreseeShape(
+  output: OnnxValueInfo,
+  inputs: readonly OnnxInput[],
+  declared: readonly OnnxValueInfo[],
+): readonly number[] | null {
+  const shape: number[] = [];
+  for (const [axis, dim] of output.dims.entries()) {
+    const symbol = output.symbols[axis] as string;
+    const size = dim >= 0 ? dim : symbol === "" ? null : sizeOf(symbol, inputs, declared);
+    if (size === null) return null;
+    shape.push(size);
+  }
+  return shape;
+}
+
+function sizeOf(symbol: string, inputs: readonly OnnxInput[], declared: readonly OnnxValueInfo[]): number | null {
+  for (const input of inputs) {
+    const axis = declared[input.index]?.symbols.indexOf(symbol) ?? -1;
+    if (axis >= 0) return input.shape[axis] ?? null;
+  }
+  return null;
+}

@@ -1,0 +1,120 @@
+import { InferenceError } from "../../base/index.ts";
+import type { ModelConfig } from "../../modelconfig/index.ts";
+import type { OnnxSessionOptions } from "../../native/index.ts";
+
+/** Everything about a session but the model itself. Equal values on equal files are one session. */
+export type SessionParameters = Omit<OnnxSessionOptions, "modelPath" | "optimizedModelPath">;
+
+/** optimization.graph.level to ONNX Runtime's level, as in the original. */
+const graphLevels: ReadonlyMap<number, OnnxSessionOptions["graphOptimization"]> = new Map([
+  [-1, "basic"],
+  [0, "all"],
+  [1, "extended"],
+  [2, "none"],
+]);
+
+/** Parameters of the CUDA provider. A model written for a GPU runs on the CPU, where they mean nothing. */
+const cudaParameters = [
+  "cudnn_conv_algo_search",
+  "gpu_mem_limit",
+  "arena_extend_strategy",
+  "do_copy_in_default_stream",
+  "use_ep_level_unified_stream",
+];
+
+export interface ReadParameters {
+  readonly session: SessionParameters;
+  /** Parameters that were given and have no effect here. */
+  readonly withoutEffect: readonly string[];
+}
+
+/** Reads a model's settings; throws INVALID_ARG or UNSUPPORTED naming the setting that cannot be honoured. */
+export function readSessionParameters(config: ModelConfig): ReadParameters {
+  refuseAccelerators(config);
+  const graphOptimization = graphLevels.get(config.graphLevel);
+  if (graphOptimization === undefined) {
+    throw invalid(
+      `unexpected value for optimization.graph.level: ${config.graphLevel}. Expected values are -1, 0, 1 and 2.`,
+    );
+  }
+  const intraOp = readCount(config, "intra_op_thread_count");
+  const interOp = readCount(config, "inter_op_thread_count");
+  const executionMode = readNumber(config, "execution_mode") ?? 0;
+  if (executionMode !== 0 && executionMode !== 1) {
+    throw invalid(
+      `Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got ${executionMode} .`,
+    );
+  }
+  const initializersOutsideArena = readSwitch(config, "session.use_device_allocator_for_initializers") ?? true;
+  return {
+    session: {
+      graphOptimization,
+      parallelExecution: executionMode === 1,
+      ownThreads: intraOp === 0 && interOp === 0 ? null : { intraOp, interOp },
+      memoryArena: readSwitch(config, "enable_mem_arena") ?? true,
+      memoryPattern: readSwitch(config, "enable_mem_pattern") ?? true,
+      shrinkArenaAfterRun: readShrinkage(config),
+      customOpLibraries: config.message.modelOperations?.opLibraryFilename ?? [],
+      config: new Map([["session.use_device_allocator_for_initializers", initializersOutsideArena ? "1" : "0"]]),
+    },
+    withoutEffect: cudaParameters.filter((key) => config.parameters.has(key)),
+  };
+}
+
+/** Accelerators that the original's backend knows; none of them is in a CPU build of the library. */
+const knownAccelerators = ["tensorrt", "cuda", "openvino"];
+
+function refuseAccelerators(config: ModelConfig): void {
+  const accelerators = config.message.optimization?.executionAccelerators;
+  if (accelerators === undefined) return;
+  for (const { name } of [...accelerators.gpuExecutionAccelerator, ...accelerators.cpuExecutionAccelerator]) {
+    if (!knownAccelerators.includes(name)) throw invalid(`unknown Execution Accelerator '${name}' is requested`);
+    throw new InferenceError(
+      "UNSUPPORTED",
+      `Execution Accelerator '${name}' is requested for model '${config.name}', but this server's ONNX Runtime runs on the CPU only`,
+    );
+  }
+}
+
+/** "cpu:0", possibly among other devices separated by ";". */
+function readShrinkage(config: ModelConfig): boolean {
+  const value = config.parameters.get("memory.enable_memory_arena_shrinkage");
+  if (value === undefined || value === "") return false;
+  const devices = value.split(";");
+  const unknown = devices.find((device) => !/^(cpu|gpu):\d+$/.test(device));
+  if (unknown !== undefined) {
+    throw invalid(`unexpected device '${unknown}' in parameter 'memory.enable_memory_arena_shrinkage', expected cpu:0`);
+  }
+  return devices.includes("cpu:0");
+}
+
+function readSwitch(config: ModelConfig, key: string): boolean | null {
+  const value = readNumber(config, key);
+  if (value === null) return null;
+  if (value !== 0 && value !== 1) {
+    throw invalid(`Invalid configuration value provided. Expected values for  ${key} are 0 or 1 but got ${value} .`);
+  }
+  return value === 1;
+}
+
+const threadCountMax = 1024;
+
+function readCount(config: ModelConfig, key: string): number {
+  const value = readNumber(config, key) ?? 0;
+  if (value < 0 || value > threadCountMax) {
+    throw invalid(`unexpected value for parameter '${key}': ${value}. Expected 0 to ${threadCountMax}.`);
+  }
+  return value;
+}
+
+function readNumber(config: ModelConfig, key: string): number | null {
+  const text = config.parameters.get(key);
+  if (text === undefined) return null;
+  if (!/^-?\d{1,9}$/.test(text))
+    throw invalid(`failed to convert parameter '${key}' value '${text}' to integral number`);
+  return Number(text);
+}
+
+function invalid(message: string): InferenceError {
+  return new InferenceError("INVALID_ARG", message);
+}
