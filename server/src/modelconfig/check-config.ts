@@ -1,3 +1,4 @@
+import { InferenceError } from "../base/index.ts";
 import { backendOfPlatform, knownPlatforms } from "./complete-backend.ts";
 import { checkBatchTensors } from "./check-batch-tensors.ts";
 import { checkEnsembleGraph } from "./check-ensemble-graph.ts";
@@ -29,6 +30,19 @@ const checks: readonly Check[] = [
  */
 export function checkConfig(config: ModelConfig): void {
   for (const check of checks) check(config.message);
+}
+
+/** For tools that show everything: the first refusal of every check. Tensors a backend may still fill in are its own matter. */
+export function configProblems(config: ModelConfig): readonly string[] {
+  return checks.flatMap((check) => {
+    try {
+      check(config.message);
+      return [];
+    } catch (error) {
+      if (error instanceof InferenceError) return [error.message];
+      throw error;
+    }
+  });
 }
 
 /** What can be said before a backend has completed tensors: everything but them. */

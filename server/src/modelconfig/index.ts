@@ -18,12 +18,12 @@ export type {
   VersionPolicy,
 } from "./model-config.ts";
 export { mergeAutoComplete } from "./auto-complete.ts";
-export { checkConfig, checkUnfinishedConfig } from "./check-config.ts";
+export { checkConfig, checkUnfinishedConfig, configProblems } from "./check-config.ts";
 export { checkEnsembleModels } from "./check-ensemble-models.ts";
 export { completeConfig, type CompletionContext } from "./complete-config.ts";
 export type { ModelConfigMessage } from "./message.ts";
 export { parseConfigOverride } from "./parse-json.ts";
-export { parseConfigText, readConfigText } from "./parse-text.ts";
+export { configTextBytesMax, parseConfigText, readConfigText } from "./parse-text.ts";
 export type { TextProblem } from "./text-walk.ts";
 export { printConfigJson, printConfigJsonText } from "./print-json.ts";
 export { printConfigText } from "./print-text.ts";

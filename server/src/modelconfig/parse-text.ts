@@ -4,6 +4,9 @@ import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
 import { messageShape } from "./text-shape.ts";
 import { textLimits, walkText, type TextProblem } from "./text-walk.ts";
 
+/** Longer files are refused before they are read. */
+export const configTextBytesMax = textLimits.bytesMax;
+
 /**
  * config.pbtxt to its message. `fileName` appears in the error only: INVALID_ARG
  * `failed to read text proto from <file>: line L, column C: <field, what was expected, what was found>` (the original says the

@@ -1,0 +1,75 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { InferenceError } from "../base/index.ts";
+import { configTextBytesMax } from "../modelconfig/index.ts";
+import { versionOfDirectory } from "./version-policy.ts";
+
+const entriesMax = 100_000;
+
+/** Names of the directories in a directory (links to directories are directories), sorted; [] where there is no directory. */
+export async function directoriesIn(directory: string): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const entry of await entriesOf(directory)) {
+    if (entry.isDirectory()) names.push(entry.name);
+    else if (entry.isSymbolicLink() && (await isDirectory(join(directory, entry.name)))) names.push(entry.name);
+  }
+  return names.sort();
+}
+
+/** Every name in a directory, sorted; [] where there is none. */
+export async function namesIn(directory: string): Promise<readonly string[]> {
+  return (await entriesOf(directory)).map((entry) => entry.name).sort();
+}
+
+async function entriesOf(directory: string) {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    if (entries.length > entriesMax) {
+      throw new InferenceError("UNAVAILABLE", `directory ${directory} holds more than ${entriesMax} entries`);
+    }
+    return entries;
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+export async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
+/** A configuration file's text, null when it does not exist. */
+export async function readConfigFile(path: string): Promise<string | null> {
+  try {
+    const { size } = await stat(path);
+    if (size > configTextBytesMax) {
+      throw new InferenceError(
+        "INVALID_ARG",
+        `failed to read text proto from ${path}: longer than ${configTextBytesMax} bytes`,
+      );
+    }
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+/** Numbers of the version directories of a model, ascending. */
+export async function versionsIn(modelDirectory: string): Promise<readonly number[]> {
+  const names = await directoriesIn(modelDirectory);
+  return names
+    .map(versionOfDirectory)
+    .filter((version) => version !== null)
+    .sort((a, b) => a - b);
+}
+
+function isAbsent(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP";
+}

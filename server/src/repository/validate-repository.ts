@@ -1,0 +1,138 @@
+import { join } from "node:path";
+import { InferenceError } from "../base/index.ts";
+import {
+  checkEnsembleModels,
+  configProblems,
+  readConfigText,
+  unbuiltFields,
+  type ModelConfig,
+} from "../modelconfig/index.ts";
+import { dependencyOrder } from "./dependency-order.ts";
+import { directoriesIn, isDirectory, namesIn, readConfigFile, versionsIn } from "./directories.ts";
+import { completeModel, composingModels, type FoundModel } from "./model-files.ts";
+import { versionOfDirectory } from "./version-policy.ts";
+
+/** Something to mend in a repository. Line and column count from 1; they are where the file first names what is wrong. */
+export interface RepositoryProblem {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly severity: "error" | "warning";
+  readonly message: string;
+}
+
+interface Checked {
+  readonly file: string;
+  readonly text: string;
+  readonly found: FoundModel | null;
+}
+
+/** Everything that is wrong with a repository, as far as it can be known without loading a model; [] when nothing is. */
+export async function validateRepository(directory: string): Promise<readonly RepositoryProblem[]> {
+  const problems: RepositoryProblem[] = [];
+  if (!(await isDirectory(directory))) {
+    return [
+      { file: directory, line: 1, column: 1, severity: "error", message: "this model repository is no directory" },
+    ];
+  }
+  const checked = new Map<string, Checked>();
+  for (const name of await directoriesIn(directory)) {
+    checked.set(name, await validateModel(join(directory, name), name, problems));
+  }
+  validateEnsembles(checked, problems);
+  return problems;
+}
+
+async function validateModel(modelDirectory: string, name: string, problems: RepositoryProblem[]): Promise<Checked> {
+  const file = join(modelDirectory, "config.pbtxt");
+  const say = (severity: RepositoryProblem["severity"], message: string, text: string) =>
+    problems.push({ file, ...placeOf(message, text), severity, message });
+  for (const entry of await directoriesIn(modelDirectory)) {
+    if (/^[0-9]/.test(entry) && versionOfDirectory(entry) === null) {
+      say("warning", `directory '${entry}' is not a version (digits without leading zeros) and is ignored`, "");
+    }
+  }
+  let text = "";
+  try {
+    text = (await readConfigFile(file)) ?? "";
+    const read = readConfigText(text);
+    for (const problem of read.problems) problems.push({ file, severity: "error", ...problem });
+    if (read.message === null) return { file, text, found: null };
+    const present = await versionsIn(modelDirectory);
+    const place = { modelDirectory, directoryName: name, servedName: name };
+    const found = await completeModel(place, { message: read.message, present, gpuCount: 0 });
+    for (const message of configProblems(found.config)) say("error", message, text);
+    for (const field of unbuiltFields(found.config.message)) {
+      say("error", `'${field}' is not supported by this server yet; the model would not be loaded`, text);
+    }
+    for (const message of await missingFiles(found)) say("error", message, text);
+    return { file, text, found };
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    say("error", error.message, text);
+    return { file, text, found: null };
+  }
+}
+
+async function missingFiles(found: FoundModel): Promise<readonly string[]> {
+  const missing: string[] = [];
+  const { config } = found;
+  if (config.backend === "python" || config.backend === "onnxruntime") {
+    for (const { directory } of found.versions) {
+      if (!(await namesIn(directory)).includes(config.defaultModelFilename)) {
+        missing.push(`unable to find '${join(directory, config.defaultModelFilename)}' for model '${config.name}'`);
+      }
+    }
+  }
+  const labels = new Set(config.outputs.map((output) => output.labelFilename).filter((label) => label !== ""));
+  for (const label of labels) {
+    const path = join(found.modelDirectory, label);
+    if ((await readConfigFile(path)) === null) {
+      missing.push(`failed to open text file for read ${path}: No such file or directory`);
+    }
+  }
+  return missing;
+}
+
+function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: RepositoryProblem[]): void {
+  const configs = new Map<string, ModelConfig>();
+  const steps = new Map<string, readonly string[]>();
+  for (const [name, { found }] of checked) {
+    if (found !== null) configs.set(name, found.config);
+    // A model whose own configuration is broken was told of already; it is there as far as the others are concerned.
+    steps.set(name, found === null ? [] : composingModels(found.config));
+  }
+  const say = (name: string, message: string) => {
+    const { file, text } = checked.get(name)!;
+    problems.push({ file, ...placeOf(message, text), severity: "error", message });
+  };
+  const { rounds, failures } = dependencyOrder(steps);
+  for (const [name, message] of failures) say(name, message);
+  for (const name of rounds.flat()) {
+    const config = configs.get(name);
+    // Steps without tensors get them when they are loaded; until then there is nothing to compare.
+    const composing = steps.get(name)!.map((step) => configs.get(step));
+    const known = composing.every((step) => step !== undefined && step.inputs.length > 0 && step.outputs.length > 0);
+    if (config === undefined || composing.length === 0 || !known) continue;
+    try {
+      checkEnsembleModels(config, configs);
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      say(name, error.message);
+    }
+  }
+}
+
+/** Where a file first writes one of the names a message quotes; its beginning otherwise. */
+function placeOf(message: string, text: string): { line: number; column: number } {
+  for (const [, quoted] of message.matchAll(/'([^']+)'/g)) {
+    const word = quoted!.split(".").at(-1)!;
+    for (const needle of [`"${word}"`, `'${word}'`, word]) {
+      const at = text.indexOf(needle);
+      if (at === -1) continue;
+      const before = text.slice(0, at).split("\n");
+      return { line: before.length, column: before.at(-1)!.length + 1 };
+    }
+  }
+  return { line: 1, column: 1 };
+}
