@@ -17,12 +17,22 @@ export interface Request {
  * How an answer is held against the oracle's. Status and the headers that clients read are always compared.
  * - `json`: token by token: order of keys, text of numbers; white space and escapes of strings are free
  * - `map`: as JSON values, keys in any order (protobuf maps are printed in no order)
+ * - `ensemble`: `map` with the outputs in any order: the original prints an ensemble's in no order, and its parameters once a step
  * - `error`: an object with the one key `error`, whose text begins with the original's
  * - `bytes`: the same bytes
  * - `statistics`: `json` with times masked; `metrics`: families, types and label names; `status`: nothing more
  * - `binary`: the JSON header as `json`, the buffers after it as bytes
  */
-export type Comparison = "json" | "map" | "error" | "bytes" | "binary" | "statistics" | "metrics" | "status";
+export type Comparison =
+  | "json"
+  | "map"
+  | "ensemble"
+  | "error"
+  | "bytes"
+  | "binary"
+  | "statistics"
+  | "metrics"
+  | "status";
 
 export interface Answer {
   readonly status: number;

@@ -24,6 +24,13 @@ function normalString(token: string): string {
   }
 }
 
+/** As `unordered`, with the members of `outputs` sorted by their text; of members with the same name the last counts. */
+export function unorderedOutputs(text: string): string {
+  const value = JSON.parse(unordered(text)) as { outputs?: unknown[] };
+  const outputs = value.outputs?.map((output) => JSON.stringify(output)).sort();
+  return JSON.stringify({ ...value, outputs });
+}
+
 /** The value with its keys sorted at every depth; numbers keep their text. */
 export function unordered(text: string): string {
   const value: unknown = JSON.parse(text, function (_key, parsed: unknown, context?: { source?: string }) {

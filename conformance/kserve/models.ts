@@ -104,6 +104,12 @@ const delayBatch = (more: string, batch = 4): PythonOptions => ({
   more,
 });
 
+const fanSteps: readonly Step[] = [
+  { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "A" }, outputs: { OUTPUT0: "LEFT" } },
+  { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "LEFT" }, outputs: { OUTPUT0: "RIGHT" } },
+  { model: "add_sub", inputs: { INPUT0: "LEFT", INPUT1: "RIGHT" }, outputs: { OUTPUT0: "BOTH" } },
+];
+
 /** Every model that a fixture may hold, by directory name. */
 export const models = {
   add_sub: python("add_sub.py", pair("FP32", [4])),
@@ -229,7 +235,9 @@ export const models = {
       { model: "add_sub", inputs: { INPUT0: "s", INPUT1: "d" }, outputs: { OUTPUT0: "SUM", OUTPUT1: "LAST" } },
     ],
   ),
-  fan: ensemble(
+  fan: ensemble({ inputs: [["A", "FP32", [4]]], outputs: [["BOTH", "FP32", [4]]] }, fanSteps),
+  /** Tensors between the steps are outputs too. */
+  fan_open: ensemble(
     {
       inputs: [["A", "FP32", [4]]],
       outputs: [
@@ -238,11 +246,7 @@ export const models = {
         ["BOTH", "FP32", [4]],
       ],
     },
-    [
-      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "A" }, outputs: { OUTPUT0: "LEFT" } },
-      { model: "add_sub", inputs: { INPUT0: "A", INPUT1: "LEFT" }, outputs: { OUTPUT0: "RIGHT" } },
-      { model: "add_sub", inputs: { INPUT0: "LEFT", INPUT1: "RIGHT" }, outputs: { OUTPUT0: "BOTH" } },
-    ],
+    fanSteps,
   ),
   nested: ensemble({ inputs: [["X", "FP32", [4]]], outputs: [["Y", "FP32", [4]]] }, [
     { model: "fan", inputs: { A: "X" }, outputs: { BOTH: "both" } },

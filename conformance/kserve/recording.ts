@@ -61,7 +61,7 @@ export async function writeRecording(
   run: ReadonlyMap<string, Answers>,
 ): Promise<void> {
   await mkdir(fileURLToPath(directory), { recursive: true });
-  const before = await readFile(pathOf(group), "utf8").then(
+  const before: RecordingFile["cases"] = await readFile(pathOf(group), "utf8").then(
     (text) => (JSON.parse(text) as RecordingFile).cases,
     (error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;

@@ -1,39 +1,50 @@
 /**
  * The suite from the command line:
- *   node conformance/kserve/run.ts --target oracle|galatea|both [--record] [--only TEXT] [--cache DIR] [--quiet]
- * `oracle` asks the real tritonserver and fails where a recording is stale (--record writes them anew); `galatea` holds our
- * server against the recordings; `both` does one after the other. Exit code 1 when anything differs.
+ *   node conformance/kserve/run.ts --target oracle|galatea|both [--record] [--only TEXT] [--part cases|tritonclient|command-line] [--cache DIR] [--quiet]
+ * `oracle` asks the real tritonserver and fails where a recording is stale (--record writes them anew instead); `galatea`
+ * holds our server against the recordings; `both` does one after the other. Exit code 1 when anything differs.
  */
 import { parseArgs } from "node:util";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import { caseGroups } from "./cases/index.ts";
 import type { Answers } from "./case.ts";
+import { commandLineCases, runCommandLine } from "./command-line.ts";
 import { readRecording, writeRecording } from "./recording.ts";
 import { askAll, judge, judgeRecording, type AskedCase } from "./suite.ts";
 import type { Target } from "./started-fixture.ts";
+import {
+  askWithClient,
+  compareClientResults,
+  readClientRecording,
+  writeClientRecording,
+} from "./tritonclient/checks.ts";
 
 const { values } = parseArgs({
   options: {
     target: { type: "string", default: "both" },
     record: { type: "boolean", default: false },
     only: { type: "string", default: "" },
+    part: { type: "string", default: "" },
     cache: { type: "string", default: cacheDirectory(process.env) },
     quiet: { type: "boolean", default: false },
   },
 });
 
-const selection = { only: values.only };
+/** Each gives the number of things that are wrong. */
+const parts: Readonly<Record<string, (target: Target) => Promise<number>>> = {
+  cases: (target) => (recording(target) ? recordCases(target) : checkCases(target)),
+  tritonclient: checkClient,
+  "command-line": checkCommandLine,
+};
 
-async function oracle(): Promise<Target> {
-  return {
-    kind: "oracle",
-    environment: await ensureEnvironment(values.cache, "oracle", { progress: (line) => console.error(line) }),
-  };
-}
+const recording = (target: Target) => values.record && target.kind === "oracle";
+const say = (line: string) => console.log(line);
+const progress = (line: string) => {
+  if (!values.quiet) console.error(line);
+};
 
-async function record(): Promise<number> {
-  const asked = await askAll(await oracle(), selection, progress);
-  const failed = asked.filter((entry) => entry.answers instanceof Error);
+async function recordCases(target: Target): Promise<number> {
+  const asked = await askAll(target, { only: values.only }, (entry) => progress(`asked ${entry.item.name}`));
   for (const [group, cases] of Object.entries(caseGroups)) {
     const answers = new Map<string, Answers>();
     for (const entry of asked) {
@@ -41,23 +52,28 @@ async function record(): Promise<number> {
     }
     if (answers.size > 0) await writeRecording(group, cases, answers);
   }
-  for (const entry of failed) console.log(`FAILED ${entry.item.name}: ${(entry.answers as Error).message}`);
-  console.log(`recorded ${asked.length - failed.length} of ${asked.length} cases`);
-  return failed.length;
+  let failed = 0;
+  for (const { item, answers } of asked) {
+    if (!(answers instanceof Error)) continue;
+    failed++;
+    say(`FAILED ${item.name}: ${answers.message}`);
+  }
+  say(`recorded ${asked.length - failed} of ${asked.length} cases`);
+  return failed;
 }
 
-async function check(target: Target, judgeCase: typeof judge): Promise<number> {
-  const asked = await askAll(target, selection, progress);
-  const recordings = new Map<string, Awaited<ReturnType<typeof readRecording>>>();
+async function checkCases(target: Target): Promise<number> {
+  const asked = await askAll(target, { only: values.only }, (entry) => progress(`asked ${entry.item.name}`));
+  const recordings = new Map<string, (item: AskedCase["item"]) => Answers>();
   for (const group of new Set(asked.map((entry) => entry.group))) recordings.set(group, await readRecording(group));
   let wrong = 0;
   for (const entry of asked) {
-    const verdict = verdictOf(entry, recordings, judgeCase);
+    const verdict = verdictOf(entry, recordings, target.kind === "oracle" ? judgeRecording : judge);
     if (verdict === null) continue;
     wrong++;
-    console.log(`DIFFERS ${entry.item.name}: ${verdict}\n`);
+    say(`DIFFERS ${entry.item.name}: ${verdict}\n`);
   }
-  console.log(`${target.kind}: ${asked.length - wrong} of ${asked.length} cases agree`);
+  say(`${target.kind}: ${asked.length - wrong} of ${asked.length} cases agree`);
   return wrong;
 }
 
@@ -73,12 +89,45 @@ function verdictOf(
   }
 }
 
-function progress(entry: AskedCase): void {
-  if (!values.quiet) console.error(`asked ${entry.item.name}`);
+async function checkClient(target: Target): Promise<number> {
+  const clients = await ensureEnvironment(values.cache, "clients", { progress });
+  const results = await askWithClient(target, clients);
+  const count = Object.keys(results).length;
+  if (recording(target)) {
+    await writeClientRecording(results);
+    say(`recorded ${count} checks of tritonclient`);
+    return 0;
+  }
+  const wrong = compareClientResults(await readClientRecording(), results);
+  for (const line of wrong) say(`DIFFERS tritonclient, ${line}\n`);
+  say(`${target.kind}: ${count - wrong.length} of ${count} checks of tritonclient agree`);
+  return wrong.length;
 }
 
+async function checkCommandLine(target: Target): Promise<number> {
+  let wrong = 0;
+  for (const item of commandLineCases) {
+    const result = await runCommandLine(target, item);
+    if (result.exitCode === item.exitCode && result.said) continue;
+    wrong++;
+    say(
+      `DIFFERS command line, ${item.name}: exit code ${result.exitCode}, said '${item.says}': ${result.said}\n${result.output}\n`,
+    );
+  }
+  say(`${target.kind}: ${commandLineCases.length - wrong} of ${commandLineCases.length} starts agree`);
+  return wrong;
+}
+
+const targets: Target[] = [];
+if (values.target !== "galatea") {
+  targets.push({ kind: "oracle", environment: await ensureEnvironment(values.cache, "oracle", { progress }) });
+}
+if (values.target !== "oracle" && !values.record) targets.push({ kind: "galatea" });
 let wrong = 0;
-if (values.record) wrong += await record();
-else if (values.target !== "galatea") wrong += await check(await oracle(), judgeRecording);
-if (values.target === "galatea" || values.target === "both") wrong += await check({ kind: "galatea" }, judge);
+for (const target of targets) {
+  for (const [name, part] of Object.entries(parts)) {
+    if (values.part === name || (values.part === "" && (values.only === "" || name === "cases")))
+      wrong += await part(target);
+  }
+}
 process.exitCode = wrong === 0 ? 0 : 1;

@@ -1,0 +1,90 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePorts, runGalatea, runOracle } from "../environments/index.ts";
+import { controlModels, models } from "./models.ts";
+import { writeRepository } from "./repository.ts";
+import type { Target } from "./started-fixture.ts";
+
+/** A start that ends by itself: which flags, and what of the end is compared. */
+export interface CommandLineCase {
+  readonly name: string;
+  readonly flags: readonly string[];
+  /** `none`: no repository is given. `broken`: one of its models cannot be loaded. `missing`: the directory does not exist. */
+  readonly repository: "none" | "good" | "broken" | "missing";
+  readonly exitCode: number;
+  /** Occurs in one of the output streams of both. */
+  readonly says: string;
+}
+
+export const commandLineCases: readonly CommandLineCase[] = [
+  { name: "no repository", flags: [], repository: "none", exitCode: 1, says: "--model-repository must be specified" },
+  {
+    name: "a repository that does not exist",
+    flags: [],
+    repository: "missing",
+    exitCode: 1,
+    says: "failed to stat file",
+  },
+  {
+    name: "a model that cannot be loaded",
+    flags: [],
+    repository: "broken",
+    exitCode: 1,
+    says: "failed to load all models",
+  },
+  { name: "an unknown flag", flags: ["--no-such-flag=1"], repository: "good", exitCode: 1, says: "no-such-flag" },
+  { name: "a bool that is none", flags: ["--strict-readiness=maybe"], repository: "good", exitCode: 1, says: "maybe" },
+  {
+    name: "an unknown control mode",
+    flags: ["--model-control-mode=sometimes"],
+    repository: "good",
+    exitCode: 1,
+    says: "model-control-mode",
+  },
+  {
+    name: "load-model without explicit mode",
+    flags: ["--load-model=add_sub"],
+    repository: "good",
+    exitCode: 1,
+    says: "--load-model",
+  },
+  {
+    name: "load-model of an unknown model",
+    flags: ["--model-control-mode=explicit", "--load-model=nobody"],
+    repository: "good",
+    exitCode: 1,
+    says: "failed to load all models",
+  },
+  { name: "help", flags: ["--help"], repository: "none", exitCode: 1, says: "--model-repository" },
+];
+
+export interface CommandLineResult {
+  readonly exitCode: number | null;
+  readonly said: boolean;
+  readonly output: string;
+}
+
+export async function runCommandLine(target: Target, item: CommandLineCase): Promise<CommandLineResult> {
+  const directory = await mkdtemp(join(tmpdir(), "galatea-kserve-start-"));
+  try {
+    if (item.repository === "good") await writeRepository(directory, { add_sub: models.add_sub });
+    if (item.repository === "broken") {
+      await writeRepository(directory, { add_sub: models.add_sub, raises: controlModels.raises_in_initialize });
+    }
+    const path = item.repository === "missing" ? join(directory, "nowhere") : directory;
+    const [httpPort, metricsPort, grpcPort] = await freePorts(3);
+    const args = [
+      ...(item.repository === "none" ? [] : [`--model-repository=${path}`]),
+      `--http-port=${httpPort}`,
+      `--metrics-port=${metricsPort}`,
+      ...(target.kind === "oracle" ? [`--grpc-port=${grpcPort}`] : []),
+      ...item.flags,
+    ];
+    const result = target.kind === "oracle" ? await runOracle(target.environment, args) : await runGalatea(args);
+    const output = `${result.stdout}${result.stderr}`;
+    return { exitCode: result.exitCode, said: output.includes(item.says), output: output.slice(-3000) };
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,90 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { oraclePackage, oracleVersion, type Environment } from "../../environments/index.ts";
+import type { FixtureName } from "../fixtures.ts";
+import { startFixture, type Target } from "../started-fixture.ts";
+
+/** What the real client made of each check. */
+export type ClientResults = Readonly<Record<string, ClientResult>>;
+type ClientResult =
+  | { readonly result: unknown }
+  | { readonly exception: string; readonly status: string | null; readonly message: string };
+
+export const clientFixtures = ["main", "control"] as const satisfies readonly FixtureName[];
+
+const program = fileURLToPath(new URL("checks.py", import.meta.url));
+const recordingPath = fileURLToPath(new URL("../recordings/tritonclient.json", import.meta.url));
+const runTimeoutMs = 180_000;
+
+/** Runs every check with the `clients` environment against a fresh server of each fixture. */
+export async function askWithClient(target: Target, clients: Environment): Promise<ClientResults> {
+  const results: Record<string, ClientResult> = {};
+  for (const name of clientFixtures) {
+    const fixture = await startFixture(target, name);
+    try {
+      const { stdout } = await promisify(execFile)(clients.python, [program, String(fixture.server.httpPort), name], {
+        timeout: runTimeoutMs,
+        maxBuffer: 16 << 20,
+      });
+      const masked = stdout.replaceAll(fixture.masks.repository, "<repository>");
+      for (const [check, result] of Object.entries(JSON.parse(masked) as ClientResults))
+        results[`${name}: ${check}`] = result;
+    } finally {
+      await fixture.stop();
+    }
+  }
+  return results;
+}
+
+/** Checks whose results differ, with both; an exception's message may go on where the original's ends. */
+export function compareClientResults(expected: ClientResults, ours: ClientResults): string[] {
+  return Object.entries(expected).flatMap(([check, wanted]) => {
+    const got = ours[check];
+    return got !== undefined && sameResult(wanted, got)
+      ? []
+      : [`${check}\n  expected ${JSON.stringify(wanted)}\n  got      ${JSON.stringify(got)}`];
+  });
+}
+
+function sameResult(wanted: ClientResult, got: ClientResult): boolean {
+  if ("result" in wanted || "result" in got) return JSON.stringify(wanted) === JSON.stringify(got);
+  return (
+    wanted.exception === got.exception &&
+    wanted.status === got.status &&
+    got.message.startsWith(wanted.message.trimEnd())
+  );
+}
+
+interface ClientRecording {
+  readonly oracle: { readonly version: string; readonly package: string };
+  /** Of the program's text: another one makes the recording stale. */
+  readonly digest: string;
+  readonly results: ClientResults;
+}
+
+export async function readClientRecording(): Promise<ClientResults> {
+  const recording = JSON.parse(await readFile(recordingPath, "utf8")) as ClientRecording;
+  if (recording.digest !== (await programDigest())) {
+    throw new Error("the checks of tritonclient changed since they were recorded: run with --record");
+  }
+  return recording.results;
+}
+
+export async function writeClientRecording(results: ClientResults): Promise<void> {
+  const recording: ClientRecording = {
+    oracle: { version: oracleVersion, package: oraclePackage },
+    digest: await programDigest(),
+    results,
+  };
+  await writeFile(recordingPath, `${JSON.stringify(recording, null, 1)}\n`);
+}
+
+async function programDigest(): Promise<string> {
+  return createHash("sha256")
+    .update(await readFile(program))
+    .digest("hex")
+    .slice(0, 16);
+}
