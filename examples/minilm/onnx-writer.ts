@@ -11,7 +11,22 @@ interface Encoded {
 }
 
 /** Numbers of onnx.TensorProto.DataType. */
-export const onnxTypes = { FLOAT: 1, INT32: 6, INT64: 7 } as const;
+export const onnxTypes = {
+  FLOAT: 1,
+  UINT8: 2,
+  INT8: 3,
+  UINT16: 4,
+  INT16: 5,
+  INT32: 6,
+  INT64: 7,
+  STRING: 8,
+  BOOL: 9,
+  FLOAT16: 10,
+  DOUBLE: 11,
+  UINT32: 12,
+  UINT64: 13,
+  BFLOAT16: 16,
+} as const;
 export type OnnxType = keyof typeof onnxTypes;
 
 export interface Constant {
@@ -54,7 +69,7 @@ export async function writeOnnxFile(path: string, model: OnnxModel): Promise<voi
   await using file = await open(path, "w");
   const { pieces, byteLength } = encodeModel(model);
   for (let first = 0; first < pieces.length; first += piecesPerWrite) {
-    await file.writev(pieces.slice(first, first + piecesPerWrite) as Uint8Array[]);
+    await file.writev(pieces.slice(first, first + piecesPerWrite));
   }
   const written = (await file.stat()).size;
   if (written !== byteLength) throw new Error(`${path}: wrote ${written} of ${byteLength} bytes`);

@@ -27,7 +27,7 @@ export async function readSafetensors(path: string): Promise<WeightFile> {
       const entry = entries[name];
       if (entry === undefined) throw new Error(`${path} has no tensor '${name}'`);
       if (entry.dtype !== "F32" || entry.shape.join() !== shape.join()) {
-        throw new Error(`${path}: '${name}' is ${entry.dtype} [${entry.shape}], expected F32 [${shape}]`);
+        throw new Error(`${path}: '${name}' is ${entry.dtype} [${entry.shape.join()}], expected F32 [${shape.join()}]`);
       }
       const [start, end] = entry.data_offsets;
       const data = bytes.subarray(dataStart + start, dataStart + end);

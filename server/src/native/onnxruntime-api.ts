@@ -8,7 +8,7 @@ import { koffi } from "./koffi.ts";
 const functions = {
   getErrorCode: [1, "int", ["void *"]],
   getErrorMessage: [2, "const char *", ["void *"]],
-  createSession: [7, "void *", ["void *", "const char *", "void *", "void *"]],
+  createSession: [7, "void *", ["void *", "void *", "void *", "void *"]],
   run: [9, "void *", ["void *", "void *", "void *", "void *", "size_t", "void *", "size_t", "void *"]],
   createSessionOptions: [10, "void *", ["void *"]],
   setOptimizedModelFilePath: [11, "void *", ["void *", "const char *"]],
@@ -142,16 +142,28 @@ export function made(api: OrtApi, create: NativeFunction, ...values: Argument[])
   return slot[0] as bigint;
 }
 
-/** The same on a pool thread; `values` and the slot stay referenced until it has settled. */
-export function madeAsync(api: OrtApi, create: NativeFunction, ...values: Argument[]): Promise<bigint> {
+/** The same on a pool thread. Texts must come as `textBytes`: koffi does not keep a string for the length of the call. */
+export function madeAsync(
+  api: OrtApi,
+  create: NativeFunction,
+  ...values: readonly (bigint | Uint8Array)[]
+): Promise<bigint> {
   const slot = new BigUint64Array(1);
+  const held: unknown[] = [...values, slot];
   return new Promise((resolve, reject) => {
     create.async(...values, slot, (error, status) => {
+      // The use here is what keeps the collector away from the arguments until now.
+      held.length = 0;
       if (error !== null && error !== undefined) return reject(error);
       if (status !== null) return reject(takeError(api, status as bigint));
       resolve(slot[0] as bigint);
     });
   });
+}
+
+/** A C string in memory that a call can be given for as long as the caller holds it. */
+export function textBytes(text: string): Uint8Array {
+  return Buffer.from(`${text}\0`);
 }
 
 /** The text at a C string's address. */

@@ -90,7 +90,8 @@ export class SessionRuns {
   readonly #outputNames: readonly Buffer[];
   /** Frames nobody uses; as many as there were runs at once. */
   readonly #frames: Frame[] = [];
-  #running = 0;
+  /** What the library reads and writes during its calls: a reference for as long as each takes. */
+  readonly #held = new Set<OnnxRun>();
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
@@ -104,7 +105,7 @@ export class SessionRuns {
   async run(run: OnnxRun, signal: AbortSignal | null): Promise<readonly OnnxResult[]> {
     const { api } = this.#parts;
     const frame = this.#frames.pop() ?? this.#makeFrame();
-    this.#running += 1;
+    this.#held.add(run);
     let inputCount = 0;
     try {
       for (const input of run.inputs) {
@@ -123,20 +124,19 @@ export class SessionRuns {
     } finally {
       releaseAll(api, frame.inputValues);
       releaseAll(api, frame.outputValues);
-      this.#running -= 1;
+      this.#held.delete(run);
       this.#frames.push(frame);
     }
   }
 
   close(): void {
-    assert(this.#running === 0, "an ONNX Runtime session is closed while it runs");
+    assert(this.#held.size === 0, "an ONNX Runtime session is closed while it runs");
     const { api, session } = this.#parts;
     for (const frame of this.#frames) api.releaseRunOptions(frame.runOptions);
     this.#frames.length = 0;
     api.releaseSession(session);
   }
 
-  /** `run` and `frame` are in this closure, so everything the library reads is referenced until it has returned. */
   #call(frame: Frame, run: OnnxRun, signal: AbortSignal | null): Promise<void> {
     const { api, session } = this.#parts;
     return new Promise((resolve, reject) => {
@@ -146,6 +146,7 @@ export class SessionRuns {
       };
       if (signal?.aborted) return reject(cancelled());
       signal?.addEventListener("abort", onAbort, { once: true });
+      // `frame` is used in the callback and `run` is in #held: both outlive the call.
       api.run.async(
         session,
         frame.runOptions,

@@ -1,6 +1,14 @@
 import { assert, InferenceError } from "../base/index.ts";
 import { koffi } from "./koffi.ts";
-import { checkStatus, made, madeAsync, openOrtLibrary, type OrtApi, type OrtLibrary } from "./onnxruntime-api.ts";
+import {
+  checkStatus,
+  made,
+  madeAsync,
+  openOrtLibrary,
+  type OrtApi,
+  type OrtLibrary,
+  textBytes,
+} from "./onnxruntime-api.ts";
 import { type OnnxResult, type OnnxRun, type OnnxValueInfo, SessionRuns } from "./onnxruntime-session.ts";
 import { openGate } from "./onnxruntime-gate.ts";
 
@@ -109,7 +117,7 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
     using _admitted = await loadGate.enter(null);
     const handle = makeSessionOptions(api, sessionOptions);
     try {
-      return await madeAsync(api, api.createSession, env, sessionOptions.modelPath, handle);
+      return await madeAsync(api, api.createSession, env, textBytes(sessionOptions.modelPath), handle);
     } finally {
       api.releaseSessionOptions(handle);
       await giveBackFreeMemory();

@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { type OnnxModel, type OnnxType, onnxTypes, writeOnnxFile } from "../../../examples/minilm/onnx-writer.ts";
+import { InferenceError } from "../base/index.ts";
+import {
+  checkThreadPoolSize,
+  openOnnxRuntime,
+  type OnnxRuntime,
+  type OnnxSession,
+  type OnnxSessionOptions,
+  threadPoolSizeFor,
+} from "./onnxruntime.ts";
+
+const libraryPath = join(
+  dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json")),
+  `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
+);
+
+let directory: string;
+let runtime: OnnxRuntime;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "onnxruntime-"));
+  runtime = openOnnxRuntime({ libraryPath, intraOpThreadCount: 2, interOpThreadCount: 0, spin: false, runsMax: 2 });
+});
+
+after(async () => {
+  await runtime[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+const plain: Omit<OnnxSessionOptions, "modelPath"> = {
+  graphOptimization: "all",
+  parallelExecution: false,
+  ownThreads: null,
+  memoryArena: true,
+  memoryPattern: true,
+  shrinkArenaAfterRun: false,
+  customOpLibraries: [],
+  optimizedModelPath: null,
+  config: new Map(),
+};
+
+let modelCount = 0;
+
+async function openModel(model: Partial<OnnxModel>): Promise<OnnxSession> {
+  modelCount += 1;
+  const modelPath = join(directory, `model${modelCount}.onnx`);
+  await writeOnnxFile(modelPath, {
+    graphName: "test",
+    opsets: { "": 17 },
+    inputs: [],
+    outputs: [],
+    constants: [],
+    operators: [],
+    ...model,
+  });
+  return await runtime.openSession({ ...plain, modelPath });
+}
+
+const operator = (name: string, inputs: readonly string[], outputs: readonly string[]) => ({
+  operator: name,
+  domain: "",
+  inputs,
+  outputs,
+  attributes: {},
+});
+
+function identity(type: OnnxType): Partial<OnnxModel> {
+  return {
+    inputs: [{ name: "x", type, dims: ["n"] }],
+    outputs: [{ name: "y", type, dims: ["n"] }],
+    operators: [operator("Identity", ["x"], ["y"])],
+  };
+}
+
+/** A chain of matrix products: about a millisecond each. */
+function slowModel(steps: number): Partial<OnnxModel> {
+  const width = 512;
+  const names = Array.from({ length: steps + 1 }, (_, step) => (step === 0 ? "x" : step === steps ? "y" : `v${step}`));
+  return {
+    inputs: [{ name: "x", type: "FLOAT", dims: [width, width] }],
+    outputs: [{ name: "y", type: "FLOAT", dims: [width, width] }],
+    operators: names.slice(1).map((name, step) => operator("MatMul", [names[step] as string, "x"], [name])),
+  };
+}
+
+const slowInput = { index: 0, shape: [512, 512], data: new Uint8Array(512 * 512 * 4) };
+const noPlace = () => assert.fail("nothing to place");
+
+test("every fixed-size datatype goes through memory of the caller and comes back in memory of the caller", async () => {
+  const bytesOf: Partial<Record<OnnxType, number>> = {
+    FLOAT: 4,
+    UINT8: 1,
+    INT8: 1,
+    UINT16: 2,
+    INT16: 2,
+    INT32: 4,
+    INT64: 8,
+    BOOL: 1,
+    FLOAT16: 2,
+    DOUBLE: 8,
+    UINT32: 4,
+    UINT64: 8,
+    BFLOAT16: 2,
+  };
+  for (const [type, elementBytes] of Object.entries(bytesOf) as [OnnxType, number][]) {
+    await using session = await openModel(identity(type));
+    assert.deepEqual(session.inputs, [
+      { name: "x", onnxType: 1, elementType: onnxTypes[type], dims: [-1], symbols: ["n"] },
+    ]);
+    const input = Uint8Array.from({ length: 3 * elementBytes }, (_, index) =>
+      type === "BOOL" ? index % 2 : index + 1,
+    );
+    const output = new Uint8Array(input.length);
+    await session.run(
+      {
+        inputs: [{ index: 0, shape: [3], data: input }],
+        outputs: [{ index: 0, target: { shape: [3], data: output } }],
+        place: noPlace,
+      },
+      null,
+    );
+    assert.deepEqual(output, input, type);
+
+    const placed = new Uint8Array(input.length);
+    const [result] = await session.run(
+      {
+        inputs: [{ index: 0, shape: [3], data: input }],
+        outputs: [{ index: 0, target: null }],
+        place: (index, shape, byteLength) => {
+          assert.deepEqual([index, shape, byteLength], [0, [3], input.length]);
+          return placed;
+        },
+      },
+      null,
+    );
+    assert.deepEqual(placed, input, type);
+    assert.deepEqual(result, { kind: "tensor", shape: [3], elementType: onnxTypes[type] });
+  }
+});
+
+test("strings keep every byte, zeros included", async () => {
+  await using session = await openModel(identity("STRING"));
+  const elements = ["", "ä日本", "a\0b", "x".repeat(10_000)].map((text) => new TextEncoder().encode(text));
+  const run = (data: readonly Uint8Array[]) =>
+    session.run(
+      { inputs: [{ index: 0, shape: [data.length], data }], outputs: [{ index: 0, target: null }], place: noPlace },
+      null,
+    );
+  for (const some of [elements, elements.slice(0, 1), []]) {
+    const [result] = await run(some);
+    assert.ok(result?.kind === "strings");
+    assert.deepEqual(
+      result.elements.map((element) => [...element]),
+      some.map((element) => [...element]),
+    );
+  }
+});
+
+test("the event loop turns while a model runs", async () => {
+  await using session = await openModel(slowModel(60));
+  const target = { shape: [512, 512], data: new Uint8Array(512 * 512 * 4) };
+  let tickCount = 0;
+  const ticker = setInterval(() => (tickCount += 1), 1);
+  const startMs = performance.now();
+  await session.run({ inputs: [slowInput], outputs: [{ index: 0, target }], place: noPlace }, null);
+  const tookMs = performance.now() - startMs;
+  clearInterval(ticker);
+  assert.ok(tookMs > 20, `the run took only ${tookMs} ms: it proves nothing`);
+  assert.ok(tickCount > tookMs / 10, `${tickCount} ticks in ${tookMs} ms`);
+});
+
+test("aborting ends a running model, a waiting one, and one not begun", async () => {
+  await using session = await openModel(slowModel(2000));
+  const run = (signal: AbortSignal) =>
+    session.run({ inputs: [slowInput], outputs: [{ index: 0, target: null }], place: noPlace }, signal);
+  const cancelled = { name: "InferenceError", code: "CANCELLED" };
+  const controller = new AbortController();
+  const startMs = performance.now();
+  // Two run (runsMax), one waits.
+  const runs = [1, 2, 3].map(() => assert.rejects(run(controller.signal), cancelled));
+  setTimeout(() => controller.abort(), 20);
+  await Promise.all(runs);
+  const tookMs = performance.now() - startMs;
+  assert.ok(tookMs < 1000, `the runs ended only after ${tookMs} ms`);
+  await assert.rejects(run(AbortSignal.abort()), cancelled);
+  // The call's frame is used again: it must not remember the termination.
+  await using quick = await openModel(slowModel(1));
+  const target = { shape: [512, 512], data: new Uint8Array(512 * 512 * 4) };
+  await quick.run(
+    { inputs: [slowInput], outputs: [{ index: 0, target }], place: noPlace },
+    new AbortController().signal,
+  );
+});
+
+test("what ONNX Runtime refuses is told in its own words", async () => {
+  const broken = join(directory, "broken.onnx");
+  await writeFile(broken, "this is no model");
+  await assert.rejects(runtime.openSession({ ...plain, modelPath: broken }), {
+    code: "INTERNAL",
+    message: /^onnx runtime error 7: Load model from .*broken\.onnx failed:Protobuf parsing failed\.$/,
+  });
+  await assert.rejects(runtime.openSession({ ...plain, modelPath: join(directory, "absent.onnx") }), {
+    message: /^onnx runtime error 3: .*absent\.onnx.*/,
+  });
+  await assert.rejects(openModel({ ...identity("FLOAT"), opsets: { "": 9999 } }), {
+    message: /^onnx runtime error \d+: .*opset/i,
+  });
+  await using session = await openModel(identity("FLOAT"));
+  await assert.rejects(
+    session.run({ inputs: [{ index: 0, shape: [3], data: new Uint8Array(8) }], outputs: [], place: noPlace }, null),
+    { message: /^onnx runtime error 2: not enough space/ },
+  );
+  assert.throws(
+    () =>
+      openOnnxRuntime({ libraryPath: broken, intraOpThreadCount: 1, interOpThreadCount: 0, spin: false, runsMax: 1 }),
+    (error) => error instanceof InferenceError && error.code === "UNAVAILABLE" && error.message.includes(broken),
+  );
+});
+
+test("200 loads and runs leave no memory behind", async () => {
+  const width = 1024;
+  const modelPath = join(directory, "weights.onnx");
+  await writeOnnxFile(modelPath, {
+    graphName: "weights",
+    opsets: { "": 17 },
+    inputs: [{ name: "x", type: "FLOAT", dims: ["n", width] }],
+    outputs: [{ name: "y", type: "FLOAT", dims: ["n", width] }],
+    constants: [{ name: "w", type: "FLOAT", dims: [width, width], bytes: new Uint8Array(width * width * 4) }],
+    operators: [operator("MatMul", ["x", "w"], ["y"])],
+  });
+  const data = new Uint8Array(8 * width * 4);
+  const cycle = async () => {
+    await using session = await runtime.openSession({ ...plain, modelPath });
+    await session.run(
+      {
+        inputs: [{ index: 0, shape: [8, width], data }],
+        outputs: [{ index: 0, target: null }],
+        place: (_, __, n) => data.subarray(0, n),
+      },
+      null,
+    );
+  };
+  for (let i = 0; i < 20; i += 1) await cycle();
+  const beforeBytes = process.memoryUsage.rss();
+  for (let i = 0; i < 200; i += 1) await cycle();
+  const grownBytes = process.memoryUsage.rss() - beforeBytes;
+  // One forgotten session would be 4 MiB, 200 of them 800.
+  assert.ok(grownBytes < 40 * 2 ** 20, `grew by ${grownBytes} bytes`);
+});
+
+test("the asynchronous door has stack for C code that needs more than a mebibyte", () => {
+  // glibc's regcomp goes down once per parenthesis: 2,000 of them need between 1 and 2 MiB.
+  const script = `
+    import { koffi } from ${JSON.stringify(new URL("./koffi.ts", import.meta.url).href)};
+    koffi.config(JSON.parse(process.argv[1]));
+    const regcomp = koffi.load(null).func("int regcomp(void *compiled, void *pattern, int flags)");
+    const held = [Buffer.alloc(256), Buffer.from("(".repeat(2000) + "a" + ")".repeat(2000) + "\\0")];
+    regcomp.async(...held, 1, (error, result) => (process.exitCode = error === null && held.length === 2 ? result : 1));
+  `;
+  const run = (config: object) =>
+    spawnSync(process.execPath, ["--input-type=module-typescript", "-e", script, JSON.stringify(config)]);
+  const ours = run({});
+  assert.deepEqual([ours.status, ours.signal], [0, null], ours.stderr.toString());
+  assert.notEqual(run({ async_stack_size: 1024 * 1024 }).status, 0, "the call fits into 1 MiB: it proves nothing");
+});
+
+test("a thread pool too small for the runs is told at the start", () => {
+  assert.equal(threadPoolSizeFor(16), 24);
+  checkThreadPoolSize(16, "24");
+  assert.throws(
+    () => checkThreadPoolSize(16, "23"),
+    /UV_THREADPOOL_SIZE is 23, but 16 concurrent runs need at least 24/,
+  );
+  assert.throws(() => checkThreadPoolSize(16, undefined), /UV_THREADPOOL_SIZE is not set/);
+});
