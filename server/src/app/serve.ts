@@ -1,11 +1,11 @@
 import { InferenceError, systemClock, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
-import { defaultHttpLimits, openKserveHttp, type HttpListener } from "../protocols/index.ts";
+import type { HttpListener } from "../protocols/index.ts";
 import { ContainerRefusal, containerPlan, type ContainerPlan } from "./container-environment.ts";
 import { dataDirectories } from "./directories.ts";
 import type { ServeOptions } from "./options.ts";
 import { createServerMetrics } from "./server-metrics.ts";
-import { openContainer, openMetrics } from "./serve-listeners.ts";
+import { openListeners } from "./serve-listeners.ts";
 import { createServingEngine } from "./serving-engine.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { createTritonLog } from "./triton-log.ts";
@@ -51,7 +51,7 @@ export async function runServe(options: ServeOptions): Promise<number> {
       await engine[Symbol.asyncDispose]();
       return 1;
     }
-    listeners.push(...(await openListeners(engine, options, plan, log, metrics)));
+    await openListeners({ engine, options, plan, log, metrics }, listeners);
   } catch (error) {
     if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
     await closeAll(listeners, engine, AbortSignal.abort());
@@ -80,37 +80,6 @@ async function loadAtStart(
   return false;
 }
 
-async function openListeners(
-  engine: EngineCore,
-  options: ServeOptions,
-  plan: ContainerPlan | null,
-  log: Logger,
-  metrics: ReturnType<typeof createServerMetrics>,
-): Promise<HttpListener[]> {
-  const limits = { ...defaultHttpLimits, inputBytesMax: options.inputBytesMax };
-  const opened: HttpListener[] = [];
-  // The container's own rule: in a container started from its environment only the contract is served.
-  if (options.http !== null && plan === null) {
-    const { address, port } = options.http;
-    const http = await openKserveHttp({ engine, limits, logger: log, address: { host: address, port } });
-    opened.push(http);
-    log.info(`Started HTTPService at ${address}:${http.port}`);
-  }
-  const metricsAt = plan === null ? options.metrics : metricsOfPlan(options, plan);
-  if (metricsAt !== null) {
-    const listener = await openMetrics(metrics, engine, metricsAt, log);
-    opened.push(listener);
-    log.info(`Started Metrics Service at ${metricsAt.address}:${listener.port}`);
-  }
-  if (options.container !== null) opened.push(await openContainer(engine, options.container, plan, limits, log));
-  return opened;
-}
-
-function metricsOfPlan(options: ServeOptions, plan: ContainerPlan): ServeOptions["metrics"] {
-  if (plan.metricsPort === null || options.metrics === null) return null;
-  return { ...options.metrics, port: plan.metricsPort };
-}
-
 /** In this order: no new requests, the running ones end (bounded), models go, processes end. */
 async function shutDown(
   listeners: readonly HttpListener[],
@@ -131,11 +100,7 @@ async function shutDown(
   return 0;
 }
 
-async function closeAll(
-  listeners: readonly HttpListener[],
-  engine: EngineCore,
-  deadline: AbortSignal,
-): Promise<void> {
+async function closeAll(listeners: readonly HttpListener[], engine: EngineCore, deadline: AbortSignal): Promise<void> {
   await Promise.all(listeners.map((listener) => listener.close(deadline)));
   await engine[Symbol.asyncDispose]();
 }

@@ -72,13 +72,14 @@ export class EngineCore implements Engine, AsyncDisposable {
       budget: this.#budget,
       clock: options.clock,
       log: options.log,
-      scheduler: (space, config, made) =>
+      scheduler: (space, config, version, made) =>
         schedulerFor(config, made, {
+          modelVersion: String(version),
           clock: options.clock,
           queueLengthMax: options.queueLengthMax,
           runStep: (modelName, modelVersion, request) => this.#step(space.namespace, modelName, modelVersion, request),
         }),
-      observer: (space, config, version, loadNs) => this.#observers.open(space.namespace, config, version, loadNs),
+      observer: (opened) => this.#observers.open(opened),
       retired: (space, name, version) => this.#observers.close(space.namespace, name, version),
       background: (work) => this.#background(work),
     });
@@ -109,7 +110,7 @@ export class EngineCore implements Engine, AsyncDisposable {
       serving = this.#lookup(request.namespace, request.modelName, request.modelVersion);
     } catch (error) {
       releaseTensors(request.inputs);
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
     return serving.infer(request);
   }
@@ -120,15 +121,14 @@ export class EngineCore implements Engine, AsyncDisposable {
       serving = this.#lookup(namespace, name, version === -1 ? "" : String(version));
     } catch (error) {
       releaseTensors(request.inputs);
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
     return serving.inferStep(request);
   }
 
   bodyArena(namespace: string, modelName: string): Arena | null {
-    return this.#table.entry(namespace, modelName)?.latest == null
-      ? null
-      : (this.#spaces.get(namespace)?.arena ?? null);
+    const latest = this.#table.entry(namespace, modelName)?.latest ?? null;
+    return latest === null ? null : (this.#spaces.get(namespace)?.arena ?? null);
   }
 
   #lookup(namespace: string, name: string, version: string): ServingVersion {
@@ -170,7 +170,7 @@ export class EngineCore implements Engine, AsyncDisposable {
       }
     }
     if (modelName !== "" && rows.length === 0) {
-      const known = this.#table.entry("", modelName)?.latest != null;
+      const known = (this.#table.entry("", modelName)?.latest ?? null) !== null;
       throw new InferenceError(
         "INVALID_ARG",
         known
@@ -273,21 +273,6 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   memory() {
     return { usedBytes: this.#budget.usedBytes, budgetBytes: this.#budget.budgetBytes };
-  }
-
-  /** Pending requests by model version, for the gauge. */
-  *pending(): Iterable<{
-    readonly namespace: string;
-    readonly name: string;
-    readonly version: string;
-    readonly count: number;
-  }> {
-    for (const namespace of this.#table.namespaces) {
-      for (const entry of this.#table.entries(namespace)) {
-        for (const { serving } of entry.ready())
-          yield { namespace, name: entry.name, version: serving.version, count: serving.pendingCount };
-      }
-    }
   }
 
   #space(namespace: string): LoadSpace {

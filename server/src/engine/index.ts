@@ -1,4 +1,9 @@
-/** The deep module: models by name, loaded, scheduled, counted. Protocols see this door only. */
+/**
+ * The deep module: models by name, loaded, scheduled, counted. Protocols see the `Engine` type; `app/` makes one with
+ * `createEngine`, giving it backends, catalogs (what lies on disk) and somewhere to count.
+ */
+export type { Catalog, CatalogModel } from "./catalog.ts";
+export { createEngine, type EngineCore, type EngineOptions } from "./create-engine.ts";
 export type {
   DurationStatistics,
   Engine,
@@ -10,3 +15,5 @@ export type {
   ServerMetadata,
   TensorMetadata,
 } from "./engine.ts";
+export type { EngineMetrics, VersionMetrics } from "./observers.ts";
+export type { FailureReason } from "./request-observer.ts";

@@ -9,6 +9,7 @@ import { readLabels } from "./labels.ts";
 import { contentOf } from "./model-content.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
 import type { ModelEntry, ModelTable } from "./model-entry.ts";
+import type { OpenedVersion } from "./observers.ts";
 import type { RequestObserver } from "./request-observer.ts";
 import type { Composition } from "./scheduler-for.ts";
 import { ServingVersion } from "./serving-version.ts";
@@ -28,8 +29,8 @@ export interface LoaderParts {
   readonly budget: MemoryBudget;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly scheduler: (space: LoadSpace, config: ModelConfig, made: Composition) => Scheduler;
-  readonly observer: (space: LoadSpace, config: ModelConfig, version: number, loadNs: number) => RequestObserver;
+  readonly scheduler: (space: LoadSpace, config: ModelConfig, version: number, made: Composition) => Scheduler;
+  readonly observer: (opened: OpenedVersion) => RequestObserver;
   /** Told when a version's rows of statistics and metrics go. */
   readonly retired: (space: LoadSpace, name: string, version: number) => void;
   /** Owns what goes on after a load or unload has answered (draining). */
@@ -136,18 +137,25 @@ export class ModelLoader {
       found.scheduling.kind === "ensemble"
         ? await this.#ensemble(space, entry, found, options)
         : await this.#backendModel(entry, source, found, context);
+    const scheduler = this.#parts.scheduler(space, config, version, made);
     const serving = new ServingVersion({
       config,
       version,
       model: made.kind === "model" ? made.model : null,
       labels: await readLabels(source.modelDirectory, config),
-      scheduler: this.#parts.scheduler(space, config, made),
-      observer: this.#parts.observer(space, config, version, this.#parts.clock.monotonicNs() - startNs),
+      scheduler,
+      observer: this.#parts.observer({
+        namespace: space.namespace,
+        config,
+        version,
+        loadNs: this.#parts.clock.monotonicNs() - startNs,
+        pendingCount: () => scheduler.pendingCount,
+      }),
       clock: this.#parts.clock,
     });
     const before = entry.versions.get(version);
     entry.move(version, { at: "ready", serving, unhealthy: null });
-    entry.versions.has(-1) && entry.forget(-1);
+    if (entry.versions.has(-1)) entry.forget(-1);
     if (before?.at === "ready") this.#drain(before.serving);
     this.#parts.log.info(`successfully loaded '${entry.name}' version ${version}`);
   }

@@ -20,13 +20,27 @@ export interface EngineMetrics {
     readonly namespace: string;
     readonly tags: ReadonlyMap<string, string>;
     readonly loadSeconds: number;
+    readonly pendingCount: () => number;
   }): VersionMetrics;
 }
 
 interface Open {
+  /** Of the scheduler that serves now. */
+  pendingCount: () => number;
   readonly statistics: VersionStatistics;
-  readonly metrics: VersionMetrics;
+  metrics: VersionMetrics;
 }
+
+/** A version that begins to serve. */
+export interface OpenedVersion {
+  readonly namespace: string;
+  readonly config: ModelConfig;
+  readonly version: number;
+  readonly loadNs: number;
+  readonly pendingCount: () => number;
+}
+
+const noMetrics: VersionMetrics = { succeeded() {}, failed() {}, close() {} };
 
 /** Statistics and metrics by model version. A reload of the same version goes on counting. */
 export class VersionObservers {
@@ -37,20 +51,24 @@ export class VersionObservers {
     this.#metrics = metrics;
   }
 
-  open(namespace: string, config: ModelConfig, version: number, loadNs: number): RequestObserver {
+  open(opened: OpenedVersion): RequestObserver {
+    const { namespace, config, version } = opened;
     const key = keyOf(namespace, config.name, version);
     let row = this.#open.get(key);
     if (row === undefined) {
-      const metrics = this.#metrics.open({
+      const made: Open = { pendingCount: opened.pendingCount, statistics: new VersionStatistics(), metrics: noMetrics };
+      made.metrics = this.#metrics.open({
         model: config.name,
         version: String(version),
         namespace,
         tags: config.metricTags,
-        loadSeconds: loadNs / 1e9,
+        loadSeconds: opened.loadNs / 1e9,
+        pendingCount: () => made.pendingCount(),
       });
-      row = { statistics: new VersionStatistics(), metrics };
+      row = made;
       this.#open.set(key, row);
     }
+    row.pendingCount = opened.pendingCount;
     return observer(row);
   }
 

@@ -15,6 +15,7 @@ export type Composition =
   | { readonly kind: "ensemble"; readonly stepConfigs: ReadonlyMap<string, ModelConfig> };
 
 export interface SchedulerParts {
+  readonly modelVersion: string;
   readonly clock: Clock;
   readonly queueLengthMax: number;
   readonly runStep: RunStep;

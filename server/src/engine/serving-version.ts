@@ -44,10 +44,6 @@ export class ServingVersion implements AsyncDisposable {
       [...this.facts.outputByName.values()].some((output) => output.backendShape !== null);
   }
 
-  get pendingCount(): number {
-    return this.#scheduler.pendingCount;
-  }
-
   /** Takes the request's inputs over in every outcome; every end, good or bad, passes through the observer once. */
   infer(request: InferenceRequest): Promise<InferenceResponse> {
     let record: RequestRecord;
@@ -55,7 +51,7 @@ export class ServingVersion implements AsyncDisposable {
       record = newRecord(this.#clock.monotonicNs(), checkRequest(request, this.facts));
     } catch (error) {
       releaseTensors(request.inputs);
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
     return this.#schedule(request, record);
   }

@@ -1,0 +1,22 @@
+import type { Clock } from "../base/index.ts";
+import type { EngineMetrics } from "../engine/index.ts";
+import {
+  createHostMetrics,
+  createInferenceMetrics,
+  createPinnedMemoryMetrics,
+  MetricRegistry,
+} from "../metrics/index.ts";
+
+export interface ServerMetrics {
+  readonly registry: MetricRegistry;
+  readonly engine: EngineMetrics;
+}
+
+/** The instruments of one server: the families of inference, and the machine's gauges when asked for. */
+export function createServerMetrics(options: { readonly hostGauges: boolean; readonly clock: Clock }): ServerMetrics {
+  const registry = new MetricRegistry();
+  const engine = createInferenceMetrics(registry, { histogramLatencies: false });
+  createPinnedMemoryMetrics(registry);
+  if (options.hostGauges) createHostMetrics(registry, { clock: options.clock });
+  return { registry, engine };
+}
