@@ -14,3 +14,25 @@ export type {
   StatisticSet,
   StoredPoint,
 } from "./series.ts";
+export { createHostMetrics, type HostMetricsOptions } from "./host-metrics.ts";
+export {
+  createInferenceMetrics,
+  createPinnedMemoryMetrics,
+  type InferenceMetrics,
+  type InferenceMetricsOptions,
+  type ModelLabels,
+  type ModelMetrics,
+  type ModelMetricsSource,
+  type RequestTimes,
+} from "./inference-metrics.ts";
+export { MinuteSeries, type MinuteSeriesOptions, type SampleOptions } from "./minute-series.ts";
+export {
+  MetricRegistry,
+  type CounterRow,
+  type Family,
+  type GaugeFamily,
+  type GaugeRow,
+  type HistogramRow,
+  type Labels,
+} from "./registry.ts";
+export { defaultTiers, type SeriesTier } from "./series-tiers.ts";

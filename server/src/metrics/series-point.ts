@@ -1,0 +1,96 @@
+import type { StatisticSet, StoredPoint } from "./series.ts";
+import { ValueHistogram } from "./value-histogram.ts";
+
+/** What was recorded in one period. Values that are all the same need no histogram: the minimum and maximum say everything. */
+export class SeriesPoint implements StatisticSet {
+  readonly startMs: number;
+  readonly periodMs: number;
+  sampleCount = 0;
+  sum = 0;
+  minimum = 0;
+  maximum = 0;
+  #histogram: ValueHistogram | null = null;
+  /** False once a bare statistic set with different values came in. */
+  #knowsValues = true;
+
+  constructor(startMs: number, periodMs: number) {
+    this.startMs = startMs;
+    this.periodMs = periodMs;
+  }
+
+  get histogramBytes(): number {
+    return this.#histogram?.byteLength ?? 0;
+  }
+
+  add(value: number, count: number): void {
+    if (this.sampleCount === 0) this.minimum = this.maximum = value;
+    else if (this.#histogram === null && (value !== this.minimum || value !== this.maximum)) this.#spread();
+    this.#histogram?.add(value, count);
+    this.sampleCount += count;
+    this.sum += value * count;
+    if (value < this.minimum) this.minimum = value;
+    if (value > this.maximum) this.maximum = value;
+  }
+
+  addSet(set: StatisticSet): void {
+    if (set.sampleCount === 0) return;
+    if (set.minimum === set.maximum) return this.add(set.minimum, set.sampleCount);
+    this.#forgetValues();
+    this.#addSums(set);
+  }
+
+  merge(other: SeriesPoint): void {
+    if (other.sampleCount === 0) return;
+    if (other.#histogram === null) return this.#mergeWithoutHistogram(other);
+    if (this.#histogram === null && this.#knowsValues) this.#spread();
+    this.#histogram?.merge(other.#histogram);
+    this.#addSums(other);
+  }
+
+  /** A value within 1.5 % of the one that `fraction` of the samples do not exceed; null when only sums are known. */
+  percentile(fraction: number): number | null {
+    if (this.sampleCount === 0 || !this.#knowsValues) return null;
+    if (this.#histogram === null) return this.minimum;
+    const value = this.#histogram.valueAt(Math.max(1, Math.ceil(fraction * this.sampleCount)));
+    return Math.min(this.maximum, Math.max(this.minimum, value));
+  }
+
+  encodeHistogram(): Uint8Array | null {
+    if (!this.#knowsValues) return null;
+    return this.#histogram?.encode() ?? new Uint8Array(0);
+  }
+
+  static restore(stored: StoredPoint): SeriesPoint {
+    const point = new SeriesPoint(stored.startMs, stored.periodMs);
+    point.#addSums(stored);
+    point.#knowsValues = stored.histogram !== null;
+    if (stored.histogram !== null && stored.histogram.byteLength > 0) {
+      point.#histogram = ValueHistogram.decode(stored.histogram);
+    }
+    return point;
+  }
+
+  #mergeWithoutHistogram(other: SeriesPoint): void {
+    if (other.#knowsValues) return this.add(other.minimum, other.sampleCount);
+    this.#forgetValues();
+    this.#addSums(other);
+  }
+
+  #addSums(set: StatisticSet): void {
+    this.minimum = this.sampleCount === 0 ? set.minimum : Math.min(this.minimum, set.minimum);
+    this.maximum = this.sampleCount === 0 ? set.maximum : Math.max(this.maximum, set.maximum);
+    this.sampleCount += set.sampleCount;
+    this.sum += set.sum;
+  }
+
+  #spread(): void {
+    if (!this.#knowsValues) return;
+    this.#histogram = new ValueHistogram();
+    if (this.sampleCount > 0) this.#histogram.add(this.minimum, this.sampleCount);
+  }
+
+  #forgetValues(): void {
+    this.#knowsValues = false;
+    this.#histogram = null;
+  }
+}

@@ -1,0 +1,16 @@
+/** Points of one width and how long they are kept before they are merged into the next tier. */
+export interface SeriesTier {
+  readonly periodMs: number;
+  readonly retentionMs: number;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** CloudWatch's retention: 10 s points for 3 hours, minutes for 15 days, 5 minutes for 63 days, hours for 455 days. */
+export const defaultTiers: readonly SeriesTier[] = [
+  { periodMs: 10_000, retentionMs: 3 * hourMs },
+  { periodMs: 60_000, retentionMs: 15 * dayMs },
+  { periodMs: 300_000, retentionMs: 63 * dayMs },
+  { periodMs: hourMs, retentionMs: 455 * dayMs },
+];
