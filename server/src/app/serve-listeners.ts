@@ -44,7 +44,7 @@ export async function openListeners(parts: ListenerParts, opened: HttpListener[]
   if (metricsAt !== null) {
     const { address, port } = metricsAt;
     const listener = await openMetricsHttp({
-      exposition: () => parts.metrics.registry.print(),
+      text: () => parts.metrics.registry.print(),
       logger: log,
       limits,
       address: { host: address, port },
