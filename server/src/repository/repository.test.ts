@@ -1,0 +1,269 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { suite, test, type TestContext } from "node:test";
+import { chooseArchiveModel, findArchiveModel } from "./archive-model.ts";
+import { dependencyOrder } from "./dependency-order.ts";
+import { DirectoryCatalog } from "./directory-catalog.ts";
+import { composingModels } from "./model-files.ts";
+import { validateRepository } from "./validate-repository.ts";
+import { chooseVersions, versionOfDirectory } from "./version-policy.ts";
+
+const io = 'input { name: "I" data_type: TYPE_FP32 dims: 4 } output { name: "O" data_type: TYPE_FP32 dims: 4 }';
+const ensembleIo = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }';
+const step = (model: string) =>
+  `step { model_name: "${model}" model_version: -1 input_map { key: "I" value: "X" } output_map { key: "O" value: "Y" } }`;
+const ensemble = (model: string) => `platform: "ensemble" ${ensembleIo} ensemble_scheduling { ${step(model)} }`;
+
+/** A fresh directory with these files (a path ending in "/" is an empty directory); removed after the test. */
+async function folder(t: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), "galatea-repository-"));
+  t.after(() => rm(root, { recursive: true }));
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(path.endsWith("/") ? join(root, path) : dirname(join(root, path)), { recursive: true });
+    if (!path.endsWith("/")) await writeFile(join(root, path), content);
+  }
+  return root;
+}
+
+function catalog(t: TestContext, repositoryDirectories: readonly string[], more: object = {}): DirectoryCatalog {
+  const made = new DirectoryCatalog({
+    repositoryDirectories,
+    mapping: null,
+    configName: "",
+    autoComplete: true,
+    gpuCount: 0,
+    overrideDirectory: join(repositoryDirectories[0]!, "..", `${basename(repositoryDirectories[0]!)}-overrides`),
+    ...more,
+  });
+  t.after(() => made[Symbol.asyncDispose]());
+  return made;
+}
+
+suite("versions", () => {
+  test("are decimal directories without leading zeros", () => {
+    const names = ["1", "10", "01", "0", "v2", "3.0", "-1", "", "99999999999999999999"];
+    assert.deepEqual(names.map(versionOfDirectory), [1, 10, null, 0, null, null, null, null, null]);
+  });
+  test("are chosen by the policy, in numeric order", () => {
+    const present = [10, 9, 2, 1];
+    assert.deepEqual(chooseVersions({ kind: "latest", versionCount: 1 }, present), [10]);
+    assert.deepEqual(chooseVersions({ kind: "latest", versionCount: 3 }, present), [2, 9, 10]);
+    assert.deepEqual(chooseVersions({ kind: "all" }, present), [1, 2, 9, 10]);
+    assert.deepEqual(chooseVersions({ kind: "specific", versions: [9, 1, 7] }, present), [1, 9]);
+  });
+});
+
+suite("the order of dependencies", () => {
+  test("composing models come before their ensembles", () => {
+    const { rounds, failures } = dependencyOrder(
+      new Map([
+        ["outer", ["inner", "b"]],
+        ["inner", ["a", "a"]],
+        ["a", []],
+        ["b", []],
+      ]),
+    );
+    assert.deepEqual(rounds, [["a", "b"], ["inner"], ["outer"]]);
+    assert.equal(failures.size, 0);
+  });
+  test("a circle, a missing step and what depends on them are named; the others load", () => {
+    const { rounds, failures } = dependencyOrder(
+      new Map([
+        ["c1", ["c2"]],
+        ["c2", ["c1"]],
+        ["onCircle", ["c1"]],
+        ["lacking", ["gone", "a"]],
+        ["self", ["self"]],
+        ["a", []],
+      ]),
+    );
+    assert.deepEqual(rounds, [["a"]]);
+    assert.deepEqual(Object.fromEntries(failures), {
+      c1: "circular dependency between ensembles: c1 -> c2 -> c1",
+      c2: "circular dependency between ensembles: c2 -> c1 -> c2",
+      self: "circular dependency between ensembles: self -> self",
+      lacking: "ensemble lacking contains models that are not available or ambiguous: gone",
+      onCircle: "ensemble 'onCircle' depends on 'c1' which has no loaded version",
+    });
+  });
+});
+
+suite("a catalog", () => {
+  test("finds models, their versions and the files that tell the backend", async (t) => {
+    const root = await folder(t, {
+      "a/config.pbtxt": `version_policy { latest { num_versions: 2 } } ${io}`,
+      "a/1/model.py": "",
+      "a/2/model.py": "",
+      "a/10/model.onnx": "",
+      "a/010/x": "",
+      "e/config.pbtxt": ensemble("a"),
+      "e/1/": "",
+      "README.md": "",
+    });
+    const found = await catalog(t, [root]).find("a", null);
+    assert.deepEqual(found.versions, [
+      { version: 2, directory: join(root, "a/2") },
+      { version: 10, directory: join(root, "a/10") },
+    ]);
+    assert.equal(found.config.backend, "onnxruntime");
+    assert.deepEqual(await catalog(t, [root]).names(), [
+      { name: "a", duplicate: false },
+      { name: "e", duplicate: false },
+    ]);
+    assert.deepEqual(composingModels((await catalog(t, [root]).find("e", null)).config), ["a"]);
+  });
+
+  test("refuses what is in two repositories, in none, without a version, or reaches outside", async (t) => {
+    const one = await folder(t, { "a/1/model.py": "", "empty/": "", "b/1/model.py": "" });
+    const two = await folder(t, { "a/1/model.py": "" });
+    const both = catalog(t, [one, two]);
+    assert.deepEqual(await both.names(), [
+      { name: "a", duplicate: true },
+      { name: "b", duplicate: false },
+      { name: "empty", duplicate: false },
+    ]);
+    await assert.rejects(both.find("a", null), {
+      code: "INVALID_ARG",
+      message: "model appears in two or more repositories",
+    });
+    await assert.rejects(both.find("zzz", null), { code: "NOT_FOUND" });
+    await assert.rejects(both.find("../a", null), {
+      message: "invalid model name '../a', model name must not contain path traversal characters",
+    });
+    await assert.rejects(both.find("", null), {
+      message: "Model name cannot be empty. Please enter a valid name to deploy.",
+    });
+    await assert.rejects(both.find("empty", null), /could not determine backend|at least one version/i);
+  });
+
+  test("prefers the named configuration and falls back to config.pbtxt", async (t) => {
+    const root = await folder(t, {
+      "a/config.pbtxt": "max_batch_size: 1",
+      "a/configs/big.pbtxt": "max_batch_size: 64",
+      "a/1/model.py": "",
+      "b/config.pbtxt": "max_batch_size: 2",
+      "b/1/model.py": "",
+    });
+    const big = catalog(t, [root], { configName: "big" });
+    assert.equal((await big.find("a", null)).config.maxBatchSize, 64);
+    assert.equal((await big.find("b", null)).config.maxBatchSize, 2);
+  });
+
+  test("serves one directory under another name, and its neighbours under theirs", async (t) => {
+    const root = await folder(t, { "e/config.pbtxt": `name: "e" ${ensemble("a")}`, "e/1/": "", "a/1/model.py": "" });
+    const mapped = catalog(t, [root], { mapping: { directoryName: "e", servedName: "tenant.tar.gz" } });
+    assert.equal((await mapped.find("tenant.tar.gz", null)).config.name, "tenant.tar.gz");
+    assert.equal((await mapped.find("a", null)).config.backend, "python");
+    await assert.rejects(mapped.find("e", null), { code: "NOT_FOUND" });
+  });
+
+  test("an override replaces the configuration; its files replace the directory and vanish with the catalog", async (t) => {
+    const root = await folder(t, { "a/config.pbtxt": "max_batch_size: 1", "a/1/model.py": "" });
+    const found = catalog(t, [root]);
+    const config = await found.find("a", { configJson: '{"max_batch_size": 3}', files: new Map() });
+    assert.equal(config.config.maxBatchSize, 3);
+    const files = new Map([["7/model.py", new TextEncoder().encode("# made")]]);
+    const made = await found.find("a", { configJson: "{}", files });
+    assert.equal(made.versions[0]?.version, 7);
+    assert.equal(await readFile(join(made.modelDirectory, "7/model.py"), "utf8"), "# made");
+    await assert.rejects(found.find("a", { configJson: null, files }), {
+      message: "Load parameter 'config' must be specified for model file override",
+    });
+    await assert.rejects(found.find("a", { configJson: "{}", files: new Map([["1/../../x", new Uint8Array()]]) }), {
+      message: "Invalid file parameter 'file:1/../../x' with normalized path '../x' must stay within model directory.",
+    });
+    await found[Symbol.asyncDispose]();
+    assert.deepEqual(await readdir(`${root}-overrides`), []);
+    await rm(`${root}-overrides`, { recursive: true });
+  });
+
+  test("follows links to model directories", async (t) => {
+    const root = await folder(t, { "real/1/model.py": "" });
+    await symlink(join(root, "real"), join(root, "linked"));
+    assert.equal((await catalog(t, [root]).find("linked", null)).config.backend, "python");
+  });
+});
+
+suite("the model of an archive", () => {
+  test("is the ensemble that no other uses, whatever the order on disk", async (t) => {
+    const root = await folder(t, {
+      "z/1/model.py": "",
+      "outer/config.pbtxt": ensemble("inner"),
+      "inner/config.pbtxt": ensemble("z"),
+      ".git/x": "",
+      "__MACOSX/x": "",
+    });
+    assert.deepEqual(await findArchiveModel(root), { repositoryDirectory: root, modelDirectoryName: "outer" });
+  });
+  test("is the archive itself when its configuration or versions lie directly inside", async (t) => {
+    for (const files of [
+      { "config.pbtxt": "", "1/model.py": "" },
+      { "1/model.py": "", "2/model.py": "" },
+    ]) {
+      const root = await folder(t, files);
+      assert.deepEqual(await findArchiveModel(root), {
+        repositoryDirectory: dirname(root),
+        modelDirectoryName: basename(root),
+      });
+    }
+  });
+  test("is the only directory", async (t) => {
+    const root = await folder(t, { "m/1/model.py": "" });
+    assert.equal((await findArchiveModel(root)).modelDirectoryName, "m");
+  });
+  test("is not guessed", () => {
+    const model = (directoryName: string, steps: readonly string[] | null = null) => ({ directoryName, steps });
+    assert.throws(() => chooseArchiveModel([model("b"), model("a")]), {
+      message: "the archive holds several models and no ensemble that says which one to serve: a, b",
+    });
+    assert.throws(() => chooseArchiveModel([model("e", ["m"]), model("f", ["m"]), model("m")]), {
+      message: "the archive holds several ensembles, none of which uses the others: e, f",
+    });
+    assert.throws(() => chooseArchiveModel([]), {
+      code: "INVALID_ARG",
+      message: "the archive holds no model directory",
+    });
+  });
+});
+
+test("validation finds every problem of a repository with its place, and none in a good one", async (t) => {
+  const good = await folder(t, {
+    "a/config.pbtxt": io,
+    "a/1/model.py": "",
+    "e/config.pbtxt": ensemble("a"),
+    "e/1/": "",
+  });
+  assert.deepEqual(await validateRepository(good), []);
+  const root = await folder(t, {
+    "typo/config.pbtxt": 'max_bach_size: 8\ninput { dims: "x" }',
+    "typo/1/model.py": "",
+    "batch/config.pbtxt": `max_batch_size: 4\ndynamic_batching { preferred_batch_size: 9 }\n${io}\nmodel_warmup { name: "w" }`,
+    "batch/1/model.py": "",
+    "batch/01/": "",
+    "file/config.pbtxt": `backend: "python" ${io}`,
+    "file/1/other.py": "",
+    "e/config.pbtxt": ensemble("gone"),
+    "e/1/": "",
+    "shape/config.pbtxt": ensemble("batch").replace("dims: 4", "dims: 5"),
+    "shape/1/": "",
+  });
+  const problems = await validateRepository(root);
+  assert.deepEqual(
+    problems.map(
+      ({ file, line, column, severity, message }) =>
+        `${basename(dirname(file))}:${line}:${column} ${severity} ${message.replaceAll(root, "")}`,
+    ),
+    [
+      "batch:1:1 warning directory '01' is not a version (digits without leading zeros) and is ignored",
+      "batch:1:1 error dynamic batching preferred size must be <= max batch size for batch",
+      "batch:4:1 error 'model_warmup' is not supported by this server yet; the model would not be loaded",
+      "file:1:11 error unable to find '/file/1/model.py' for model 'file'",
+      "typo:1:1 error unknown field 'max_bach_size' in ModelConfig; did you mean 'max_batch_size'?",
+      `typo:2:15 error field 'input[0].dims[0]': expected an integer, found string "x"`,
+      "e:1:1 error ensemble e contains models that are not available or ambiguous: gone",
+      "shape:1:1 error in ensemble shape, ensemble tensor X: inconsistent shape: [5] is inferred from model shape while [-1,4] is inferred from model batch",
+    ],
+  );
+});
