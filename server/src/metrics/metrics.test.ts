@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { Clock } from "../base/index.ts";
+import { parseCpuTimes, parseMemory } from "./host-metrics.ts";
+import { MetricRegistry, MinuteSeries, createHostMetrics, createInferenceMetrics, type SeriesKey } from "./index.ts";
+import { ValueHistogram } from "./value-histogram.ts";
+
+function clockAt(epochMs: number): Clock & { ms: number } {
+  const clock = {
+    ms: epochMs,
+    epochMs: () => clock.ms,
+    monotonicNs: () => clock.ms * 1e6,
+    timer: () => ({ [Symbol.dispose]() {} }),
+  };
+  return clock;
+}
+
+const minute = 60_000;
+const start = Date.UTC(2026, 10, 21, 12);
+const latency: SeriesKey = {
+  namespace: "AWS/SageMaker",
+  metricName: "ModelLatency",
+  dimensions: [
+    { name: "VariantName", value: "v" },
+    { name: "EndpointName", value: "e" },
+  ],
+  unit: "Microseconds",
+};
+const everything = { startMs: start - 1000 * minute, endMs: start + 1e9, unit: null };
+
+test("rows of a model are printed as tritonserver 2.51 prints them, from 0, and go when it unloads", () => {
+  const registry = new MetricRegistry({ rowsMax: 100 });
+  const metrics = createInferenceMetrics(registry, { histogramLatencies: false });
+  const labels = { model: "add", version: "1", namespace: "", tags: new Map([["team", 'q"x']]) };
+  const rows = metrics.open({ ...labels, loadSeconds: 0.5, pendingCount: () => 3 });
+  rows.succeeded(
+    {
+      queuedNs: 1000,
+      startedNs: 5999,
+      computeInputNs: 0,
+      computeInferNs: 7000,
+      computeOutputNs: 0,
+      batchSize: 2,
+      countsExecution: true,
+    },
+    20_000,
+  );
+  rows.failed("REJECTED");
+  const text = registry.print();
+  for (const line of [
+    "# HELP nv_inference_request_success Number of successful inference requests, all batch sizes",
+    "# TYPE nv_inference_request_success counter",
+    'nv_inference_request_success{_team="q\\"x",model="add",version="1"} 1',
+    'nv_inference_request_failure{_team="q\\"x",model="add",reason="REJECTED",version="1"} 1',
+    'nv_inference_request_failure{_team="q\\"x",model="add",reason="BACKEND",version="1"} 0',
+    'nv_inference_count{_team="q\\"x",model="add",version="1"} 2',
+    'nv_inference_request_duration_us{_team="q\\"x",model="add",version="1"} 20',
+    'nv_inference_queue_duration_us{_team="q\\"x",model="add",version="1"} 4',
+    'nv_inference_pending_request_count{_team="q\\"x",model="add",version="1"} 3',
+    'nv_model_load_duration_secs{_team="q\\"x",model="add",version="1"} 0.5',
+  ]) {
+    assert.ok(text.includes(`${line}\n`), `${line}\nin\n${text}`);
+  }
+  rows.close();
+  assert.equal(registry.print(), "");
+});
+
+test("a histogram family counts cumulatively and ends with +Inf", () => {
+  const registry = new MetricRegistry({ rowsMax: 10 });
+  const row = registry.histogram("h", "help", [100, 500]).row({ model: "m" });
+  for (const value of [50, 100, 200, 9000]) row.observe(value);
+  assert.equal(
+    registry.print(),
+    '# HELP h help\n# TYPE h histogram\nh_count{model="m"} 4\nh_sum{model="m"} 9350\n' +
+      'h_bucket{model="m",le="100"} 2\nh_bucket{model="m",le="500"} 3\nh_bucket{model="m",le="+Inf"} 4\n',
+  );
+});
+
+test("a family refuses more rows than its bound", () => {
+  const family = new MetricRegistry({ rowsMax: 1 }).counter("c", "help");
+  family.row({ a: "1" }).add(1);
+  assert.equal(family.row({ a: "1" }).value, 1);
+  assert.throws(() => family.row({ a: "2" }), /metric family 'c' is full/);
+});
+
+test("CPU utilisation is the share of busy ticks since the reading before", () => {
+  const clock = clockAt(0);
+  let stat = "cpu  100 0 0 100 0 0 0 0 0 0\ncpu0 1\n";
+  const registry = new MetricRegistry({ rowsMax: 10 });
+  createHostMetrics(registry, {
+    clock,
+    read: (path) => (path === "/proc/stat" ? stat : "MemTotal:  8 kB\nMemAvailable:  2 kB\n"),
+  });
+  stat = "cpu  130 0 0 170 0 0 0 0 0 0\n";
+  clock.ms = 1000;
+  assert.match(registry.print(), /nv_cpu_utilization 0.3\n/);
+  assert.match(registry.print(), /nv_cpu_memory_used_bytes 6144\n/);
+  assert.deepEqual(parseCpuTimes(stat), { busy: 130, total: 300 });
+  assert.deepEqual(parseMemory("MemTotal:  8 kB\nMemAvailable:  2 kB\n"), { total: 8192, used: 6144 });
+});
+
+test("samples of one minute become one datapoint, whatever the order of dimensions", () => {
+  const clock = clockAt(start);
+  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
+  const recorder = series.recorder(latency);
+  for (const value of [100, 200, 300]) recorder.record(value);
+  clock.ms += minute;
+  recorder.record(50);
+  const asked = { ...latency, dimensions: latency.dimensions.toReversed() };
+  const points = series.query(asked, { ...everything, startMs: start, periodMs: minute });
+  assert.deepEqual(
+    points.map(({ startMs, sampleCount, sum, minimum, maximum, unit }) => [
+      startMs - start,
+      sampleCount,
+      sum,
+      minimum,
+      maximum,
+      unit,
+    ]),
+    [
+      [0, 3, 600, 100, 300, "Microseconds"],
+      [minute, 1, 50, 50, 50, "Microseconds"],
+    ],
+  );
+  const [whole] = series.query(asked, { ...everything, startMs: start, periodMs: 5 * minute });
+  assert.equal(whole?.sampleCount, 4);
+  const other = { ...latency, dimensions: latency.dimensions.slice(1) };
+  assert.deepEqual(series.query(other, { ...everything, periodMs: minute }), []);
+});
+
+test("percentiles are within 1.5 % of the exact ones, also after merging and storing", () => {
+  const value = fc.double({ min: 1e-3, max: 1e9, noNaN: true });
+  fc.assert(
+    fc.property(
+      fc.array(value, { minLength: 1, maxLength: 60 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (values, fraction) => {
+        const halves = [new ValueHistogram(), new ValueHistogram()] as const;
+        for (const [index, each] of values.entries()) (index % 2 === 0 ? halves[0] : halves[1]).add(each, 1);
+        const merged = ValueHistogram.decode(halves[0].encode());
+        merged.merge(halves[1]);
+        const rank = Math.max(1, Math.ceil(fraction * values.length));
+        const exact = values.toSorted((a, b) => a - b)[rank - 1] as number;
+        assert.ok(Math.abs(merged.valueAt(rank) - exact) <= exact * 0.0151, `${merged.valueAt(rank)} ${exact}`);
+      },
+    ),
+  );
+});
+
+test("a histogram stays bounded and keeps its high percentiles", () => {
+  const histogram = new ValueHistogram();
+  for (let value = 1; value < 1e9; value *= 1.01) histogram.add(value, 1);
+  assert.ok(histogram.byteLength <= 160 * 16);
+  assert.ok(histogram.valueAt(2000) > 4e8);
+});
+
+test("drained points restore a store that answers the same; nothing is drained twice", () => {
+  const clock = clockAt(start);
+  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
+  const recorder = series.recorder(latency);
+  for (let value = 1; value <= 100; value++) recorder.record(value);
+  series.recordSet(
+    { ...latency, unit: "None" },
+    { sampleCount: 2, sum: 3, minimum: 1, maximum: 2 },
+    {
+      timestampMs: start,
+      resolutionMs: 60_000,
+    },
+  );
+  const drained = series.drain();
+  assert.equal(drained.length, 2);
+  assert.deepEqual(series.drain(), []);
+  const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
+  restored.load(drained);
+  const [first, second] = restored.query(latency, { ...everything, startMs: start, periodMs: minute });
+  assert.deepEqual([first?.sampleCount, first?.sum, first?.maximum], [100, 5050, 100]);
+  assert.ok(Math.abs((first?.percentile(0.9) ?? 0) - 90) < 1.5);
+  assert.deepEqual([second?.unit, second?.sampleCount, second?.percentile(0.5)], ["None", 2, null]);
+  restored.recorder(latency).record(7);
+  assert.equal(restored.drain().length, 1, "a restored store drains only what changed since");
+});
+
+test("points move to wider tiers with age and go at last", () => {
+  const clock = clockAt(start);
+  const tiers = [
+    { periodMs: 60_000, retentionMs: 10 * minute },
+    { periodMs: 300_000, retentionMs: 60 * minute },
+  ];
+  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
+  const recorder = series.recorder(latency);
+  for (let index = 0; index < 5; index++, clock.ms += minute) recorder.record(index);
+  clock.ms = start + 20 * minute;
+  recorder.record(9);
+  const wide = { ...everything, startMs: start };
+  assert.deepEqual(series.query(latency, { ...wide, endMs: start + 5 * minute, periodMs: minute }), []);
+  const [merged] = series.query(latency, { ...wide, periodMs: 5 * minute });
+  assert.deepEqual([merged?.sampleCount, merged?.sum], [5, 10]);
+  clock.ms = start + 120 * minute;
+  series.recorder({ ...latency, metricName: "Other" }).record(1);
+  assert.deepEqual(
+    series.list({ namespace: null, metricName: "ModelLatency", dimensions: [], recordedSinceMs: null }),
+    [],
+  );
+});
+
+test("memory is bounded in series and in bytes; a recorder of an evicted series begins a new one", () => {
+  const clock = clockAt(start);
+  const series = new MinuteSeries({ clock, seriesMax: 3, bytesMax: 20_000 });
+  const recorder = series.recorder(latency);
+  recorder.record(1);
+  for (let index = 0; index < 10; index++) {
+    clock.ms += 1000;
+    series.recorder({ ...latency, metricName: `m${index}` }).record(1);
+  }
+  const all = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
+  assert.equal(series.list(all).length, 3);
+  recorder.record(2);
+  assert.equal(series.query(latency, { ...everything, periodMs: minute })[0]?.sum, 2);
+  for (let index = 0; index < 600; index++, clock.ms += minute) recorder.record(index);
+  const kept = series.query(latency, { ...everything, startMs: start, periodMs: minute });
+  assert.ok(kept.length < 130, `${kept.length} points kept`);
+  assert.equal(kept.at(-1)?.sum, 599);
+});
