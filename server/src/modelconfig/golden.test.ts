@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { suite, test } from "node:test";
+import { mergeAutoComplete } from "./auto-complete.ts";
 import { completeConfig } from "./complete-config.ts";
 import { parseConfigText } from "./parse-text.ts";
 import { printConfigJsonText } from "./print-json.ts";
 
 interface Golden {
   readonly models: Readonly<Record<string, { readonly pbtxt: string; readonly printed: string }>>;
+  /** A model without config.pbtxt: what its `auto_complete_config` was handed, and the configuration after it. */
+  readonly autoCompleted: { readonly handedOut: string; readonly printed: string };
 }
 
 const golden = JSON.parse(readFileSync(new URL("./golden/printed-configs.json", import.meta.url), "utf8")) as Golden;
@@ -24,4 +27,17 @@ suite("the printed configuration is the original's, byte for byte", () => {
       assert.equal(printConfigJsonText(config).replace(',"max_inflight_requests":0', ""), printed);
     });
   }
+});
+
+test("a model without config.pbtxt is handed and given the original's configurations", () => {
+  const context = { directoryName: "auto", servedName: "auto", versionEntries: ["model.py"], gpuCount: 0 };
+  const config = completeConfig(parseConfigText("", "config.pbtxt"), context);
+  assert.equal(printConfigJsonText(config), golden.autoCompleted.handedOut);
+  const found = {
+    input: [{ name: "A", data_type: "TYPE_FP32", dims: [4] }],
+    output: [{ name: "B", data_type: "TYPE_FP32", dims: [4] }],
+    max_batch_size: 4,
+    dynamic_batching: {},
+  };
+  assert.equal(printConfigJsonText(mergeAutoComplete(config, found)), golden.autoCompleted.printed);
 });
