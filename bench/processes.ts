@@ -1,0 +1,45 @@
+import { readdir, readFile } from "node:fs/promises";
+
+export interface TreeMemory {
+  readonly processCount: number;
+  /** Pages that belong to one process alone. */
+  readonly privateBytes: number;
+  /** Shared pages divided among those that share them. */
+  readonly proportionalBytes: number;
+}
+
+/** Memory of a server and everything that it started: all processes of its session, and descendants that left it. */
+export async function treeMemory(pid: number): Promise<TreeMemory> {
+  const pids = await processTree(pid);
+  let privateBytes = 0;
+  let proportionalBytes = 0;
+  for (const member of pids) {
+    const rollup = await readFile(`/proc/${member}/smaps_rollup`, "utf8").catch(ignoreEnded);
+    if (rollup === undefined) continue;
+    const field = (name: string) => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(rollup)?.[1] ?? 0) * 1024;
+    privateBytes += field("Private_Clean") + field("Private_Dirty");
+    proportionalBytes += field("Pss");
+  }
+  return { processCount: pids.length, privateBytes, proportionalBytes };
+}
+
+async function processTree(root: number): Promise<number[]> {
+  const rows: { pid: number; parent: number; session: number }[] = [];
+  for (const name of await readdir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await readFile(`/proc/${name}/stat`, "utf8").catch(ignoreEnded);
+    if (stat === undefined) continue;
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    rows.push({ pid: Number(name), parent: Number(fields[1]), session: Number(fields[3]) });
+  }
+  const members = new Set(rows.filter((row) => row.pid === root || row.session === root).map((row) => row.pid));
+  for (let before = -1; before !== members.size;) {
+    before = members.size;
+    for (const row of rows) if (members.has(row.parent)) members.add(row.pid);
+  }
+  return [...members];
+}
+
+function ignoreEnded(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT" && error.code !== "ESRCH") throw error;
+}

@@ -1,0 +1,42 @@
+import { requestBytes } from "./load.ts";
+
+const sixteen = Array.from({ length: 16 }, (_, index) => index);
+const vector = (name: string, batched: boolean) => ({
+  name,
+  datatype: "FP32",
+  shape: batched ? [1, 16] : [16],
+  data: sixteen,
+});
+
+export const addSubBody = Buffer.from(JSON.stringify({ inputs: [vector("INPUT0", false), vector("INPUT1", false)] }));
+
+export const addSubRequest = (model = "add_sub") => requestBytes(`/v2/models/${model}/infer`, addSubBody);
+
+export const addSubBatchedRequest = () =>
+  requestBytes(
+    "/v2/models/add_sub/infer",
+    Buffer.from(JSON.stringify({ inputs: [vector("INPUT0", true), vector("INPUT1", true)] })),
+  );
+
+export const pipelineRequest = () =>
+  requestBytes("/v2/models/pipeline/infer", Buffer.from(JSON.stringify({ inputs: [vector("IN", false)] })));
+
+/** One FP32 tensor of `byteLength` bytes, binary in both directions. */
+export function identityRequest(byteLength: number): Uint8Array {
+  const header = Buffer.from(
+    JSON.stringify({
+      inputs: [
+        {
+          name: "INPUT0",
+          datatype: "FP32",
+          shape: [byteLength / 4],
+          parameters: { binary_data_size: byteLength },
+        },
+      ],
+      parameters: { binary_data_output: true },
+    }),
+  );
+  return requestBytes("/v2/models/identity/infer", Buffer.concat([header, Buffer.alloc(byteLength, 1)]), {
+    "inference-header-content-length": String(header.length),
+  });
+}

@@ -1,0 +1,64 @@
+import type { Environment } from "../conformance/environments/index.ts";
+
+/** One thing that is measured, beside the original where there is one. */
+export interface Row {
+  readonly name: string;
+  readonly measure: (context: BenchContext) => Promise<readonly Measure[]>;
+}
+
+export interface BenchContext {
+  readonly oracle: Environment;
+  /** Alternating rounds: each measures both, one after the other. */
+  readonly rounds: number;
+  /** Short runs that only prove that the row works. */
+  readonly quick: boolean;
+  readonly log: (line: string) => void;
+}
+
+export interface Measure {
+  readonly what: string;
+  readonly unit: string;
+  /** One figure per round. */
+  readonly ours: readonly number[];
+  /** Of the same rounds; empty where nothing is compared. */
+  readonly oracle: readonly number[];
+  /** Ours divided by the oracle's, or, where `oracle` is empty, ours itself. */
+  readonly goal: Goal;
+}
+
+export interface Goal {
+  readonly kind: "at most" | "at least";
+  readonly of: "ratio" | "ours";
+  readonly value: number;
+}
+
+export interface Verdict {
+  readonly measure: Measure;
+  readonly oursMedian: number;
+  readonly oracleMedian: number | null;
+  /** Median of the rounds' ratios; null where nothing is compared. */
+  readonly ratioMedian: number | null;
+  readonly reached: boolean;
+}
+
+export function judgeMeasure(measure: Measure): Verdict {
+  const ratios = measure.oracle.map((theirs, round) => (measure.ours[round] ?? Number.NaN) / theirs);
+  const ratioMedian = ratios.length > 0 ? median(ratios) : null;
+  const oursMedian = median(measure.ours);
+  const judged = measure.goal.of === "ratio" ? ratioMedian : oursMedian;
+  if (judged === null) throw new Error(`'${measure.what}' has a ratio as its goal and nothing to compare with`);
+  return {
+    measure,
+    oursMedian,
+    oracleMedian: measure.oracle.length > 0 ? median(measure.oracle) : null,
+    ratioMedian,
+    reached: measure.goal.kind === "at most" ? judged <= measure.goal.value : judged >= measure.goal.value,
+  };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}

@@ -1,0 +1,20 @@
+/** The rows in the order in which they are measured and printed. */
+import type { Row } from "../row.ts";
+import { addSubRow } from "./add-sub.ts";
+import { churnRow } from "./churn.ts";
+import { memoryRow } from "./memory.ts";
+import { modelLoadRow } from "./model-load.ts";
+import { startEmptyRow, startFiftyRow } from "./start.ts";
+import { addSubDynamicRow, ensembleRow, identityBinaryRow } from "./throughput.ts";
+
+export const rows: readonly Row[] = [
+  addSubRow,
+  addSubDynamicRow,
+  identityBinaryRow,
+  ensembleRow,
+  modelLoadRow,
+  churnRow,
+  startFiftyRow,
+  startEmptyRow,
+  memoryRow,
+];

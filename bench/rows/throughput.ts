@@ -1,0 +1,61 @@
+import { runLoad } from "../load.ts";
+import { addSubDynamic, identity, threeSteps } from "../models.ts";
+import { addSubBatchedRequest, identityRequest, pipelineRequest } from "../requests.ts";
+import type { BenchContext, Row } from "../row.ts";
+import { alternate, startPair, type BenchModels } from "../servers.ts";
+
+interface ThroughputRow {
+  readonly name: string;
+  readonly what: string;
+  readonly models: BenchModels;
+  readonly request: () => Uint8Array;
+  readonly clients: number;
+  readonly ratioMin: number;
+}
+
+/** Rows that differ in nothing but models, request, clients and goal. */
+const throughputRow = (row: ThroughputRow): Row => ({
+  name: row.name,
+  async measure(context: BenchContext) {
+    await using pair = await startPair(context, row.models);
+    const request = row.request();
+    const figures = await alternate(context, pair, row.name, async (server) => {
+      const result = await runLoad({
+        port: server.httpPort,
+        request,
+        clients: row.clients,
+        durationMs: context.quick ? 500 : 4000,
+        warmUpMs: context.quick ? 200 : 1000,
+      });
+      return result.perSecond;
+    });
+    return [{ what: row.what, unit: "/s", ...figures, goal: { kind: "at least", of: "ratio", value: row.ratioMin } }];
+  },
+});
+
+export const addSubDynamicRow = throughputRow({
+  name: "add-sub-dynamic",
+  what: "Python add_sub with dynamic_batching { }: throughput at 32",
+  models: addSubDynamic,
+  request: addSubBatchedRequest,
+  clients: 32,
+  ratioMin: 1,
+});
+
+export const identityBinaryRow = throughputRow({
+  name: "identity-binary",
+  what: "1 MB through a Python identity model, binary: throughput at 8",
+  models: identity,
+  request: () => identityRequest(1_000_000),
+  clients: 8,
+  ratioMin: 1.3,
+});
+
+export const ensembleRow = throughputRow({
+  name: "ensemble",
+  what: "ensemble of three small Python steps: throughput at 8",
+  models: threeSteps,
+  request: pipelineRequest,
+  clients: 8,
+  ratioMin: 2,
+});

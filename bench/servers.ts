@@ -1,0 +1,95 @@
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startGalatea, startOracle, type RunningServer } from "../conformance/environments/index.ts";
+import type { BenchContext } from "./row.ts";
+
+/** A model of a bench: its configuration and the program in `bench/models`; null for ensembles. */
+export interface BenchModel {
+  readonly config: string;
+  readonly program: string | null;
+}
+
+export type BenchModels = Readonly<Record<string, BenchModel>>;
+
+const programs = fileURLToPath(new URL("models/", import.meta.url));
+
+export async function writeModels(directory: string, models: BenchModels): Promise<void> {
+  for (const [name, model] of Object.entries(models)) {
+    await mkdir(join(directory, name, "1"), { recursive: true });
+    await writeFile(join(directory, name, "config.pbtxt"), model.config);
+    if (model.program !== null) await cp(join(programs, model.program), join(directory, name, "1", "model.py"));
+  }
+}
+
+/** A directory that goes away with its scope. */
+export async function temporaryDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), "galatea-bench-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+export interface Pair extends AsyncDisposable {
+  readonly galatea: RunningServer;
+  readonly oracle: RunningServer;
+}
+
+/** Both servers over the same models; the one that is not asked is idle. */
+export async function startPair(
+  context: BenchContext,
+  models: BenchModels,
+  options: { readonly flags?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Pair> {
+  const directory = await mkdtemp(join(tmpdir(), "galatea-bench-"));
+  await writeModels(directory, models);
+  const cleanUp = () => rm(directory, { recursive: true, force: true });
+  try {
+    return await startPairOver(context, { galatea: directory, oracle: directory }, options, cleanUp);
+  } catch (error) {
+    await cleanUp();
+    throw error;
+  }
+}
+
+/** Both servers, each over its own repository. */
+export async function startPairOver(
+  context: BenchContext,
+  repositories: { readonly galatea: string; readonly oracle: string },
+  options: { readonly flags?: readonly string[]; readonly env?: Readonly<Record<string, string>> },
+  cleanUp: () => Promise<void>,
+): Promise<Pair> {
+  const oracle = await startOracle(context.oracle, { repositories: [repositories.oracle], ...options });
+  const galatea = await startGalatea({ repositories: [repositories.galatea], ...options }).catch(
+    async (error: unknown) => {
+      await oracle.stop();
+      throw error;
+    },
+  );
+  return {
+    galatea,
+    oracle,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([galatea.stop(), oracle.stop()]);
+      await cleanUp();
+    },
+  };
+}
+
+/** Alternating rounds; which server is first changes from round to round. */
+export async function alternate(
+  context: BenchContext,
+  servers: { readonly galatea: RunningServer; readonly oracle: RunningServer },
+  what: string,
+  measure: (server: RunningServer) => Promise<number>,
+): Promise<{ ours: number[]; oracle: number[] }> {
+  const ours: number[] = [];
+  const oracle: number[] = [];
+  for (let round = 0; round < context.rounds; round++) {
+    for (const server of round % 2 === 0 ? [servers.galatea, servers.oracle] : [servers.oracle, servers.galatea]) {
+      const figure = await measure(server);
+      (server.kind === "galatea" ? ours : oracle).push(figure);
+      context.log(`${what}, round ${round + 1}, ${server.kind}: ${figure.toFixed(3)}`);
+    }
+  }
+  return { ours, oracle };
+}

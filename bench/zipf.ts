@@ -1,0 +1,43 @@
+/** A small seeded generator (mulberry32): the same sequence of models for every server and every run. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Numbers below `count`, the k-th with a weight of 1/k^exponent. */
+export function zipf(count: number, exponent: number, random: () => number): () => number {
+  const cumulative = new Float64Array(count);
+  let sum = 0;
+  for (let index = 0; index < count; index++) {
+    sum += 1 / (index + 1) ** exponent;
+    cumulative[index] = sum;
+  }
+  return () => {
+    const wanted = random() * sum;
+    let low = 0;
+    let high = count - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((cumulative[middle] ?? 0) < wanted) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+}
+
+/** How often the least-recently-used set of `capacity` holds the next of these: the hit rate nothing practical beats by much. */
+export function idealLruHitRate(sequence: readonly number[], capacity: number): number {
+  const held = new Map<number, true>();
+  let hits = 0;
+  for (const key of sequence) {
+    if (held.delete(key)) hits++;
+    else if (held.size >= capacity) held.delete(held.keys().next().value as number);
+    held.set(key, true);
+  }
+  return hits / sequence.length;
+}

@@ -1,0 +1,38 @@
+/** The real gateway over a directory, for clients to try. Prints its URL; ends with its standard input. Options as one JSON argument. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createGateway, createS3Service } from "../../server/src/aws/index.ts";
+import { createLogger } from "../../server/src/base/index.ts";
+import { openDirectoryStore } from "../../server/src/blobs/index.ts";
+
+interface ServerArguments {
+  readonly folder: string;
+  readonly domain?: string;
+  /** Access key and secret: signatures are verified. */
+  readonly key?: readonly [string, string];
+}
+
+const given = JSON.parse(process.argv[2] ?? "{}") as ServerArguments;
+const logger = createLogger((level, message, fields) => console.error(level, message, JSON.stringify(fields ?? {})));
+const store = await openDirectoryStore({ folder: given.folder, logger });
+const key = given.key;
+const gateway = createGateway({
+  services: { operations: {}, s3: createS3Service({ store, domain: given.domain ?? null, logger }) },
+  credentials:
+    key === undefined
+      ? null
+      : (id) =>
+          id === key[0]
+            ? { accessKeyId: id, secretAccessKey: key[1], sessionToken: null, accountId: "111122223333", expiresMs: null }
+            : undefined,
+  regionDefault: "us-east-1",
+  accountIdDefault: "111122223333",
+  logger,
+});
+const server = createServer({ requestTimeout: 0 });
+gateway.attach(server);
+server.listen(0, "127.0.0.1", () => {
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
+process.stdin.resume();
+process.stdin.once("end", () => process.exit(0));
