@@ -10,3 +10,4 @@ export {
   type OperationHandlers,
   type RawService,
 } from "./wire/index.ts";
+export { createS3Service, type S3Options } from "./services/s3/index.ts";

@@ -1,5 +1,38 @@
 /** Object stores and archives. */
-export type { ListOptions, ListPage, ObjectHead, ObjectStore, PutOptions } from "./object-store.ts";
-export { ArchiveError, archiveLimits, type ArchiveLimits, type ArchiveReason, type SharedContent, type UnpackedArchive } from "./archive.ts";
+export {
+  checksumAlgorithms,
+  type BodyExpectation,
+  type BucketHead,
+  type BucketStore,
+  type ChecksumAlgorithm,
+  type ChecksumType,
+  type CompletedPart,
+  type ListOptions,
+  type ListPage,
+  type ObjectHead,
+  type ObjectStore,
+  type OpenObject,
+  type PartHead,
+  type PutCondition,
+  type PutOptions,
+  type UploadHead,
+  type UploadId,
+  type UploadOptions,
+} from "./object-store.ts";
+export { digestOf, type DigestName } from "./checksum.ts";
+export {
+  directoryStoreLimits,
+  openDirectoryStore,
+  type DirectoryStoreLimits,
+  type DirectoryStoreOptions,
+} from "./directory-store.ts";
+export {
+  ArchiveError,
+  archiveLimits,
+  type ArchiveLimits,
+  type ArchiveReason,
+  type SharedContent,
+  type UnpackedArchive,
+} from "./archive.ts";
 export { collectContents } from "./archive-content.ts";
 export { ArchiveUnpacker, unpackerDefaults, type UnpackerOptions } from "./archive-unpacker.ts";

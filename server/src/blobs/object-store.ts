@@ -1,3 +1,4 @@
+import type { FileHandle } from "node:fs/promises";
 import type { Readable } from "node:stream";
 
 /**
@@ -31,12 +32,35 @@ export interface ObjectHead {
   readonly headers: Readonly<Record<string, string>>;
   /** Algorithm ("crc32", ...) to base64 value, of those known. */
   readonly checksums: Readonly<Record<string, string>>;
+  /** Whether checksums cover the object's bytes or its parts' checksums; absent: the bytes. */
+  readonly checksumType?: ChecksumType;
+}
+
+export const checksumAlgorithms = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"] as const;
+export type ChecksumAlgorithm = (typeof checksumAlgorithms)[number];
+export type ChecksumType = "COMPOSITE" | "FULL_OBJECT";
+
+/** What a body has to be for its write to be kept. */
+export interface BodyExpectation {
+  /** Computed while the body streams, and stored. */
+  readonly algorithms: readonly ChecksumAlgorithm[];
+  /** Asked once the body has ended (trailers come last): the values it was announced with, of any algorithm and of md5, base64. */
+  readonly announced: () => Readonly<Partial<Record<ChecksumAlgorithm | "md5" | "signedSha256", string>>>;
+  readonly byteLength?: number;
+}
+
+/** Checked in the same step that makes the object visible. ETags with their quotes, or `*`. */
+export interface PutCondition {
+  readonly ifMatch?: string;
+  readonly ifNoneMatch?: string;
 }
 
 export interface PutOptions {
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  readonly expect?: BodyExpectation;
+  readonly condition?: PutCondition;
 }
 
 export interface ListOptions {
@@ -52,4 +76,74 @@ export interface ListPage {
   readonly commonPrefixes: readonly string[];
   /** The last key or prefix of the page when more follow, null at the end. */
   readonly nextStartAfter: string | null;
+}
+
+/** An object held open: its bytes stay as they were at opening, whatever happens to the key. Closing is the caller's. */
+export interface OpenObject extends AsyncDisposable {
+  readonly head: ObjectHead;
+  /** Positioned reads from 0 to head.byteLength; the file holds these bytes and nothing else. */
+  readonly file: FileHandle;
+}
+
+export interface BucketHead {
+  readonly bucket: string;
+  readonly createdMs: number;
+}
+
+export interface UploadHead {
+  readonly bucket: string;
+  readonly key: string;
+  readonly uploadId: string;
+  readonly startedMs: number;
+  readonly checksumAlgorithm: ChecksumAlgorithm | null;
+  readonly checksumType: ChecksumType;
+}
+
+export interface UploadOptions {
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly checksumAlgorithm: ChecksumAlgorithm | null;
+  readonly checksumType: ChecksumType;
+}
+
+export interface PartHead {
+  readonly partNumber: number;
+  readonly byteLength: number;
+  readonly etag: string;
+  readonly lastModifiedMs: number;
+  readonly checksums: Readonly<Record<string, string>>;
+}
+
+/** A part as the client names it at the end; checksums only where it sent them. */
+export interface CompletedPart {
+  readonly partNumber: number;
+  readonly etag: string;
+  readonly checksums: Readonly<Record<string, string>>;
+}
+
+export interface UploadId {
+  readonly bucket: string;
+  readonly key: string;
+  readonly uploadId: string;
+}
+
+/** Everything S3 needs of a store that holds the bytes itself. */
+export interface BucketStore extends ObjectStore {
+  buckets(): Promise<readonly BucketHead[]>;
+  headBucket(bucket: string): Promise<BucketHead>;
+  /** BucketAlreadyOwnedByYou when it exists. */
+  createBucket(bucket: string): Promise<BucketHead>;
+  /** BucketNotEmpty while it has objects; unfinished uploads go with it. */
+  deleteBucket(bucket: string): Promise<void>;
+  openForRead(bucket: string, key: string): Promise<OpenObject>;
+  createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead>;
+  putPart(upload: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead>;
+  /** Parts ascending. Completing twice with the same id answers the same while the object is still the one that was made. */
+  completeUpload(upload: UploadId, parts: readonly CompletedPart[], options: PutOptions): Promise<ObjectHead>;
+  abortUpload(upload: UploadId): Promise<void>;
+  headUpload(upload: UploadId): Promise<UploadHead>;
+  /** Ascending by number, at most 10,000. */
+  listParts(upload: UploadId): Promise<readonly PartHead[]>;
+  /** By key, then by start. */
+  listUploads(bucket: string): Promise<readonly UploadHead[]>;
 }

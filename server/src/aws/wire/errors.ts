@@ -1,5 +1,5 @@
 import { AwsError } from "../../base/index.ts";
-import { SignatureFailure, type SignatureFailureReason } from "../../signing/index.ts";
+import type { SignatureFailure, SignatureFailureReason } from "../../signing/index.ts";
 import type { ErrorModel, ServiceModel } from "../spec/index.ts";
 import type { WireProtocol } from "./detect.ts";
 

@@ -12,7 +12,7 @@ export function parseTimestamp(value: unknown, format: string | undefined): Date
   return date;
 }
 
-const shown = (value: unknown) => (typeof value === "string" ? `'${value.slice(0, 64)}'` : String(typeof value));
+const shown = (value: unknown) => (typeof value === "string" ? `'${value.slice(0, 64)}'` : typeof value);
 
 export function formatTimestamp(value: Date, format: string): string | number {
   switch (format) {

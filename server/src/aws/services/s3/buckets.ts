@@ -1,0 +1,169 @@
+import { AwsError } from "../../../base/index.ts";
+import type { ObjectHead } from "../../../blobs/index.ts";
+import { uriEncode } from "../../../signing/index.ts";
+import { malformed, readXml } from "../../wire/index.ts";
+import { sendEmpty, sendXml } from "./replies.ts";
+import { readDocument } from "./request-body.ts";
+import { integerArgument, type S3Request } from "./s3-request.ts";
+
+const keysPerPageMax = 1000;
+const deletesMax = 1000;
+const documentBytesMax = 2 * 2 ** 20;
+
+export async function listBuckets(request: S3Request): Promise<void> {
+  const buckets = await request.store.buckets();
+  const Bucket = buckets.map((head) => ({ Name: head.bucket, CreationDate: new Date(head.createdMs).toISOString() }));
+  sendXml(request, "ListAllMyBucketsResult", { Buckets: { Bucket }, Owner: ownerOf(request) });
+}
+
+const ownerOf = (request: S3Request) => ({ ID: request.context.accountId });
+
+export async function createBucket(request: S3Request): Promise<void> {
+  if (request.headers["content-length"] !== undefined && request.headers["content-length"] !== "0") {
+    const document = await readDocument(request, documentBytesMax);
+    if (document.byteLength > 0) readXml(document, "CreateBucketConfiguration");
+  }
+  await request.store.createBucket(request.bucket);
+  sendEmpty(request, 200, { Location: `/${request.bucket}` });
+}
+
+export async function headBucket(request: S3Request): Promise<void> {
+  await request.store.headBucket(request.bucket);
+  sendEmpty(request, 200, { "x-amz-bucket-region": request.context.region });
+}
+
+export async function deleteBucket(request: S3Request): Promise<void> {
+  await request.store.deleteBucket(request.bucket);
+  sendEmpty(request, 204);
+}
+
+export async function getBucketLocation(request: S3Request): Promise<void> {
+  await request.store.headBucket(request.bucket);
+  const { region } = request.context;
+  const body = Buffer.from(
+    `<?xml version="1.0" encoding="UTF-8"?>\n<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${region === "us-east-1" ? "" : region}</LocationConstraint>`,
+  );
+  request.response.writeHead(200, { "Content-Type": "application/xml", "Content-Length": body.byteLength }).end(body);
+}
+
+/** Never enabled here, which is what an empty configuration says. */
+export async function getBucketVersioning(request: S3Request): Promise<void> {
+  await request.store.headBucket(request.bucket);
+  sendXml(request, "VersioningConfiguration", {});
+}
+
+interface ListParameters {
+  readonly prefix: string;
+  readonly delimiter: string;
+  readonly keysMax: number;
+  readonly encode: (text: string) => string;
+  readonly encodingType: string | undefined;
+}
+
+function listParameters({ query }: S3Request): ListParameters {
+  const encodingType = query.get("encoding-type");
+  if (encodingType !== undefined && encodingType !== "url") {
+    throw new AwsError("InvalidArgument", "Invalid Encoding Method specified in Request");
+  }
+  return {
+    prefix: query.get("prefix") ?? "",
+    delimiter: query.get("delimiter") ?? "",
+    keysMax: integerArgument(query.get("max-keys"), "maxKeys", { fallback: keysPerPageMax, max: keysPerPageMax }),
+    encode: encodingType === undefined ? (text) => text : (text) => uriEncode(text).replaceAll("%2F", "/"),
+    encodingType,
+  };
+}
+
+/** A page of no keys is asked for by tools that only want to know whether they may; it is never truncated. */
+async function page(request: S3Request, parameters: ListParameters, startAfter: string) {
+  const { prefix, delimiter, keysMax } = parameters;
+  if (keysMax > 0) return request.store.list(request.bucket, { prefix, delimiter, startAfter, keysMax });
+  await request.store.headBucket(request.bucket);
+  return { objects: [], commonPrefixes: [], nextStartAfter: null };
+}
+
+const contents = (head: ObjectHead, encode: (text: string) => string) => ({
+  Key: encode(head.key),
+  LastModified: new Date(head.lastModifiedMs).toISOString(),
+  ETag: head.etag,
+  ChecksumAlgorithm: Object.keys(head.checksums).map((name) => name.toUpperCase()),
+  ...(head.checksumType === undefined ? {} : { ChecksumType: head.checksumType }),
+  Size: head.byteLength,
+  StorageClass: "STANDARD",
+});
+
+export async function listObjects(request: S3Request): Promise<void> {
+  const parameters = listParameters(request);
+  const { encode, delimiter } = parameters;
+  const marker = request.query.get("marker") ?? "";
+  const { objects, commonPrefixes, nextStartAfter } = await page(request, parameters, marker);
+  sendXml(request, "ListBucketResult", {
+    Name: request.bucket,
+    Prefix: encode(parameters.prefix),
+    Marker: encode(marker),
+    MaxKeys: parameters.keysMax,
+    Delimiter: delimiter === "" ? null : encode(delimiter),
+    EncodingType: parameters.encodingType,
+    IsTruncated: nextStartAfter !== null,
+    // Without a delimiter clients continue from the last key; with one they are told where.
+    NextMarker: nextStartAfter === null || delimiter === "" ? null : encode(nextStartAfter),
+    Contents: objects.map((head) => ({ ...contents(head, encode), Owner: ownerOf(request) })),
+    CommonPrefixes: commonPrefixes.map((prefix) => ({ Prefix: encode(prefix) })),
+  });
+}
+
+export async function listObjectsV2(request: S3Request): Promise<void> {
+  const { query } = request;
+  const parameters = listParameters(request);
+  const { encode, delimiter } = parameters;
+  const token = query.get("continuation-token");
+  const startAfter = query.get("start-after") ?? "";
+  const from = token === undefined ? startAfter : readToken(token);
+  const { objects, commonPrefixes, nextStartAfter } = await page(request, parameters, from);
+  const withOwner = query.get("fetch-owner") === "true" ? { Owner: ownerOf(request) } : {};
+  sendXml(request, "ListBucketResult", {
+    Name: request.bucket,
+    Prefix: encode(parameters.prefix),
+    MaxKeys: parameters.keysMax,
+    KeyCount: objects.length + commonPrefixes.length,
+    Delimiter: delimiter === "" ? null : encode(delimiter),
+    EncodingType: parameters.encodingType,
+    IsTruncated: nextStartAfter !== null,
+    ContinuationToken: token,
+    NextContinuationToken: nextStartAfter === null ? null : Buffer.from(`1${nextStartAfter}`).toString("base64url"),
+    StartAfter: startAfter === "" ? null : encode(startAfter),
+    Contents: objects.map((head) => ({ ...contents(head, encode), ...withOwner })),
+    CommonPrefixes: commonPrefixes.map((prefix) => ({ Prefix: encode(prefix) })),
+  });
+}
+
+function readToken(token: string): string {
+  const text = Buffer.from(token, "base64url").toString("utf8");
+  if (!text.startsWith("1")) throw new AwsError("InvalidArgument", "The continuation token provided is incorrect");
+  return text.slice(1);
+}
+
+export async function deleteObjects(request: S3Request): Promise<void> {
+  const { store, bucket } = request;
+  await store.headBucket(bucket);
+  const document = readXml(await readDocument(request, documentBytesMax), "Delete");
+  const entries = listOf(document["Object"]);
+  if (entries.length === 0 || entries.length > deletesMax) throw malformed();
+  const keys = entries.map((entry) => {
+    const key = entry["Key"];
+    if (typeof key !== "string" || key === "") throw malformed();
+    return key;
+  });
+  for (const key of keys) await store.delete(bucket, key);
+  const quiet = String(document["Quiet"]).trim() === "true";
+  sendXml(request, "DeleteResult", { Deleted: quiet ? [] : keys.map((Key) => ({ Key })) });
+}
+
+/** The parser gives one element as a record, several as an array. */
+export function listOf(value: unknown): Record<string, unknown>[] {
+  const list: unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value];
+  return list.map((item) => {
+    if (typeof item !== "object" || item === null) throw malformed();
+    return item as Record<string, unknown>;
+  });
+}

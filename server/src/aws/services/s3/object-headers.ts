@@ -1,0 +1,109 @@
+import type { OutgoingHttpHeaders } from "node:http";
+import { AwsError } from "../../../base/index.ts";
+import type { ObjectHead } from "../../../blobs/index.ts";
+import type { S3Request } from "./s3-request.ts";
+
+/** Kept with an object and given back with it. Encryption is accepted and echoed: bytes lie on the disk as that is encrypted. */
+const storedNames = new Set([
+  "cache-control",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+  "expires",
+  "x-amz-website-redirect-location",
+  "x-amz-tagging",
+  "x-amz-server-side-encryption",
+  "x-amz-server-side-encryption-aws-kms-key-id",
+  "x-amz-server-side-encryption-bucket-key-enabled",
+]);
+
+const metadataBytesMax = 2048;
+const otherBytesMax = 8192;
+
+export function storedHeaders(headers: S3Request["headers"]): {
+  contentType?: string;
+  headers: Record<string, string>;
+} {
+  const kept: Record<string, string> = {};
+  let metadataBytes = 0;
+  let otherBytes = 0;
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined) continue;
+    if (name.startsWith("x-amz-meta-")) metadataBytes += name.length - "x-amz-meta-".length + Buffer.byteLength(value);
+    else if (storedNames.has(name)) otherBytes += Buffer.byteLength(value);
+    else continue;
+    const text = name === "content-encoding" ? withoutChunked(value) : value;
+    if (text !== "") kept[name] = text;
+  }
+  if (metadataBytes > metadataBytesMax || otherBytes > otherBytesMax) {
+    throw new AwsError("MetadataTooLarge", "Your metadata headers exceed the maximum allowed metadata size", {
+      members: { Size: metadataBytes, MaxSizeAllowed: metadataBytesMax },
+    });
+  }
+  const contentType = headers["content-type"];
+  return { headers: kept, ...(contentType === undefined ? {} : { contentType }) };
+}
+
+/** `aws-chunked` is the transfer's framing, not the object's encoding. */
+const withoutChunked = (value: string) =>
+  value
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part.toLowerCase() !== "aws-chunked")
+    .join(",");
+
+/** Query parameters that replace a header of the answer. */
+const overrides: Readonly<Record<string, string>> = {
+  "response-content-type": "content-type",
+  "response-content-language": "content-language",
+  "response-expires": "expires",
+  "response-cache-control": "cache-control",
+  "response-content-disposition": "content-disposition",
+  "response-content-encoding": "content-encoding",
+};
+
+export function objectHeaders(head: ObjectHead, request: S3Request, isWhole: boolean): OutgoingHttpHeaders {
+  const { "x-amz-tagging": tagging, ...stored } = head.headers;
+  const headers: OutgoingHttpHeaders = {
+    "Accept-Ranges": "bytes",
+    ETag: head.etag,
+    "Last-Modified": new Date(head.lastModifiedMs).toUTCString(),
+    "content-type": head.contentType,
+    ...stored,
+  };
+  if (tagging !== undefined) headers["x-amz-tagging-count"] = new URLSearchParams(tagging).size;
+  if (isWhole && request.headers["x-amz-checksum-mode"]?.toUpperCase() === "ENABLED")
+    Object.assign(headers, checksumHeaders(head));
+  for (const [parameter, name] of Object.entries(overrides)) {
+    const value = request.query.get(parameter);
+    if (value !== undefined) headers[name] = value;
+  }
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === "string" && /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+      throw new AwsError("InvalidArgument", `The value of ${name} cannot be sent as a header`);
+    }
+  }
+  return headers;
+}
+
+export function checksumHeaders(head: Pick<ObjectHead, "checksums" | "checksumType">): Record<string, string> {
+  const entries = Object.entries(head.checksums).map(([name, value]) => [`x-amz-checksum-${name}`, value] as const);
+  if (entries.length === 0) return {};
+  return { ...Object.fromEntries(entries), "x-amz-checksum-type": head.checksumType ?? "FULL_OBJECT" };
+}
+
+/** Names of encryption headers echoed in the answer to a write. */
+export function encryptionHeaders(headers: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      name.startsWith("x-amz-server-side-encryption") && value !== undefined ? [[name, value]] : [],
+    ),
+  );
+}
+
+/** `<ChecksumCRC32>` and so on, for XML replies. */
+export function checksumElements(head: Pick<ObjectHead, "checksums">): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(head.checksums).map(([name, value]) => [`Checksum${name.toUpperCase()}`, value]),
+  );
+}

@@ -1,0 +1,188 @@
+import { AwsError } from "../../../base/index.ts";
+import { checksumAlgorithms, type ChecksumType, type CompletedPart, type UploadId } from "../../../blobs/index.ts";
+import { malformed, readXml } from "../../wire/index.ts";
+import { listOf } from "./buckets.ts";
+import { parseRange } from "./conditions.ts";
+import { checksumElements, checksumHeaders, encryptionHeaders, storedHeaders } from "./object-headers.ts";
+import { checkCopyConditions, copySource, writeCondition } from "./objects.ts";
+import { sendEmpty, sendXml, sendXmlWhenDone } from "./replies.ts";
+import { algorithmOf, openBody, readDocument } from "./request-body.ts";
+import { integerArgument, type S3Request } from "./s3-request.ts";
+
+const documentBytesMax = 4 * 2 ** 20;
+const partsPerPageMax = 1000;
+
+const uploadOf = (request: S3Request): UploadId => ({
+  bucket: request.bucket,
+  key: request.key,
+  uploadId: request.query.get("uploadId") ?? "",
+});
+
+export async function createUpload(request: S3Request): Promise<void> {
+  const { store, bucket, key, headers, response } = request;
+  const checksumAlgorithm = algorithmOf(headers["x-amz-checksum-algorithm"]);
+  const checksumType = checksumTypeOf(headers["x-amz-checksum-type"], checksumAlgorithm);
+  const stored = storedHeaders(headers);
+  const upload = await store.createUpload(bucket, key, { ...stored, checksumAlgorithm, checksumType });
+  for (const [name, value] of Object.entries(encryptionHeaders(stored.headers))) response.setHeader(name, value);
+  if (checksumAlgorithm !== null) {
+    response.setHeader("x-amz-checksum-algorithm", checksumAlgorithm.toUpperCase());
+    response.setHeader("x-amz-checksum-type", checksumType);
+  }
+  sendXml(request, "InitiateMultipartUploadResult", { Bucket: bucket, Key: key, UploadId: upload.uploadId });
+}
+
+function checksumTypeOf(text: string | undefined, algorithm: string | null): ChecksumType {
+  const type = text?.toUpperCase() ?? (algorithm === "crc64nvme" ? "FULL_OBJECT" : "COMPOSITE");
+  const sum = algorithm === "sha1" || algorithm === "sha256";
+  if (type === "COMPOSITE" ? algorithm !== "crc64nvme" : type === "FULL_OBJECT" && !sum) return type as ChecksumType;
+  throw new AwsError(
+    "InvalidRequest",
+    `The ${type} checksum type cannot be used with the ${algorithm} checksum algorithm.`,
+  );
+}
+
+export async function putPart(request: S3Request): Promise<void> {
+  const { store, query, context } = request;
+  const id = uploadOf(request);
+  await store.headUpload(id);
+  const { body, expect } = openBody(request);
+  const part = await store.putPart(id, Number(query.get("partNumber")), body, { expect, signal: context.signal });
+  sendEmpty(request, 200, { ETag: part.etag, ...checksumHeaders({ checksums: part.checksums }) });
+}
+
+export async function copyPart(request: S3Request): Promise<void> {
+  const { store, query, headers, context } = request;
+  const id = uploadOf(request);
+  await store.headUpload(id);
+  const source = copySource(request);
+  const from = await store.head(source.bucket, source.key);
+  checkCopyConditions(request, from);
+  const text = headers["x-amz-copy-source-range"];
+  const range = text === undefined ? undefined : parseRange(text, from.byteLength);
+  if (range === null)
+    throw new AwsError("InvalidArgument", "The x-amz-copy-source-range value must be of the form bytes=first-last");
+  await sendXmlWhenDone(request, request.clock, "CopyPartResult", async () => {
+    const { body } = await store.get(source.bucket, source.key, range);
+    const part = await store.putPart(id, Number(query.get("partNumber")), body, { signal: context.signal });
+    return { LastModified: new Date(part.lastModifiedMs).toISOString(), ETag: part.etag, ...checksumElements(part) };
+  });
+}
+
+export async function completeUpload(request: S3Request): Promise<void> {
+  const { store, bucket, key, headers, context } = request;
+  const id = uploadOf(request);
+  const condition = writeCondition(request);
+  const document = readXml(
+    await readDocument({ ...request, headers: bareHeaders(headers) }, documentBytesMax),
+    "CompleteMultipartUpload",
+  );
+  const parts = listOf(document["Part"]).map(completedPart);
+  // Here the checksum headers are of the object, not of the document.
+  const announced = () =>
+    Object.fromEntries(
+      checksumAlgorithms.flatMap((name) => {
+        const value = headers[`x-amz-checksum-${name}`];
+        return value === undefined ? [] : [[name, value] as const];
+      }),
+    );
+  await sendXmlWhenDone(request, request.clock, "CompleteMultipartUploadResult", async () => {
+    const expect = { algorithms: [], announced };
+    const head = await store.completeUpload(id, parts, { ...condition, expect, signal: context.signal });
+    const type =
+      head.checksumType === undefined || Object.keys(head.checksums).length === 0
+        ? {}
+        : { ChecksumType: head.checksumType };
+    const location = `http://${headers["host"] ?? ""}/${bucket}/${encodeURIComponent(key)}`;
+    return { Location: location, Bucket: bucket, Key: key, ETag: head.etag, ...checksumElements(head), ...type };
+  });
+}
+
+function bareHeaders(headers: S3Request["headers"]): S3Request["headers"] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("x-amz-checksum-")));
+}
+
+function completedPart(part: Record<string, unknown>): CompletedPart {
+  const { PartNumber: number, ETag: etag } = part;
+  if (typeof number !== "string" || typeof etag !== "string" || !/^\s*\d{1,6}\s*$/.test(number)) throw malformed();
+  const checksums: Record<string, string> = {};
+  for (const name of checksumAlgorithms) {
+    const value = part[`Checksum${name.toUpperCase()}`];
+    if (typeof value === "string") checksums[name] = value.trim();
+  }
+  return { partNumber: Number(number), etag: etag.trim(), checksums };
+}
+
+export async function abortUpload(request: S3Request): Promise<void> {
+  await request.store.abortUpload(uploadOf(request));
+  sendEmpty(request, 204);
+}
+
+export async function listParts(request: S3Request): Promise<void> {
+  const { store, query, context } = request;
+  const id = uploadOf(request);
+  const upload = await store.headUpload(id);
+  const after = integerArgument(query.get("part-number-marker"), "part-number-marker", { fallback: 0, max: 10_000 });
+  const partsMax = integerArgument(query.get("max-parts"), "max-parts", {
+    fallback: partsPerPageMax,
+    max: partsPerPageMax,
+  });
+  const rest = (await store.listParts(id)).filter((part) => part.partNumber > after);
+  const shown = rest.slice(0, partsMax);
+  const algorithm = upload.checksumAlgorithm?.toUpperCase();
+  sendXml(request, "ListPartsResult", {
+    Bucket: id.bucket,
+    Key: id.key,
+    UploadId: id.uploadId,
+    PartNumberMarker: after,
+    NextPartNumberMarker: shown.at(-1)?.partNumber ?? after,
+    MaxParts: partsMax,
+    IsTruncated: rest.length > shown.length && partsMax > 0,
+    Part: shown.map((part) => ({
+      PartNumber: part.partNumber,
+      LastModified: new Date(part.lastModifiedMs).toISOString(),
+      ETag: part.etag,
+      Size: part.byteLength,
+      ...checksumElements(part),
+    })),
+    Initiator: { ID: context.accountId },
+    Owner: { ID: context.accountId },
+    StorageClass: "STANDARD",
+    ...(algorithm === undefined ? {} : { ChecksumAlgorithm: algorithm, ChecksumType: upload.checksumType }),
+  });
+}
+
+export async function listUploads(request: S3Request): Promise<void> {
+  const { store, bucket, query } = request;
+  if (query.has("delimiter"))
+    throw new AwsError("NotImplemented", "ListMultipartUploads with a delimiter is not built", { statusFallback: 501 });
+  const prefix = query.get("prefix") ?? "";
+  const keyMarker = query.get("key-marker") ?? "";
+  const idMarker = query.get("upload-id-marker") ?? "";
+  const uploadsMax = integerArgument(query.get("max-uploads"), "max-uploads", {
+    fallback: partsPerPageMax,
+    max: partsPerPageMax,
+  });
+  const all = (await store.listUploads(bucket)).filter((upload) => upload.key.startsWith(prefix));
+  // Markers name the last upload of the page before; without an id, all uploads of that key are behind.
+  const at = all.findIndex((upload) => upload.key === keyMarker && upload.uploadId === idMarker);
+  const rest = at !== -1 ? all.slice(at + 1) : all.filter((upload) => keyMarker === "" || upload.key > keyMarker);
+  const shown = rest.slice(0, uploadsMax);
+  const isTruncated = rest.length > shown.length && uploadsMax > 0;
+  sendXml(request, "ListMultipartUploadsResult", {
+    Bucket: bucket,
+    KeyMarker: keyMarker,
+    UploadIdMarker: idMarker,
+    NextKeyMarker: isTruncated ? shown.at(-1)?.key : null,
+    NextUploadIdMarker: isTruncated ? shown.at(-1)?.uploadId : null,
+    Prefix: prefix,
+    MaxUploads: uploadsMax,
+    IsTruncated: isTruncated,
+    Upload: shown.map((upload) => ({
+      Key: upload.key,
+      UploadId: upload.uploadId,
+      Initiated: new Date(upload.startedMs).toISOString(),
+      StorageClass: "STANDARD",
+    })),
+  });
+}

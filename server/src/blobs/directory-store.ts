@@ -1,0 +1,351 @@
+import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { AwsError, systemClock, type Clock, type Logger } from "../base/index.ts";
+import { checkBody, diskError, digestsFor, writeBodyFile } from "./body-file.ts";
+import { DirectoryBucket, noSuchBucket, syncFolder, writeFileDurably, type ObjectEntry } from "./directory-bucket.ts";
+import { DirectoryUploads, multipartEtag, type UploadLimits } from "./directory-uploads.ts";
+import { HashPool } from "./hash-pool.ts";
+import type {
+  BucketHead,
+  BucketStore,
+  CompletedPart,
+  ListOptions,
+  ListPage,
+  ObjectHead,
+  OpenObject,
+  PartHead,
+  PutOptions,
+  UploadHead,
+  UploadId,
+  UploadOptions,
+} from "./object-store.ts";
+
+export interface DirectoryStoreLimits extends UploadLimits {
+  readonly bucketsMax: number;
+  /** Of one bucket: their heads are held in memory. */
+  readonly objectsMax: number;
+  readonly keyBytesMax: number;
+}
+
+export interface DirectoryStoreOptions {
+  /** Made when absent. One process at a time. */
+  readonly folder: string;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  readonly limits?: Partial<DirectoryStoreLimits>;
+}
+
+export const directoryStoreLimits: DirectoryStoreLimits = {
+  objectBytesMax: 5 * 2 ** 40,
+  partBytesMin: 5 * 2 ** 20,
+  uploadsMax: 10_000,
+  uploadAgeMsMax: 7 * 24 * 3600 * 1000,
+  bucketsMax: 1000,
+  objectsMax: 2_000_000,
+  keyBytesMax: 1024,
+};
+
+interface OpenBucket {
+  readonly objects: DirectoryBucket;
+  readonly uploads: DirectoryUploads;
+}
+
+/** Opens a store: reads the entries of all buckets and removes what interrupted writes have left. */
+export async function openDirectoryStore(options: DirectoryStoreOptions): Promise<BucketStore> {
+  const store = new DirectoryStore(options);
+  await store.load();
+  return store;
+}
+
+class DirectoryStore implements BucketStore {
+  readonly #folder: string;
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #limits: DirectoryStoreLimits;
+  readonly #pool = new HashPool();
+  readonly #buckets = new Map<string, OpenBucket>();
+
+  constructor(options: DirectoryStoreOptions) {
+    this.#folder = options.folder;
+    this.#logger = options.logger;
+    this.#clock = options.clock ?? systemClock;
+    this.#limits = { ...directoryStoreLimits, ...options.limits };
+  }
+
+  async load(): Promise<void> {
+    await mkdir(join(this.#folder, "buckets"), { recursive: true });
+    // Bucket folders that were being made or removed.
+    await rm(join(this.#folder, "tmp"), { recursive: true, force: true });
+    await mkdir(join(this.#folder, "tmp"));
+    for (const name of await readdir(join(this.#folder, "buckets"))) {
+      const folder = join(this.#folder, "buckets", name);
+      const head = JSON.parse(await readFile(join(folder, "bucket.json"), "utf8")) as BucketHead;
+      const bucket = this.#opened(head, folder);
+      await bucket.objects.load(this.#logger);
+      await bucket.uploads.load(name);
+      this.#buckets.set(name, bucket);
+    }
+  }
+
+  #opened(head: BucketHead, folder: string): OpenBucket {
+    const tools = { pool: this.#pool, clock: this.#clock, limits: this.#limits };
+    return {
+      objects: new DirectoryBucket(head, folder),
+      uploads: new DirectoryUploads(join(folder, "uploads"), tools),
+    };
+  }
+
+  #bucket(name: string): OpenBucket {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined) throw noSuchBucket();
+    return bucket;
+  }
+
+  buckets(): Promise<readonly BucketHead[]> {
+    const heads = [...this.#buckets.values()].map((bucket) => bucket.objects.head);
+    return Promise.resolve(heads.toSorted((a, b) => (a.bucket < b.bucket ? -1 : 1)));
+  }
+
+  async headBucket(bucket: string): Promise<BucketHead> {
+    return this.#bucket(bucket).objects.head;
+  }
+
+  async createBucket(bucket: string): Promise<BucketHead> {
+    if (!isBucketName(bucket)) throw new AwsError("InvalidBucketName", "The specified bucket is not valid.");
+    this.#refuseExisting(bucket);
+    if (this.#buckets.size >= this.#limits.bucketsMax) {
+      throw new AwsError("TooManyBuckets", "You have attempted to create more buckets than allowed");
+    }
+    const head = { bucket, createdMs: this.#clock.epochMs() };
+    const made = join(this.#folder, "tmp", randomBytes(9).toString("hex"));
+    const folder = join(this.#folder, "buckets", bucket);
+    try {
+      await mkdir(join(made, "objects"), { recursive: true });
+      await mkdir(join(made, "uploads"));
+      await writeFileDurably(join(made, "bucket.tmp"), join(made, "bucket.json"), JSON.stringify(head));
+      this.#refuseExisting(bucket);
+      // In the map before the rename is awaited: of two callers only one gets here.
+      this.#buckets.set(bucket, this.#opened(head, folder));
+      await rename(made, folder);
+      await syncFolder(join(this.#folder, "buckets"));
+    } catch (cause) {
+      if (!(cause instanceof AwsError)) this.#buckets.delete(bucket);
+      await rm(made, { recursive: true, force: true });
+      throw diskError(cause);
+    }
+    return head;
+  }
+
+  #refuseExisting(bucket: string): void {
+    if (!this.#buckets.has(bucket)) return;
+    const message = "Your previous request to create the named bucket succeeded and you already own it.";
+    throw new AwsError("BucketAlreadyOwnedByYou", message, { statusFallback: 409 });
+  }
+
+  async deleteBucket(bucket: string): Promise<void> {
+    const { objects } = this.#bucket(bucket);
+    objects.close();
+    this.#buckets.delete(bucket);
+    const trash = join(this.#folder, "tmp", randomBytes(9).toString("hex"));
+    await rename(objects.folder, trash);
+    await syncFolder(join(this.#folder, "buckets"));
+    await rm(trash, { recursive: true, force: true });
+  }
+
+  async head(bucket: string, key: string): Promise<ObjectHead> {
+    return this.#bucket(bucket).objects.entry(key).head;
+  }
+
+  async openForRead(bucket: string, key: string): Promise<OpenObject> {
+    const { objects } = this.#bucket(bucket);
+    for (;;) {
+      const entry = objects.entry(key);
+      try {
+        const file = await open(objects.dataPath(entry), "r");
+        return { head: entry.head, file, [Symbol.asyncDispose]: () => file.close() };
+      } catch (cause) {
+        // Replaced between the look-up and the open: the new version is there to be opened. Anything else is a fault.
+        if ((cause as NodeJS.ErrnoException).code !== "ENOENT" || objects.index.get(key) === entry) throw cause;
+      }
+    }
+  }
+
+  async get(bucket: string, key: string, range?: { start: number; end: number }) {
+    const { head, file } = await this.openForRead(bucket, key);
+    const { start, end } = range ?? { start: 0, end: head.byteLength };
+    if (start < 0 || end > head.byteLength || start > end) {
+      await file.close();
+      throw new AwsError("InvalidRange", "The requested range is not satisfiable", { statusFallback: 416 });
+    }
+    // An inclusive end cannot say "nothing"; a stream that starts behind the end of the file can.
+    const span = start === end ? { start: head.byteLength, end: head.byteLength } : { start, end: end - 1 };
+    return { head, body: file.createReadStream({ ...span, highWaterMark: 2 ** 18 }) as Readable };
+  }
+
+  async put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {
+    let objects: DirectoryBucket;
+    let path: string;
+    try {
+      ({ objects } = this.#bucket(bucket));
+      this.#checkKey(objects, key);
+      path = await objects.newDataPath(key);
+    } catch (cause) {
+      body.destroy();
+      throw cause;
+    }
+    const digests = digestsFor(options.expect);
+    const written = await writeBodyFile(path, body, this.#pool, {
+      digests,
+      signal: options.signal,
+      bytesMax: this.#limits.objectBytesMax,
+    });
+    const { md5 = "", ...computed } = written.digests;
+    const kept = options.expect?.algorithms ?? [];
+    const announced = options.expect?.announced() ?? {};
+    const head: ObjectHead = {
+      ...this.#headOf(bucket, key, options),
+      byteLength: written.byteLength,
+      etag: `"${Buffer.from(md5, "base64").toString("hex")}"`,
+      // A SHA-256 that was computed only for the signature is not a checksum of the object.
+      checksums: Object.fromEntries(
+        Object.entries(computed).filter(
+          ([name]) =>
+            kept.includes(name as never) &&
+            !(name === "sha256" && "signedSha256" in announced && !("sha256" in announced)),
+        ),
+      ),
+    };
+    return this.#commit(objects, path, { head, uploadId: null }, options, () => checkBody(written, options.expect));
+  }
+
+  #headOf(bucket: string, key: string, options: Pick<PutOptions, "contentType" | "headers">) {
+    const { contentType = "binary/octet-stream", headers = {} } = options;
+    return { bucket, key, contentType, headers, lastModifiedMs: this.#clock.epochMs() };
+  }
+
+  /** The data file belongs to this call: it becomes the object or is removed. */
+  async #commit(
+    objects: DirectoryBucket,
+    path: string,
+    made: Omit<ObjectEntry, "data">,
+    options: PutOptions,
+    check: () => void,
+  ): Promise<ObjectHead> {
+    try {
+      check();
+      options.signal.throwIfAborted();
+      await objects.commit({ ...made, data: path.slice(path.lastIndexOf("/") + 1) }, options.condition);
+      return made.head;
+    } catch (cause) {
+      if (objects.index.get(made.head.key)?.head !== made.head) await rm(path, { force: true });
+      throw cause;
+    }
+  }
+
+  #checkKey(objects: DirectoryBucket, key: string): void {
+    if (Buffer.byteLength(key) > this.#limits.keyBytesMax) {
+      throw new AwsError("KeyTooLongError", "Your key is too long", {
+        members: { Size: Buffer.byteLength(key), MaxSizeAllowed: this.#limits.keyBytesMax },
+      });
+    }
+    if (objects.index.size >= this.#limits.objectsMax && objects.index.get(key) === undefined) {
+      throw new AwsError(
+        "InsufficientStorage",
+        `The bucket holds ${this.#limits.objectsMax} objects, as many as this server allows`,
+        {
+          statusFallback: 507,
+        },
+      );
+    }
+  }
+
+  async delete(bucket: string, key: string): Promise<void> {
+    await this.#bucket(bucket).objects.delete(key);
+  }
+
+  async list(bucket: string, options: ListOptions): Promise<ListPage> {
+    return this.#bucket(bucket).objects.index.list(options);
+  }
+
+  async createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead> {
+    const { objects, uploads } = this.#bucket(bucket);
+    this.#checkKey(objects, key);
+    return uploads.create(bucket, key, options);
+  }
+
+  async putPart(upload: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
+    try {
+      return await this.#bucket(upload.bucket).uploads.putPart(upload, partNumber, body, options);
+    } catch (cause) {
+      body.destroy();
+      throw cause;
+    }
+  }
+
+  async completeUpload(id: UploadId, named: readonly CompletedPart[], options: PutOptions): Promise<ObjectHead> {
+    const { objects, uploads } = this.#bucket(id.bucket);
+    return uploads.locks.run(id.uploadId, async () => {
+      const made = objects.index.get(id.key);
+      if (made?.uploadId === id.uploadId) {
+        await uploads.remove(id.uploadId);
+        return made.head;
+      }
+      const upload = uploads.find(id);
+      const parts = uploads.choose(upload, named);
+      const path = await objects.newDataPath(id.key);
+      const { byteLength, checksums } = await uploads.assemble(upload, parts, path, options.signal);
+      const head: ObjectHead = {
+        ...this.#headOf(id.bucket, id.key, upload.options),
+        byteLength,
+        etag: multipartEtag(parts),
+        checksums,
+        checksumType: upload.head.checksumType,
+      };
+      const announced = Object.entries(options.expect?.announced() ?? {});
+      const check = () => {
+        for (const [name, value] of announced) {
+          if (checksums[name] === undefined || checksums[name] === value) continue;
+          throw new AwsError(
+            "BadDigest",
+            `The ${name.toUpperCase()} you specified did not match the calculated checksum.`,
+          );
+        }
+      };
+      await this.#commit(objects, path, { head, uploadId: id.uploadId }, options, check);
+      await uploads.remove(id.uploadId);
+      return head;
+    });
+  }
+
+  async abortUpload(id: UploadId): Promise<void> {
+    const { uploads } = this.#bucket(id.bucket);
+    await uploads.locks.run(id.uploadId, async () => {
+      uploads.find(id);
+      await uploads.remove(id.uploadId);
+    });
+  }
+
+  async headUpload(id: UploadId): Promise<UploadHead> {
+    return this.#bucket(id.bucket).uploads.find(id).head;
+  }
+
+  async listParts(id: UploadId): Promise<readonly PartHead[]> {
+    const { parts } = this.#bucket(id.bucket).uploads.find(id);
+    return [...parts.values()].toSorted((a, b) => a.partNumber - b.partNumber);
+  }
+
+  async listUploads(bucket: string): Promise<readonly UploadHead[]> {
+    const order = (a: UploadHead, b: UploadHead) =>
+      a.key === b.key ? a.startedMs - b.startedMs : a.key < b.key ? -1 : 1;
+    return this.#bucket(bucket).uploads.list().toSorted(order);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool[Symbol.asyncDispose]();
+  }
+}
+
+const isBucketName = (name: string) =>
+  /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name) && !name.includes("..") && !/^\d+\.\d+\.\d+\.\d+$/.test(name);

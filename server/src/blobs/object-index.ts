@@ -1,0 +1,99 @@
+import type { ListOptions, ListPage, ObjectHead } from "./object-store.ts";
+
+/** Order of the keys' UTF-8 bytes. UTF-16 order differs only where a surrogate meets U+E000 to U+FFFF. */
+export function compareKeys(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const x = a.charCodeAt(at);
+    const y = b.charCodeAt(at);
+    if (x !== y) return rank(x) - rank(y);
+  }
+  return a.length - b.length;
+}
+
+const rank = (unit: number) => (unit < 0xd800 ? unit : unit >= 0xe000 ? unit - 0x800 : unit + 0x2000);
+
+/** All heads of a bucket, sorted: listing is two binary searches and a walk, without a look at the disk. */
+export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
+  readonly #entries = new Map<string, Entry>();
+  #keys: string[] = [];
+
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Once, at opening. */
+  load(entries: readonly Entry[]): void {
+    for (const entry of entries) this.#entries.set(entry.head.key, entry);
+    this.#keys = [...this.#entries.keys()].sort(compareKeys);
+  }
+
+  set(entry: Entry): void {
+    const { key } = entry.head;
+    if (!this.#entries.has(key))
+      this.#keys.splice(
+        this.#firstNot((other) => compareKeys(other, key) < 0),
+        0,
+        key,
+      );
+    this.#entries.set(key, entry);
+  }
+
+  delete(key: string): void {
+    if (!this.#entries.delete(key)) return;
+    this.#keys.splice(
+      this.#firstNot((other) => compareKeys(other, key) < 0),
+      1,
+    );
+  }
+
+  list(options: ListOptions): ListPage {
+    const { prefix, delimiter, startAfter, keysMax } = options;
+    const objects: ObjectHead[] = [];
+    const commonPrefixes: string[] = [];
+    const groupOf = (key: string): string | null => {
+      const end = delimiter === "" ? -1 : key.indexOf(delimiter, prefix.length);
+      return end === -1 ? null : key.slice(0, end + delimiter.length);
+    };
+    const before = (key: string) => compareKeys(key, prefix) < 0 || compareKeys(key, startAfter) <= 0;
+    let at = this.#firstNot(startAfter === "" ? (key) => compareKeys(key, prefix) < 0 : before);
+    let last = "";
+    while (at < this.#keys.length) {
+      const key = this.#keys[at] ?? "";
+      if (!key.startsWith(prefix)) break;
+      const group = groupOf(key);
+      // A page that ended with this group continues behind it.
+      const isDone = group !== null && group === startAfter;
+      if (!isDone && objects.length + commonPrefixes.length >= keysMax) {
+        return { objects, commonPrefixes, nextStartAfter: last };
+      }
+      if (group === null) {
+        const entry = this.#entries.get(key);
+        if (entry !== undefined) objects.push(entry.head);
+        last = key;
+        at += 1;
+        continue;
+      }
+      if (!isDone) commonPrefixes.push(group);
+      last = group;
+      at = this.#firstNot((other) => other.startsWith(group) || compareKeys(other, group) < 0);
+    }
+    return { objects, commonPrefixes, nextStartAfter: null };
+  }
+
+  /** Position of the first key for which `holds` is false; it is true for all keys before. */
+  #firstNot(holds: (key: string) => boolean): number {
+    let low = 0;
+    let high = this.#keys.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (holds(this.#keys[middle] ?? "")) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import type { ChunkChain } from "./authenticator.ts";
+import { emptySha256, hmacSha256, sha256Hex, signatureEquals } from "./signature.ts";
+import { SignatureFailure } from "./signed-request.ts";
+
+export interface ChunkedBodyOptions {
+  /** Verifies `chunk-signature` of every chunk and the trailer's; null: signatures are skipped. */
+  readonly chain: ChunkChain | null;
+  /** Trailer headers are put here, lower case, once the body has ended. */
+  readonly trailers: Map<string, string>;
+}
+
+/** A body that is not framed as aws-chunked says. */
+export class ChunkFramingError extends Error {}
+
+const lineBytesMax = 4096;
+const trailerLinesMax = 32;
+
+/**
+ * Undoes `Content-Encoding: aws-chunked`: yields the chunks' bytes as views of what came, verifying while they pass. Holds one
+ * line at most. Ends only after the terminating chunk and its trailers.
+ */
+export async function* decodeAwsChunked(
+  source: AsyncIterable<Buffer>,
+  options: ChunkedBodyOptions,
+): AsyncGenerator<Buffer> {
+  const reader = new LineReader(source);
+  let previous = options.chain?.seed ?? "";
+  for (;;) {
+    const line = await reader.line();
+    const match = /^([0-9a-fA-F]{1,12})(?:;chunk-signature=([0-9a-f]{64}))?$/.exec(line);
+    if (match === null) throw new ChunkFramingError("a chunk's head is malformed");
+    const byteLength = Number.parseInt(match[1] ?? "", 16);
+    const hash = options.chain === null ? null : createHash("sha256");
+    for (let left = byteLength; left > 0;) {
+      const piece = await reader.bytes(left);
+      hash?.update(piece);
+      left -= piece.byteLength;
+      yield piece;
+    }
+    if (byteLength > 0 && (await reader.line()) !== "")
+      throw new ChunkFramingError("a chunk is longer than its head says");
+    if (options.chain !== null && hash !== null) {
+      previous = verifyChunk(options.chain, previous, hash.digest("hex"), match[2] ?? "");
+    }
+    if (byteLength === 0) break;
+  }
+  await readTrailers(reader, previous, options);
+}
+
+function verifyChunk(chain: ChunkChain, previous: string, hash: string, given: string): string {
+  const text = ["AWS4-HMAC-SHA256-PAYLOAD", chain.timestamp, chain.scope, previous, emptySha256, hash].join("\n");
+  return verified(chain, text, given);
+}
+
+function verified(chain: ChunkChain, text: string, given: string): string {
+  const expected = hmacSha256(chain.key, text).toString("hex");
+  if (signatureEquals(expected, given)) return expected;
+  throw new SignatureFailure(
+    "mismatch",
+    "The chunk signature we calculated does not match the signature you provided.",
+  );
+}
+
+async function readTrailers(reader: LineReader, previous: string, options: ChunkedBodyOptions): Promise<void> {
+  let signed = "";
+  let signature = "";
+  for (let count = 0; ; count += 1) {
+    const line = await reader.lineOrEnd();
+    if (line === null || line === "") break;
+    if (count >= trailerLinesMax) throw new ChunkFramingError("too many trailers");
+    const colon = line.indexOf(":");
+    if (colon < 1) throw new ChunkFramingError("a trailer is malformed");
+    const name = line.slice(0, colon).toLowerCase().trim();
+    const value = line.slice(colon + 1).trim();
+    if (name === "x-amz-trailer-signature") signature = value;
+    else {
+      options.trailers.set(name, value);
+      signed += `${name}:${value}\n`;
+    }
+  }
+  if (options.chain === null || signed === "") return;
+  const { timestamp, scope } = options.chain;
+  const text = ["AWS4-HMAC-SHA256-TRAILER", timestamp, scope, previous, sha256Hex(signed)].join("\n");
+  verified(options.chain, text, signature);
+}
+
+class LineReader {
+  readonly #source: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+  #ended = false;
+
+  constructor(source: AsyncIterable<Buffer>) {
+    this.#source = source[Symbol.asyncIterator]();
+  }
+
+  /** Between 1 and `bytesMax` bytes, without copying. */
+  async bytes(bytesMax: number): Promise<Buffer> {
+    if (this.#rest.byteLength === 0) await this.#more();
+    if (this.#ended) throw new ChunkFramingError("the body ended inside a chunk");
+    const piece = this.#rest.subarray(0, bytesMax);
+    this.#rest = this.#rest.subarray(piece.byteLength);
+    return piece;
+  }
+
+  async line(): Promise<string> {
+    const line = await this.lineOrEnd();
+    if (line === null) throw new ChunkFramingError("the body ended before its last chunk");
+    return line;
+  }
+
+  /** Null where the source ended with nothing left: the last empty line is not always sent. */
+  async lineOrEnd(): Promise<string | null> {
+    let from = 0;
+    for (;;) {
+      const at = this.#rest.indexOf("\r\n", Math.max(0, from - 1));
+      if (at !== -1) {
+        const line = this.#rest.toString("latin1", 0, at);
+        this.#rest = this.#rest.subarray(at + 2);
+        return line;
+      }
+      if (this.#rest.byteLength > lineBytesMax) throw new ChunkFramingError("a line of the chunked body is too long");
+      from = this.#rest.byteLength;
+      await this.#more();
+      if (!this.#ended) continue;
+      if (this.#rest.byteLength > 0) throw new ChunkFramingError("the body ended inside a line");
+      return null;
+    }
+  }
+
+  async #more(): Promise<void> {
+    const next = await this.#source.next();
+    if (next.done === true) this.#ended = true;
+    else this.#rest = this.#rest.byteLength === 0 ? next.value : Buffer.concat([this.#rest, next.value]);
+  }
+}
