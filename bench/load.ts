@@ -24,7 +24,7 @@ const sampleCountMax = 2_000_000;
 
 /**
  * Closed-loop load over raw keep-alive sockets: each client sends, waits for the whole answer, sends again. The same client
- * for every server, cheap enough not to be what is measured (about 10 us of one core per answer). Any status but 200 ends it
+ * for every server, cheap enough not to be what is measured (about 20 us of one core per small answer). Any status but 200 ends it
  * with an error: a bench of refusals is none.
  */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {

@@ -22,10 +22,13 @@ export const churnRow = {
     await using ours = await temporaryDirectory();
     await writeArchives(ours.path);
     await writeArchives(originalRoot);
-    const flags = ["--model-control-mode=explicit", "--model-namespacing=true"];
+    const flags = ["--model-control-mode=explicit"];
     const env = { SAGEMAKER_MULTI_MODEL: "true", SAGEMAKER_TRITON_PING_MODE: "live" };
     const options = { repositories: [empty.path], env };
-    const oracle = await startOracle(context.oracle, { ...options, flags });
+    const oracle = await startOracle(context.oracle, {
+      ...options,
+      flags: [...flags, "--model-namespacing=true"],
+    });
     const galatea = await startGalatea({ ...options, flags: [...flags, `--ml-root=${ours.path}`] });
     try {
       const clients = { galatea: new LruClient(galatea), oracle: new LruClient(oracle) };

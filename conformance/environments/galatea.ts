@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { cacheDirectory } from "./cache-directory.ts";
 import { freePorts, launch, runToExit, type RunningServer, type RunResult, type ServerOptions } from "./launch.ts";
 import { inherited } from "./oracle.ts";
 
@@ -19,6 +21,7 @@ export async function startGalatea(options: ServerOptions): Promise<RunningServe
       `--http-port=${httpPort}`,
       `--metrics-port=${metricsPort}`,
       "--allow-sagemaker=true",
+      `--data=${join(cacheDirectory(process.env), "server-data")}`,
       `--sagemaker-port=${sagemakerPort}`,
       ...(options.flags ?? []),
     ],

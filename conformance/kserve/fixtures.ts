@@ -4,6 +4,8 @@ import { controlModels, models, type ModelSource } from "./models.ts";
 export interface Fixture {
   readonly models: Readonly<Record<string, ModelSource>>;
   readonly flags: readonly string[];
+  /** What the original is told besides. */
+  readonly oracleFlags?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -27,7 +29,9 @@ export const fixtures = {
   /** Multi-model hosting: archives unpacked below /opt/ml/models are loaded on request. */
   multi: {
     models: {},
-    flags: ["--model-control-mode=explicit", "--model-namespacing=true"],
+    flags: ["--model-control-mode=explicit"],
+    // As its own entry point for the platform does; our namespaces need no flag.
+    oracleFlags: ["--model-namespacing=true"],
     env: { SAGEMAKER_MULTI_MODEL: "true", SAGEMAKER_TRITON_PING_MODE: "live" },
   },
 } as const satisfies Record<string, Fixture>;

@@ -1,19 +1,48 @@
-/** Our server against the recorded answers of the original, one test per case. */
+/** Our server against the recorded answers of the original, one test per case, check and start. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { readRecording } from "./recording.ts";
+import { before, describe, test } from "node:test";
+import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
+import { commandLineCases, runCommandLine } from "./command-line.ts";
 import { fixtureNames } from "./fixtures.ts";
-import { askFixture, judge, selectedCases } from "./suite.ts";
+import { readRecording } from "./recording.ts";
+import { askFixture, judge, selectedCases, type AskedCase } from "./suite.ts";
+import { askWithClient, compareClientResults, readClientRecording, type ClientResults } from "./tritonclient/checks.ts";
 
 for (const name of fixtureNames) {
-  test(`galatea answers as tritonserver did: ${name}`, async (context) => {
+  describe(`answers as tritonserver did, fixture ${name}`, () => {
     const cases = selectedCases({ only: "" }).filter((entry) => entry.item.fixture === name);
-    const asked = await askFixture({ kind: "galatea" }, name, cases, () => {});
-    for (const entry of asked) {
-      await context.test(entry.item.name, async () => {
-        const recorded = await readRecording(entry.group);
-        assert.equal(judge(entry.item, recorded(entry.item), entry.answers), null);
+    const asked = new Map<string, AskedCase>();
+    before(async () => {
+      for (const entry of await askFixture({ kind: "galatea" }, name, cases, () => {}))
+        asked.set(entry.item.name, entry);
+    });
+    for (const { group, item } of cases) {
+      test(item.name, async () => {
+        const recorded = await readRecording(group);
+        assert.equal(judge(item, recorded(item), asked.get(item.name)?.answers ?? new Error("not asked")), null);
       });
     }
   });
 }
+
+describe("tritonclient sees what it sees at tritonserver", async () => {
+  const expected = await readClientRecording();
+  let ours: ClientResults = {};
+  before(async () => {
+    const clients = await ensureEnvironment(cacheDirectory(process.env), "clients");
+    ours = await askWithClient({ kind: "galatea" }, clients);
+  });
+  for (const [check, result] of Object.entries(expected)) {
+    test(check, () => assert.deepEqual(compareClientResults({ [check]: result }, ours), []));
+  }
+});
+
+describe("starts that end by themselves", () => {
+  for (const item of commandLineCases) {
+    test(item.name, async () => {
+      const result = await runCommandLine({ kind: "galatea" }, item);
+      assert.equal(result.exitCode, item.exitCode, result.output);
+      assert.ok(result.said, `'${item.says}' is not in: ${result.output}`);
+    });
+  }
+});

@@ -30,7 +30,8 @@ export async function startFixture(target: Target, name: FixtureName): Promise<S
   const cleanUp = async () => {
     for (const path of [directory, ...archiveDirectories]) await rm(path, { recursive: true, force: true });
   };
-  const flags = [...fixture.flags, ...(target.kind === "galatea" && name === "multi" ? [`--ml-root=${mlRoot}`] : [])];
+  const own = target.kind === "oracle" ? (fixture.oracleFlags ?? []) : name === "multi" ? [`--ml-root=${mlRoot}`] : [];
+  const flags = [...fixture.flags, ...own];
   const options = { repositories: [repository], flags, env: fixture.env };
   try {
     const server =

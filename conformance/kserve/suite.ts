@@ -44,8 +44,14 @@ export async function askFixture(
   cases: readonly { group: string; item: Case }[],
   report: (asked: AskedCase) => void,
 ): Promise<AskedCase[]> {
-  const fixture = await startFixture(target, name);
   const asked: AskedCase[] = [];
+  const fixture = await startFixture(target, name).catch(
+    (error: unknown) => new Error(`fixture ${name}: ${String(error).slice(0, 2000)}`),
+  );
+  if (fixture instanceof Error) {
+    for (const entry of cases) asked.push({ ...entry, answers: fixture });
+    return asked;
+  }
   try {
     const skip = (step: Step) => target.kind === "oracle" && step.difference?.notAsked === true;
     for (const { group, item } of cases) {

@@ -23,7 +23,13 @@ const gateway = createGateway({
       ? null
       : (id) =>
           id === key[0]
-            ? { accessKeyId: id, secretAccessKey: key[1], sessionToken: null, accountId: "111122223333", expiresMs: null }
+            ? {
+                accessKeyId: id,
+                secretAccessKey: key[1],
+                sessionToken: null,
+                accountId: "111122223333",
+                expiresMs: null,
+              }
             : undefined,
   regionDefault: "us-east-1",
   accountIdDefault: "111122223333",
