@@ -1,3 +1,5 @@
+import { ShortestDouble } from "./shortest-double.ts";
+
 /** Pieces are of this size; a text that fits the first one costs no allocation beyond its copy. */
 const pieceBytes = 64 * 1024;
 
@@ -8,6 +10,7 @@ const upperHex = "0123456789ABCDEF";
  * The first piece is scratch memory of the sink; what `take` returns does not alias it.
  */
 export class JsonSink {
+  readonly #shortest = new ShortestDouble();
   readonly #scratch = Buffer.allocUnsafeSlow(pieceBytes);
   #pieces: Buffer[] = [];
   #piecesBytes = 0;
@@ -136,7 +139,7 @@ export class JsonSink {
   }
 
   /**
-   * A double in its shortest form that reads back as the same double: `1.0`, `0.1`, `1e21`, `1e-7`, `-0.0`, `NaN`, `Infinity`.
+   * A double in a short form that reads back as the same double (see ShortestDouble): `1.0`, `0.1`, `1e21`, `1e-7`, `-0.0`, `NaN`, `Infinity`.
    * The thresholds between plain and exponent form are the same in JavaScript and in the original.
    */
   double(value: number): void {
@@ -150,16 +153,38 @@ export class JsonSink {
       return;
     }
     if (Object.is(value, -0)) return this.ascii("-0.0");
-    const text = String(value);
+    if (Number.isNaN(value)) return this.ascii("NaN");
+    if (value < 0) bytes[this.#at++] = 0x2d;
+    const magnitude = Math.abs(value);
+    if (this.#shortest.generate(magnitude)) this.#digits();
+    else this.ascii(magnitude === Infinity ? "Infinity" : String(magnitude));
+  }
+
+  /** The digits just generated, plain from 10^-6 up to 10^21, else with an exponent. Room has been made. */
+  #digits(): void {
+    const { digits, length, exponent } = this.#shortest;
+    const bytes = this.#bytes;
     let at = this.#at;
-    let plainInteger = true;
-    for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i);
-      if (code === 0x2b) continue;
-      if (code === 0x2e || code > 0x39) plainInteger = false;
-      bytes[at++] = code;
+    const point = length + exponent;
+    if (point > 21 || point <= -6) {
+      bytes[at++] = 0x30 + digits[0]!;
+      if (length > 1) bytes[at++] = 0x2e;
+      for (let i = 1; i < length; i++) bytes[at++] = 0x30 + digits[i]!;
+      bytes[at++] = 0x65;
+      this.#at = at;
+      return this.integer(point - 1);
     }
-    if (plainInteger) {
+    if (point <= 0) {
+      bytes[at++] = 0x30;
+      bytes[at++] = 0x2e;
+      for (let i = point; i < 0; i++) bytes[at++] = 0x30;
+    }
+    for (let i = 0; i < length; i++) {
+      if (i === point && i > 0) bytes[at++] = 0x2e;
+      bytes[at++] = 0x30 + digits[i]!;
+    }
+    if (exponent >= 0) {
+      for (let i = 0; i < exponent; i++) bytes[at++] = 0x30;
       bytes[at++] = 0x2e;
       bytes[at++] = 0x30;
     }

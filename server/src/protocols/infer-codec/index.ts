@@ -6,6 +6,6 @@
 export { leadingInteger } from "./header-length.ts";
 export { parseInferHeader, type InferHeader, type InputHeader, type OutputWish } from "./infer-header.ts";
 export { ResponseEncoder, type EncodeOptions, type EncodedResponse } from "./infer-response.ts";
-export { booleanAt, eachMember, parsingRequestJson, stringAt } from "./json-access.ts";
+export { booleanAt, eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "./json-access.ts";
 export { TailWriter, placeInputs, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
 export { placeRawInput, type RawInput } from "./raw-request.ts";

@@ -1,0 +1,260 @@
+import { InferenceError, type Clock } from "../../base/index.ts";
+import type { Engine } from "../../engine/index.ts";
+import { JsonScanner, type IntegerRange } from "../../tensor/index.ts";
+import {
+  BodyError,
+  readWholeBody,
+  reply,
+  replyError,
+  replyJson,
+  statusOfCode,
+  type Exchange,
+  type HttpLimits,
+} from "../http-listener/index.ts";
+import {
+  eachMember,
+  leadingInteger,
+  missingMember,
+  parsingRequestJson,
+  stringAt,
+  unableToParse,
+} from "../infer-codec/index.ts";
+import { InferCallError, InferCalls, requestEncoding, type InferTarget } from "../infer-http/index.ts";
+import { HostedModels, type ChooseModelDirectory, type HostedModel } from "./hosted-models.ts";
+import type { ContainerLimits } from "./limits.ts";
+import { isForbiddenPath } from "./model-path.ts";
+import { saysOutOfMemory } from "./out-of-memory.ts";
+
+export interface ContainerRoutesOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly limits: HttpLimits;
+  readonly containerLimits: ContainerLimits;
+  readonly integerRange: IntegerRange;
+  /** What /ping tells (SAGEMAKER_TRITON_PING_MODE): all models ready, or the server alive. */
+  readonly pingMode: "ready" | "live";
+  /** The model of /invocations. */
+  readonly defaultModelName: string;
+  /** The directory that stands for /opt/ml. */
+  readonly mlRoot: string;
+  readonly chooseModelDirectory: ChooseModelDirectory;
+}
+
+const binaryTypePrefix = "application/vnd.sagemaker-triton.binary+json;json-header-size=";
+const targetModelHeader = "x-amzn-sagemaker-target-model";
+
+/** A path of the multi-model contract: /models, /models/<id>, /models/<id>/invoke; id "" for the collection. */
+interface ModelRoute {
+  readonly id: string;
+  readonly invoke: boolean;
+}
+
+type Answer = (exchange: Exchange, id: string) => void | Promise<void>;
+
+/** Answers one request of the container contract. What it throws is a bug or a broken body. */
+export function containerHandler(options: ContainerRoutesOptions): (exchange: Exchange) => void | Promise<void> {
+  const routes = new ContainerRoutes(options);
+  const single: Readonly<Record<string, readonly [method: string, answer: Answer]>> = {
+    "/ping": ["GET", routes.ping],
+    "/invocations": ["POST", routes.invocations],
+  };
+  const collection: Readonly<Record<string, Answer>> = { GET: routes.list, POST: routes.load };
+  const model: Readonly<Record<string, Answer>> = { GET: routes.describe, DELETE: routes.unload };
+  return (exchange) => {
+    const row = Object.hasOwn(single, exchange.path) ? single[exchange.path] : undefined;
+    if (row !== undefined) {
+      return exchange.method === row[0] ? row[1](exchange, "") : replyError(exchange, 405, "Method Not Allowed");
+    }
+    const route = modelRoute(exchange.path);
+    if (route === null) return replyEmpty(exchange, 400);
+    // The original answers GET /models/<id>/invoke as GET /models/<id>; both ask about the model.
+    if (route.invoke && exchange.method === "POST") return routes.invoke(exchange, route.id);
+    const answers = route.id === "" ? collection : model;
+    const answer = Object.hasOwn(answers, exchange.method) ? answers[exchange.method] : undefined;
+    return answer === undefined ? replyEmpty(exchange, 400) : answer(exchange, route.id);
+  };
+}
+
+function modelRoute(path: string): ModelRoute | null {
+  const segments = path.split("/");
+  if (segments[0] !== "" || segments[1] !== "models" || segments.length > 4) return null;
+  const id = segments[2] ?? "";
+  if (segments.length === 4) return segments[3] === "invoke" && id !== "" ? { id, invoke: true } : null;
+  return { id, invoke: false };
+}
+
+function replyEmpty(exchange: Exchange, status: number): void {
+  reply(exchange, status, "text/plain", "");
+}
+
+class ContainerRoutes {
+  readonly #options: ContainerRoutesOptions;
+  readonly #models: HostedModels;
+  readonly #calls: InferCalls;
+
+  constructor(options: ContainerRoutesOptions) {
+    this.#options = options;
+    this.#models = new HostedModels({ ...options, modelsMax: options.containerLimits.modelsMax });
+    this.#calls = new InferCalls({
+      ...options,
+      binaryHeaders: (jsonBytes) => ["Content-Type", `${binaryTypePrefix}${jsonBytes}`],
+    });
+  }
+
+  readonly ping: Answer = (exchange) => {
+    const { engine, pingMode } = this.#options;
+    replyEmpty(exchange, (pingMode === "live" ? engine.live : engine.ready) ? 200 : 400);
+  };
+
+  /** Inference on the default model: statuses as on the KServe port. */
+  readonly invocations: Answer = async (exchange) => {
+    const { engine, defaultModelName } = this.#options;
+    const target: InferTarget = { namespace: "", modelName: defaultModelName, modelVersion: "" };
+    try {
+      engine.modelReady("", defaultModelName, "");
+      await this.#infer(exchange, target);
+    } catch (error) {
+      const failure = inferFailure(error);
+      if (!exchange.signal.aborted) {
+        replyError(exchange, statusOfCode[failure.error.code], failure.error.message, failure.contentType);
+      }
+    }
+  };
+
+  /** Inference on a loaded archive: every error is 400, but 507 for those that unloading others may cure. */
+  readonly invoke: Answer = async (exchange, id) => {
+    const model = this.#models.loaded(id);
+    if (model === undefined) return replyEmpty(exchange, 404);
+    try {
+      checkTargetModel(exchange, model);
+      await this.#infer(exchange, { namespace: id, modelName: model.servedName, modelVersion: "" });
+    } catch (error) {
+      const { message } = inferFailure(error);
+      if (!exchange.signal.aborted) {
+        replyError(exchange, saysOutOfMemory(message) ? 507 : 400, message, "application/json");
+      }
+    }
+  };
+
+  async #infer(exchange: Exchange, target: InferTarget): Promise<void> {
+    const coding = requestEncoding(exchange.request.headers["content-encoding"]);
+    if (coding === null) return replyError(exchange, 415, "Unsupported compression type");
+    const compressed = coding === "compressed";
+    const headerBytes = jsonHeaderBytes(exchange, compressed);
+    await this.#calls.answer(exchange, { target, headerBytes, compressed, encoding: "identity" });
+  }
+
+  readonly list: Answer = (exchange) => {
+    replyJson(exchange, { models: this.#models.list().map(describeModel) });
+  };
+
+  readonly describe: Answer = (exchange, id) => {
+    const model = this.#models.loaded(id);
+    if (model === undefined) return replyEmpty(exchange, 404);
+    replyJson(exchange, describeModel(model));
+  };
+
+  readonly load: Answer = async (exchange) => {
+    try {
+      const model = await readLoadBody(exchange, this.#options);
+      if (isForbiddenPath(model.url)) return replyEmpty(exchange, 400);
+      const cost = await this.#models.load(model, exchange.signal);
+      reply(exchange, 200, "text/plain", "", [
+        // Beyond the contract: our platform reads what a load took and holds instead of guessing it from file sizes.
+        "X-Galatea-Load-Milliseconds",
+        cost.milliseconds.toFixed(3),
+        "X-Galatea-Model-Bytes",
+        String(Math.round(cost.memoryBytes)),
+      ]);
+    } catch (error) {
+      refuse(exchange, error);
+    }
+  };
+
+  readonly unload: Answer = async (exchange, id) => {
+    try {
+      const unloaded = await this.#models.unload(id, (model) => checkTargetModel(exchange, model));
+      replyEmpty(exchange, unloaded ? 200 : 404);
+    } catch (error) {
+      refuse(exchange, error);
+    }
+  };
+}
+
+function describeModel(model: HostedModel): { modelName: string; modelUrl: string } {
+  return { modelName: model.id, modelUrl: model.url };
+}
+
+function refuse(exchange: Exchange, thrown: unknown): void {
+  if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
+  if (exchange.signal.aborted) return;
+  const status = thrown.code === "ALREADY_EXISTS" ? 409 : saysOutOfMemory(thrown.message) ? 507 : 400;
+  replyError(exchange, status, thrown.message);
+}
+
+/** Errors about the target model and the content type count like errors of the inference itself. */
+function inferFailure(thrown: unknown): InferCallError {
+  if (thrown instanceof InferCallError) return thrown;
+  if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
+  return new InferCallError(thrown, "text/plain");
+}
+
+/** A request must not reach another archive's model by its header (server#8923); without the header the path decides. */
+function checkTargetModel(exchange: Exchange, model: HostedModel): void {
+  const target = exchange.request.headers[targetModelHeader];
+  if (target === undefined || target === model.servedName) return;
+  throw new InferenceError(
+    "INVALID_ARG",
+    "X-Amzn-SageMaker-Target-Model header does not match the model requested in the URL",
+  );
+}
+
+/** Length of the JSON header from the content type; null when the type is another, which means all JSON. */
+function jsonHeaderBytes(exchange: Exchange, compressed: boolean): number | null {
+  const type = exchange.request.headers["content-type"];
+  if (type === undefined || !type.startsWith(binaryTypePrefix)) return null;
+  const got = type.slice(binaryTypePrefix.length);
+  const value = leadingInteger(got);
+  if (value === null) throw new InferenceError("INVALID_ARG", `Unable to parse inference header size, got: ${got}`);
+  const declared = compressed ? -1 : Number(exchange.request.headers["content-length"] ?? -1);
+  if (value < 0 || (declared >= 0 && value > declared)) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `inference header size should be in range (0, ${Math.max(declared, 0)}), got: ${got}`,
+    );
+  }
+  return value;
+}
+
+const idForm = /^[0-9A-Za-z._-]{1,256}$/;
+
+async function readLoadBody(exchange: Exchange, options: ContainerRoutesOptions): Promise<HostedModel> {
+  const limits = { ...options.limits, bodyBytesMax: options.containerLimits.loadBodyBytesMax };
+  const body = await readWholeBody(exchange, limits);
+  const members = new Map<string, string>();
+  // The original goes on after a body that is no JSON, and dies; here it is an error like any other.
+  parsingRequestJson(() => {
+    const check = new JsonScanner(body);
+    if (check.peek() === -1) check.fail("The document is empty.", check.at);
+    check.skipValue();
+    check.finish();
+  });
+  const scanner = new JsonScanner(body);
+  if (scanner.peek() === 0x7b) {
+    eachMember(scanner, scanner.at, (name, at) => {
+      if (name === "model_name" || name === "url") {
+        members.set(
+          name,
+          stringAt(scanner, at, (text) => unableToParse(name, text)),
+        );
+      }
+    });
+  }
+  const id = members.get("model_name");
+  const url = members.get("url");
+  if (id === undefined) throw missingMember("model_name");
+  if (url === undefined) throw missingMember("url");
+  if (!idForm.test(id)) throw new InferenceError("INVALID_ARG", `Invalid "model_name" '${id}'`);
+  const target = exchange.request.headers[targetModelHeader];
+  return { id, url, servedName: typeof target === "string" && target !== "" ? target : id };
+}

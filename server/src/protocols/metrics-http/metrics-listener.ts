@@ -1,0 +1,33 @@
+import type { Logger } from "../../base/index.ts";
+import {
+  openHttpListener,
+  reply,
+  replyError,
+  type Exchange,
+  type HttpLimits,
+  type HttpListener,
+  type ListenAddress,
+} from "../http-listener/index.ts";
+
+export interface MetricsHttpOptions {
+  readonly address: ListenAddress;
+  readonly limits: HttpLimits;
+  readonly logger: Logger;
+  /** The exposition text, made when it is asked for. */
+  readonly text: () => string | Promise<string>;
+}
+
+const contentType = "text/plain; charset=utf-8";
+
+/** Binds the metrics listener (port 8002 of the original). */
+export function openMetricsHttp(options: MetricsHttpOptions): Promise<HttpListener> {
+  const { address, limits, logger } = options;
+  return openHttpListener({ address, limits, logger, handle: (exchange) => answer(exchange, options.text) });
+}
+
+async function answer(exchange: Exchange, text: MetricsHttpOptions["text"]): Promise<void> {
+  if (exchange.method !== "GET") return replyError(exchange, 405, "Method Not Allowed");
+  if (exchange.path !== "/metrics" && exchange.path !== "/metrics/") return replyError(exchange, 404, "Not Found");
+  const body = Buffer.from(await text());
+  if (!exchange.signal.aborted) reply(exchange, 200, contentType, body);
+}
