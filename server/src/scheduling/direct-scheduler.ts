@@ -46,7 +46,9 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   close(): Promise<void> {
-    return this.#drain.close(this.#isIdle());
+    this.#drain.closing = true;
+    this.#drainIfIdle();
+    return this.#drain.closed;
   }
 
   givenUp(request: QueuedRequest, waited: boolean): void {

@@ -85,7 +85,9 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   close(): Promise<void> {
-    return this.#drain.close(this.#isIdle());
+    this.#drain.closing = true;
+    this.#drainIfIdle();
+    return this.#drain.closed;
   }
 
   givenUp(request: QueuedRequest, waited: boolean): void {

@@ -69,7 +69,9 @@ class EnsembleScheduler implements Scheduler {
   }
 
   close(): Promise<void> {
-    return this.#drain.close(this.#activeCount === 0);
+    this.#drain.closing = true;
+    if (this.#activeCount === 0) this.#drain.finish();
+    return this.#drain.closed;
   }
 
   #refusal(request: InferenceRequest): InferenceError | null {

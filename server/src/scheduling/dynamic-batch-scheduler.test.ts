@@ -1,0 +1,313 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { InputConfig, QueuePolicy } from "../modelconfig/index.ts";
+import {
+  chooseBatch,
+  queueTimeoutUs,
+  type BatchCandidate,
+  type BatchPolicy,
+  type CandidateQueue,
+} from "./batch-policy.ts";
+import { createDynamicBatchScheduler } from "./index.ts";
+import { HandClock, HandInstance, dynamicModel, noPolicy, send, tensorOf, turn } from "./scheduling-fixtures.ts";
+
+type Numbered = BatchCandidate & { readonly index: number };
+
+function queueOf(...sizes: (number | string)[]): CandidateQueue<Numbered> {
+  const candidates = sizes.map((size, index): Numbered => ({
+    index,
+    batchKey: typeof size === "string" ? size : "",
+    record: { batchSize: typeof size === "number" ? size : 1, queuedNs: 100 + index },
+  }));
+  return { first: () => candidates[0] ?? null, after: ({ index }) => candidates[index + 1] ?? null };
+}
+
+function policyOf(preferred: number[], queueDelayMaxNs: number, batchSizeMax = 8): BatchPolicy {
+  const preferredBatchSizeLargest = Math.max(...preferred);
+  return { batchSizeMax, preferredBatchSizes: new Set(preferred), preferredBatchSizeLargest, queueDelayMaxNs };
+}
+
+const send1 = (requestCount: number, complete: boolean) => ({ kind: "send", requestCount, complete });
+
+test("a batch is chosen as the original chooses it", () => {
+  const delay = 1000;
+  const cases = [
+    ["without a delay everything goes", chooseBatch(queueOf(1, 1, 1), policyOf([8], 0), 100), send1(3, false)],
+    ["the largest batch is never exceeded", chooseBatch(queueOf(3, 3, 3), policyOf([8], 0), 100), send1(2, true)],
+    ["a full batch goes", chooseBatch(queueOf(4, 4, 1), policyOf([8], delay), 100), send1(2, true)],
+    [
+      "a preferred size goes while there is delay left",
+      chooseBatch(queueOf(1, 1, 1, 1, 1), policyOf([4], delay), 200),
+      send1(4, true),
+    ],
+    [
+      "the largest preferred size reached goes",
+      chooseBatch(queueOf(1, 1, 1, 1, 1), policyOf([2, 4], 0), 200),
+      send1(4, true),
+    ],
+    [
+      "a smaller preferred size is not complete",
+      chooseBatch(queueOf(1, 1, 1), policyOf([2, 4], delay), 200),
+      send1(2, false),
+    ],
+    [
+      "what is not preferred waits for the oldest's delay",
+      chooseBatch(queueOf(1, 1, 1), policyOf([4], delay), 200),
+      { kind: "wait", untilNs: 1100 },
+    ],
+    [
+      "with the delay over everything goes, preferred or not",
+      chooseBatch(queueOf(1, 1, 1), policyOf([2], delay), 1100),
+      send1(3, true),
+    ],
+    [
+      "another shape ends the batch, which goes at once",
+      chooseBatch(queueOf("4,", "4,", "5,"), policyOf([8], delay), 200),
+      send1(2, true),
+    ],
+    ["a single request of the largest size goes", chooseBatch(queueOf(8), policyOf([8], delay), 100), send1(1, true)],
+  ] as const;
+  for (const [name, got, expected] of cases) assert.deepEqual(got, expected, name);
+});
+
+test("a request's timeout counts where overriding is allowed, also when the default is none", () => {
+  const policy = (defaultTimeoutUs: number, allowTimeoutOverride: boolean): QueuePolicy => ({
+    ...noPolicy,
+    defaultTimeoutUs,
+    allowTimeoutOverride,
+  });
+  assert.equal(queueTimeoutUs(policy(0, true), 50), 50);
+  assert.equal(queueTimeoutUs(policy(100, true), 50), 50);
+  assert.equal(queueTimeoutUs(policy(100, true), 500), 100);
+  assert.equal(queueTimeoutUs(policy(100, true), 0), 100);
+  assert.equal(queueTimeoutUs(policy(100, false), 50), 100);
+  assert.equal(queueTimeoutUs(policy(0, false), 50), 0);
+});
+
+const options = (clock = new HandClock()) => ({ clock, queueLengthMax: 1000 });
+
+test("what arrives while the instance executes becomes one batch", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
+  const sent = ["a", "b", "c", "d", "e", "f"].map((id) => send(scheduler, id));
+  await turn();
+  await instance.end();
+  await instance.end();
+  await instance.end();
+  assert.deepEqual(instance.log, ["a", "b c d e", "f"]);
+  assert.deepEqual(
+    sent.map(({ outcome, record }) => `${outcome}${record.executedBatchSize}${record.countsExecution}`),
+    ["a1true", "b4true", "c4false", "d4false", "e4false", "f1true"],
+  );
+});
+
+test("an instance that takes two executions gets a second one only when that batch cannot grow", async () => {
+  const instance = new HandInstance("m_0_0", 2);
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(3), options());
+  for (const id of ["a", "b", "c"]) send(scheduler, id);
+  await turn();
+  assert.deepEqual(instance.log, ["a"]);
+  send(scheduler, "d");
+  await turn();
+  assert.deepEqual(instance.log, ["a", "b c d"]);
+});
+
+test("a batch waits for the delay of its oldest request, counted from its arrival, and for no more", async () => {
+  const clock = new HandClock();
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler(
+    [instance],
+    dynamicModel(8, { queueDelayMaxUs: 10_000 }),
+    options(clock),
+  );
+  send(scheduler, "a");
+  await clock.move(6);
+  send(scheduler, "b");
+  await clock.move(3);
+  assert.deepEqual(instance.log, []);
+  await clock.move(1);
+  assert.deepEqual(instance.log, ["a b"]);
+});
+
+test("requests share a batch only where variable shapes agree and optional inputs are alike", async () => {
+  const input: InputConfig = {
+    name: "A",
+    datatype: "FP32",
+    dims: [-1],
+    backendDims: [-1],
+    optional: false,
+    allowRaggedBatch: false,
+  };
+  const inputs = [input, { ...input, name: "mask", optional: true, allowRaggedBatch: true }];
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(8, {}, { inputs }), options());
+  send(scheduler, "first");
+  for (const [id, length, withMask] of [
+    ["a", 4, false],
+    ["b", 4, false],
+    ["c", 5, false],
+    ["d", 5, true],
+    ["e", 5, true],
+  ] as const) {
+    const mask = withMask ? [tensorOf("mask", [1, length === 5 && id === "d" ? 1 : 2])] : [];
+    send(scheduler, id, { inputs: [...mask, tensorOf("A", [1, length])] });
+  }
+  for (let count = 0; count < 4; count++) await instance.end();
+  assert.deepEqual(instance.log, ["first", "a b", "c", "d e"]);
+});
+
+test("a timeout fires by timer while the only instance is busy, and DELAY puts the request behind the others", async () => {
+  const clock = new HandClock();
+  const instance = new HandInstance();
+  const priorityQueuePolicy = new Map([
+    [1, { ...noPolicy, allowTimeoutOverride: true }],
+    [2, { ...noPolicy, timeoutAction: "DELAY" as const, defaultTimeoutUs: 5000 }],
+  ]);
+  const levels = { priorityLevels: 2, defaultPriorityLevel: 2, priorityQueuePolicy };
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(1, levels), options(clock));
+  const busy = send(scheduler, "busy");
+  const rejected = send(scheduler, "rejected", { priority: 1, queueTimeoutUs: 2000 });
+  send(scheduler, "delayed");
+  await clock.move(2);
+  assert.deepEqual([rejected.outcome, rejected.releaseCount], ["UNAVAILABLE Request timeout expired", 1]);
+  await clock.move(3);
+  send(scheduler, "later");
+  send(scheduler, "urgent", { priority: 1 });
+  assert.equal(scheduler.pendingCount, 3);
+  for (let count = 0; count < 4; count++) await instance.end();
+  assert.deepEqual(instance.log, ["busy", "urgent", "later", "delayed"]);
+  assert.equal(busy.outcome, "busy");
+  await scheduler.close();
+  assert.equal(clock.timerCount, 0);
+});
+
+test("each priority level has its own bound, and waiting ones alone count", async () => {
+  const instance = new HandInstance();
+  const bounded = { ...noPolicy, queueLengthMax: 1 };
+  const scheduler = createDynamicBatchScheduler(
+    [instance],
+    dynamicModel(1, { defaultQueuePolicy: bounded }),
+    options(),
+  );
+  const sent = ["a", "b", "c"].map((id) => send(scheduler, id));
+  await turn();
+  assert.deepEqual(
+    sent.map(({ outcome }) => outcome),
+    ["waiting", "waiting", "UNAVAILABLE [request id: c] Exceeds maximum queue size"],
+  );
+});
+
+test("with preserve_ordering answers leave in order of arrival across instances; one given up holds nobody", async () => {
+  const [first, second, third] = [new HandInstance("0"), new HandInstance("1"), new HandInstance("2")];
+  const model = dynamicModel(1, { preserveOrdering: true });
+  const scheduler = createDynamicBatchScheduler([first, second, third], model, options());
+  const settled: string[] = [];
+  const [a] = ["a", "b", "c"].map((id) => send(scheduler, id, { settled }));
+  await turn();
+  await third.end();
+  await second.end();
+  assert.deepEqual(settled, []);
+  a?.controller.abort();
+  await turn();
+  assert.deepEqual(settled, ["a", "b", "c"]);
+  assert.equal(a?.releaseCount, 0);
+  await first.end();
+  assert.equal(a?.releaseCount, 1);
+});
+
+test("a batch's signal aborts when its last request is given up, not before", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
+  const [, b, c] = ["a", "b", "c"].map((id) => send(scheduler, id));
+  await instance.end();
+  const signal = instance.signals[1];
+  b?.controller.abort();
+  assert.equal(signal?.aborted, false);
+  c?.controller.abort();
+  assert.equal(signal?.aborted, true);
+  await instance.end();
+  assert.deepEqual([b?.releaseCount, c?.releaseCount], [1, 1]);
+});
+
+type Move =
+  | { kind: "send"; size: number; timeoutUs: number; priority: number }
+  | { kind: "end" | "abort" | "wait"; at: number };
+
+test("property: every request settles once and gives its inputs back once; no batch is too large; order is kept", async () => {
+  const sendMove = fc.record({
+    kind: fc.constant("send" as const),
+    size: fc.integer({ min: 1, max: 4 }),
+    timeoutUs: fc.constantFrom(0, 0, 3000),
+    priority: fc.integer({ min: 0, max: 2 }),
+  });
+  const otherMove = fc.record({
+    kind: fc.constantFrom("end" as const, "abort" as const, "wait" as const),
+    at: fc.nat(20),
+  });
+  const config = fc.record({
+    executionsMax: fc.integer({ min: 1, max: 2 }),
+    delayUs: fc.constantFrom(0, 2000),
+    preferred: fc.constantFrom([4], [2, 4]),
+    preserveOrdering: fc.boolean(),
+    delays: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      config,
+      fc.array(fc.oneof(sendMove, otherMove), { maxLength: 40 }),
+      async (drawn, moves: Move[]) => {
+        const clock = new HandClock();
+        const instances = [new HandInstance("0", drawn.executionsMax), new HandInstance("1", drawn.executionsMax)];
+        const model = dynamicModel(4, {
+          preferredBatchSizes: drawn.preferred,
+          queueDelayMaxUs: drawn.delayUs,
+          preserveOrdering: drawn.preserveOrdering,
+          priorityLevels: drawn.preserveOrdering ? 0 : 2,
+          defaultPriorityLevel: drawn.preserveOrdering ? 0 : 1,
+          defaultQueuePolicy: {
+            ...noPolicy,
+            allowTimeoutOverride: true,
+            timeoutAction: drawn.delays && !drawn.preserveOrdering ? "DELAY" : "REJECT",
+          },
+        });
+        const scheduler = createDynamicBatchScheduler(instances, model, options(clock));
+        const settled: string[] = [];
+        const sent: (ReturnType<typeof send> & { id: string; size: number })[] = [];
+        for (const move of moves) {
+          if (move.kind === "send") {
+            const id = String(sent.length);
+            const more = { batchSize: move.size, queueTimeoutUs: move.timeoutUs, priority: move.priority, settled };
+            sent.push(Object.assign(send(scheduler, id, more), { id, size: move.size }));
+          } else if (move.kind === "end") await instances[move.at % 2]?.end();
+          else if (move.kind === "abort") sent[move.at % Math.max(1, sent.length)]?.controller.abort();
+          else await clock.move(move.at % 4);
+        }
+        const closed = scheduler.close();
+        for (let count = 0; count <= sent.length; count++) {
+          await clock.move(3);
+          for (const instance of instances) await instance.end();
+        }
+        await closed;
+        assert.equal(scheduler.pendingCount, 0);
+        for (const one of sent) {
+          assert.notEqual(one.outcome, "waiting");
+          assert.equal(one.releaseCount, 1);
+        }
+        assert.equal(settled.length, sent.length);
+        for (const batch of instances.flatMap((instance) => instance.log)) {
+          const size = batch.split(" ").reduce((sum, id) => sum + (sent[Number(id)]?.size ?? 0), 0);
+          assert.ok(size <= 4, batch);
+        }
+        if (drawn.preserveOrdering) {
+          const answered = settled.map(Number).filter((id) => sent[id]?.outcome === String(id));
+          assert.deepEqual(
+            answered,
+            answered.toSorted((a, b) => a - b),
+          );
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
