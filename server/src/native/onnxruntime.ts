@@ -91,8 +91,8 @@ export function checkThreadPoolSize(runsMax: number, environmentValue: string | 
   }
 }
 
-/** The C API's severity "error": warnings about a model's own graph are of no use in a server's log. */
-const logSeverity = 3;
+/** The C API's severity "fatal": errors come as statuses and are told there, to whom they concern. */
+const logSeverity = 4;
 const ortArenaAllocator = 1;
 const ortMemoryDefault = 0;
 

@@ -45,16 +45,21 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
     return runtime;
   }
 
-  async function lease(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<SessionLease> {
+  async function lease(
+    { source, config, context }: { source: ModelSource; config: ModelConfig; context: LoadContext },
+    use: { charged: boolean },
+  ): Promise<SessionLease> {
     const { session: parameters } = readSessionParameters(config);
     const found = await files.find(source.versionDirectory, fileNameOf(config), config.name);
     context.signal.throwIfAborted();
     const customOpLibraries = parameters.customOpLibraries.map((path) => join(source.modelDirectory, path));
     const complete = { ...parameters, customOpLibraries };
     const opened = openRuntime(context);
-    return await sessions.lease(keyOf(found.contentKey, complete), found.byteLength, () =>
-      opened.openSession({ ...complete, modelPath: found.modelPath, optimizedModelPath: null }),
-    );
+    return await sessions.lease(keyOf(found.contentKey, complete), {
+      byteLength: found.byteLength,
+      charged: use.charged,
+      open: () => opened.openSession({ ...complete, modelPath: found.modelPath, optimizedModelPath: null }),
+    });
   }
 
   /** Holds a lease until the load that follows has its own, so that a model is not loaded twice. */
@@ -75,7 +80,7 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
 
     async complete(source, config, context) {
       if (config.inputs.length > 0 && config.outputs.length > 0) return config;
-      const held = await lease(source, config, context);
+      const held = await lease({ source, config, context }, { charged: false });
       try {
         return mergeAutoComplete(config, completionFor(config, held.session, context.backendConfig));
       } finally {
@@ -85,7 +90,7 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
 
     async load(source, config, context) {
       warnWithoutEffect(config, options.log);
-      const held = await lease(source, config, context);
+      const held = await lease({ source, config, context }, { charged: true });
       try {
         checkModel(config, held.session);
       } catch (error) {

@@ -125,9 +125,11 @@ async function run(parts: InstanceParts, options: RunOptions): Promise<MadeOutpu
   }
 }
 
-/** ONNX Runtime's words when an output does not fit the memory bound for it. */
+/** ONNX Runtime's words, older and newer, when an output does not fit the memory bound for it. */
+const shapeSurprises = ["OrtValue shape verification failed", "The output OrtValue provided for output"];
+
 function isShapeSurprise(error: unknown): boolean {
-  return error instanceof InferenceError && error.message.includes("OrtValue shape verification failed");
+  return error instanceof InferenceError && shapeSurprises.some((words) => error.message.includes(words));
 }
 
 /** One outcome per request; every response owns a reference to each block it shows a part of. */

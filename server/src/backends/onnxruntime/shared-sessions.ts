@@ -10,7 +10,7 @@ export interface SessionLease extends AsyncDisposable {
 interface Shared {
   readonly opened: Promise<OnnxSession>;
   readonly byteLength: number;
-  /** In order of arrival. */
+  /** Those that are charged, in order of arrival. */
   readonly leases: Set<SessionLease>;
   /** Leases given and requested. */
   useCount: number;
@@ -24,8 +24,12 @@ export class SharedSessions {
     return this.#byKey.size;
   }
 
-  async lease(key: string, byteLength: number, open: () => Promise<OnnxSession>): Promise<SessionLease> {
-    const shared = this.#byKey.get(key) ?? this.#add(key, byteLength, open);
+  /** `open` is called when no other lease of `key` is held. A lease that is not `charged` leaves the bytes to the next. */
+  async lease(
+    key: string,
+    options: { byteLength: number; charged: boolean; open: () => Promise<OnnxSession> },
+  ): Promise<SessionLease> {
+    const shared = this.#byKey.get(key) ?? this.#add(key, options.byteLength, options.open);
     shared.useCount += 1;
     let session: OnnxSession;
     try {
@@ -45,7 +49,7 @@ export class SharedSessions {
         if (this.#leave(key, shared)) await session[Symbol.asyncDispose]();
       },
     };
-    shared.leases.add(lease);
+    if (options.charged) shared.leases.add(lease);
     return lease;
   }
 

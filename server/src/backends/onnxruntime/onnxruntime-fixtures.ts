@@ -1,0 +1,131 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type OnnxModel, writeOnnxFile } from "../../../../examples/minilm/onnx-writer.ts";
+import { createLogger, type LogLevel, systemClock } from "../../base/index.ts";
+import { type InferenceRequest, noParameters } from "../../inference/index.ts";
+import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
+import { type Arena, createArena, type Datatype, type Tensor } from "../../tensor/index.ts";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
+import { createOnnxRuntimeBackend } from "./onnxruntime-backend.ts";
+
+export const libraryPath = join(
+  dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json")),
+  `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
+);
+
+/** A repository in a fresh folder, an arena, and the backend over them. */
+export interface Workshop extends AsyncDisposable {
+  readonly directory: string;
+  readonly arena: Arena;
+  readonly backend: Backend;
+  readonly logged: readonly string[];
+  /** Writes `<name>/1/model.onnx`. */
+  write(name: string, model: Partial<OnnxModel>): Promise<ModelSource>;
+  config(name: string, text: string): ModelConfig;
+  complete(source: ModelSource, text: string, backendConfig?: Record<string, string>): Promise<ModelConfig>;
+  load(source: ModelSource, text: string): Promise<LoadedModel>;
+}
+
+export async function openWorkshop(): Promise<Workshop> {
+  const directory = await mkdtemp(join(tmpdir(), "onnxruntime-backend-"));
+  const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
+  const logged: string[] = [];
+  const log = createLogger((level: LogLevel, message: string) => logged.push(`${level}: ${message}`));
+  const backend = createOnnxRuntimeBackend({ libraryPath, runsMax: 4, intraOpThreadCount: 1, log, clock: systemClock });
+  const context = (backendConfig: Record<string, string>): LoadContext => ({
+    arena,
+    backendConfig: new Map(Object.entries(backendConfig)),
+    onHealth: () => {},
+    signal: new AbortController().signal,
+  });
+  const config = (name: string, text: string) =>
+    completeConfig(parseConfigText(text, `${name}/config.pbtxt`), {
+      directoryName: name,
+      servedName: name,
+      versionEntries: ["model.onnx"],
+      gpuCount: 0,
+    });
+  return {
+    directory,
+    arena,
+    backend,
+    logged,
+    async write(name, model) {
+      const versionDirectory = join(directory, name, "1");
+      await mkdir(versionDirectory, { recursive: true });
+      await writeOnnxFile(join(versionDirectory, "model.onnx"), {
+        graphName: name,
+        opsets: { "": 17 },
+        inputs: [],
+        outputs: [],
+        constants: [],
+        operators: [],
+        ...model,
+      });
+      return { servedName: name, modelDirectory: join(directory, name), version: 1, versionDirectory };
+    },
+    config,
+    complete: (source, text, backendConfig = {}) =>
+      backend.complete(source, config(source.servedName, text), context(backendConfig)),
+    async load(source, text) {
+      const completed = await backend.complete(source, config(source.servedName, text), context({}));
+      return await backend.load(source, completed, context({}));
+    },
+    async [Symbol.asyncDispose]() {
+      await backend[Symbol.asyncDispose]();
+      arena[Symbol.dispose]();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+export function operator(name: string, inputs: readonly string[], outputs: readonly string[]) {
+  return { operator: name, domain: "", inputs, outputs, attributes: {} };
+}
+
+/** sum = a + b, FP32 [batch, n]. */
+export const addModel: Partial<OnnxModel> = {
+  inputs: [
+    { name: "a", type: "FLOAT", dims: ["batch", "n"] },
+    { name: "b", type: "FLOAT", dims: ["batch", "n"] },
+  ],
+  outputs: [{ name: "sum", type: "FLOAT", dims: ["batch", "n"] }],
+  operators: [operator("Add", ["a", "b"], ["sum"])],
+};
+
+export function floats(name: string, shape: readonly number[], values: readonly number[]): Tensor {
+  return bytes(name, "FP32", { shape, data: new Uint8Array(Float32Array.from(values).buffer) });
+}
+
+export function bytes(
+  name: string,
+  datatype: Datatype,
+  { shape, data }: { shape: readonly number[]; data: Uint8Array },
+): Tensor {
+  return { name, datatype, shape, data, block: null };
+}
+
+export function request(
+  inputs: readonly Tensor[],
+  requestedOutputs: readonly string[] | null = null,
+): InferenceRequest {
+  return {
+    id: "",
+    namespace: "",
+    modelName: "m",
+    modelVersion: "",
+    inputs,
+    requestedOutputs,
+    parameters: noParameters,
+    sequence: null,
+    priority: 0,
+    queueTimeoutUs: 0,
+    signal: null,
+  };
+}
+
+export function numbers(tensor: Tensor): number[] {
+  return [...new Float32Array(Uint8Array.from(tensor.data).buffer)];
+}
