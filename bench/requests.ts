@@ -18,8 +18,9 @@ export const addSubBatchedRequest = () =>
     Buffer.from(JSON.stringify({ inputs: [vector("INPUT0", true), vector("INPUT1", true)] })),
   );
 
-export const pipelineRequest = () =>
-  requestBytes("/v2/models/pipeline/infer", Buffer.from(JSON.stringify({ inputs: [vector("IN", false)] })));
+export const pipelineBody = Buffer.from(JSON.stringify({ inputs: [vector("IN", false)] }));
+
+export const pipelineRequest = () => requestBytes("/v2/models/pipeline/infer", pipelineBody);
 
 /** One FP32 tensor of `byteLength` bytes, binary in both directions. */
 export function identityRequest(byteLength: number): Uint8Array {

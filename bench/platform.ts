@@ -1,0 +1,105 @@
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { pack, type Pack } from "./archive.ts";
+import {
+  CreateEndpointCommand,
+  CreateEndpointConfigCommand,
+  CreateModelCommand,
+  SageMakerClient,
+  waitUntilEndpointInService,
+} from "@aws-sdk/client-sagemaker";
+import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { freePorts } from "../conformance/environments/index.ts";
+import { requestBytes } from "./load.ts";
+
+const main = fileURLToPath(new URL("../server/src/main.ts", import.meta.url));
+const region = "us-east-1";
+const bucket = "galatea-bench";
+const image = "sagemaker-tritonserver:latest";
+const role = "arn:aws:iam::123456789012:role/bench";
+const startTimeoutMs = 60_000;
+
+/** `galatea up` over a data directory, with what the rows ask of it through the AWS clients. */
+export interface Platform extends AsyncDisposable {
+  readonly port: number;
+  readonly pid: number;
+  putArchive(key: string, content: Pack): Promise<void>;
+  /** A multi-model endpoint over every archive below the prefix. */
+  createMultiModelEndpoint(name: string, prefix: string, instanceType: string): Promise<void>;
+}
+
+export async function startPlatform(dataDirectory: string): Promise<Platform> {
+  const [port = 0] = await freePorts(1);
+  const args = [main, "up", `--port=${port}`, `--data=${dataDirectory}`];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], detached: true });
+  const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  await untilUrlPrinted(child.stdout, exited);
+  const settings = {
+    endpoint: `http://127.0.0.1:${port}`,
+    region,
+    credentials: { accessKeyId: "bench", secretAccessKey: "bench" },
+  };
+  const s3 = new S3Client({ ...settings, forcePathStyle: true });
+  const sagemaker = new SageMakerClient(settings);
+  await s3.send(new CreateBucketCommand({ Bucket: bucket }));
+  return {
+    port,
+    pid: child.pid ?? 0,
+    async putArchive(key, content) {
+      await s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: await pack(content) }));
+    },
+    async createMultiModelEndpoint(name, prefix, instanceType) {
+      const container = { Image: image, Mode: "MultiModel" as const, ModelDataUrl: `s3://${bucket}/${prefix}` };
+      await sagemaker.send(
+        new CreateModelCommand({ ModelName: name, ExecutionRoleArn: role, PrimaryContainer: container }),
+      );
+      const variant = {
+        VariantName: "AllTraffic",
+        ModelName: name,
+        InstanceType: instanceType as "ml.m5.large",
+        InitialInstanceCount: 1,
+      };
+      await sagemaker.send(
+        new CreateEndpointConfigCommand({ EndpointConfigName: name, ProductionVariants: [variant] }),
+      );
+      await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
+      await waitUntilEndpointInService(
+        { client: sagemaker, maxWaitTime: 60, minDelay: 1, maxDelay: 1 },
+        { EndpointName: name },
+      );
+    },
+    async [Symbol.asyncDispose]() {
+      s3.destroy();
+      sagemaker.destroy();
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
+
+async function untilUrlPrinted(output: NodeJS.ReadableStream, exited: Promise<void>): Promise<void> {
+  const lines = createInterface({ input: output });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  lines.on("line", (line) => {
+    if (/https?:\/\//.test(line)) resolve();
+  });
+  const timer = setTimeout(() => reject(new Error("galatea up did not print its URL")), startTimeoutMs);
+  void exited.then(() => reject(new Error("galatea up ended before it was ready")));
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** InvokeEndpoint as bytes. The signature is none: what is told by it is the service, which an open platform needs. */
+export function invokeBytes(endpoint: string, targetModel: string, body: Uint8Array): Uint8Array {
+  return requestBytes(`/endpoints/${endpoint}/invocations`, body, invokeHeaders(targetModel));
+}
+
+export const invokeHeaders = (targetModel: string) => ({
+  "content-type": "application/json",
+  "x-amzn-sagemaker-target-model": targetModel,
+  authorization: `AWS4-HMAC-SHA256 Credential=bench/20260101/${region}/sagemaker/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,
+});

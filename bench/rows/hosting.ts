@@ -1,0 +1,95 @@
+import { startGalatea } from "../../conformance/environments/index.ts";
+import { mustAsk, timedMs } from "../ask.ts";
+import { runLoad, requestBytes } from "../load.ts";
+import { addSub, threeSteps } from "../models.ts";
+import { invokeBytes, invokeHeaders, startPlatform, type Platform } from "../platform.ts";
+import { addSubBody, pipelineBody } from "../requests.ts";
+import { median, type BenchContext, type Measure } from "../row.ts";
+import { temporaryDirectory, writeModels } from "../servers.ts";
+
+const instanceType = "ml.m5.4xlarge";
+
+/** What the platform adds to a call of the container. */
+export const invokeOverheadRow = {
+  name: "invoke-overhead",
+  async measure(context: BenchContext): Promise<Measure[]> {
+    await using data = await temporaryDirectory();
+    await using repository = await temporaryDirectory();
+    await writeModels(repository.path, addSub);
+    await using platform = await startPlatform(data.path);
+    await platform.putArchive("one/add_sub.tar.gz", addSub);
+    await platform.createMultiModelEndpoint("one", "one/", instanceType);
+    const direct = await startGalatea({
+      repositories: [repository.path],
+      env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub" },
+    });
+    try {
+      const p50 = async (port: number, request: Uint8Array) => {
+        const timing = { durationMs: context.quick ? 500 : 4000, warmUpMs: context.quick ? 200 : 1000 };
+        return (await runLoad({ port, request, clients: 1, ...timing })).p50Us / 1000;
+      };
+      const added: number[] = [];
+      for (let round = 0; round < context.rounds; round++) {
+        const through = await p50(platform.port, invokeBytes("one", "add_sub.tar.gz", addSubBody));
+        const alone = await p50(
+          direct.sagemakerPort,
+          requestBytes("/invocations", addSubBody, { "content-type": "application/json" }),
+        );
+        added.push(through - alone);
+        context.log(`InvokeEndpoint ${through.toFixed(3)} ms, direct ${alone.toFixed(3)} ms`);
+      }
+      return [
+        {
+          what: "InvokeEndpoint minus direct, p50",
+          unit: "ms",
+          ours: added,
+          oracle: [],
+          goal: { kind: "at most", of: "ours", value: 0.5 },
+        },
+      ];
+    } finally {
+      await direct.stop();
+    }
+  },
+};
+
+/** First requests for archives that lie in the store and nowhere else. */
+export const coldInvocationRow = {
+  name: "cold-invocation",
+  async measure(context: BenchContext): Promise<Measure[]> {
+    await using data = await temporaryDirectory();
+    await using platform = await startPlatform(data.path);
+    const count = context.quick ? 5 : 30;
+    for (let index = 0; index < count; index++) await platform.putArchive(`cold/${index}.tar.gz`, distinct(index));
+    await platform.createMultiModelEndpoint("cold", "cold/", instanceType);
+    const times: number[] = [];
+    for (let index = 0; index < count; index++)
+      times.push(await timedMs(() => invoke(platform, "cold", `${index}.tar.gz`)));
+    // The first one of a fresh platform also starts what all further ones share.
+    context.log(
+      `first ${times[0]?.toFixed(1)} ms, then ${times
+        .slice(1)
+        .map((time) => time.toFixed(1))
+        .join(" ")}`,
+    );
+    return [
+      {
+        what: "cold multi-model invocation of three Python steps, p50",
+        unit: "ms",
+        ours: [median(times.slice(1))],
+        oracle: [],
+        goal: { kind: "at most", of: "ours", value: 60 },
+      },
+    ];
+  },
+};
+
+/** No two archives are equal, so that nothing is shared. */
+function distinct(index: number) {
+  return Object.fromEntries(
+    Object.entries(threeSteps).map(([name, model]) => [name, { ...model, config: `${model.config}# ${index}\n` }]),
+  );
+}
+
+const invoke = (platform: Platform, endpoint: string, target: string) =>
+  mustAsk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, pipelineBody, invokeHeaders(target));
