@@ -1,0 +1,50 @@
+"""The namespace's shared memory as this process sees it, and the blocks of it that are lent to this process."""
+
+import mmap
+
+import numpy as np
+
+
+class LentBlock(np.ndarray):
+    """A block lent by the server. Every array over it keeps it as `base`; when the last one is gone, so is this object.
+
+    numpy joins chains of views only through arrays of one type, so a subclass stays in the chain (a plain array would be skipped,
+    and the end of the last view could not be noticed).
+    """
+
+    def __array_finalize__(self, parent):
+        self.lent_id = -1
+        self.released = None
+
+    def __del__(self):
+        if self.lent_id != -1:
+            self.released(self.lent_id)
+
+
+class Arena:
+    """Maps the memory file; hands out arrays and finds out where an array lies."""
+
+    def __init__(self, fd, capacity):
+        self._map = mmap.mmap(fd, capacity, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        self._capacity = capacity
+        self._address = np.frombuffer(self._map, np.uint8).__array_interface__["data"][0]
+
+    def lend(self, lent_id, offset, size, released):
+        """The block as bytes; `released(lent_id)` is called from whichever thread drops the last view."""
+        block = LentBlock((size,), np.uint8, self._map, offset)
+        block.lent_id = lent_id
+        block.released = released
+        return block
+
+    def offset_of(self, array):
+        """Where a contiguous array lies in the arena, -1 when it lies elsewhere."""
+        offset = array.__array_interface__["data"][0] - self._address
+        return offset if 0 <= offset < self._capacity else -1
+
+    def write_array(self, offset, array):
+        """Copies an array, contiguous or not, packed to `offset`."""
+        np.copyto(np.ndarray(array.shape, array.dtype, self._map, offset), array)
+
+    def write_bytes(self, offset, data):
+        """Copies bytes to `offset`."""
+        self._map[offset : offset + len(data)] = data

@@ -1,0 +1,87 @@
+"""The worker's socket: whole frames in, whole frames out, from any thread."""
+
+import socket
+import threading
+
+from . import wire
+
+_FIRST_BUFFER_BYTES = 64 * 1024
+
+
+class Channel:
+    """Frames over a stream socket. One thread receives; any thread sends."""
+
+    def __init__(self, fd):
+        self._socket = socket.socket(fileno=fd)
+        self._buffer = bytearray(_FIRST_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+        self._lock = threading.Lock()
+        self._released = []
+        self.idle = False
+
+    def send(self, data):
+        """Sends one frame."""
+        with self._lock:
+            self._socket.sendall(data)
+        if self._released and self.idle:
+            self.flush_released()
+
+    def receive(self):
+        """The next frame as a view that is good until the next call; None when the server is gone."""
+        while True:
+            have = self._end - self._start
+            if have >= wire.HEADER_BYTES:
+                size = wire.HEADER.unpack_from(self._view, self._start)[0]
+                if have >= size:
+                    frame = self._view[self._start : self._start + size]
+                    self._start += size
+                    return frame
+                self._make_room(size)
+            elif have == 0:
+                self._start = self._end = 0
+            else:
+                self._make_room(wire.HEADER_BYTES)
+            count = self._socket.recv_into(self._view[self._end :])
+            if count == 0:
+                return None
+            self._end += count
+
+    def _make_room(self, size):
+        if self._start + size <= len(self._buffer):
+            return
+        kept = bytes(self._view[self._start : self._end])
+        if size > len(self._buffer):
+            self._buffer = bytearray(size)
+            self._view = memoryview(self._buffer)
+        self._view[: len(kept)] = kept
+        self._start = 0
+        self._end = len(kept)
+
+    def release(self, lent_id):
+        """Called when the last view of a lent block is gone, from any thread, at any point of its code."""
+        self._released.append(lent_id)
+        if self.idle:
+            self.flush_released()
+
+    def take_released(self):
+        """The ids released since; the caller tells the server."""
+        released = self._released
+        if not released:
+            return released
+        taken = released[:]
+        del released[: len(taken)]
+        return taken
+
+    def flush_released(self):
+        """Tells the server what was released. Never waits for the lock: whoever holds it looks again when it lets go."""
+        while self._released:
+            if not self._lock.acquire(False):
+                return
+            try:
+                taken = self.take_released()
+                if taken:
+                    self._socket.sendall(wire.encode_released(taken))
+            finally:
+                self._lock.release()

@@ -1,0 +1,85 @@
+"""Datatypes by their configuration number, and BYTES elements."""
+
+import struct
+
+import numpy as np
+
+NAMES = (
+    "", "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64", "BYTES", "BF16",
+)  # fmt: skip
+BYTES = 13
+BF16 = 14
+
+DTYPES = (
+    None,
+    np.dtype(np.bool_),
+    np.dtype(np.uint8),
+    np.dtype(np.uint16),
+    np.dtype(np.uint32),
+    np.dtype(np.uint64),
+    np.dtype(np.int8),
+    np.dtype(np.int16),
+    np.dtype(np.int32),
+    np.dtype(np.int64),
+    np.dtype(np.float16),
+    np.dtype(np.float32),
+    np.dtype(np.float64),
+    np.dtype(np.object_),
+    None,
+)
+
+_BY_DTYPE = {dtype: number for number, dtype in enumerate(DTYPES) if dtype is not None}
+_BY_KIND = {
+    (dtype.kind, dtype.itemsize): number for number, dtype in enumerate(DTYPES) if dtype is not None and number != BYTES
+}
+
+_LENGTH = struct.Struct("<I")
+
+
+def number_of_dtype(dtype):
+    """Datatype number of a numpy dtype, 0 when there is none."""
+    number = _BY_DTYPE.get(dtype)
+    if number is not None:
+        return number
+    # Aliases (longlong), foreign byte order, fixed-width strings.
+    if dtype.kind in "SUO":
+        return BYTES
+    return _BY_KIND.get((dtype.kind, dtype.itemsize), 0)
+
+
+def element_bytes(value):
+    """The bytes of one BYTES element, as the original serialises it: bytes as they are, anything else as its text."""
+    if isinstance(value, (bytes, bytearray)):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    return str(value).encode("utf-8")
+
+
+def serialize_elements(array):
+    """An array of bytes or text in row-major order -> uint32 lengths and bytes."""
+    pack = _LENGTH.pack
+    parts = []
+    for value in array.ravel(order="C").tolist() if array.dtype.kind in "SU" else array.ravel(order="C"):
+        data = element_bytes(value)
+        parts.append(pack(len(data)))
+        parts.append(data)
+    return b"".join(parts)
+
+
+def deserialize_elements(view):
+    """uint32 lengths and bytes -> list of bytes. Raises ValueError where they do not add up."""
+    elements = []
+    at = 0
+    end = len(view)
+    unpack = _LENGTH.unpack_from
+    while at < end:
+        if at + 4 > end:
+            raise ValueError("incomplete length of a BYTES element")
+        (size,) = unpack(view, at)
+        at += 4
+        if at + size > end:
+            raise ValueError("incomplete BYTES element")
+        elements.append(bytes(view[at : at + size]))
+        at += size
+    return elements

@@ -1,0 +1,102 @@
+"""What `auto_complete_config` completes."""
+
+_INPUT_KEYS = ("name", "data_type", "dims", "optional")
+_OUTPUT_KEYS = ("name", "data_type", "dims")
+
+
+class ModelConfig:
+    """A model's configuration as the original offers it to `auto_complete_config`: a dict in the shape of its JSON form."""
+
+    def __init__(self, config):
+        self._config = config
+
+    def as_dict(self):
+        """The configuration."""
+        return self._config
+
+    def set_max_batch_size(self, max_batch_size):
+        """Sets it where the configuration says 0; a larger configured value is an error, a smaller one stays."""
+        configured = int(self._config.get("max_batch_size", 0))
+        if configured > max_batch_size:
+            raise ValueError(
+                "configuration specified max_batch_size %d, but in auto-complete-config function for model '%s' specified max_batch_size %d"
+                % (configured, self._name(), max_batch_size)
+            )
+        self._config["max_batch_size"] = max_batch_size
+
+    def set_dynamic_batching(self):
+        """Turns dynamic batching on; an error where another scheduler is configured."""
+        for key in ("sequence_batching", "ensemble_scheduling"):
+            if key in self._config:
+                raise ValueError(
+                    "Configuration specified scheduling_choice as '%s', but auto-complete-config function for model '%s' tries to set scheduling_choice as 'dynamic_batching'"
+                    % (key, self._name())
+                )
+        self._config.setdefault("dynamic_batching", {})
+
+    def set_model_transaction_policy(self, policy):
+        """Sets `decoupled`; an error where the configuration says otherwise."""
+        if not isinstance(policy, dict) or set(policy) != {"decoupled"}:
+            raise ValueError("model transaction policy for model '%s' must contain property 'decoupled' only" % self._name())
+        configured = self._config.get("model_transaction_policy")
+        if configured is not None and bool(configured.get("decoupled", False)) != bool(policy["decoupled"]):
+            raise ValueError(
+                "trying to change decoupled property in auto-complete-config for model '%s', which is already set to '%s'."
+                % (self._name(), configured.get("decoupled", False))
+            )
+        self._config["model_transaction_policy"] = dict(policy)
+
+    def add_input(self, tensor):
+        """Adds an input, or fills what the configured one of that name leaves open."""
+        self._add("input", tensor, _INPUT_KEYS)
+
+    def add_output(self, tensor):
+        """Adds an output, or fills what the configured one of that name leaves open."""
+        self._add("output", tensor, _OUTPUT_KEYS)
+
+    def _name(self):
+        return self._config.get("name", "")
+
+    def _add(self, kind, tensor, keys):
+        for key in tensor:
+            if key not in keys:
+                raise ValueError(
+                    "%s '%s' in auto-complete-config function for model '%s' contains property other than %s."
+                    % (kind, tensor.get("name", ""), self._name(), ", ".join("'%s'" % one for one in keys))
+                )
+        if "name" not in tensor:
+            raise ValueError(
+                "%s in auto-complete-config function for model '%s' is missing 'name' property." % (kind, self._name())
+            )
+        for key in ("data_type", "dims"):
+            if key not in tensor:
+                raise ValueError(
+                    "%s '%s' in auto-complete-config function for model '%s' is missing '%s' property."
+                    % (kind, tensor["name"], self._name(), key)
+                )
+        tensors = self._config.setdefault(kind, [])
+        for configured in tensors:
+            if configured.get("name") == tensor["name"]:
+                self._merge(kind, configured, tensor)
+                return
+        tensors.append({key: tensor[key] for key in keys if key in tensor})
+
+    def _merge(self, kind, configured, tensor):
+        data_type = configured.get("data_type", "TYPE_INVALID")
+        if data_type in ("", "TYPE_INVALID"):
+            configured["data_type"] = tensor["data_type"]
+        elif data_type != tensor["data_type"]:
+            raise ValueError(
+                "unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s"
+                % (self._name(), data_type, kind, tensor["name"], tensor["data_type"])
+            )
+        dims = [int(one) for one in configured.get("dims", [])]
+        if not dims:
+            configured["dims"] = list(tensor["dims"])
+        elif dims != [int(one) for one in tensor["dims"]]:
+            raise ValueError(
+                "model '%s', tensor '%s': the model expects dims %s but the model configuration specifies dims %s"
+                % (self._name(), tensor["name"], list(tensor["dims"]), dims)
+            )
+        if tensor.get("optional"):
+            configured["optional"] = True

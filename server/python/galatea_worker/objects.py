@@ -1,0 +1,247 @@
+"""The objects that model code sees: tensors, requests, responses, errors."""
+
+import numpy as np
+
+from . import datatypes
+
+
+class TritonModelException(Exception):
+    """Raised by a model to fail the whole batch."""
+
+
+class TritonError:
+    """An error with one of the inference codes; the answer to one request."""
+
+    UNKNOWN = 0
+    INTERNAL = 1
+    NOT_FOUND = 2
+    INVALID_ARG = 3
+    UNAVAILABLE = 4
+    UNSUPPORTED = 5
+    ALREADY_EXISTS = 6
+    CANCELLED = 7
+
+    __slots__ = ("_message", "_code")
+
+    def __init__(self, message, code=INTERNAL):
+        if not isinstance(message, str):
+            raise TypeError("TritonError: message must be a str, found %s" % type(message).__name__)
+        if not isinstance(code, int) or not 0 <= code <= 7:
+            raise TypeError("TritonError: %r is not a TritonError code" % (code,))
+        self._message = message
+        self._code = code
+
+    def message(self):
+        """The text that the client reads."""
+        return self._message
+
+    def code(self):
+        """One of TritonError's constants."""
+        return self._code
+
+
+class Tensor:
+    """A named array. Of a request: a view of the bytes that the client sent, made when first asked for."""
+
+    __slots__ = ("_name", "_datatype", "_shape", "_array", "_buffer", "_offset", "_size")
+
+    def __init__(self, name, tensor):
+        if not isinstance(name, str):
+            raise TypeError("Tensor: name must be a str, found %s" % type(name).__name__)
+        if not isinstance(tensor, np.ndarray):
+            raise TypeError("Tensor: a numpy.ndarray is needed for '%s', found %s" % (name, type(tensor).__name__))
+        number = datatypes.number_of_dtype(tensor.dtype)
+        if number == 0:
+            raise TritonModelException("Tensor '%s': numpy type %s has no datatype" % (name, tensor.dtype))
+        if number != datatypes.BYTES and not tensor.dtype.isnative:
+            tensor = tensor.astype(tensor.dtype.newbyteorder("="))
+        self._name = name
+        self._datatype = number
+        self._shape = tensor.shape
+        self._array = tensor
+
+    def name(self):
+        """The tensor's name."""
+        return self._name
+
+    def shape(self):
+        """Dimensions as a tuple, the batch dimension included."""
+        return self._shape
+
+    def triton_dtype(self):
+        """The datatype's number in the configuration (TYPE_FP32 is 11)."""
+        return self._datatype
+
+    def is_cpu(self):
+        """True: tensors lie in the machine's memory."""
+        return True
+
+    def as_numpy(self):
+        """The elements: a writable view for numeric datatypes, an object array of bytes for BYTES."""
+        if self._array is not None:
+            return self._array
+        dtype = datatypes.DTYPES[self._datatype]
+        if dtype is None:
+            raise TritonModelException("Tensor '%s' of BF16 cannot be converted to NumPy." % self._name)
+        if self._datatype != datatypes.BYTES:
+            array = np.ndarray(self._shape, dtype, self._buffer, self._offset)
+        else:
+            view = memoryview(self._buffer)[self._offset : self._offset + self._size]
+            elements = datatypes.deserialize_elements(view)
+            array = np.empty(len(elements), np.object_)
+            array[:] = elements
+            array = array.reshape(self._shape)
+        self._array = array
+        self._buffer = None
+        return array
+
+    def to_dlpack(self):
+        """A DLPack capsule over the same memory."""
+        return self.as_numpy().__dlpack__()
+
+    def __dlpack__(self, **options):
+        return self.as_numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    @staticmethod
+    def from_dlpack(name, tensor):
+        """A tensor over what `tensor` exports (an object with `__dlpack__`, in the machine's memory)."""
+        if not hasattr(tensor, "__dlpack__"):
+            raise TritonModelException(
+                "Tensor.from_dlpack needs an object with __dlpack__; bare DLPack capsules are not supported yet"
+            )
+        if not hasattr(np, "from_dlpack"):
+            raise TritonModelException("Tensor.from_dlpack needs numpy 1.22 or newer, found %s" % np.__version__)
+        array = np.from_dlpack(tensor)
+        if not array.flags.c_contiguous:
+            raise TritonModelException("DLPack tensor is not contiguous. Only contiguous DLPack tensors that are stored in C-Order are supported.")
+        return Tensor(name, array)
+
+
+class InferenceRequest:
+    """One request of a batch."""
+
+    __slots__ = ("_inputs", "_request_id", "_correlation_id", "_flags", "_timeout", "_parameters", "_requested", "_model_name")
+
+    def __init__(self, *_arguments, **_options):
+        raise TritonModelException("pb_utils.InferenceRequest: calling other models (BLS) is not supported yet")
+
+    def inputs(self):
+        """The input tensors."""
+        return self._inputs
+
+    def request_id(self):
+        """The client's id, '' without one."""
+        return self._request_id
+
+    def correlation_id(self):
+        """The sequence's id: int or str, 0 without one."""
+        return self._correlation_id
+
+    def flags(self):
+        """TRITONSERVER_REQUEST_FLAG_* bits."""
+        return self._flags
+
+    def set_flags(self, flags):
+        """Replaces the flags."""
+        self._flags = flags
+
+    def timeout(self):
+        """Microseconds, 0 for none."""
+        return self._timeout
+
+    def parameters(self):
+        """The request's parameters as JSON text."""
+        return self._parameters
+
+    def requested_output_names(self):
+        """Names of the outputs that the client wants."""
+        return list(self._requested)
+
+    def is_cancelled(self):
+        """False: a request given up while it executes is executed to its end."""
+        return False
+
+    def trace(self):
+        """Traces are not built."""
+        raise TritonModelException("pb_utils.InferenceRequest.trace() is not supported yet")
+
+    def get_response_sender(self):
+        """Decoupled responses are not built."""
+        raise TritonModelException("pb_utils.InferenceRequest.get_response_sender() is not supported yet")
+
+    def set_release_flags(self, _flags):
+        """Rescheduling is not built."""
+        raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
+
+    def exec(self, decoupled=False):  # noqa: ARG002
+        """BLS is not built."""
+        raise TritonModelException("pb_utils.InferenceRequest.exec() is not supported yet")
+
+    async_exec = exec
+
+
+class InferenceResponse:
+    """The answer to one request: tensors, or an error."""
+
+    __slots__ = ("_outputs", "_error", "_parameters")
+
+    def __init__(self, output_tensors=None, error=None, parameters=None):
+        outputs = [] if output_tensors is None else list(output_tensors)
+        for tensor in outputs:
+            if not isinstance(tensor, Tensor):
+                raise TypeError("InferenceResponse: output_tensors must hold pb_utils.Tensor, found %s" % type(tensor).__name__)
+        if error is not None and not isinstance(error, TritonError):
+            raise TypeError("InferenceResponse: error must be a pb_utils.TritonError, found %s" % type(error).__name__)
+        if parameters is not None and not isinstance(parameters, dict):
+            raise TypeError("InferenceResponse: parameters must be a dict, found %s" % type(parameters).__name__)
+        for key, value in (parameters or {}).items():
+            if not isinstance(key, str) or not isinstance(value, (bool, int, str)):
+                raise TypeError("InferenceResponse: parameters must map str to bool, int or str")
+        self._outputs = outputs
+        self._error = error
+        self._parameters = parameters
+
+    def output_tensors(self):
+        """The tensors."""
+        return self._outputs
+
+    def has_error(self):
+        """Whether the request failed."""
+        return self._error is not None
+
+    def error(self):
+        """The error or None."""
+        return self._error
+
+    def parameters(self):
+        """The response's parameters as JSON text."""
+        import json
+
+        return json.dumps(self._parameters) if self._parameters else ""
+
+
+def request_of_wire(wire, inputs, requested):
+    """An InferenceRequest over decoded parts."""
+    request = InferenceRequest.__new__(InferenceRequest)
+    request._inputs = inputs
+    request._request_id = wire.request_id
+    request._correlation_id = wire.correlation
+    request._flags = wire.flags
+    request._timeout = wire.timeout_us
+    request._parameters = wire.parameters
+    request._requested = requested
+    return request
+
+
+def tensor_of_wire(name, datatype, shape, place):
+    """A Tensor over bytes that somebody else owns; `place` is (buffer, offset, size)."""
+    tensor = Tensor.__new__(Tensor)
+    tensor._name = name
+    tensor._datatype = datatype
+    tensor._shape = shape
+    tensor._array = None
+    tensor._buffer, tensor._offset, tensor._size = place
+    return tensor

@@ -1,0 +1,226 @@
+"""The frames between the server and a worker, and the records between the server and a zygote. See WIRE.md.
+
+The twin of this file is `server/src/backends/python/wire.ts`; both read the golden bytes in `conformance/vectors`.
+"""
+
+import struct
+
+FRAME_BYTES_MAX = 64 * 1024 * 1024
+
+# Server to worker.
+LOAD = 1
+COMPLETE = 2
+INITIALIZE = 3
+EXECUTE = 4
+SPACE = 5
+FINALIZE = 6
+
+# Worker to server.
+HELLO = 65
+LOADED = 66
+COMPLETED = 67
+INITIALIZED = 68
+RESULT = 69
+ASK = 70
+RELEASED = 71
+LOG = 72
+FINALIZED = 73
+FAILED = 74
+
+# Server to zygote; ZYGOTE_FORK carries four descriptors: socket, lifeline, output, arena.
+ZYGOTE_FORK = 129
+# Zygote to server.
+ZYGOTE_READY = 193
+ZYGOTE_FORKED = 194
+ZYGOTE_FORK_FAILED = 195
+
+HEADER = struct.Struct("<IHHII")  # frameBytes, kind, count, id, extra
+EXECUTE_HEAD = struct.Struct("<IIII")  # loanCount, spaceCount, inlineOffset, reserved
+LENT = struct.Struct("<IIQQ")  # lentId, reserved, byteOffset, byteLength
+# inputCount, requestedCount, correlationTextBytes, reserved, idBytes, parametersBytes, flags, reserved, correlation, timeoutUs
+REQUEST = struct.Struct("<HHHHIIIIQQ")
+TENSOR = struct.Struct("<HBBIQQ")  # nameIndex, datatype, rank, place, byteOffset, byteLength
+RESULT_HEAD = struct.Struct("<IIIIQQQ")  # releasedCount, inlineOffset, messageBytes, reserved, inputNs, inferNs, outputNs
+RESPONSE = struct.Struct("<HHII")  # status (0: outputs, 1: error), outputCount or error code, textBytes, reserved
+
+DIMS = [struct.Struct("<%dq" % rank) for rank in range(33)]
+
+HEADER_BYTES = HEADER.size
+EXECUTE_HEAD_BYTES = EXECUTE_HEAD.size
+LENT_BYTES = LENT.size
+REQUEST_BYTES = REQUEST.size
+TENSOR_BYTES = TENSOR.size
+
+INLINE = 0xFFFFFFFF
+ALL_OUTPUTS = 0xFFFF
+INLINE_ALIGNMENT = 16
+
+STATUS_RESPONSES = 0
+STATUS_BATCH_FAILED = 1
+
+ERROR_CODES = (
+    "UNKNOWN",
+    "INTERNAL",
+    "NOT_FOUND",
+    "INVALID_ARG",
+    "UNAVAILABLE",
+    "UNSUPPORTED",
+    "ALREADY_EXISTS",
+    "CANCELLED",
+)
+
+
+def pad8(size):
+    """Bytes that bring `size` to the next multiple of eight."""
+    return -size & 7
+
+
+def frame(kind, body=b"", count=0, frame_id=0, extra=0):
+    """One whole frame."""
+    return HEADER.pack(HEADER_BYTES + len(body), kind, count, frame_id, extra) + body
+
+
+class WireRequest:
+    """One request of an EXECUTE frame; `inputs` holds (name_index, datatype, shape, place, offset, size)."""
+
+    __slots__ = ("inputs", "requested", "request_id", "correlation", "parameters", "flags", "timeout_us")
+
+
+def decode_execute(view):
+    """EXECUTE -> (loans, spaces, requests, inline_offset); loans and spaces are lists of (id, offset, size)."""
+    request_count = HEADER.unpack_from(view, 0)[2]
+    loan_count, space_count, inline_offset, _ = EXECUTE_HEAD.unpack_from(view, HEADER_BYTES)
+    at = HEADER_BYTES + EXECUTE_HEAD_BYTES
+    loans = []
+    spaces = []
+    for index in range(loan_count + space_count):
+        lent_id, _, offset, size = LENT.unpack_from(view, at)
+        (loans if index < loan_count else spaces).append((lent_id, offset, size))
+        at += LENT_BYTES
+    requests = []
+    for _ in range(request_count):
+        request = WireRequest()
+        at = _decode_request(view, at, request)
+        requests.append(request)
+    return loans, spaces, requests, inline_offset
+
+
+def _decode_request(view, at, request):
+    (
+        input_count,
+        requested_count,
+        correlation_bytes,
+        _,
+        id_bytes,
+        parameters_bytes,
+        request.flags,
+        _,
+        request.correlation,
+        request.timeout_us,
+    ) = REQUEST.unpack_from(view, at)
+    at += REQUEST_BYTES
+    request.requested = None
+    if requested_count != ALL_OUTPUTS:
+        request.requested = struct.unpack_from("<%dH" % requested_count, view, at)
+        at += requested_count * 2
+    request.request_id = ""
+    request.parameters = ""
+    if id_bytes:
+        request.request_id = str(view[at : at + id_bytes], "utf-8")
+        at += id_bytes
+    if correlation_bytes:
+        request.correlation = str(view[at : at + correlation_bytes], "utf-8")
+        at += correlation_bytes
+    if parameters_bytes:
+        request.parameters = str(view[at : at + parameters_bytes], "utf-8")
+        at += parameters_bytes
+    at += -at & 7
+    inputs = []
+    for _ in range(input_count):
+        name_index, datatype, rank, place, offset, size = TENSOR.unpack_from(view, at)
+        at += TENSOR_BYTES
+        shape = DIMS[rank].unpack_from(view, at)
+        at += rank * 8
+        inputs.append((name_index, datatype, shape, place, offset, size))
+    request.inputs = inputs
+    return at
+
+
+def encode_result(execution_id, released, responses, durations):
+    """RESULT. `responses`: ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]).
+
+    `data` is the bytes of an inline tensor, else the size of what lies at `offset` of the block `place`.
+    """
+    parts = []
+    at = HEADER_BYTES + RESULT_HEAD.size
+    if released:
+        packed = struct.pack("<%dI" % len(released), *released)
+        packed += bytes(pad8(len(packed)))
+        parts.append(packed)
+        at += len(packed)
+    inline = []
+    inline_at = 0
+    for status, first, second in responses:
+        if status == "error":
+            text = second.encode("utf-8", "replace")
+            packed = RESPONSE.pack(1, first, len(text), 0) + text
+            outputs = ()
+        else:
+            outputs = second
+            text = first.encode("utf-8", "replace")
+            packed = RESPONSE.pack(0, len(outputs), len(text), 0) + text
+        packed += bytes(pad8(at + len(packed)))
+        parts.append(packed)
+        at += len(packed)
+        for name_index, datatype, shape, place, offset, data in outputs:
+            rank = len(shape)
+            if place == INLINE:
+                padding = -inline_at & 15
+                if padding:
+                    inline.append(bytes(padding))
+                    inline_at += padding
+                offset = inline_at
+                size = len(data)
+                inline.append(data)
+                inline_at += size
+            else:
+                size = data
+            parts.append(TENSOR.pack(name_index, datatype, rank, place, offset, size) + DIMS[rank].pack(*shape))
+            at += TENSOR_BYTES + rank * 8
+    padding = -at & 15
+    inline_offset = at + padding
+    parts.append(bytes(padding))
+    head = RESULT_HEAD.pack(len(released), inline_offset, 0, 0, *durations)
+    header = HEADER.pack(inline_offset + inline_at, RESULT, len(responses), execution_id, STATUS_RESPONSES)
+    return b"".join((header, head, *parts, *inline))
+
+
+def encode_batch_failure(execution_id, released, message, durations):
+    """RESULT of a batch that failed as a whole."""
+    text = message.encode("utf-8", "replace")
+    packed = struct.pack("<%dI" % len(released), *released)
+    packed += bytes(pad8(len(packed)))
+    body = RESULT_HEAD.pack(len(released), 0, len(text), 0, *durations) + packed + text
+    return frame(RESULT, body, 0, execution_id, STATUS_BATCH_FAILED)
+
+
+def encode_released(released):
+    """RELEASED: blocks that no view of this process reads any more."""
+    return frame(RELEASED, struct.pack("<%dI" % len(released), *released), 0, 0, len(released))
+
+
+def encode_ask(execution_id, sizes):
+    """ASK: output space of these sizes is needed to finish an execution."""
+    return frame(ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id)
+
+
+def decode_space(view):
+    """SPACE -> (blocks, "") or (None, reason)."""
+    size, _, count, _, refused = HEADER.unpack_from(view, 0)
+    if refused:
+        return None, str(view[HEADER_BYTES:size], "utf-8")
+    blocks = []
+    for index in range(count):
+        lent_id, _, offset, length = LENT.unpack_from(view, HEADER_BYTES + index * LENT_BYTES)
+        blocks.append((lent_id, offset, length))
+    return blocks, ""

@@ -1,0 +1,376 @@
+"""One worker: loads a model and executes batches until the server says otherwise or is gone."""
+
+import gc
+import importlib
+import inspect
+import json
+import os
+import sys
+import time
+
+import numpy as np
+
+from . import arena as arena_module
+from . import datatypes, failures, objects, wire
+from .channel import Channel
+from .model_config import ModelConfig
+from .objects import InferenceResponse, TritonModelException
+
+_OWN_FILES = frozenset((__file__,))
+_now = time.perf_counter_ns
+
+# The worker of this process: pb_utils' functions have no other way to it.
+_worker = None
+
+
+def log(level, message, filename, line):
+    """A line for the server's log."""
+    if _worker is None:
+        raise TritonModelException("pb_utils.Logger is used outside of a worker process")
+    body = json.dumps({"message": message[:16384], "file": filename, "line": line}).encode("utf-8")
+    _worker.channel.send(wire.frame(wire.LOG, body, extra=level))
+
+
+def model_directory():
+    """The directory of the model's version."""
+    if _worker is None:
+        raise TritonModelException("pb_utils.get_model_dir is used outside of a worker process")
+    return _worker.version_directory
+
+
+class Refused(Exception):
+    """A whole batch fails with this text alone."""
+
+
+class Worker:
+    """The state of one worker process."""
+
+    def __init__(self, fd, arena_fd):
+        self.channel = Channel(fd)
+        self._arena_fd = arena_fd
+        self._arena = None
+        self._waiting = []
+        self._model_class = None
+        self._model = None
+        self._execute = None
+        self._loop = None
+        self._known_modules = None
+        self._input_names = ()
+        self._output_index = {}
+        self._output_names = ()
+        self._inline_bytes_max = 0
+        self._hooks = False
+        self.version_directory = ""
+
+    def run(self):
+        """Serves frames. Returns when the server is gone or asked for the end."""
+        self.channel.send(wire.frame(wire.HELLO, frame_id=os.getpid()))
+        channel = self.channel
+        while True:
+            if self._waiting:
+                frame = self._waiting.pop(0)
+            else:
+                channel.idle = True
+                channel.flush_released()
+                frame = channel.receive()
+                channel.idle = False
+            if frame is None:
+                return
+            kind = wire.HEADER.unpack_from(frame, 0)[1]
+            if kind == wire.EXECUTE:
+                self._on_execute(frame)
+            elif kind == wire.FINALIZE:
+                self._on_finalize()
+                return
+            else:
+                self._on_lifecycle(kind, json.loads(bytes(frame[wire.HEADER_BYTES :])))
+
+    # Lifecycle.
+
+    def _on_lifecycle(self, kind, body):
+        step, reply_kind = {
+            wire.LOAD: (self._load, wire.LOADED),
+            wire.COMPLETE: (self._complete, wire.COMPLETED),
+            wire.INITIALIZE: (self._initialize, wire.INITIALIZED),
+        }[kind]
+        try:
+            reply = step(body)
+        except BaseException as error:  # noqa: B902 - whatever a model raises is its failure to load
+            reply_kind = wire.FAILED
+            reply = {"message": failures.describe(error, _OWN_FILES)}
+        self.channel.send(wire.frame(reply_kind, json.dumps(reply).encode("utf-8")))
+
+    def _load(self, body):
+        self._arena = arena_module.Arena(self._arena_fd, body["arenaBytes"])
+        os.close(self._arena_fd)
+        self._inline_bytes_max = body["inlineBytesMax"]
+        self.version_directory = body["versionDirectory"]
+        _limit_thread_pools(body["threads"])
+        self._known_modules = set(sys.modules)
+        for path in body["path"]:
+            sys.path.append(path)
+        module = importlib.import_module(body["module"])
+        self._model_class = module.TritonPythonModel
+        return {"completes": hasattr(self._model_class, "auto_complete_config")}
+
+    def _complete(self, body):
+        completed = self._model_class.auto_complete_config(ModelConfig(body["config"]))
+        if not isinstance(completed, ModelConfig):
+            raise TritonModelException(
+                "auto_complete_config function in model '%s' must return the pb_utils.ModelConfig object, found type '%s'"
+                % (body["config"].get("name", ""), type(completed))
+            )
+        return {"config": completed.as_dict()}
+
+    def _initialize(self, body):
+        if not hasattr(self._model_class, "execute"):
+            raise Refused("Python model %s does not implement `execute` method." % body["path"])
+        self._input_names = tuple(body["inputs"])
+        self._output_names = tuple(body["outputs"])
+        self._output_index = {name: index for index, name in enumerate(self._output_names)}
+        model = self._model_class()
+        if hasattr(model, "initialize"):
+            model.initialize(body["args"])
+        self._model = model
+        self._execute = model.execute
+        # What loading made lives as long as the model: the collector need not walk it again, nor dirty its pages.
+        gc.collect()
+        gc.freeze()
+        return {"imported": _environment_modules(set(sys.modules) - self._known_modules)}
+
+    def _on_finalize(self):
+        if self._model is not None and hasattr(self._model, "finalize"):
+            try:
+                self._model.finalize()
+            except BaseException as error:  # noqa: B902 - logged only, as the original does
+                log(2, "finalize: " + failures.describe(error, _OWN_FILES), __file__, 0)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.channel.send(wire.frame(wire.FINALIZED))
+
+    # Execution.
+
+    def _on_execute(self, frame):
+        began = _now()
+        execution_id = wire.HEADER.unpack_from(frame, 0)[3]
+        requests, spaces, lent = self._open_requests(frame)
+        frame = None
+        opened = _now()
+        try:
+            responses = self._call(requests)
+        except BaseException as error:  # noqa: B902 - SystemExit fails the batch as in the original, and leaves the process
+            responses = None
+            message = str(error) if isinstance(error, Refused) else failures.describe(error, _OWN_FILES)
+            error.__traceback__ = None
+            error = None
+        executed = _now()
+        if responses is not None:
+            try:
+                answers = self._answers(execution_id, requests, responses, spaces, lent)
+            except Exception as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
+                responses = None
+                message = failures.describe(error, _OWN_FILES)
+                error.__traceback__ = None
+        requests = lent = None
+        durations = (opened - began, executed - opened, 0)
+        if responses is None:
+            released = self.channel.take_released()
+            data = wire.encode_batch_failure(execution_id, released, message[:65536], durations)
+        else:
+            # The model's own objects go first, so that what they held is reported back with this very answer.
+            responses = None
+            durations = (durations[0], durations[1], _now() - executed)
+            data = wire.encode_result(execution_id, self.channel.take_released(), answers, durations)
+        self.channel.send(data)
+
+    def _call(self, requests):
+        result = self._execute(requests)
+        if inspect.iscoroutine(result):
+            result = self._await(result)
+        if not isinstance(result, list):
+            raise Refused("Expected a list in the execute return, found type '%s'." % type(result))
+        if len(result) != len(requests):
+            raise Refused(
+                "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
+                "InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n" % (len(requests), len(result))
+            )
+        for response in result:
+            if not isinstance(response, InferenceResponse):
+                raise Refused(
+                    "Expected an 'InferenceResponse' object in the execute function return list, found type '%s'."
+                    % type(response)
+                )
+        return result
+
+    def _await(self, coroutine):
+        if self._loop is None:
+            import asyncio
+
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        return self._loop.run_until_complete(coroutine)
+
+    def _open_requests(self, frame):
+        loans, spaces, wire_requests, inline_offset = wire.decode_execute(frame)
+        inline = bytearray(frame[inline_offset:])
+        lent = [
+            (lent_id, offset, size, self._arena.lend(lent_id, offset, size, self.channel.release))
+            for lent_id, offset, size in loans
+        ]
+        names = self._input_names
+        requests = []
+        for one in wire_requests:
+            inputs = []
+            for name_index, datatype, shape, place, offset, size in one.inputs:
+                buffer = inline if place == wire.INLINE else lent[place][3]
+                inputs.append(objects.tensor_of_wire(names[name_index], datatype, shape, (buffer, offset, size)))
+            requested = self._output_names if one.requested is None else [self._output_names[i] for i in one.requested]
+            requests.append(objects.request_of_wire(one, inputs, requested))
+        return requests, spaces, lent
+
+    def _answers(self, execution_id, requests, responses, spaces, lent):
+        answers = []
+        waiting = []
+        for request, response in zip(requests, responses):
+            error = response._error
+            if error is not None:
+                answers.append(("error", error._code, error._message[:65536]))
+                continue
+            requested = request._requested
+            everything = requested is self._output_names
+            outputs = []
+            for tensor in response._outputs:
+                index = self._output_index.get(tensor._name)
+                if index is None or not (everything or tensor._name in requested):
+                    continue
+                outputs.append(self._output(index, tensor, lent, waiting))
+            answers.append(("outputs", json.dumps(response._parameters) if response._parameters else "", outputs))
+        if waiting:
+            self._place(execution_id, waiting, spaces)
+            answers = [
+                (kind, first, [one.placed if isinstance(one, _Large) else one for one in second])
+                if kind == "outputs"
+                else (kind, first, second)
+                for kind, first, second in answers
+            ]
+        return answers
+
+    def _output(self, index, tensor, lent, waiting):
+        array = tensor._array
+        if array is None and tensor._datatype == datatypes.BYTES:
+            # A BYTES input handed on unread: its bytes are those of the output.
+            array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
+            size = tensor._size
+        elif array is None and datatypes.DTYPES[tensor._datatype] is None:
+            array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
+            size = tensor._size
+        elif tensor._datatype == datatypes.BYTES:
+            data = datatypes.serialize_elements(array)
+            if len(data) <= self._inline_bytes_max:
+                return (index, datatypes.BYTES, tensor._shape, wire.INLINE, 0, data)
+            array = np.frombuffer(data, np.uint8)
+            size = len(data)
+        else:
+            if array is None:
+                array = tensor.as_numpy()
+            size = array.nbytes
+        if size <= self._inline_bytes_max:
+            return (index, tensor._datatype, tensor._shape, wire.INLINE, 0, array.tobytes())
+        if array.flags.c_contiguous and lent:
+            offset = self._arena.offset_of(array)
+            if offset != -1:
+                for lent_id, lent_offset, lent_size, _ in lent:
+                    if lent_offset <= offset and offset + size <= lent_offset + lent_size:
+                        return (index, tensor._datatype, tensor._shape, lent_id, offset - lent_offset, size)
+        large = _Large(index, tensor._datatype, tensor._shape, array, size)
+        waiting.append(large)
+        return large
+
+    def _place(self, execution_id, waiting, spaces):
+        """Finds a block for each large output: first among the lent ones, then by asking once for all that is left."""
+        missing = []
+        for large in waiting:
+            for position, (lent_id, offset, size) in enumerate(spaces):
+                if size >= large.size:
+                    del spaces[position]
+                    self._write(large, lent_id, offset)
+                    break
+            else:
+                missing.append(large)
+        if not missing:
+            return
+        self.channel.send(wire.encode_ask(execution_id, [large.size for large in missing]))
+        while True:
+            frame = self.channel.receive()
+            if frame is None:
+                os._exit(0)
+            if wire.HEADER.unpack_from(frame, 0)[1] == wire.SPACE:
+                break
+            self._waiting.append(memoryview(bytes(frame)))
+        blocks, reason = wire.decode_space(frame)
+        if blocks is None:
+            raise TritonModelException(reason)
+        for large, (lent_id, offset, _) in zip(missing, blocks):
+            self._write(large, lent_id, offset)
+
+    def _write(self, large, lent_id, offset):
+        self._arena.write_array(offset, large.array)
+        large.placed = (large.index, large.datatype, large.shape, lent_id, 0, large.size)
+        large.array = None
+
+
+class _Large:
+    """An output that goes through the arena."""
+
+    __slots__ = ("index", "datatype", "shape", "array", "size", "placed")
+
+    def __init__(self, index, datatype, shape, array, size):
+        self.index = index
+        self.datatype = datatype
+        self.shape = shape
+        self.array = array
+        self.size = size
+        self.placed = None
+
+
+def _environment_modules(names):
+    """Those of the modules that belong to the environment itself and could be imported before a fork."""
+    prefixes = tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
+    found = []
+    for name in names:
+        spec = getattr(sys.modules.get(name), "__spec__", None)
+        origin = getattr(spec, "origin", None)
+        if "." in name or not isinstance(origin, str) or name.startswith("_"):
+            continue
+        if origin in ("built-in", "frozen") or os.path.realpath(origin).startswith(prefixes):
+            found.append(name)
+    return sorted(found)
+
+
+def _limit_thread_pools(threads):
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+        os.environ[variable] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false" if threads == 1 else "true"
+    if threads > 1:
+        _grow_openblas(threads)
+
+
+def _grow_openblas(threads):
+    """numpy's OpenBLAS was held at one thread before the fork; its pool is told apart by symbol names."""
+    import ctypes
+
+    with open("/proc/self/maps") as maps:
+        paths = {line.split(None, 5)[5].strip() for line in maps if "openblas" in line and line.count("/")}
+    for path in paths:
+        library = ctypes.CDLL(path)
+        for symbol in ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads"):
+            if hasattr(library, symbol):
+                getattr(library, symbol)(ctypes.c_int(threads))
+                break
+
+
+def start(fd, arena_fd):
+    """Becomes the worker of this process; returns when it has served."""
+    global _worker
+    _worker = Worker(fd, arena_fd)
+    _worker.run()

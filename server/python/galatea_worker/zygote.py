@@ -1,0 +1,158 @@
+"""A warm interpreter that forks workers: `python -m galatea_worker.zygote CONTROL_FD MODULE...`.
+
+It has one thread when it forks (checked each time), imports before it says that it is ready, and never runs model code.
+A worker is forked twice over, so that its parent is the server (a subreaper), which notices its end at once and survives this process.
+"""
+
+import array
+import faulthandler
+import fcntl
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ[_variable] = "1"
+
+import numpy as np  # noqa: E402
+
+import triton_python_backend_utils  # noqa: E402, F401
+
+from . import wire, worker  # noqa: E402
+
+_DESCRIPTORS_PER_FORK = 4
+
+
+def _thread_count():
+    return len(os.listdir("/proc/self/task"))
+
+
+def _preload(names):
+    """Imports what models of this environment were seen to import; a module that cannot be imported is reported, not fatal."""
+    failed = []
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:  # noqa: B902 - third-party import code may raise anything
+            failed.append("%s: %s" % (name, error))
+    return failed
+
+
+def _become_worker(descriptors, control, request_id):
+    sock, lifeline, output, arena = descriptors
+    os.setsid()
+    # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
+    fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
+    poller = select.poll()
+    poller.register(lifeline, select.POLLIN)
+    if poller.poll(0):
+        os._exit(1)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    control.send(wire.frame(wire.ZYGOTE_FORKED, b"", 0, request_id, os.getpid()))
+    control.close()
+    faulthandler.enable(all_threads=True)
+    faulthandler.register(signal.SIGUSR2, all_threads=True)
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
+    if "numpy.random" in sys.modules:
+        np.random.seed()
+    worker.start(sock, arena)
+
+
+def _fork(descriptors, control, request_id):
+    middle = os.fork()
+    if middle == 0:
+        status = 1
+        try:
+            if os.fork() == 0:
+                try:
+                    _become_worker(descriptors, control, request_id)
+                    status = 0
+                except BaseException:  # noqa: B902 - nothing above may run in a worker
+                    import traceback
+
+                    traceback.print_exc()
+                finally:
+                    try:
+                        sys.stdout.flush()
+                        sys.stderr.flush()
+                    finally:
+                        os._exit(status)
+            status = 0
+        except OSError as error:
+            control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, str(error).encode("utf-8"), 0, request_id))
+            status = 0
+        finally:
+            os._exit(status)
+    os.waitpid(middle, 0)
+
+
+def _receive(control, buffer, descriptors):
+    data, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_SPACE(64 * 4))
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found = array.array("i")
+            found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
+            descriptors.extend(found)
+    buffer.extend(data)
+    return bool(data)
+
+
+def _handle(control, request_id, descriptors):
+    try:
+        threads = _thread_count()
+        if threads != 1:
+            message = "the zygote has %d threads; it forks only while it has one" % threads
+            control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, message.encode("utf-8"), 0, request_id))
+        else:
+            _fork(descriptors, control, request_id)
+    except OSError as error:
+        control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, str(error).encode("utf-8"), 0, request_id))
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def main():
+    """Serves fork requests until the server closes the socket."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    control.set_inheritable(False)
+    failed = _preload(sys.argv[2:])
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+    ready = {
+        "pid": os.getpid(),
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "numpy": np.__version__,
+        "threads": _thread_count(),
+        "failed": failed,
+    }
+    gc.collect()
+    gc.freeze()
+    control.sendall(wire.frame(wire.ZYGOTE_READY, json.dumps(ready).encode("utf-8")))
+    buffer = bytearray()
+    descriptors = []
+    while _receive(control, buffer, descriptors):
+        while len(buffer) >= wire.HEADER_BYTES:
+            size, kind, _, request_id, _ = wire.HEADER.unpack_from(buffer, 0)
+            if kind != wire.ZYGOTE_FORK or size != wire.HEADER_BYTES:
+                raise struct.error("unknown record %d of %d bytes" % (kind, size))
+            del buffer[:size]
+            own = descriptors[:_DESCRIPTORS_PER_FORK]
+            del descriptors[:_DESCRIPTORS_PER_FORK]
+            _handle(control, request_id, own)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""`import triton_python_backend_utils as pb_utils`: what model code written for the original's Python backend imports.
+
+Names of the original that are not built are here too, and say so by name when they are used.
+"""
+
+import inspect
+
+import numpy as np
+from galatea_worker import datatypes as _datatypes
+from galatea_worker.model_config import ModelConfig
+from galatea_worker.objects import InferenceRequest, InferenceResponse, Tensor, TritonError, TritonModelException
+
+__all__ = [
+    "InferenceRequest",
+    "InferenceResponse",
+    "Logger",
+    "ModelConfig",
+    "Tensor",
+    "TritonError",
+    "TritonModelException",
+]
+
+TRITONSERVER_REQUEST_FLAG_SEQUENCE_START = 1
+TRITONSERVER_REQUEST_FLAG_SEQUENCE_END = 2
+TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1
+TRITONSERVER_REQUEST_RELEASE_ALL = 1
+TRITONSERVER_REQUEST_RELEASE_RESCHEDULE = 2
+TRITONSERVER_MEMORY_CPU = 0
+TRITONSERVER_MEMORY_GPU = 2
+
+_STRING_TO_NUMPY = {
+    "TYPE_BOOL": np.bool_,
+    "TYPE_INT8": np.int8,
+    "TYPE_INT16": np.int16,
+    "TYPE_INT32": np.int32,
+    "TYPE_INT64": np.int64,
+    "TYPE_UINT8": np.uint8,
+    "TYPE_UINT16": np.uint16,
+    "TYPE_UINT32": np.uint32,
+    "TYPE_UINT64": np.uint64,
+    "TYPE_FP16": np.float16,
+    "TYPE_FP32": np.float32,
+    "TYPE_FP64": np.float64,
+    "TYPE_STRING": np.object_,
+}
+
+
+class LogLevel:
+    """Levels of `Logger.log`."""
+
+    INFO = 0
+    WARNING = 1
+    ERROR = 2
+    VERBOSE = 3
+
+
+def _log(level, message, depth):
+    frame = inspect.currentframe()
+    for _ in range(depth):
+        frame = frame.f_back if frame is not None and frame.f_back is not None else frame
+    from galatea_worker import worker
+
+    worker.log(level, str(message), frame.f_code.co_filename, frame.f_lineno)
+
+
+class Logger:
+    """Writes to the server's log."""
+
+    LogLevel = LogLevel
+
+    @staticmethod
+    def log(message, level=LogLevel.INFO):
+        """One line at a level."""
+        _log(level, message, 2)
+
+    @staticmethod
+    def log_info(message):
+        """One line of information."""
+        _log(LogLevel.INFO, message, 2)
+
+    @staticmethod
+    def log_warn(message):
+        """One warning."""
+        _log(LogLevel.WARNING, message, 2)
+
+    @staticmethod
+    def log_error(message):
+        """One error."""
+        _log(LogLevel.ERROR, message, 2)
+
+    @staticmethod
+    def log_verbose(message):
+        """One line for those who asked for detail."""
+        _log(LogLevel.VERBOSE, message, 2)
+
+
+def _refused(name):
+    def refuse(*_arguments, **_options):
+        raise TritonModelException("pb_utils.%s is not supported yet" % name)
+
+    refuse.__name__ = name
+    return refuse
+
+
+MetricFamily = _refused("MetricFamily")
+Metric = _refused("Metric")
+PreferredMemory = _refused("PreferredMemory")
+InferenceResponseSender = _refused("InferenceResponseSender")
+InferenceTrace = _refused("InferenceTrace")
+load_model = _refused("load_model")
+unload_model = _refused("unload_model")
+is_model_ready = _refused("is_model_ready")
+
+
+def get_input_tensor_by_name(inference_request, name):
+    """The request's input of that name, None when it has none."""
+    for tensor in inference_request.inputs():
+        if tensor.name() == name:
+            return tensor
+    return None
+
+
+def get_output_tensor_by_name(inference_response, name):
+    """The response's output of that name, None when it has none."""
+    for tensor in inference_response.output_tensors():
+        if tensor.name() == name:
+            return tensor
+    return None
+
+
+def get_input_config_by_name(model_config, name):
+    """The configuration (a dict) of an input, None when there is none."""
+    for properties in model_config.get("input", ()):
+        if properties["name"] == name:
+            return properties
+    return None
+
+
+def get_output_config_by_name(model_config, name):
+    """The configuration (a dict) of an output, None when there is none."""
+    for properties in model_config.get("output", ()):
+        if properties["name"] == name:
+            return properties
+    return None
+
+
+def using_decoupled_model_transaction_policy(model_config):
+    """Whether the configuration (a dict) says decoupled."""
+    return bool(model_config.get("model_transaction_policy", {}).get("decoupled", False))
+
+
+def triton_to_numpy_type(data_type):
+    """A datatype's number to its numpy type."""
+    dtype = _datatypes.DTYPES[data_type]
+    if dtype is None:
+        raise KeyError(data_type)
+    return dtype.type
+
+
+def numpy_to_triton_type(data_type):
+    """A numpy type to the datatype's number."""
+    number = _datatypes.number_of_dtype(np.dtype(data_type))
+    if number == 0:
+        raise KeyError(data_type)
+    return number
+
+
+def triton_string_to_numpy(triton_type_string):
+    """'TYPE_FP32' to numpy.float32."""
+    return _STRING_TO_NUMPY[triton_type_string]
+
+
+def serialize_byte_tensor(input_tensor):
+    """An array of bytes or text to uint32 lengths and bytes, as an array of one object (an empty array for no elements)."""
+    if input_tensor.size == 0:
+        return ()
+    if input_tensor.dtype.kind not in "SUO":
+        return None
+    result = np.empty((), np.object_)
+    result[()] = _datatypes.serialize_elements(input_tensor)
+    return np.asarray(result)
+
+
+def deserialize_bytes_tensor(encoded_tensor):
+    """uint32 lengths and bytes to an array of bytes objects, one dimension."""
+    elements = _datatypes.deserialize_elements(memoryview(encoded_tensor))
+    result = np.empty(len(elements), np.object_)
+    result[:] = elements
+    return result
+
+
+def get_model_dir():
+    """The directory of the model's version."""
+    from galatea_worker import worker
+
+    return worker.model_directory()
+
+

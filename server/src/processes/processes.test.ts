@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { test } from "node:test";
+import { delay, systemClock } from "../base/index.ts";
+import { createBackoff, describeEnd, endLeftover, OutputLines, readProcessStart, spawnProcess } from "./index.ts";
+
+const env = { PATH: "/usr/bin:/bin" };
+const never = new AbortController().signal;
+
+function shell(script: string, lines: string[] = []) {
+  return spawnProcess({
+    command: "/bin/sh",
+    args: ["-c", script],
+    env,
+    cwd: null,
+    extraFds: [],
+    onLine: (line) => lines.push(line),
+    onExit: () => {},
+    clock: systemClock,
+  });
+}
+
+async function gone(pid: number): Promise<void> {
+  while (readProcessStart(pid) !== null) await delay(systemClock, 2, AbortSignal.timeout(5000));
+}
+
+test("a child's lines, last words and way of ending are known", async () => {
+  const lines: string[] = [];
+  await using child = await shell("echo hello; echo worse >&2; exit 3", lines);
+  assert.equal(describeEnd(await child.ended), "exit code 3");
+  assert.deepEqual(lines.toSorted(), ["hello", "worse"]);
+  assert.deepEqual(child.outputTail(), ["hello", "worse"]);
+});
+
+test("a command that does not exist is an error of the call", async () => {
+  const options = { args: [], env, cwd: null, extraFds: [], onLine: () => {}, onExit: () => {}, clock: systemClock };
+  await assert.rejects(spawnProcess({ command: "/nonexistent/thing", ...options }), { code: "ENOENT" });
+});
+
+test("stopping takes force when asking was not enough, and grandchildren go too", async () => {
+  const lines: string[] = [];
+  await using child = await shell("trap '' TERM; sleep 1000 & echo $!; while true; do wait; done", lines);
+  while (lines.length === 0) await delay(systemClock, 2, AbortSignal.timeout(5000));
+  assert.equal(describeEnd(await child.stop(20)), "signal SIGKILL");
+  await gone(Number(lines[0]));
+});
+
+test("a killed program takes its children and their children with it", async () => {
+  const door = fileURLToPath(new URL("index.ts", import.meta.url));
+  const base = fileURLToPath(new URL("../base/index.ts", import.meta.url));
+  const program = `
+    import { spawnProcess } from ${JSON.stringify(door)};
+    import { systemClock } from ${JSON.stringify(base)};
+    const child = await spawnProcess({ command: "/bin/sh", args: ["-c", "trap '' TERM HUP IO; sleep 1000 & echo $!; wait"], env: {}, cwd: null,
+      extraFds: [], onLine: (line) => process.stdout.write(child.pid + " " + line + "\\n"), onExit: () => {}, clock: systemClock });`;
+  const parent = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [chunk] = (await once(parent.stdout, "data")) as [Buffer];
+  const pids = String(chunk).trim().split(" ").map(Number);
+  assert.equal(pids.length, 2);
+  parent.kill("SIGKILL");
+  for (const pid of pids) await gone(pid);
+});
+
+test("a leftover is ended by pid and start time, a stranger with its pid is not", async () => {
+  await using child = await shell("exec sleep 1000");
+  const { pid, startTicks } = child;
+  assert.equal(await endLeftover({ pid, startTicks: startTicks - 1 }, systemClock, never), false);
+  assert.equal(await endLeftover({ pid, startTicks }, systemClock, never), true);
+  assert.equal(describeEnd(await child.ended), "signal SIGKILL");
+});
+
+test("output is bounded in line length, rate and memory", () => {
+  let nowNs = 0;
+  const clock = { ...systemClock, monotonicNs: () => nowNs };
+  const forwarded: string[] = [];
+  const lines = new OutputLines(clock, (line) => forwarded.push(line), {
+    lineBytesMax: 10,
+    tailLines: 2,
+    linesPerSecondMax: 3,
+  });
+  lines.push(Buffer.from(`${"x".repeat(1000)}\na\nb\nc\nd\n`));
+  nowNs = 2e9;
+  lines.push(Buffer.from("e\nun"));
+  lines.push(Buffer.from("finished"));
+  assert.deepEqual(lines.tail, ["d", "e", "unfinished"]);
+  lines.end();
+  assert.deepEqual(forwarded, [
+    "xxxxxxxxxx ... (990 bytes cut)",
+    "a",
+    "b",
+    "... 2 lines not shown: more than 3 lines per second",
+    "e",
+    "unfinished",
+  ]);
+});
+
+test("waits between attempts grow to a bound and start over after success", () => {
+  const backoff = createBackoff({ firstMs: 100, maxMs: 1000, factor: 3, random: () => 0 });
+  assert.deepEqual([backoff.next(), backoff.next(), backoff.next(), backoff.next()], [100, 300, 900, 1000]);
+  backoff.succeeded();
+  assert.equal(backoff.next(), 100);
+});
