@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { countBytesElements, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
 
 test("elements joined are split into the same elements", () => {

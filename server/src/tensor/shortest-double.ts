@@ -25,6 +25,11 @@ const powers = (() => {
 })();
 
 const word = 2 ** 32;
+/** Divisions by powers of two are exact as products with their inverses, and several times as fast. */
+const perWord = 2 ** -32;
+const perHalf = 2 ** -16;
+const powersOf2 = Array.from({ length: 29 }, (_, exponent) => 2 ** exponent);
+const inversePowersOf2 = powersOf2.map((power) => 1 / power);
 const powersOf10 = Array.from({ length: 10 }, (_, exponent) => 10 ** exponent);
 
 /**
@@ -101,30 +106,33 @@ export class ShortestDouble {
   #multiply(high: number, low: number, index: number): void {
     const otherHigh = powers.high[index]!;
     const otherLow = powers.low[index]!;
-    // Partial products of 32 bits each, as exact pairs through 16-bit halves of one factor.
-    const hh0 = (otherHigh & 0xffff) * high;
-    const hh1 = (otherHigh >>> 16) * high;
-    const hl0 = (otherLow & 0xffff) * high;
-    const hl1 = (otherLow >>> 16) * high;
-    const lh0 = (otherHigh & 0xffff) * low;
-    const lh1 = (otherHigh >>> 16) * low;
-    const ll0 = (otherLow & 0xffff) * low;
-    const ll1 = (otherLow >>> 16) * low;
-    // Each x0 + x1 * 2^16 is a product of up to 64 bits: split into words.
-    const llHigh = Math.floor((Math.floor(ll0 / 65536) + ll1) / 65536);
-    const hlSum = Math.floor(hl0 / 65536) + hl1;
-    const hlHigh = Math.floor(hlSum / 65536);
-    const hlLow = (hlSum % 65536) * 65536 + (hl0 % 65536);
-    const lhSum = Math.floor(lh0 / 65536) + lh1;
-    const lhHigh = Math.floor(lhSum / 65536);
-    const lhLow = (lhSum % 65536) * 65536 + (lh0 % 65536);
-    const hhSum = Math.floor(hh0 / 65536) + hh1;
-    const hhHigh = Math.floor(hhSum / 65536);
-    const hhLow = (hhSum % 65536) * 65536 + (hh0 % 65536);
-    const middle = llHigh + hlLow + lhLow + 2 ** 31;
-    const resultLow = hlHigh + lhHigh + hhLow + Math.floor(middle / word);
-    this.#low = resultLow % word;
-    this.#high = hhHigh + Math.floor(resultLow / word);
+    // Products of 16 by 32 bits are exact in a double; `%` on doubles would be a call of fmod, so remainders are subtractions.
+    const highTop = otherHigh >>> 16;
+    const highBottom = otherHigh & 0xffff;
+    const lowTop = otherLow >>> 16;
+    const lowBottom = otherLow & 0xffff;
+    // a: other.high * high, b: other.low * high, c: other.high * low, d: other.low * low; sums of 16-bit columns.
+    const a0 = highBottom * high;
+    const b0 = lowBottom * high;
+    const c0 = highBottom * low;
+    const aCarry = Math.floor(a0 * perHalf);
+    const bCarry = Math.floor(b0 * perHalf);
+    const cCarry = Math.floor(c0 * perHalf);
+    const aTop = aCarry + highTop * high;
+    const bTop = bCarry + lowTop * high;
+    const cTop = cCarry + highTop * low;
+    const aHigh = Math.floor(aTop * perHalf);
+    const bHigh = Math.floor(bTop * perHalf);
+    const cHigh = Math.floor(cTop * perHalf);
+    const aLow = (aTop - aHigh * 65536) * 65536 + (a0 - aCarry * 65536);
+    const bLow = (bTop - bHigh * 65536) * 65536 + (b0 - bCarry * 65536);
+    const cLow = (cTop - cHigh * 65536) * 65536 + (c0 - cCarry * 65536);
+    const dHigh = Math.floor((Math.floor(lowBottom * low * perHalf) + lowTop * low) * perHalf);
+    const middle = dHigh + bLow + cLow + 2 ** 31;
+    const resultLow = bHigh + cHigh + aLow + Math.floor(middle * perWord);
+    const carry = Math.floor(resultLow * perWord);
+    this.#low = resultLow - carry * word;
+    this.#high = aHigh + carry;
   }
 
   /** Digits from the upper boundary down until what is left fits the interval. `shift` is 32 to 60. */
@@ -138,8 +146,9 @@ export class ShortestDouble {
     gapLow: number,
   ): void {
     const { digits } = this;
-    const unit = 2 ** (shift - 32);
-    let whole = Math.floor(topHigh / unit);
+    const unit = powersOf2[shift - 32]!;
+    const perUnit = inversePowersOf2[shift - 32]!;
+    let whole = Math.floor(topHigh * perUnit);
     let restHigh = topHigh - whole * unit;
     let restLow = topLow;
     let length = 0;
@@ -163,14 +172,14 @@ export class ShortestDouble {
     }
     for (;;) {
       restLow *= 10;
-      const restCarry = Math.floor(restLow / word);
+      const restCarry = Math.floor(restLow * perWord);
       restLow -= restCarry * word;
       restHigh = restHigh * 10 + restCarry;
       deltaLow *= 10;
-      const deltaCarry = Math.floor(deltaLow / word);
+      const deltaCarry = Math.floor(deltaLow * perWord);
       deltaLow -= deltaCarry * word;
       deltaHigh = deltaHigh * 10 + deltaCarry;
-      const digit = Math.floor(restHigh / unit);
+      const digit = Math.floor(restHigh * perUnit);
       restHigh -= digit * unit;
       if (digit !== 0 || length !== 0) digits[length++] = digit;
       kappa--;

@@ -135,6 +135,15 @@ test("a body that stalls is answered 408; a model that takes longer than that is
   await using serving = await serve({ stallTimeoutMs: 80 });
   const reply = await ask(serving.port, post(url, json).subarray(0, -5));
   assert.equal(reply.status, 408);
+  const header =
+    '{"inputs":[{"name":"IN","shape":[25000],"datatype":"FP32","parameters":{"binary_data_size":100000}}]}';
+  const binary = post(url, header, `Inference-Header-Content-Length: ${header.length}\r\n`).toString();
+  const stalled = await ask(
+    serving.port,
+    binary.replace(`Length: ${header.length}`, `Length: ${header.length + 100_000}`),
+  );
+  assert.equal(stalled.status, 408);
+  while (serving.engine.arena.usedBytes > 0) await new Promise((resolve) => setImmediate(resolve));
   const { open } = gate(serving.engine);
   const answer = ask(serving.port, post("/v2/models/gate/infer", json));
   await new Promise((resolve) => setTimeout(resolve, 250));
@@ -165,6 +174,18 @@ test("a body over its bound is refused before and while it arrives, also behind 
   assert.equal((await ask(serving.port, `${chunked}${chunk}${chunk}${chunk}`)).status, 413);
   const small = "1\r\nx\r\n".repeat(5);
   assert.match((await ask(serving.port, `${chunked}${small}0\r\n\r\n`)).body, /exceeds maximum of 3 non-empty chunks/);
+});
+
+test("garbage behind a request that is being answered is not answered in its place", async () => {
+  await using serving = await serve();
+  const { open, entered, givenUp } = gate(serving.engine);
+  using connection = await RawConnection.open(serving.port);
+  connection.send(post("/v2/models/gate/infer", json));
+  await entered;
+  connection.send("garbage\r\n\r\n");
+  assert.equal(await connection.reply(), null);
+  await givenUp;
+  open();
 });
 
 test("Expect: 100-continue is answered before the body", async () => {

@@ -188,8 +188,9 @@ class Listener implements HttpListener {
     for (const exchange of live) {
       if (exchange.request.complete || exchange.response.headersSent) continue;
       exchange.response.shouldKeepAlive = false;
+      // Whoever waits for the body learns it from the request's error, once the answer has left.
+      exchange.onClosed(() => exchange.request.destroy(new Error("the request body did not arrive in time")));
       replyError(exchange, 408, "the request body did not arrive in time");
-      exchange.request.destroy();
       return;
     }
   }
@@ -210,7 +211,11 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
 
 /** Bytes that are no HTTP: answered in the protocol's error shape where the connection still takes an answer. */
 function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
+  // An answer now would be taken for the one that an earlier request on this connection still waits for.
+  const awaited = [...(liveOf.get(socket) ?? [])].some(
+    ({ request, response }) => request.complete || response.headersSent,
+  );
+  if (error.code === "ECONNRESET" || !socket.writable || awaited) {
     socket.destroy();
     return;
   }
