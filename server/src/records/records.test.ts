@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -76,9 +76,8 @@ test("whatever was acknowledged is there after kill -9", async () => {
       await records.write([{ sql: "INSERT INTO thing VALUES (?, ?)", values: [String(number), number] }]);
       process.stdout.write(number + "\\n");
     }`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  writeFileSync(join(root, "writer.mjs"), program);
+  const child = spawn(process.execPath, [join(root, "writer.mjs")], { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.setEncoding("utf8");
   for await (const chunk of child.stdout as AsyncIterable<string>) {

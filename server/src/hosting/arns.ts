@@ -1,0 +1,23 @@
+export type HostingResource = "model" | "endpoint-config" | "endpoint";
+
+export interface Owner {
+  readonly region: string;
+  readonly accountId: string;
+}
+
+/** The resource part is the lower-cased name, as the service has it; Describe returns the original case. */
+export function hostingArn(resource: HostingResource, name: string, owner: Owner): string {
+  return `arn:aws:sagemaker:${owner.region}:${owner.accountId}:${resource}/${name.toLowerCase()}`;
+}
+
+/** The resource and the lower-cased name of one of our ARNs, null for another's. */
+export function parseHostingArn(arn: string): { readonly resource: HostingResource; readonly key: string } | null {
+  const match = /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:(model|endpoint-config|endpoint)\/(.+)$/.exec(arn);
+  if (match === null) return null;
+  return { resource: match[1] as HostingResource, key: (match[2] ?? "").toLowerCase() };
+}
+
+/** Names are unique without regard to case, because ARNs are lower case. */
+export function nameKey(name: string): string {
+  return name.toLowerCase();
+}

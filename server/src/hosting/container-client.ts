@@ -1,0 +1,139 @@
+import { Pool, type Dispatcher } from "undici";
+import type { LoadReply, ModelContainer } from "./agent/model-container.ts";
+
+export interface ContainerLimits {
+  readonly connectionsMax: number;
+  readonly connectMsMax: number;
+  readonly pingMsMax: number;
+  /** Without progress; the whole time of an answer is the caller's signal. */
+  readonly stalledMsMax: number;
+  readonly keepAliveMs: number;
+  /** Of a container's error answer: what is told to the client. */
+  readonly errorBytesMax: number;
+  /** A load or unload may take this long (the service gives 360 s). */
+  readonly loadMsMax: number;
+}
+
+export const containerLimits: ContainerLimits = {
+  connectionsMax: 256,
+  connectMsMax: 2000,
+  pingMsMax: 2000,
+  stalledMsMax: 60_000,
+  keepAliveMs: 75_000,
+  errorBytesMax: 64 * 1024,
+  loadMsMax: 360_000,
+};
+
+export interface ContainerRequest {
+  /** `/invocations` or `/models/{id}/invoke`. */
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: Uint8Array | Dispatcher.DispatchOptions["body"];
+  readonly signal: AbortSignal;
+}
+
+export interface ContainerReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Must be consumed or dumped. */
+  readonly body: Dispatcher.ResponseData["body"];
+}
+
+/** What a load added to memory, as our server reports it. */
+const memoryHeader = "x-galatea-model-bytes";
+
+/** The container contract spoken over one Unix socket, on kept connections. */
+export class ContainerClient implements ModelContainer, AsyncDisposable {
+  readonly #pool: Pool;
+  readonly #limits: ContainerLimits;
+
+  constructor(socketPath: string, limits: ContainerLimits) {
+    this.#limits = limits;
+    this.#pool = new Pool("http://container", {
+      connect: { socketPath, timeout: limits.connectMsMax },
+      connections: limits.connectionsMax,
+      pipelining: 1,
+      keepAliveTimeout: limits.keepAliveMs,
+      keepAliveMaxTimeout: limits.keepAliveMs,
+      headersTimeout: limits.stalledMsMax,
+      bodyTimeout: limits.stalledMsMax,
+      maxHeaderSize: 64 * 1024,
+    });
+  }
+
+  /** Whether it says 200 in time. A connection refused is not an error here: it is not up yet. */
+  async ping(signal: AbortSignal): Promise<boolean> {
+    try {
+      const { pingMsMax } = this.#limits;
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(pingMsMax)]);
+      const reply = await this.#pool.request({ method: "GET", path: "/ping", signal: limit });
+      await reply.body.dump();
+      return reply.statusCode === 200;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof Error) return false;
+      throw error;
+    }
+  }
+
+  /** Rejects when there is no answer: the connection failed, or the signal's reason. */
+  async invoke(request: ContainerRequest): Promise<ContainerReply> {
+    const { path, headers, body, signal } = request;
+    const reply = await this.#pool.request({ method: "POST", path, headers, body: body ?? null, signal });
+    return { status: reply.statusCode, headers: reply.headers, body: reply.body };
+  }
+
+  async load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply> {
+    const reply = await this.#pool.request({
+      method: "POST",
+      path: "/models",
+      headers: { "content-type": "application/json", "x-amzn-sagemaker-target-model": headerText(model.target) },
+      body: JSON.stringify({ model_name: model.id, url: `/opt/ml/models/${model.id}/model` }),
+      headersTimeout: this.#limits.loadMsMax,
+      signal,
+    });
+    const message = await this.errorText(reply.body);
+    // 409: it holds the model already (a load whose answer was lost).
+    if (reply.statusCode === 200 || reply.statusCode === 409) {
+      const stated = Number(reply.headers[memoryHeader] ?? Number.NaN);
+      return { outcome: "loaded", memoryBytes: Number.isFinite(stated) ? stated : null };
+    }
+    if (reply.statusCode === 507) return { outcome: "out-of-memory", message };
+    return { outcome: "refused", status: reply.statusCode, message };
+  }
+
+  async unload(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<void> {
+    const reply = await this.#pool.request({
+      method: "DELETE",
+      path: `/models/${model.id}`,
+      headers: { "x-amzn-sagemaker-target-model": headerText(model.target) },
+      headersTimeout: this.#limits.loadMsMax,
+      signal,
+    });
+    const message = await this.errorText(reply.body);
+    if (reply.statusCode !== 200 && reply.statusCode !== 404) {
+      throw new Error(`the container answered ${reply.statusCode} to an unload: ${message}`);
+    }
+  }
+
+  /** The beginning of an error's body; the rest is thrown away. */
+  async errorText(body: ContainerReply["body"]): Promise<string> {
+    const parts: Buffer[] = [];
+    let byteLength = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      parts.push(chunk);
+      byteLength += chunk.length;
+      if (byteLength >= this.#limits.errorBytesMax) break;
+    }
+    return Buffer.concat(parts).subarray(0, this.#limits.errorBytesMax).toString("utf8");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool.destroy();
+  }
+}
+
+/** Header values are Latin-1 on the wire; a key beyond it travels as its UTF-8 bytes. */
+function headerText(text: string): string {
+  return Buffer.from(text, "utf8").toString("latin1");
+}

@@ -1,0 +1,148 @@
+import type { SeriesKey, SeriesRecorder } from "../metrics/index.ts";
+
+/** Opens a series for recording; called once per series, not per sample. */
+export type OpenSeries = (key: SeriesKey) => SeriesRecorder;
+
+const modelNamespace = "AWS/SageMaker";
+const instanceNamespace = "/aws/sagemaker/Endpoints";
+
+/** Metric to unit, with the service's spellings. */
+const variantUnits = {
+  Invocations: "None",
+  InvocationsPerInstance: "None",
+  Invocation4XXErrors: "None",
+  Invocation5XXErrors: "None",
+  InvocationModelErrors: "None",
+  ModelLatency: "Microseconds",
+  OverheadLatency: "Microseconds",
+} as const;
+
+const multiModelUnits = {
+  ModelLoadingWaitTime: "Microseconds",
+  ModelDownloadingTime: "Microseconds",
+  ModelLoadingTime: "Microseconds",
+  ModelUnloadingTime: "Microseconds",
+  ModelCacheHit: "None",
+} as const;
+
+const instanceUnits = {
+  CPUUtilization: "Percent",
+  MemoryUtilization: "Percent",
+  DiskUtilization: "Percent",
+  LoadedModelCount: "None",
+} as const;
+
+/** The metrics that the service does not have: one model's own, in a namespace that cannot be mistaken for it. */
+const perModelUnits = {
+  Invocations: "None",
+  ModelLatency: "Microseconds",
+  ModelCacheHit: "None",
+  ModelLoadingTime: "Microseconds",
+} as const;
+
+export type VariantMetric = keyof typeof variantUnits;
+export type MultiModelMetric = keyof typeof multiModelUnits;
+export type InstanceMetric = keyof typeof instanceUnits;
+export type PerModelMetric = keyof typeof perModelUnits;
+
+/** Models of one variant whose own series are kept open; a sample of another model opens its series again. */
+const openModelsMax = 1000;
+
+interface PerModel {
+  readonly record: (metric: PerModelMetric, value: number) => void;
+}
+
+/**
+ * The series of one variant. What belongs to the variant is recorded under {EndpointName, VariantName} and again with
+ * EndpointConfigName: a series is its exact set of dimensions.
+ */
+export class VariantMetrics {
+  readonly #open: OpenSeries;
+  readonly #dimensions: SeriesKey["dimensions"];
+  readonly #variant: Readonly<Record<VariantMetric, readonly SeriesRecorder[]>>;
+  readonly #multiModel: ReadonlyMap<MultiModelMetric, readonly SeriesRecorder[]>;
+  readonly #instance: Readonly<Record<InstanceMetric, readonly SeriesRecorder[]>>;
+  readonly #models = new Map<string, PerModel>();
+
+  constructor(
+    open: OpenSeries,
+    names: {
+      readonly endpoint: string;
+      readonly variant: string;
+      readonly config: string;
+      readonly multiModel: boolean;
+    },
+  ) {
+    this.#open = open;
+    const two = [
+      { name: "EndpointName", value: names.endpoint },
+      { name: "VariantName", value: names.variant },
+    ];
+    const three = [...two, { name: "EndpointConfigName", value: names.config }];
+    this.#dimensions = two;
+    const openAll = <Name extends string>(
+      namespace: string,
+      units: Readonly<Record<Name, string>>,
+      sets: (typeof two)[],
+    ) => {
+      const series: Partial<Record<Name, readonly SeriesRecorder[]>> = {};
+      for (const metricName of Object.keys(units) as Name[]) {
+        const unit = units[metricName];
+        series[metricName] = sets.map((dimensions) => open({ namespace, metricName, dimensions, unit }));
+      }
+      return series as Record<Name, readonly SeriesRecorder[]>;
+    };
+    this.#variant = openAll(modelNamespace, variantUnits, [two, three]);
+    const multiModel = names.multiModel ? openAll(modelNamespace, multiModelUnits, [two]) : null;
+    this.#multiModel = new Map(
+      multiModel === null ? [] : (Object.entries(multiModel) as [MultiModelMetric, readonly SeriesRecorder[]][]),
+    );
+    this.#instance = openAll(instanceNamespace, instanceUnits, [two]);
+  }
+
+  record(metric: VariantMetric, value: number): void {
+    for (const series of this.#variant[metric]) series.record(value);
+  }
+
+  recordMultiModel(metric: MultiModelMetric, value: number): void {
+    for (const series of this.#multiModel.get(metric) ?? []) series.record(value);
+  }
+
+  recordInstance(metric: InstanceMetric, value: number): void {
+    for (const series of this.#instance[metric]) series.record(value);
+  }
+
+  /** Namespace `Galatea/Models`, dimensions {EndpointName, VariantName, TargetModel}. */
+  recordModel(target: string, metric: PerModelMetric, value: number): void {
+    let model = this.#models.get(target);
+    if (model === undefined) {
+      model = this.#openModel(target);
+      if (this.#models.size >= openModelsMax) {
+        const [oldest] = this.#models.keys();
+        if (oldest !== undefined) this.#models.delete(oldest);
+      }
+      this.#models.set(target, model);
+    }
+    model.record(metric, value);
+  }
+
+  #openModel(target: string): PerModel {
+    const dimensions = [...this.#dimensions, { name: "TargetModel", value: target }];
+    const series = new Map<PerModelMetric, SeriesRecorder>();
+    return {
+      record: (metricName, value) => {
+        let recorder = series.get(metricName);
+        if (recorder === undefined) {
+          recorder = this.#open({
+            namespace: "Galatea/Models",
+            metricName,
+            dimensions,
+            unit: perModelUnits[metricName],
+          });
+          series.set(metricName, recorder);
+        }
+        recorder.record(value);
+      },
+    };
+  }
+}

@@ -1,0 +1,376 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { AwsError } from "../base/index.ts";
+import { ModelAgent, agentLimits, type ModelLease } from "./agent/model-agent.ts";
+import type { ContainerClient, ContainerReply } from "./container-client.ts";
+import type { VariantMetrics } from "./endpoint-metrics.ts";
+import type { FleetOptions } from "./fleet.ts";
+import { Instance } from "./instance.ts";
+import type { InstanceBudget } from "./instance-types.ts";
+import {
+  containerError,
+  heldBytesMax,
+  modelErrorOf,
+  timeoutText,
+  tooLong,
+  type InvocationPlace,
+  type InvocationReply,
+  type InvocationRequest,
+} from "./invocation.ts";
+import { createModelSource, downloadModelData } from "./model-data.ts";
+import type { VariantPlan } from "./records-of-hosting.ts";
+
+export interface MemberOptions {
+  readonly id: string;
+  readonly plan: VariantPlan;
+  readonly budget: InstanceBudget;
+  readonly modelMemoryBytes: number;
+  readonly modelDiskBytes: number;
+  readonly fleet: FleetOptions;
+  readonly metrics: VariantMetrics;
+  readonly place: Omit<InvocationPlace, "logStreamArn">;
+}
+
+/** What one invocation came to; every metric of it is recorded from this, once. */
+interface Outcome {
+  status: number;
+  modelNs: number;
+  target: string | null;
+  cacheHit: boolean | null;
+  waitedUs: number;
+}
+
+/** One instance of a variant: its container, its models where it has many, and the requests in flight there. */
+export class FleetMember implements AsyncDisposable {
+  readonly #options: MemberOptions;
+  readonly #instance: Instance;
+  readonly #agent: ModelAgent | null;
+  readonly #place: InvocationPlace;
+  readonly #directory: string;
+  inFlightCount = 0;
+
+  constructor(options: MemberOptions) {
+    this.#options = options;
+    const { fleet, plan, id } = options;
+    this.#directory = join(fleet.instancesDirectory, id);
+    const group = `/aws/sagemaker/Endpoints/${options.place.endpointName}`;
+    const stream = `${plan.variant.VariantName}/${id}`;
+    const { region, accountId } = options.place;
+    this.#place = {
+      ...options.place,
+      logStreamArn: `arn:aws:logs:${region}:${accountId}:log-group:${group}:log-stream:${stream}`,
+    };
+    const multiModel = plan.model.container.Mode === "MultiModel";
+    const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
+    const { instanceLimits } = fleet;
+    this.#instance = new Instance({
+      host: fleet.host,
+      spec: {
+        instanceId: id,
+        runtime: "tritonserver",
+        mlRoot: this.#mlRoot,
+        environment: containerEnvironment(plan, region, multiModel),
+        budget: options.budget,
+        modelMemoryBytes: options.modelMemoryBytes,
+        output: fleet.openLog(group, stream),
+      },
+      limits: startSeconds === undefined ? instanceLimits : { ...instanceLimits, startMsMax: startSeconds * 1000 },
+      clock: fleet.clock,
+      logger: fleet.logger,
+      onLost: () => this.#agent?.containerLost(),
+    });
+    this.#agent = multiModel ? this.#openAgent() : null;
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  get isInService(): boolean {
+    return this.#instance.client !== null;
+  }
+
+  get loadedCount(): number {
+    return this.#agent?.loadedCount ?? 0;
+  }
+
+  get agent(): ModelAgent | null {
+    return this.#agent;
+  }
+
+  /** Brings the model's data and the container into service. On failure nothing of it is left. */
+  async start(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#prepare(signal);
+      await this.#instance.start(signal);
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** For what was in service before the platform ended: tried until it is again. */
+  async resume(signal: AbortSignal): Promise<void> {
+    await this.#prepare(signal);
+    this.#instance.resume();
+  }
+
+  /** Resolves once the container is in service. */
+  async ready(signal: AbortSignal): Promise<void> {
+    await this.#instance.ready(signal);
+  }
+
+  usage(): ReturnType<Instance["usage"]> {
+    return this.#instance.usage();
+  }
+
+  get diskUsedBytes(): number {
+    return this.#agent?.diskUsedBytes ?? 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent?.[Symbol.asyncDispose]();
+    await this.#instance[Symbol.asyncDispose]();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  async invoke(request: InvocationRequest): Promise<InvocationReply> {
+    const { fleet } = this.#options;
+    if (this.inFlightCount >= fleet.invocationLimits.requestsMax) {
+      this.#options.metrics.record("Invocations", 1);
+      throw new AwsError("ServiceUnavailable", "Too many requests are in flight on this instance", {
+        statusFallback: 503,
+      });
+    }
+    this.inFlightCount += 1;
+    const outcome: Outcome = { status: 0, modelNs: 0, target: request.targetModel, cacheHit: null, waitedUs: 0 };
+    const leases: ModelLease[] = [];
+    let finished = false;
+    const finish = () => {
+      if (finished) return;
+      finished = true;
+      this.inFlightCount -= 1;
+      for (const lease of leases) lease[Symbol.dispose]();
+      this.#record(request, outcome);
+    };
+    try {
+      if (this.#agent !== null) leases.push(await this.#lease(this.#agent, request, outcome));
+      const reply = await this.#send(request, leases, outcome, finish);
+      if (Buffer.isBuffer(reply.body)) finish();
+      return reply;
+    } catch (error) {
+      if (error instanceof AwsError && outcome.status === 0) outcome.status = error.statusFallback;
+      finish();
+      throw error;
+    }
+  }
+
+  async #lease(agent: ModelAgent, request: InvocationRequest, outcome: Outcome): Promise<ModelLease> {
+    try {
+      const lease = await agent.acquire(request.targetModel ?? "", request.signal);
+      outcome.cacheHit = lease.cacheHit;
+      outcome.waitedUs = lease.waitedUs;
+      return lease;
+    } catch (error) {
+      throw modelErrorOf(error, this.#options.plan.model.container.ModelDataUrl ?? "", this.#place);
+    }
+  }
+
+  async #send(
+    request: InvocationRequest,
+    leases: ModelLease[],
+    outcome: Outcome,
+    finish: () => void,
+  ): Promise<InvocationReply> {
+    const { invocationLimits, clock } = this.#options.fleet;
+    const aborter = new AbortController();
+    const leave = () => aborter.abort(request.signal.reason);
+    request.signal.addEventListener("abort", leave, { once: true });
+    const timer = clock.timer(invocationLimits.answerMsMax, () => aborter.abort(new AnswerTimeout()));
+    const body = await request.body();
+    const sentNs = clock.monotonicNs();
+    const end = () => {
+      outcome.modelNs = clock.monotonicNs() - sentNs;
+      request.signal.removeEventListener("abort", leave);
+      timer[Symbol.dispose]();
+    };
+    try {
+      const reply = await this.#exchange(request, leases, body, aborter.signal);
+      outcome.status = reply.status;
+      const { client } = this.#requireClient();
+      if (reply.status < 200 || reply.status > 299) {
+        throw containerError(reply.status, await client.errorText(reply.body), this.#place);
+      }
+      const received = await this.#receive(reply, invocationLimits.responseBytesMax);
+      const { variantName } = this;
+      const text = (name: string) => {
+        const value = reply.headers[name];
+        return typeof value === "string" ? value : null;
+      };
+      const done = () => {
+        end();
+        finish();
+      };
+      if (Buffer.isBuffer(received)) end();
+      return {
+        contentType: text("content-type"),
+        customAttributes: text("x-amzn-sagemaker-custom-attributes"),
+        variantName,
+        body: received,
+        byteLength: Buffer.isBuffer(received) ? received.length : Number(text("content-length")),
+        done,
+      };
+    } catch (error) {
+      end();
+      throw this.#invocationError(error, outcome, { client: request.signal, exchange: aborter.signal });
+    }
+  }
+
+  get variantName(): string {
+    return this.#options.plan.variant.VariantName;
+  }
+
+  #invocationError(
+    error: unknown,
+    outcome: Outcome,
+    signals: { readonly client: AbortSignal; readonly exchange: AbortSignal },
+  ): unknown {
+    if (error instanceof AwsError) return error;
+    if (signals.client.aborted) return signals.client.reason;
+    const isLate = signals.exchange.reason instanceof AnswerTimeout;
+    outcome.status = isLate ? 504 : 503;
+    if (isLate) return containerError(0, timeoutText, this.#place);
+    const text = error instanceof Error ? error.message : String(error);
+    return containerError(503, `The container did not answer: ${text}`, this.#place);
+  }
+
+  #requireClient(): { readonly client: ContainerClient } {
+    const { client } = this.#instance;
+    if (client === null) {
+      throw new AwsError("ServiceUnavailable", "The instance is being started again", { statusFallback: 503 });
+    }
+    return { client };
+  }
+
+  /** One exchange, and a second one for a model the container lost (404) or could not run for want of memory (507). */
+  async #exchange(
+    request: InvocationRequest,
+    leases: ModelLease[],
+    body: Buffer | Readable,
+    signal: AbortSignal,
+  ): Promise<ContainerReply> {
+    const { client } = this.#requireClient();
+    const [lease] = leases;
+    if (lease === undefined || this.#agent === null) {
+      return await client.invoke({ path: "/invocations", headers: { ...request.headers }, body, signal });
+    }
+    const path = `/models/${lease.id}/invoke`;
+    const reply = await client.invoke({ path, headers: { ...request.headers }, body, signal });
+    if (!Buffer.isBuffer(body) || (reply.status !== 404 && reply.status !== 507)) return reply;
+    if (reply.status === 404) {
+      const text = await client.errorText(reply.body);
+      // An empty 404 is the contract's "not loaded"; one with a text is the model's own answer.
+      if (text !== "") throw containerError(404, text, this.#place);
+      this.#agent.forget(lease.id);
+      const again = await this.#agent.acquire(request.targetModel ?? "", request.signal);
+      leases.push(again);
+      return await client.invoke({ path: `/models/${again.id}/invoke`, headers: { ...request.headers }, body, signal });
+    }
+    const text = await client.errorText(reply.body);
+    if (!(await this.#agent.makeRoom())) throw containerError(507, text, this.#place);
+    return await client.invoke({ path, headers: { ...request.headers }, body, signal });
+  }
+
+  /** Whole, up to a bound; a longer answer of known length streams. */
+  async #receive(reply: ContainerReply, bytesMax: number): Promise<Buffer | Readable> {
+    const stated = reply.headers["content-length"];
+    const length = typeof stated === "string" ? Number(stated) : null;
+    if (length !== null && length > bytesMax) {
+      reply.body.destroy();
+      throw tooLong(bytesMax);
+    }
+    if (length !== null && length > heldBytesMax) return reply.body;
+    const parts: Buffer[] = [];
+    let byteLength = 0;
+    for await (const chunk of reply.body as AsyncIterable<Buffer>) {
+      parts.push(chunk);
+      byteLength += chunk.length;
+      if (byteLength > bytesMax) throw tooLong(bytesMax);
+    }
+    const [only] = parts;
+    return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, byteLength);
+  }
+
+  #record(request: InvocationRequest, outcome: Outcome): void {
+    const { metrics, fleet } = this.#options;
+    const totalNs = fleet.clock.monotonicNs() - request.receivedNs;
+    const isClientError = outcome.status >= 400 && outcome.status < 500;
+    const isServerError = outcome.status >= 500;
+    metrics.record("Invocations", 1);
+    metrics.record("Invocation4XXErrors", isClientError ? 1 : 0);
+    metrics.record("Invocation5XXErrors", isServerError ? 1 : 0);
+    metrics.record("InvocationModelErrors", outcome.status >= 200 && outcome.status < 300 ? 0 : 1);
+    if (outcome.modelNs > 0) {
+      metrics.record("ModelLatency", outcome.modelNs / 1000);
+      metrics.record("OverheadLatency", Math.max(0, totalNs - outcome.modelNs) / 1000);
+    }
+    if (outcome.cacheHit === null || outcome.target === null) return;
+    metrics.recordMultiModel("ModelCacheHit", outcome.cacheHit ? 1 : 0);
+    if (!outcome.cacheHit) metrics.recordMultiModel("ModelLoadingWaitTime", outcome.waitedUs);
+    metrics.recordModel(outcome.target, "Invocations", 1);
+    metrics.recordModel(outcome.target, "ModelCacheHit", outcome.cacheHit ? 1 : 0);
+    metrics.recordModel(outcome.target, "ModelLatency", outcome.modelNs / 1000);
+  }
+
+  get #mlRoot(): string {
+    return join(this.#directory, "ml");
+  }
+
+  async #prepare(signal: AbortSignal): Promise<void> {
+    const { plan, fleet } = this.#options;
+    await rm(this.#directory, { recursive: true, force: true });
+    await mkdir(join(this.#mlRoot, "models"), { recursive: true });
+    if (this.#agent !== null) return;
+    const seconds = plan.variant.ModelDataDownloadTimeoutInSeconds ?? 1800;
+    await downloadModelData(plan.model.container, join(this.#mlRoot, "model"), {
+      store: fleet.store,
+      unpacker: fleet.unpacker,
+      containerName: plan.model.container.ContainerHostname ?? "container_1",
+      signal: AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]),
+    });
+  }
+
+  #openAgent(): ModelAgent {
+    const { fleet, plan, metrics, modelDiskBytes, modelMemoryBytes } = this.#options;
+    return new ModelAgent({
+      modelsDirectory: join(this.#mlRoot, "models"),
+      limits: { ...agentLimits, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
+      source: createModelSource(plan.model.container.ModelDataUrl ?? "", fleet),
+      container: (signal) => this.#instance.ready(signal),
+      observer: {
+        downloaded: (_target, durationUs) => metrics.recordMultiModel("ModelDownloadingTime", durationUs),
+        loaded: (target, durationUs) => {
+          metrics.recordMultiModel("ModelLoadingTime", durationUs);
+          metrics.recordModel(target, "ModelLoadingTime", durationUs);
+        },
+        unloaded: (_target, durationUs) => metrics.recordMultiModel("ModelUnloadingTime", durationUs),
+        loadedCountChanged: () => metrics.recordInstance("LoadedModelCount", this.loadedCount),
+      },
+      clock: fleet.clock,
+      logger: fleet.logger,
+    });
+  }
+}
+
+class AnswerTimeout extends Error {}
+
+/** The model's own variables, then what the platform sets; the platform's win. */
+function containerEnvironment(plan: VariantPlan, region: string, multiModel: boolean): Record<string, string> {
+  return {
+    ...plan.model.container.Environment,
+    AWS_REGION: region,
+    AWS_DEFAULT_REGION: region,
+    ...(multiModel ? { SAGEMAKER_MULTI_MODEL: "true" } : {}),
+  };
+}

@@ -1,0 +1,181 @@
+import { statfs } from "node:fs/promises";
+import { TaskGroup, delay, type Clock, type Logger } from "../base/index.ts";
+import type { ArchiveUnpacker, ObjectStore } from "../blobs/index.ts";
+import { VariantMetrics, type OpenSeries } from "./endpoint-metrics.ts";
+import { FleetMember } from "./fleet-member.ts";
+import type { InstanceLimits } from "./instance.ts";
+import { instanceBudget, type Machine } from "./instance-types.ts";
+import type { InvocationLimits, InvocationPlace, InvocationReply, InvocationRequest } from "./invocation.ts";
+import type { ModelHost } from "./model-host.ts";
+import type { VariantPlan } from "./records-of-hosting.ts";
+import { chooseInstance, leastBusy } from "./routing.ts";
+
+/** What every fleet of the platform shares. */
+export interface FleetOptions {
+  readonly host: ModelHost;
+  readonly store: ObjectStore;
+  readonly unpacker: ArchiveUnpacker;
+  readonly openSeries: OpenSeries;
+  /** The sink for what a container prints; the stream is made when absent. */
+  readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
+  /** One directory per instance below it, on the unpacker's file system. */
+  readonly instancesDirectory: string;
+  readonly machine: Machine;
+  readonly consoleUrl: string;
+  readonly instanceLimits: InstanceLimits;
+  readonly invocationLimits: InvocationLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const sampleIntervalMs = 10_000;
+/** The part of an instance's memory that its models may take; the rest is the container's own. */
+const modelMemoryShare = 0.9;
+const volumeGiBDefault = 30;
+const gibi = 2 ** 30;
+
+/** One variant of a running endpoint: its instances, where a request goes, and its metrics. */
+export class Fleet implements AsyncDisposable {
+  readonly #options: FleetOptions;
+  readonly #plan: VariantPlan;
+  readonly #members: FleetMember[] = [];
+  readonly #metrics: VariantMetrics;
+  readonly #tasks: TaskGroup;
+  weight: number;
+
+  constructor(
+    plan: VariantPlan,
+    names: {
+      readonly endpointName: string;
+      readonly configName: string;
+      readonly region: string;
+      readonly accountId: string;
+      readonly instanceIds: readonly string[];
+    },
+    options: FleetOptions,
+  ) {
+    this.#options = options;
+    this.#plan = plan;
+    this.weight = plan.variant.InitialVariantWeight;
+    this.#metrics = new VariantMetrics(options.openSeries, {
+      endpoint: names.endpointName,
+      variant: plan.variant.VariantName,
+      config: names.configName,
+      multiModel: this.isMultiModel,
+    });
+    const { endpointName, region, accountId } = names;
+    const place: Omit<InvocationPlace, "logStreamArn"> = {
+      endpointName,
+      region,
+      accountId,
+      consoleUrl: options.consoleUrl,
+    };
+    const budget = instanceBudget(plan.variant.InstanceType, options.machine);
+    const volumeBytes = (plan.variant.VolumeSizeInGB ?? volumeGiBDefault) * gibi;
+    const lowered = (name: string, bytes: number) => lower(plan.model.container.Environment?.[name], bytes);
+    for (const id of names.instanceIds) {
+      const member = new FleetMember({
+        id,
+        plan,
+        budget,
+        modelMemoryBytes: lowered("GALATEA_MODEL_MEMORY_BYTES", Math.floor(budget.memoryBytes * modelMemoryShare)),
+        modelDiskBytes: lowered("GALATEA_MODEL_DISK_BYTES", volumeBytes),
+        fleet: options,
+        metrics: this.#metrics,
+        place,
+      });
+      this.#members.push(member);
+    }
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error("instance metrics are no longer sampled", { error: String(error) });
+    });
+  }
+
+  get variantName(): string {
+    return this.#plan.variant.VariantName;
+  }
+
+  get isMultiModel(): boolean {
+    return this.#plan.model.container.Mode === "MultiModel";
+  }
+
+  get plan(): VariantPlan {
+    return this.#plan;
+  }
+
+  get members(): readonly FleetMember[] {
+    return this.#members;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    const started = await Promise.allSettled(this.#members.map((member) => member.start(signal)));
+    const failed = started.find((outcome) => outcome.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    this.#tasks.run((closing) => this.#sample(closing));
+  }
+
+  async resume(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.resume(signal)));
+    this.#tasks.run((closing) => this.#sample(closing));
+  }
+
+  async invoke(request: InvocationRequest): Promise<InvocationReply> {
+    let candidates = this.#members.filter((member) => member.isInService);
+    if (candidates.length === 0) {
+      await this.#waitForOne(request.signal);
+      candidates = this.#members.filter((member) => member.isInService);
+    }
+    this.#metrics.record("InvocationsPerInstance", 1 / Math.max(1, candidates.length));
+    const chosen = this.isMultiModel ? chooseInstance(candidates, request.targetModel ?? "") : leastBusy(candidates);
+    const member = chosen ?? this.#members[0];
+    if (member === undefined) throw new Error("a fleet without instances");
+    return await member.invoke(request);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+    await Promise.all(this.#members.map((member) => member[Symbol.asyncDispose]()));
+  }
+
+  /** Every container is being started again: a short while of that is better waited for than reported. */
+  async #waitForOne(signal: AbortSignal): Promise<void> {
+    const { restartWaitMsMax } = this.#options.invocationLimits;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(restartWaitMsMax)]);
+    await Promise.any(this.#members.map((member) => member.ready(limit))).catch((error: unknown) => {
+      if (signal.aborted) throw signal.reason;
+      this.#options.logger.warning("no instance came back in time", { error: String(error) });
+    });
+  }
+
+  async #sample(closing: AbortSignal): Promise<void> {
+    const { clock, machine, instancesDirectory } = this.#options;
+    const before = new Map<string, { cpuNs: number; atNs: number }>();
+    while (!closing.aborted) {
+      for (const member of this.#members) {
+        const usage = await member.usage();
+        if (usage === null) continue;
+        const atNs = clock.monotonicNs();
+        const last = before.get(member.id);
+        before.set(member.id, { cpuNs: usage.cpuNs, atNs });
+        const budget = instanceBudget(this.#plan.variant.InstanceType, machine);
+        if (last !== undefined && usage.cpuNs >= last.cpuNs) {
+          this.#metrics.recordInstance("CPUUtilization", (100 * (usage.cpuNs - last.cpuNs)) / (atNs - last.atNs));
+        }
+        this.#metrics.recordInstance(
+          "MemoryUtilization",
+          Math.min(100, (100 * usage.memoryBytes) / budget.memoryBytes),
+        );
+        const disk = await statfs(instancesDirectory);
+        this.#metrics.recordInstance("DiskUtilization", 100 * (1 - disk.bavail / Math.max(1, disk.blocks)));
+        if (this.isMultiModel) this.#metrics.recordInstance("LoadedModelCount", member.loadedCount);
+      }
+      await delay(clock, sampleIntervalMs, closing).catch(() => {});
+    }
+  }
+}
+
+/** A model's variable may lower a budget, never raise it. */
+function lower(text: string | undefined, bytes: number): number {
+  const wanted = Number(text ?? Number.NaN);
+  return Number.isSafeInteger(wanted) && wanted > 0 ? Math.min(wanted, bytes) : bytes;
+}

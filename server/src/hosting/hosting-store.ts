@@ -1,0 +1,68 @@
+import type { Migration, Records } from "../records/index.ts";
+
+export const hostingMigrations: readonly Migration[] = [
+  {
+    id: "hosting-1",
+    sql: `CREATE TABLE hosting_record (
+      kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, key)
+    ) STRICT, WITHOUT ROWID`,
+  },
+];
+
+export type HostingKind = "model" | "endpoint-config" | "endpoint" | "tags";
+
+/** Records of one kind, held in memory and written through: a change is acknowledged when it is on disk. */
+export class RecordTable<Value> {
+  readonly #records: Records;
+  readonly #kind: HostingKind;
+  readonly #values = new Map<string, Value>();
+
+  constructor(records: Records, kind: HostingKind) {
+    this.#records = records;
+    this.#kind = kind;
+    for (const { key, body } of records.rows("SELECT key, body FROM hosting_record WHERE kind = ?", kind)) {
+      this.#values.set(String(key), JSON.parse(String(body)) as Value);
+    }
+  }
+
+  get size(): number {
+    return this.#values.size;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#values.get(key);
+  }
+
+  values(): IterableIterator<Value> {
+    return this.#values.values();
+  }
+
+  /** Visible at once; when the write fails it is taken back and the error thrown. */
+  async put(key: string, value: Value): Promise<void> {
+    const before = this.#values.get(key);
+    this.#values.set(key, value);
+    try {
+      const sql = "INSERT INTO hosting_record VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body";
+      await this.#records.write([{ sql, values: [this.#kind, key, JSON.stringify(value)] }]);
+    } catch (error) {
+      if (this.#values.get(key) === value) {
+        if (before === undefined) this.#values.delete(key);
+        else this.#values.set(key, before);
+      }
+      throw error;
+    }
+  }
+
+  async delete(key: string): Promise<void> {
+    const before = this.#values.get(key);
+    this.#values.delete(key);
+    try {
+      await this.#records.write([
+        { sql: "DELETE FROM hosting_record WHERE kind = ? AND key = ?", values: [this.#kind, key] },
+      ]);
+    } catch (error) {
+      if (before !== undefined && !this.#values.has(key)) this.#values.set(key, before);
+      throw error;
+    }
+  }
+}

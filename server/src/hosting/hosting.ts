@@ -1,0 +1,322 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { TaskGroup } from "../base/index.ts";
+import type { Records } from "../records/index.ts";
+import { Gate, orAborted } from "./agent/waiting.ts";
+import { hostingArn, nameKey, type Owner } from "./arns.ts";
+import { isTransient, moveEndpoint, type EndpointEvent, type EndpointRecord } from "./endpoint-state.ts";
+import type { FleetOptions } from "./fleet.ts";
+import { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
+import { RecordTable } from "./hosting-store.ts";
+import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocation.ts";
+import type { EndpointConfigRecord, ModelRecord, VariantPlan } from "./records-of-hosting.ts";
+import { RunningEndpoint } from "./running-endpoint.ts";
+
+export interface HostingLimits {
+  readonly modelsMax: number;
+  readonly configsMax: number;
+  readonly endpointsMax: number;
+  readonly instancesMax: number;
+}
+
+export const hostingLimits: HostingLimits = {
+  modelsMax: 10_000,
+  configsMax: 10_000,
+  endpointsMax: 500,
+  instancesMax: 64,
+};
+
+export interface HostingOptions {
+  readonly records: Records;
+  readonly fleet: FleetOptions;
+  readonly limits: HostingLimits;
+  /** In [0, 1): which variant a request goes to. */
+  readonly random: () => number;
+}
+
+export interface Tag {
+  readonly Key: string;
+  readonly Value: string;
+}
+
+/** Models, endpoint configurations and endpoints: their records, their moves, and what runs for them. */
+export class Hosting implements AsyncDisposable {
+  readonly models: RecordTable<ModelRecord>;
+  readonly configs: RecordTable<EndpointConfigRecord>;
+  readonly endpoints: RecordTable<EndpointRecord>;
+  readonly tags: RecordTable<readonly Tag[]>;
+  readonly #options: HostingOptions;
+  readonly #running = new Map<string, RunningEndpoint>();
+  readonly #starting = new Map<string, AbortController>();
+  readonly #moved = new Gate();
+  readonly #tasks: TaskGroup;
+
+  constructor(options: HostingOptions) {
+    const { records } = options;
+    this.#options = options;
+    this.models = new RecordTable(records, "model");
+    this.configs = new RecordTable(records, "endpoint-config");
+    this.endpoints = new RecordTable(records, "endpoint");
+    this.tags = new RecordTable(records, "tags");
+    this.#tasks = new TaskGroup((error) => {
+      options.fleet.logger.error("an endpoint's move ended unexpectedly", { error: String(error) });
+    });
+  }
+
+  /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. Instance directories are emptied. */
+  async resume(): Promise<void> {
+    const { instancesDirectory, logger } = this.#options.fleet;
+    await mkdir(instancesDirectory, { recursive: true });
+    for (const name of await readdir(instancesDirectory)) {
+      if (name.startsWith("i-")) await rm(join(instancesDirectory, name), { recursive: true, force: true });
+    }
+    for (const record of this.endpoints.values()) {
+      const { at } = record.state;
+      if (at === "Creating") this.#tasks.run((closing) => this.#bringUp(record, closing));
+      if (at === "Deleting") this.#tasks.run(() => this.#tearDown(record.name));
+      if (at === "InService" || at === "Updating" || at === "RollingBack") {
+        this.#tasks.run(async (closing) => {
+          const running = this.#open(record, record);
+          this.#running.set(nameKey(record.name), running);
+          await running.resume(closing);
+          logger.info("an endpoint is brought back", { endpoint: record.name });
+          if (at === "Updating") await this.#replace(this.#current(record.name), closing);
+          if (at === "RollingBack") await this.#move(record.name, { kind: "rolled-back" });
+        });
+      }
+    }
+  }
+
+  async createModel(model: Omit<ModelRecord, "arn" | "createdMs">): Promise<ModelRecord> {
+    const arn = hostingArn("model", model.name, model.owner);
+    if (this.models.get(nameKey(model.name)) !== undefined) throw alreadyExists("model", arn);
+    if (this.models.size >= this.#options.limits.modelsMax)
+      throw limitExceeded("The number of models is at its limit.");
+    const record = { ...model, arn, createdMs: this.#nowMs() };
+    await this.models.put(nameKey(model.name), record);
+    return record;
+  }
+
+  async createConfig(config: Omit<EndpointConfigRecord, "arn" | "createdMs">): Promise<EndpointConfigRecord> {
+    const arn = hostingArn("endpoint-config", config.name, config.owner);
+    if (this.configs.get(nameKey(config.name)) !== undefined) throw alreadyExists("endpoint configuration", arn);
+    if (this.configs.size >= this.#options.limits.configsMax)
+      throw limitExceeded("The number of endpoint configurations is at its limit.");
+    for (const { ModelName } of config.variants) {
+      if (this.models.get(nameKey(ModelName)) === undefined) {
+        throw notFound("model", hostingArn("model", ModelName, config.owner));
+      }
+    }
+    const record = { ...config, arn, createdMs: this.#nowMs() };
+    await this.configs.put(nameKey(config.name), record);
+    return record;
+  }
+
+  async createEndpoint(name: string, configName: string, owner: Owner): Promise<EndpointRecord> {
+    const arn = hostingArn("endpoint", name, owner);
+    if (this.endpoints.get(nameKey(name)) !== undefined) throw alreadyExists("endpoint", arn);
+    const { limits } = this.#options;
+    if (this.endpoints.size >= limits.endpointsMax) throw limitExceeded("The number of endpoints is at its limit.");
+    const { config, plans } = this.#plan(configName, owner);
+    this.#checkInstances(plans);
+    const nowMs = this.#nowMs();
+    const record: EndpointRecord = {
+      name,
+      arn,
+      owner,
+      createdMs: nowMs,
+      modifiedMs: nowMs,
+      state: { at: "Creating" },
+      configName: config.name,
+      plans,
+    };
+    await this.endpoints.put(nameKey(name), record);
+    this.#tasks.run((closing) => this.#bringUp(record, closing));
+    return record;
+  }
+
+  async updateEndpoint(name: string, configName: string, owner: Owner): Promise<EndpointRecord> {
+    const record = this.endpoint(name, owner);
+    if (record.state.at !== "InService") throw invalid(`Cannot update in-progress endpoint "${record.arn}".`);
+    const { config, plans } = this.#plan(configName, owner);
+    this.#checkInstances(plans);
+    await this.#move(name, { kind: "update", configName: config.name, plans });
+    this.#tasks.run((closing) => this.#replace(this.#current(name), closing));
+    return record;
+  }
+
+  /** At any time: what is being brought up is given up. Resolves when the deletion is recorded, not when it is done. */
+  async deleteEndpoint(name: string, owner: Owner): Promise<void> {
+    const record = this.endpoint(name, owner);
+    if (record.state.at === "Deleting") return;
+    await this.#move(name, { kind: "delete" });
+    this.#starting.get(nameKey(name))?.abort(new Error("the endpoint is deleted"));
+    this.#tasks.run(() => this.#tearDown(name));
+  }
+
+  model(name: string, owner: Owner): ModelRecord {
+    const record = this.models.get(nameKey(name));
+    if (record === undefined) throw notFound("model", hostingArn("model", name, owner));
+    return record;
+  }
+
+  config(name: string, owner: Owner): EndpointConfigRecord {
+    const record = this.configs.get(nameKey(name));
+    if (record === undefined) throw notFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
+    return record;
+  }
+
+  endpoint(name: string, owner: Owner): EndpointRecord {
+    const record = this.endpoints.get(nameKey(name));
+    if (record === undefined) throw notFound("endpoint", hostingArn("endpoint", name, owner));
+    return record;
+  }
+
+  /** What runs for an endpoint; undefined while nothing does. */
+  running(name: string): RunningEndpoint | undefined {
+    return this.#running.get(nameKey(name));
+  }
+
+  /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
+  async settled(name: string, options: { readonly waitMsMax: number; readonly signal: AbortSignal }): Promise<void> {
+    const over = AbortSignal.any([options.signal, AbortSignal.timeout(options.waitMsMax)]);
+    for (;;) {
+      const record = this.endpoints.get(nameKey(name));
+      if (record === undefined || !isTransient(record.state)) return;
+      try {
+        await orAborted(this.#moved.opened(), over);
+      } catch (error) {
+        if (over.aborted) return;
+        throw error;
+      }
+    }
+  }
+
+  /** Throws AwsError with the runtime's codes and sentences. */
+  async invoke(name: string, accountId: string, request: InvocationRequest): Promise<InvocationReply> {
+    const running = this.#running.get(nameKey(name));
+    if (running === undefined) throw endpointNotFound(name, accountId);
+    return await running.invoke(request);
+  }
+
+  /** Stops every instance; records stay, and `resume` of a later life brings the endpoints back. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+    await Promise.all([...this.#running.values()].map((running) => running[Symbol.asyncDispose]()));
+    this.#running.clear();
+  }
+
+  #plan(configName: string, owner: Owner): { config: EndpointConfigRecord; plans: VariantPlan[] } {
+    const config = this.config(configName, owner);
+    const plans = config.variants.map((variant) => ({ variant, model: this.model(variant.ModelName, owner) }));
+    return { config, plans };
+  }
+
+  #checkInstances(plans: readonly VariantPlan[]): void {
+    const { instancesMax } = this.#options.limits;
+    const count = (all: readonly VariantPlan[]) =>
+      all.reduce((sum, { variant }) => sum + variant.InitialInstanceCount, 0);
+    const used = [...this.endpoints.values()].reduce((sum, record) => sum + count(record.plans), 0);
+    const wanted = count(plans);
+    if (used + wanted <= instancesMax) return;
+    const type = plans[0]?.variant.InstanceType ?? "";
+    throw limitExceeded(
+      `The account-level service limit '${type} for endpoint usage' is ${instancesMax} Instances, with current utilization of ` +
+        `${used} Instances and a request delta of ${wanted} Instances. Please use fewer instances or delete endpoints.`,
+    );
+  }
+
+  #current(name: string): EndpointRecord {
+    const record = this.endpoints.get(nameKey(name));
+    if (record === undefined) throw new Error(`the endpoint ${name} is gone`);
+    return record;
+  }
+
+  #open(
+    record: EndpointRecord,
+    plan: { readonly configName: string; readonly plans: readonly VariantPlan[] },
+  ): RunningEndpoint {
+    const { fleet, random } = this.#options;
+    return new RunningEndpoint(record, plan, { fleet, random, newId: newInstanceId });
+  }
+
+  async #bringUp(record: EndpointRecord, closing: AbortSignal): Promise<void> {
+    const key = nameKey(record.name);
+    const running = this.#open(record, record);
+    const outcome = await this.#startFleets(key, running, closing);
+    if (closing.aborted || this.endpoints.get(key)?.state.at !== "Creating") {
+      await running[Symbol.asyncDispose]();
+      return;
+    }
+    if (outcome === null) this.#running.set(key, running);
+    await this.#move(record.name, outcome === null ? { kind: "ready" } : { kind: "failed", reason: outcome });
+  }
+
+  /** Blue and green at once: the new fleets come up beside the old ones, then all traffic goes to them. */
+  async #replace(record: EndpointRecord, closing: AbortSignal): Promise<void> {
+    if (record.state.at !== "Updating") return;
+    const key = nameKey(record.name);
+    const { next } = record.state;
+    const running = this.#open(record, next);
+    const outcome = await this.#startFleets(key, running, closing);
+    if (closing.aborted || this.endpoints.get(key)?.state.at !== "Updating") {
+      await running[Symbol.asyncDispose]();
+      return;
+    }
+    if (outcome !== null) {
+      await this.#move(record.name, { kind: "failed", reason: outcome });
+      await this.#move(record.name, { kind: "rolled-back" });
+      return;
+    }
+    const before = this.#running.get(key);
+    this.#running.set(key, running);
+    await this.#move(record.name, { kind: "ready" }, next);
+    await before?.[Symbol.asyncDispose]();
+  }
+
+  /** Null when every instance is in service, else the failure sentence. */
+  async #startFleets(key: string, running: RunningEndpoint, closing: AbortSignal): Promise<string | null> {
+    const aborter = new AbortController();
+    this.#starting.set(key, aborter);
+    try {
+      await running.start(AbortSignal.any([closing, aborter.signal]));
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    } finally {
+      if (this.#starting.get(key) === aborter) this.#starting.delete(key);
+    }
+  }
+
+  async #tearDown(name: string): Promise<void> {
+    const key = nameKey(name);
+    const running = this.#running.get(key);
+    this.#running.delete(key);
+    await running?.[Symbol.asyncDispose]();
+    const record = this.endpoints.get(key);
+    if (record !== undefined) await this.tags.delete(record.arn);
+    await this.endpoints.delete(key);
+    this.#moved.open();
+  }
+
+  async #move(
+    name: string,
+    event: EndpointEvent,
+    plan?: { readonly configName: string; readonly plans: readonly VariantPlan[] },
+  ): Promise<void> {
+    const record = this.#current(name);
+    const state = moveEndpoint(record.state, event);
+    await this.endpoints.put(nameKey(name), { ...record, ...plan, state, modifiedMs: this.#nowMs() });
+    this.#moved.open();
+  }
+
+  #nowMs(): number {
+    return this.#options.fleet.clock.epochMs();
+  }
+}
+
+/** Like the machine ids that log streams end in. */
+function newInstanceId(): string {
+  return `i-${randomBytes(8).toString("hex")}`;
+}

@@ -1,0 +1,228 @@
+import { TaskGroup, delay, type Clock, type Logger } from "../base/index.ts";
+import { Gate, orAborted } from "./agent/waiting.ts";
+import { ContainerClient, containerLimits, type ContainerLimits } from "./container-client.ts";
+import type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "./model-host.ts";
+
+export interface InstanceLimits {
+  /** From the start of the container to its first 200 on /ping. */
+  readonly startMsMax: number;
+  readonly pingIntervalMs: number;
+  /** Pings in a row that a container in service may miss before it is restarted. */
+  readonly missedPingsMax: number;
+  readonly restartDelayMsMin: number;
+  readonly restartDelayMsMax: number;
+  /** In service for this long, a container's next failure is its first again. */
+  readonly settledMs: number;
+  readonly stopGraceMs: number;
+  readonly container: ContainerLimits;
+}
+
+export const instanceLimits: InstanceLimits = {
+  startMsMax: 480_000,
+  pingIntervalMs: 10_000,
+  missedPingsMax: 3,
+  restartDelayMsMin: 200,
+  restartDelayMsMax: 30_000,
+  settledMs: 60_000,
+  stopGraceMs: 30_000,
+  container: containerLimits,
+};
+
+/** While the container comes up it is asked often: a small model is in service within milliseconds of being so. */
+const firstPingsIntervalMs = 10;
+const laterPingsIntervalMs = 100;
+
+export type InstanceState =
+  | { readonly at: "starting" }
+  | { readonly at: "in-service"; readonly hosted: HostedInstance; readonly client: ContainerClient }
+  | { readonly at: "waiting"; readonly failure: string }
+  | { readonly at: "stopped" };
+
+/** A container that did not come up: what ended it, and what it printed last. */
+export class InstanceFailure extends Error {
+  readonly lastLines: readonly string[];
+
+  constructor(message: string, lastLines: readonly string[]) {
+    super(message);
+    this.name = "InstanceFailure";
+    this.lastLines = lastLines;
+  }
+}
+
+export interface InstanceOptions {
+  readonly host: ModelHost;
+  readonly spec: InstanceSpec;
+  readonly limits: InstanceLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The container is gone; another will come. */
+  readonly onLost: () => void;
+}
+
+/**
+ * Keeps one container in service: starts it, waits for its health, watches it, starts it again with growing delays. Owns the
+ * container and the connections to it.
+ */
+export class Instance implements AsyncDisposable {
+  readonly #options: InstanceOptions;
+  readonly #tasks: TaskGroup;
+  readonly #changed = new Gate();
+  #state: InstanceState = { at: "starting" };
+  #failureCount = 0;
+
+  constructor(options: InstanceOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error("an instance is no longer kept in service", { instance: this.id, error: String(error) });
+    });
+  }
+
+  get id(): string {
+    return this.#options.spec.instanceId;
+  }
+
+  get state(): InstanceState {
+    return this.#state;
+  }
+
+  /** Null unless in service. */
+  get client(): ContainerClient | null {
+    return this.#state.at === "in-service" ? this.#state.client : null;
+  }
+
+  /**
+   * Resolves when the container is in service for the first time; rejects with InstanceFailure when its first start fails,
+   * and then nothing of it is left. Afterwards it is kept in service until disposal.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    const started = await this.#startOnce(AbortSignal.any([signal, this.#tasks.signal]));
+    this.#tasks.run((closing) => this.#keep(started, closing));
+  }
+
+  /** As `start`, but a failed start is tried again like any later one: for what was in service before. */
+  resume(): void {
+    this.#tasks.run((closing) => this.#keep(null, closing));
+  }
+
+  /** Resolves with the connections once the container is in service. */
+  async ready(signal: AbortSignal): Promise<ContainerClient> {
+    for (;;) {
+      if (this.#state.at === "in-service") return this.#state.client;
+      if (this.#state.at === "stopped") throw new InstanceFailure("the instance is stopped", []);
+      await orAborted(this.#changed.opened(), signal);
+    }
+  }
+
+  async usage(): Promise<InstanceUsage | null> {
+    return this.#state.at === "in-service" ? await this.#state.hosted.usage() : null;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+    this.#move({ at: "stopped" });
+  }
+
+  async #keep(running: Started | null, closing: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    let started = running;
+    while (!closing.aborted) {
+      try {
+        started ??= await this.#startOnce(closing);
+        const sinceMs = clock.epochMs();
+        const reason = await this.#watch(started, closing);
+        started = null;
+        if (clock.epochMs() - sinceMs >= this.#options.limits.settledMs) this.#failureCount = 0;
+        if (closing.aborted) break;
+        logger.warning("a container ended and is started again", { instance: this.id, reason });
+        this.#move({ at: "waiting", failure: reason });
+      } catch (error) {
+        if (closing.aborted) break;
+        logger.warning("a container did not start", { instance: this.id, error: String(error) });
+        this.#move({ at: "waiting", failure: String(error) });
+      }
+      started = null;
+      this.#failureCount += 1;
+      await delay(clock, this.#restartDelayMs(), closing).catch(() => {});
+    }
+    if (started !== null) await this.#stop(started);
+  }
+
+  #restartDelayMs(): number {
+    const { restartDelayMsMin, restartDelayMsMax } = this.#options.limits;
+    return Math.min(restartDelayMsMax, restartDelayMsMin * 2 ** Math.min(this.#failureCount - 1, 20));
+  }
+
+  async #startOnce(signal: AbortSignal): Promise<Started> {
+    const { host, spec, limits, clock } = this.#options;
+    this.#move({ at: "starting" });
+    const hosted = await host.start(spec, signal);
+    const client = new ContainerClient(hosted.socketPath, limits.container);
+    const started: Started = { hosted, client };
+    try {
+      let end: InstanceEnd | null = null;
+      void hosted.ended.then((ended) => (end = ended));
+      const sinceMs = clock.epochMs();
+      while (!(await client.ping(signal))) {
+        const waitedMs = clock.epochMs() - sinceMs;
+        if (end !== null) throw new InstanceFailure(`the container ${endText(end)}`, (end as InstanceEnd).lastLines);
+        if (waitedMs > limits.startMsMax) {
+          throw new InstanceFailure(`no healthy /ping within ${limits.startMsMax / 1000} s`, hosted.lastLines());
+        }
+        await delay(clock, waitedMs < 3000 ? firstPingsIntervalMs : laterPingsIntervalMs, signal);
+      }
+    } catch (error) {
+      await this.#stop(started);
+      throw error;
+    }
+    this.#move({ at: "in-service", hosted, client });
+    return started;
+  }
+
+  /** Resolves with the reason when the container ended or stopped answering; the container is gone then. */
+  async #watch(started: Started, closing: AbortSignal): Promise<string> {
+    const { limits, clock } = this.#options;
+    const ended = started.hosted.ended.then(endText);
+    let missed = 0;
+    try {
+      for (;;) {
+        const tick = delay(clock, limits.pingIntervalMs, closing).then(() => null);
+        const reason = await Promise.race([ended, tick]);
+        if (reason !== null) {
+          await this.#stop(started);
+          return reason;
+        }
+        missed = (await started.client.ping(closing)) ? 0 : missed + 1;
+        if (missed >= limits.missedPingsMax) {
+          await this.#stop(started);
+          return `did not answer ${missed} pings`;
+        }
+      }
+    } catch (error) {
+      if (!closing.aborted) throw error;
+      await this.#stop(started);
+      return "stopped";
+    }
+  }
+
+  async #stop(started: Started): Promise<void> {
+    const wasInService = this.#state.at === "in-service";
+    this.#move({ at: "waiting", failure: "stopping" });
+    if (wasInService) this.#options.onLost();
+    await started.client[Symbol.asyncDispose]();
+    await started.hosted.stop(this.#options.limits.stopGraceMs);
+  }
+
+  #move(state: InstanceState): void {
+    this.#state = state;
+    this.#changed.open();
+  }
+}
+
+interface Started {
+  readonly hosted: HostedInstance;
+  readonly client: ContainerClient;
+}
+
+function endText(end: InstanceEnd): string {
+  return end.signal === null ? `exited with code ${end.exitCode}` : `was ended by ${end.signal}`;
+}

@@ -1,0 +1,160 @@
+import { createWriteStream } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { AwsError, type Logger } from "../base/index.ts";
+import { collectContents, type ArchiveUnpacker, type ObjectStore } from "../blobs/index.ts";
+import type { ModelSource } from "./agent/model-container.ts";
+import type { ContainerDefinition } from "./records-of-hosting.ts";
+import { parseS3Uri } from "./s3-uri.ts";
+
+/** Where the archives of a multi-model endpoint are: below the prefix, by the store's ETag. */
+export function createModelSource(
+  uri: string,
+  {
+    store,
+    unpacker,
+    logger,
+  }: { readonly store: ObjectStore; readonly unpacker: ArchiveUnpacker; readonly logger: Logger },
+): ModelSource {
+  const place = parseS3Uri(uri);
+  if (place === null) throw new Error(`not an S3 location: ${uri}`);
+  const keyOf = (target: string) => `${place.key}${target}`;
+  return {
+    async find(target, signal) {
+      signal.throwIfAborted();
+      const head = await absentAsNull(store.head(place.bucket, keyOf(target)));
+      return head === null ? null : { etag: head.etag, byteLength: head.byteLength };
+    },
+    async unpack(target, etag, destination, options) {
+      const object = await absentAsNull(store.get(place.bucket, keyOf(target)));
+      if (object === null) return null;
+      if (object.head.etag !== etag) {
+        object.body.destroy();
+        return null;
+      }
+      return await unpacker.unpack(object.body, destination, options);
+    },
+    collect(tree) {
+      if (unpacker.contentDirectory === null) return;
+      try {
+        collectContents(unpacker.contentDirectory, tree.contents);
+      } catch (error) {
+        logger.error("shared model files were not collected", { error: String(error) });
+      }
+    },
+  };
+}
+
+/** The object's location in words, for the service's sentence. */
+export function modelDataPlace(uri: string, target: string): { readonly bucket: string; readonly key: string } {
+  const place = parseS3Uri(uri) ?? { bucket: "", key: "" };
+  return { bucket: place.bucket, key: `${place.key}${target}` };
+}
+
+/** The model's data could not be brought; the message is the service's sentence with the cause after it. */
+export class ModelDataError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ModelDataError";
+  }
+}
+
+/** Brings a single model's data below `directory` (absent before), as ModelDataUrl or ModelDataSource says. */
+export async function downloadModelData(
+  container: ContainerDefinition,
+  directory: string,
+  options: {
+    readonly store: ObjectStore;
+    readonly unpacker: ArchiveUnpacker;
+    readonly containerName: string;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> {
+  const source = container.ModelDataSource?.S3DataSource;
+  const uri = source?.S3Uri ?? container.ModelDataUrl;
+  if (uri === undefined) {
+    await mkdir(directory, { recursive: true });
+    return;
+  }
+  try {
+    const place = parseS3Uri(uri);
+    if (place === null) throw new Error("it is not an S3 location");
+    if (source === undefined || source.CompressionType === "Gzip") {
+      const { body } = await options.store.get(place.bucket, place.key);
+      await options.unpacker.unpack(body, directory, { signal: options.signal });
+    } else if (source.S3DataType === "S3Object") {
+      await downloadObject(place, join(directory, place.key.slice(place.key.lastIndexOf("/") + 1)), options);
+    } else {
+      await downloadPrefix(place, directory, options);
+    }
+  } catch (error) {
+    if (options.signal.aborted) throw options.signal.reason;
+    await rm(directory, { recursive: true, force: true });
+    throw new ModelDataError(
+      `Failed to download model data for container "${options.containerName}" from URL: "${uri}". Please ensure that ` +
+        "there is an object located at the URL and that the role passed to CreateModel has permissions to download the " +
+        `object. (${error instanceof Error ? error.message : String(error)})`,
+      { cause: error },
+    );
+  }
+}
+
+async function downloadPrefix(
+  place: { readonly bucket: string; readonly key: string },
+  directory: string,
+  options: { readonly store: ObjectStore; readonly signal: AbortSignal },
+): Promise<void> {
+  let startAfter = "";
+  for (let objectCount = 0; ;) {
+    const page = await options.store.list(place.bucket, {
+      prefix: place.key,
+      delimiter: "",
+      startAfter,
+      keysMax: 1000,
+    });
+    for (const { key } of page.objects) {
+      const relative = key.slice(place.key.length).replace(/^\//, "");
+      if (!isSafeRelative(relative)) throw new Error(`the key ${key} does not name a file below the prefix`);
+      await downloadObject({ bucket: place.bucket, key }, join(directory, relative), options);
+      objectCount += 1;
+    }
+    if (page.nextStartAfter === null) {
+      if (objectCount === 0) throw new Error("there is no object under the prefix");
+      return;
+    }
+    startAfter = page.nextStartAfter;
+  }
+}
+
+async function downloadObject(
+  place: { readonly bucket: string; readonly key: string },
+  path: string,
+  options: { readonly store: ObjectStore; readonly signal: AbortSignal },
+): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const { body } = await options.store.get(place.bucket, place.key);
+  await pipeline(body, createWriteStream(path, { flags: "wx" }), { signal: options.signal });
+}
+
+function isSafeRelative(path: string): boolean {
+  return path
+    .split("/")
+    .every(
+      (part) => part !== "" && part !== "." && part !== ".." && !part.includes("\0") && Buffer.byteLength(part) <= 255,
+    );
+}
+
+async function absentAsNull<Value>(asked: Promise<Value>): Promise<Value | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (
+      error instanceof AwsError &&
+      (error.code === "NoSuchKey" || error.code === "NoSuchBucket" || error.code === "NotFound")
+    ) {
+      return null;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,50 @@
+import type { InstanceBudget } from "./instance-types.ts";
+import type { BuiltInRuntime } from "./image-names.ts";
+
+/** One instance of a variant: a container that answers the contract (`/ping`, `/invocations`, `/models`) on a Unix socket. */
+export interface InstanceSpec {
+  /** Of letters, digits and dashes; also the last part of its log stream's name. */
+  readonly instanceId: string;
+  readonly runtime: BuiltInRuntime;
+  /** What /opt/ml means to it; exists. The container writes nothing there. */
+  readonly mlRoot: string;
+  /** Variables of the model's definition and of the platform; nothing of the platform's own environment is added but PATH and the like. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly budget: InstanceBudget;
+  /** Memory for models, below the budget's: what the container counts its loads against. */
+  readonly modelMemoryBytes: number;
+  /** Receives what the container prints, in its order; must not throw. */
+  readonly output: (chunk: Uint8Array) => void;
+}
+
+export interface InstanceUsage {
+  /** Processor time since the start, of all its processes. */
+  readonly cpuNs: number;
+  /** Proportional share of memory of all its processes. */
+  readonly memoryBytes: number;
+}
+
+export interface InstanceEnd {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** The last lines it printed, oldest first. */
+  readonly lastLines: readonly string[];
+}
+
+export interface HostedInstance {
+  readonly socketPath: string;
+  /** Resolves when the container's main process has been reaped; never rejects. */
+  readonly ended: Promise<InstanceEnd>;
+  /** The last lines printed so far. */
+  lastLines(): readonly string[];
+  /** Null once it ended. */
+  usage(): Promise<InstanceUsage | null>;
+  /** SIGTERM, then SIGKILL after the grace; resolves when nothing of it is left. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Runs instances somewhere: processes here, pods elsewhere. Every implementation passes `model-host.contract.ts`. */
+export interface ModelHost extends AsyncDisposable {
+  /** Resolves when the container runs, not when it is healthy. Ends what an earlier life of this host left of the same instance. */
+  start(spec: InstanceSpec, signal: AbortSignal): Promise<HostedInstance>;
+}

@@ -1,0 +1,103 @@
+import { AwsError } from "../base/index.ts";
+import { Fleet, type FleetOptions } from "./fleet.ts";
+import type { EndpointRecord } from "./endpoint-state.ts";
+import { InstanceFailure } from "./instance.ts";
+import type { InvocationReply, InvocationRequest } from "./invocation.ts";
+import { ModelDataError } from "./model-data.ts";
+import type { VariantPlan } from "./records-of-hosting.ts";
+import { chooseVariant } from "./routing.ts";
+
+/** An endpoint's fleets, from the start of their instances to their end. */
+export class RunningEndpoint implements AsyncDisposable {
+  readonly #fleets: readonly Fleet[];
+  readonly #name: string;
+  readonly #random: () => number;
+
+  constructor(
+    record: EndpointRecord,
+    { configName, plans }: { readonly configName: string; readonly plans: readonly VariantPlan[] },
+    options: { readonly fleet: FleetOptions; readonly random: () => number; readonly newId: () => string },
+  ) {
+    this.#name = record.name;
+    this.#random = options.random;
+    this.#fleets = plans.map((plan) => {
+      const instanceIds = Array.from({ length: plan.variant.InitialInstanceCount }, options.newId);
+      const names = { endpointName: record.name, configName, ...record.owner, instanceIds };
+      return new Fleet(plan, names, options.fleet);
+    });
+  }
+
+  get fleets(): readonly Fleet[] {
+    return this.#fleets;
+  }
+
+  /** Rejects with the service's failure sentence; nothing is left of the fleets then. */
+  async start(signal: AbortSignal): Promise<void> {
+    const outcomes = await Promise.allSettled(
+      this.#fleets.map(async (fleet) => {
+        try {
+          await fleet.start(signal);
+        } catch (error) {
+          if (signal.aborted) throw error;
+          throw new Error(failureSentence(error, fleet.variantName), { cause: error });
+        }
+      }),
+    );
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed === undefined) return;
+    await this[Symbol.asyncDispose]();
+    throw failed.reason;
+  }
+
+  async resume(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#fleets.map((fleet) => fleet.resume(signal)));
+  }
+
+  async invoke(request: InvocationRequest): Promise<InvocationReply> {
+    const fleet = this.#fleetOf(request);
+    if (fleet.isMultiModel && request.targetModel === null) {
+      const text = `Endpoint ${this.#name} is a multi-model endpoint, and requires a target model header.`;
+      throw new AwsError("ValidationError", text);
+    }
+    if (!fleet.isMultiModel && request.targetModel !== null) {
+      const text = `Endpoint ${this.#name} is not a multi-model endpoint and does not support target model header.`;
+      throw new AwsError("ValidationError", text);
+    }
+    return await fleet.invoke(request);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#fleets.map((fleet) => fleet[Symbol.asyncDispose]()));
+  }
+
+  #fleetOf(request: InvocationRequest): Fleet {
+    const [only] = this.#fleets;
+    if (request.targetVariant !== null) {
+      const named = this.#fleets.find((fleet) => fleet.variantName === request.targetVariant);
+      if (named !== undefined) return named;
+      const text = `Variant ${request.targetVariant} not found for Request of endpoint ${this.#name}.`;
+      throw new AwsError("ValidationError", text);
+    }
+    const chosen = this.#fleets.length === 1 ? only : chooseVariant(this.#fleets, this.#random());
+    if (chosen === undefined || chosen === null) {
+      throw new AwsError("ValidationError", `Every variant of endpoint ${this.#name} has weight zero.`);
+    }
+    return chosen;
+  }
+}
+
+const logLinesMax = 8;
+
+/** FailureReason: the sentence that people search for, then what the container said last. */
+export function failureSentence(error: unknown, variantName: string): string {
+  if (error instanceof ModelDataError) return error.message;
+  if (error instanceof InstanceFailure) {
+    const lines = error.lastLines.slice(-logLinesMax).join("\n");
+    return (
+      `The primary container for production variant ${variantName} did not pass the ping health check. ` +
+      "Please check CloudWatch logs for this endpoint. " +
+      `(${error.message}${lines === "" ? "" : `; last lines:\n${lines}`})`
+    );
+  }
+  return `Production variant ${variantName} could not be started: ${error instanceof Error ? error.message : String(error)}`;
+}
