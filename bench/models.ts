@@ -49,6 +49,13 @@ export const threeSteps: BenchModels = {
   },
 };
 
+export const weighty: BenchModels = {
+  weighty: {
+    config: `backend: "python"\n${tensor("input", "IN", "TYPE_INT32", "1")}${tensor("output", "ANSWERS", "TYPE_INT32", "1")}${cpu}`,
+    program: "weighty.py",
+  },
+};
+
 /** `count` models of the add_sub program under different names. */
 export function manyAddSub(count: number): BenchModels {
   const model = addSub["add_sub"];

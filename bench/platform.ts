@@ -24,10 +24,17 @@ const startTimeoutMs = 60_000;
 export interface Platform extends AsyncDisposable {
   readonly port: number;
   readonly pid: number;
+  putObject(key: string, content: Uint8Array): Promise<void>;
   putArchive(key: string, content: Pack): Promise<void>;
   /** A multi-model endpoint over every archive below the prefix. */
   createMultiModelEndpoint(name: string, prefix: string, instanceType: string): Promise<void>;
 }
+
+export const clientSettings = (port: number) => ({
+  endpoint: `http://127.0.0.1:${port}`,
+  region,
+  credentials: { accessKeyId: "bench", secretAccessKey: "bench" },
+});
 
 export async function startPlatform(dataDirectory: string): Promise<Platform> {
   const [port = 0] = await freePorts(1);
@@ -35,20 +42,18 @@ export async function startPlatform(dataDirectory: string): Promise<Platform> {
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
   await untilUrlPrinted(child.stdout, exited);
-  const settings = {
-    endpoint: `http://127.0.0.1:${port}`,
-    region,
-    credentials: { accessKeyId: "bench", secretAccessKey: "bench" },
-  };
+  const settings = clientSettings(port);
   const s3 = new S3Client({ ...settings, forcePathStyle: true });
   const sagemaker = new SageMakerClient(settings);
   await s3.send(new CreateBucketCommand({ Bucket: bucket }));
+  const putObject = async (key: string, content: Uint8Array) => {
+    await s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: content }));
+  };
   return {
     port,
     pid: child.pid ?? 0,
-    async putArchive(key, content) {
-      await s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: await pack(content) }));
-    },
+    putObject,
+    putArchive: async (key, content) => putObject(key, await pack(content)),
     async createMultiModelEndpoint(name, prefix, instanceType) {
       const container = { Image: image, Mode: "MultiModel" as const, ModelDataUrl: `s3://${bucket}/${prefix}` };
       await sagemaker.send(

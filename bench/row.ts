@@ -12,6 +12,9 @@ export interface BenchContext {
   readonly rounds: number;
   /** Short runs that only prove that the row works. */
   readonly quick: boolean;
+  /** Of the row `zipf`. */
+  readonly zipfModels: number;
+  readonly zipfSeconds: number;
   readonly log: (line: string) => void;
 }
 

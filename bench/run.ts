@@ -1,6 +1,6 @@
 /**
  * Measures our server beside the real tritonserver in alternating rounds:
- *   node bench/run.ts [--only NAME,NAME] [--rounds 5] [--quick] [--cache DIR] [--list]
+ *   node bench/run.ts [--only NAME,NAME] [--rounds 5] [--quick] [--zipf-models N] [--zipf-seconds N] [--cache DIR] [--list]
  * Prints a table and writes bench/results/<date>.json. Nothing is asserted: a goal that is not reached is printed as NO.
  * Exit code 1 when a row could not be measured.
  */
@@ -16,6 +16,8 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "5" },
     quick: { type: "boolean", default: false },
     cache: { type: "string", default: cacheDirectory(process.env) },
+    "zipf-models": { type: "string", default: "5000" },
+    "zipf-seconds": { type: "string", default: "300" },
     list: { type: "boolean", default: false },
   },
 });
@@ -37,6 +39,8 @@ async function measureRows(): Promise<void> {
     oracle: await ensureEnvironment(values.cache, "oracle", { progress: log }),
     rounds: values.quick ? 1 : Math.max(1, Number(values.rounds)),
     quick: values.quick,
+    zipfModels: values.quick ? 300 : Number(values["zipf-models"]),
+    zipfSeconds: values.quick ? 10 : Number(values["zipf-seconds"]),
     log,
   };
   const reports: RowReport[] = [];

@@ -8,6 +8,7 @@ import { miniLmRow } from "./minilm.ts";
 import { modelLoadRow } from "./model-load.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow } from "./throughput.ts";
+import { zipfRow } from "./zipf.ts";
 
 export const rows: readonly Row[] = [
   addSubRow,
@@ -22,4 +23,5 @@ export const rows: readonly Row[] = [
   startFiftyRow,
   startEmptyRow,
   memoryRow,
+  zipfRow,
 ];

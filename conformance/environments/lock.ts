@@ -1,5 +1,5 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { watch } from "node:fs";
+import { existsSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /**
@@ -57,6 +57,8 @@ async function changeOf(path: string, signal: AbortSignal): Promise<void> {
     if (name === null || name === basename(path)) resolve();
   });
   watcher.on("error", () => resolve());
+  // Given back between the attempt and the watch: no event will tell.
+  if (!existsSync(path)) resolve();
   const timer = setTimeout(resolve, 1000);
   signal.addEventListener("abort", () => resolve(), { once: true });
   await promise;

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { test } from "node:test";
+import type { Answer, Comparison } from "./case.ts";
+import { compareAnswers } from "./compare.ts";
+
+const answer = (body: string | Buffer, status = 200, headers: Record<string, string> = {}): Answer => ({
+  status,
+  headers,
+  body: Buffer.from(body as string),
+});
+const same = (expected: string, ours: string, how: Comparison, status = 200) =>
+  compareAnswers([answer(expected, status)], [answer(ours, status)], how) === null;
+
+test("the order of keys and the text of numbers count, white space and escapes do not", () => {
+  assert.ok(same('{"a":1.0,"b":"é"}', '{ "a": 1.0, "b": "\\u00e9" }', "json"));
+  assert.ok(!same('{"a":1.0}', '{"a":1}', "json"));
+  assert.ok(!same('{"a":1,"b":2}', '{"b":2,"a":1}', "json"));
+  assert.ok(same('{"data":[NaN,-Infinity]}', '{"data":[NaN,-Infinity]}', "json"));
+});
+
+test("maps have no order, but numbers keep their text", () => {
+  assert.ok(same('{"a":1,"b":[{"c":1,"d":2}]}', '{"b":[{"d":2,"c":1}],"a":1}', "map"));
+  assert.ok(!same('{"a":9007199254740993}', '{"a":9007199254740992}', "map"));
+});
+
+test("an ensemble's outputs have no order and its doubled parameters are one", () => {
+  const expected = '{"parameters":{"s":0,"s":0},"outputs":[{"name":"B"},{"name":"A"}]}';
+  assert.ok(same(expected, '{"parameters":{"s":0},"outputs":[{"name":"A"},{"name":"B"}]}', "ensemble"));
+  assert.ok(!same(expected, '{"parameters":{"s":0},"outputs":[{"name":"A"}]}', "ensemble"));
+});
+
+test("an error's text may go on where the original's ends, and nothing else may differ", () => {
+  assert.ok(same('{"error":"bad x"}', '{"error":"bad x: because"}', "error", 400));
+  assert.ok(!same('{"error":"bad x"}', '{"error":"really bad x"}', "error", 400));
+  assert.ok(!same('{"error":"bad x"}', '{"error":"bad x","code":1}', "error", 400));
+  assert.ok(!same('{"error":"bad x"}', "", "error", 400));
+});
+
+test("status, content type and encoding count; the compressor does not", () => {
+  const plain = answer("{}", 200, { "content-type": "application/json" });
+  assert.notEqual(compareAnswers([plain], [answer("{}", 201, plain.headers)], "json"), null);
+  assert.notEqual(compareAnswers([plain], [answer("{}", 200, { "content-type": "text/plain" })], "json"), null);
+  const packed = (level: number) => answer(gzipSync('{"a":1}', { level }), 200, { "content-encoding": "gzip" });
+  assert.equal(compareAnswers([packed(0)], [packed(9)], "json"), null);
+});
+
+test("a family or a label that is missing in metrics is found", () => {
+  const theirs = '# TYPE nv_x counter\nnv_x{model="m",version="1"} 3\n';
+  assert.ok(
+    same(theirs, '# TYPE nv_x counter\nnv_x{version="1",model="n"} 9\n# TYPE nv_more gauge\nnv_more 1\n', "metrics"),
+  );
+  assert.ok(!same(theirs, '# TYPE nv_x counter\nnv_x{model="m"} 3\n', "metrics"));
+  assert.ok(!same(theirs, '# TYPE nv_x gauge\nnv_x{model="m",version="1"} 3\n', "metrics"));
+});
