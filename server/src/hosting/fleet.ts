@@ -16,8 +16,8 @@ export interface FleetOptions {
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
   readonly openSeries: OpenSeries;
-  /** The sink for what a container prints; the stream is made when absent. */
-  readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
+  /** The sink for the lines a container prints; the stream is made when absent. */
+  readonly openLog: (group: string, stream: string) => (line: string) => void;
   /** One directory per instance below it, on the unpacker's file system. */
   readonly instancesDirectory: string;
   readonly machine: Machine;
@@ -28,7 +28,7 @@ export interface FleetOptions {
   readonly logger: Logger;
 }
 
-const sampleIntervalMs = 10_000;
+const sampleIntervalMs = 20_000;
 /** The part of an instance's memory that its models may take; the rest is the container's own. */
 const modelMemoryShare = 0.9;
 const volumeGiBDefault = 30;

@@ -13,8 +13,8 @@ export interface InstanceSpec {
   readonly budget: InstanceBudget;
   /** Memory for models, below the budget's: what the container counts its loads against. */
   readonly modelMemoryBytes: number;
-  /** Receives what the container prints, in its order; must not throw. */
-  readonly output: (chunk: Uint8Array) => void;
+  /** Receives the lines the container prints; must not throw. */
+  readonly output: (line: string) => void;
 }
 
 export interface InstanceUsage {
