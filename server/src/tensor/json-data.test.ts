@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { readJsonData, type JsonDataTarget } from "./json-data.ts";
+import { jsonBytesLengthMax, readJsonData, type JsonDataTarget } from "./json-data.ts";
 import { printJsonData } from "./json-print.ts";
 import { JsonScanner, JsonSyntaxError } from "./json-scanner.ts";
 import { JsonSink } from "./json-sink.ts";
@@ -9,7 +9,7 @@ import { JsonSink } from "./json-sink.ts";
 function read(text: string, datatype: JsonDataTarget["datatype"], count: number, elementBytes: number): Uint8Array {
   const bytes = Buffer.from(text);
   new JsonScanner(bytes).skipValue();
-  const into = new Uint8Array(elementBytes === 0 ? 4 * count + bytes.length : count * elementBytes);
+  const into = new Uint8Array(elementBytes === 0 ? jsonBytesLengthMax(bytes.length) : count * elementBytes);
   const used = readJsonData(new JsonScanner(bytes), { datatype, count, into, integerRange: "refuse" });
   return into.subarray(0, used);
 }

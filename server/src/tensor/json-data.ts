@@ -11,16 +11,19 @@ export type IntegerRange = "refuse" | "wrap";
 
 export interface JsonDataTarget {
   readonly datatype: Exclude<Datatype, "FP16" | "BF16">;
-  /** How many elements the shape asks for. */
+  /** How many elements the shape asks for. For BYTES the original counts later, in its core: any number is read here. */
   readonly count: number;
   /** Where they go: `count` times the element size; for BYTES at least `jsonBytesLengthMax`. */
   readonly into: Uint8Array;
   readonly integerRange: IntegerRange;
 }
 
-/** Upper bound of a BYTES tensor's length when `textLength` bytes of JSON hold `count` strings. */
-export function jsonBytesLengthMax(count: number, textLength: number): number {
-  return 4 * count + textLength;
+/**
+ * Upper bound of a BYTES tensor's length made of `textLength` bytes of JSON: an element of n bytes takes at least n + 3 there
+ * (quotes and a comma) and n + 4 in the tensor, so it grows by one byte at most, and there are at most textLength / 3.
+ */
+export function jsonBytesLengthMax(textLength: number): number {
+  return textLength + Math.ceil(textLength / 3);
 }
 
 /** How many elements `textLength` bytes of JSON can hold at most: an array's brackets, and an element and a comma each. */
@@ -55,7 +58,7 @@ export function readJsonData(scanner: JsonScanner, target: JsonDataTarget): numb
     scanner,
     view: new DataView(into.buffer, into.byteOffset, into.byteLength),
     into,
-    count: target.count,
+    count: target.datatype === "BYTES" ? Infinity : target.count,
     wrap: target.integerRange === "wrap",
     write: row.write,
     elementBytes: row.bytes,
@@ -63,7 +66,7 @@ export function readJsonData(scanner: JsonScanner, target: JsonDataTarget): numb
     offset: 0,
   };
   readArray(run);
-  if (run.index !== target.count) throw shapeMismatch();
+  if (run.count !== Infinity && run.index !== target.count) throw shapeMismatch();
   return run.offset;
 }
 

@@ -110,7 +110,7 @@ function jsonCount(input: InputHeader): number {
 
 function capacityBytes(input: InputHeader): number {
   if (input.dataAt === -1) return input.binaryBytes;
-  if (input.datatype === "BYTES") return jsonBytesLengthMax(jsonCount(input), input.dataEnd - input.dataAt);
+  if (input.datatype === "BYTES") return jsonBytesLengthMax(input.dataEnd - input.dataAt);
   return jsonCount(input) * elementBytes[input.datatype];
 }
 
@@ -139,7 +139,7 @@ function fillFromJson(header: InferHeader, input: InputHeader, into: Uint8Array,
   const count = jsonCount(input);
   try {
     const used = readJsonData(scanner, { datatype, count, into, integerRange });
-    if (count === input.elementCount) return used;
+    if (count === input.elementCount || datatype === "BYTES") return used;
     throw new InferenceError("INTERNAL", "Shape does not match true shape of 'data' field");
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
