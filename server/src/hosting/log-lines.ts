@@ -1,0 +1,77 @@
+import type { LogEvent } from "./log-streams.ts";
+
+/** A line of a log file: time in ISO 8601, one space, the message with backslashes and line breaks escaped. */
+export function formatLogLine(timestampMs: number, message: string): string {
+  const escaped = message.replaceAll(/[\\\n\r]/g, (character) =>
+    character === "\\" ? "\\\\" : character === "\n" ? "\\n" : "\\r",
+  );
+  return `${new Date(timestampMs).toISOString()} ${escaped}\n`;
+}
+
+const timeLength = "2026-11-21T05:20:00.123Z".length;
+
+/** Where a line begins: the number of its file and its offset there. */
+export interface LogPosition {
+  readonly segment: number;
+  readonly offset: number;
+}
+
+export interface LogLine {
+  readonly position: LogPosition;
+  readonly timestampMs: number;
+  readonly message: string;
+}
+
+/** Whole lines of a segment; an unfinished last line (a write that was cut) and lines that are none of ours are passed over. */
+export function* parseLogLines(bytes: Buffer, segment: number): Generator<LogLine> {
+  let start = 0;
+  for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+    const timestampMs = Date.parse(bytes.toString("latin1", start, start + timeLength));
+    if (!Number.isNaN(timestampMs) && end >= start + timeLength + 1) {
+      const escaped = bytes.toString("utf8", start + timeLength + 1, end);
+      yield { position: { segment, offset: start }, timestampMs, message: unescape(escaped) };
+    }
+    start = end + 1;
+  }
+}
+
+function unescape(escaped: string): string {
+  if (!escaped.includes("\\")) return escaped;
+  return escaped.replaceAll(/\\([\\nr])/g, (_, code: string) => (code === "n" ? "\n" : code === "r" ? "\r" : "\\"));
+}
+
+/** Tokens are `f/<segment>/<offset>` (from there on) and `b/<segment>/<offset>` (before it). */
+export function formatToken(direction: "f" | "b", { segment, offset }: LogPosition): string {
+  return `${direction}/${String(segment).padStart(10, "0")}/${String(offset).padStart(12, "0")}`;
+}
+
+export function parseToken(token: string): { readonly direction: "f" | "b"; readonly position: LogPosition } | null {
+  const match = /^([fb])\/(\d{1,10})\/(\d{1,12})$/.exec(token);
+  if (match === null) return null;
+  return {
+    direction: match[1] as "f" | "b",
+    position: { segment: Number(match[2]), offset: Number(match[3]) },
+  };
+}
+
+export function comparePositions(a: LogPosition, b: LogPosition): number {
+  return a.segment - b.segment || a.offset - b.offset;
+}
+
+export function asLogEvent({ position, timestampMs, message }: LogLine): LogEvent {
+  return { timestampMs, message, id: formatToken("f", position).slice(2).replace("/", "") };
+}
+
+/** A file name for any group or stream name: `/` becomes `~`, all else that file systems mind is percent-encoded. */
+export function fileNameOf(name: string): string {
+  const encoded = encodeURIComponent(name).replaceAll("~", "%7E").replaceAll("%2F", "~");
+  return encoded.startsWith(".") ? `%2E${encoded.slice(1)}` : encoded;
+}
+
+export function nameOfFile(fileName: string): string | null {
+  try {
+    return decodeURIComponent(fileName.replaceAll("~", "%2F"));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,105 @@
+import { appendFile, mkdir, open, readFile, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { parseLogLines, type LogLine } from "./log-lines.ts";
+
+/** A stream's bytes lie in this many files; when the newest is full the oldest goes. */
+const segmentsMax = 4;
+
+interface SegmentFile {
+  readonly segment: number;
+  readonly path: string;
+}
+
+/** One stream on disk: a directory of numbered, append-only files. Every call reads what is there; nothing is held open. */
+export class LogSegments {
+  readonly directory: string;
+  readonly #segmentBytesMax: number;
+  #newest: { readonly segment: number; byteLength: number } | null = null;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(directory: string, streamBytesMax: number) {
+    this.directory = directory;
+    this.#segmentBytesMax = Math.floor(streamBytesMax / segmentsMax);
+  }
+
+  /** Appends whole lines, one call after another, however many are made. */
+  append(lines: string): Promise<void> {
+    const written = this.#writing.then(async () => {
+      for (const piece of piecesOf(Buffer.from(lines), this.#segmentBytesMax)) await this.#append(piece);
+    });
+    this.#writing = written.catch(() => undefined);
+    return written;
+  }
+
+  /** Ascending by number. */
+  async files(): Promise<readonly SegmentFile[]> {
+    const names = await readdir(this.directory).catch(noneWhenAbsent);
+    return names
+      .map((name) => /^(\d{10})\.log$/.exec(name)?.[1])
+      .filter((digits) => digits !== undefined)
+      .map((digits) => ({ segment: Number(digits), path: join(this.directory, `${digits}.log`) }))
+      .sort((a, b) => a.segment - b.segment);
+  }
+
+  async linesOf(file: SegmentFile): Promise<readonly LogLine[]> {
+    const bytes = await readFile(file.path).catch(noneWhenAbsent);
+    return Buffer.isBuffer(bytes) ? [...parseLogLines(bytes, file.segment)] : [];
+  }
+
+  async #append(bytes: Buffer): Promise<void> {
+    this.#newest ??= await this.#open();
+    if (this.#newest.byteLength > 0 && this.#newest.byteLength + bytes.byteLength > this.#segmentBytesMax) {
+      this.#newest = { segment: this.#newest.segment + 1, byteLength: 0 };
+      for (const old of (await this.files()).slice(0, -(segmentsMax - 1))) await rm(old.path, { force: true });
+    }
+    const name = `${String(this.#newest.segment).padStart(10, "0")}.log`;
+    try {
+      await appendFile(join(this.directory, name), bytes);
+      this.#newest.byteLength += bytes.byteLength;
+    } catch (error) {
+      this.#newest = null;
+      throw error;
+    }
+  }
+
+  /** A line that a crash cut short is ended, so that the next one is not glued to it. */
+  async #open(): Promise<{ segment: number; byteLength: number }> {
+    await mkdir(this.directory, { recursive: true });
+    const last = (await this.files()).at(-1);
+    if (last === undefined) return { segment: 1, byteLength: 0 };
+    await using file = await open(last.path, "r+");
+    const { size } = await file.stat();
+    if (size === 0) return { segment: last.segment, byteLength: 0 };
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+    if (buffer[0] === 10) return { segment: last.segment, byteLength: size };
+    await file.write("\n", size);
+    return { segment: last.segment, byteLength: size + 1 };
+  }
+
+  async byteLength(): Promise<number> {
+    let total = 0;
+    for (const { path } of await this.files()) {
+      const found = await stat(path).catch(noneWhenAbsent);
+      if (!Array.isArray(found)) total += found.size;
+    }
+    return total;
+  }
+}
+
+/** Cut behind line ends, so that each piece fits a segment; a longer line is a piece by itself. */
+function* piecesOf(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
+  let start = 0;
+  while (start < bytes.byteLength) {
+    const limit = start + byteLengthMax;
+    let end = limit >= bytes.byteLength ? bytes.byteLength : bytes.lastIndexOf(10, limit - 1) + 1;
+    if (end <= start) end = bytes.indexOf(10, limit) + 1 || bytes.byteLength;
+    yield bytes.subarray(start, end);
+    start = end;
+  }
+}
+
+export function noneWhenAbsent(error: unknown): [] {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT" || code === "ENOTDIR") return [];
+  throw error;
+}

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { appendFile, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { silentLogger, type Clock } from "../base/index.ts";
+import { createDirectoryLogStreams } from "./directory-log-streams.ts";
+import { fileNameOf, formatLogLine, nameOfFile, parseLogLines } from "./log-lines.ts";
+import type { LogReadOptions } from "./log-streams.ts";
+
+const group = "/aws/sagemaker/Endpoints/e";
+const stream = "AllTraffic/i-1";
+const startMs = Date.UTC(2026, 10, 21);
+const all: LogReadOptions = { startTimeMs: null, endTimeMs: null, startFromHead: true, eventsMax: 100, token: null };
+
+async function logs(streamBytesMax = 1e6, streamsMax = 10) {
+  const directory = await mkdtemp(join(tmpdir(), "logs-"));
+  const clock: Clock = { epochMs: () => startMs, monotonicNs: () => 0, timer: () => ({ [Symbol.dispose]() {} }) };
+  const make = () => createDirectoryLogStreams({ directory, clock, logger: silentLogger, streamBytesMax, streamsMax });
+  return {
+    directory,
+    make,
+    store: make(),
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+test("a process's output becomes events by line, wherever its chunks are cut, and is there after a restart", async () => {
+  await using place = await logs();
+  const write = place.store.writer(group, stream);
+  const bytes = Buffer.from("first\r\nzwölf\n\nunfinished");
+  for (const byte of bytes) write(Uint8Array.of(byte));
+  await place.store[Symbol.asyncDispose]();
+  const page = await place.make().read(group, stream, all);
+  assert.deepEqual(
+    page.events.map(({ message, timestampMs }) => [message, timestampMs - startMs]),
+    [
+      ["first", 0],
+      ["zwölf", 0],
+      ["", 0],
+      ["unfinished", 0],
+    ],
+  );
+  assert.deepEqual(
+    (await place.store.groups("/aws/")).map(({ name }) => name),
+    [group],
+  );
+  assert.deepEqual(
+    (await place.store.streams(group, "All")).map(({ name }) => name),
+    [stream],
+  );
+});
+
+test("pages go forward and backward by token; at the end the token repeats and finds what comes later", async () => {
+  await using place = await logs(400);
+  await place.store.createGroup(group);
+  await place.store.createStream(group, stream);
+  const put = (from: number, to: number) =>
+    place.store.append(
+      group,
+      stream,
+      Array.from({ length: to - from }, (_, index) => ({
+        timestampMs: startMs + from + index,
+        message: `m${from + index}`,
+      })),
+    );
+  for (let index = 0; index < 7; index++) await put(index, index + 1);
+  const read = (more: Partial<LogReadOptions>) => place.store.read(group, stream, { ...all, eventsMax: 3, ...more });
+  const messages = ({ events }: Awaited<ReturnType<typeof read>>) => events.map(({ message }) => message).join(" ");
+  const first = await read({});
+  const second = await read({ token: first.forwardToken });
+  const third = await read({ token: second.forwardToken });
+  const end = await read({ token: third.forwardToken });
+  assert.deepEqual([first, second, third, end].map(messages), ["m0 m1 m2", "m3 m4 m5", "m6", ""]);
+  assert.equal(end.forwardToken, third.forwardToken);
+  await put(7, 8);
+  assert.equal(messages(await read({ token: end.forwardToken })), "m7");
+  const last = await read({ startFromHead: false });
+  assert.equal(messages(last), "m5 m6 m7");
+  assert.equal(messages(await read({ token: last.backwardToken })), "m2 m3 m4");
+  assert.equal(messages(await read({ startTimeMs: startMs + 2, endTimeMs: startMs + 4 })), "m2 m3");
+  await assert.rejects(read({ token: "nonsense" }), { code: "InvalidParameterException" });
+});
+
+test("a stream is bounded in bytes: the oldest lines go; a group's streams are bounded in number", async () => {
+  await using place = await logs(4000, 2);
+  for (const name of ["a", "b", "c"]) {
+    const write = place.store.writer(group, name);
+    for (let index = 0; index < 200; index++) {
+      write(Buffer.from(`${name} line ${index}\n`));
+      if (index % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await place.store[Symbol.asyncDispose]();
+  }
+  const streams = await place.store.streams(group, "");
+  assert.equal(streams.length, 2);
+  for (const { storedBytes } of streams) assert.ok(storedBytes <= 4000, String(storedBytes));
+  const page = await place.store.read(group, "c", { ...all, startFromHead: false, eventsMax: 1 });
+  assert.equal(page.events[0]?.message, "c line 199");
+});
+
+test("a line that a crash cut short is passed over, and the next line is whole", async () => {
+  await using place = await logs();
+  await place.store.createGroup(group);
+  await place.store.createStream(group, stream);
+  await place.store.append(group, stream, [{ timestampMs: startMs, message: "one" }]);
+  const [groupFile] = await readdir(place.directory);
+  const file = join(place.directory, groupFile as string, "AllTraffic~i-1", "0000000001.log");
+  await appendFile(file, "2026-11-2");
+  await place.make().append(group, stream, [{ timestampMs: startMs, message: "two" }]);
+  assert.deepEqual(
+    (await place.store.read(group, stream, all)).events.map(({ message }) => message),
+    ["one", "two"],
+  );
+  assert.match(await readFile(file, "utf8"), /^2026-11-21T00:00:00.000Z one\n/);
+});
+
+test("what does not exist has the service's own texts", async () => {
+  await using place = await logs();
+  await assert.rejects(place.store.streams(group, ""), {
+    code: "ResourceNotFoundException",
+    message: "The specified log group does not exist.",
+  });
+  await place.store.createGroup(group);
+  await assert.rejects(place.store.read(group, stream, all), {
+    code: "ResourceNotFoundException",
+    message: "The specified log stream does not exist.",
+  });
+  await assert.rejects(place.store.createGroup(group), { code: "ResourceAlreadyExistsException" });
+});
+
+test("property: any message comes back from a line, any name from a file name without a path in it", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), (message) => {
+      const [line] = parseLogLines(Buffer.from(formatLogLine(startMs, message)), 1);
+      assert.deepEqual([line?.message, line?.timestampMs], [message, startMs]);
+    }),
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.string({ unit: "grapheme", minLength: 1 }), fc.constantFrom("..", ".", "../../x", "a~b")),
+      (name) => {
+        const file = fileNameOf(name);
+        assert.ok(!file.includes("/") && file !== "." && file !== "..");
+        assert.equal(nameOfFile(file), name);
+      },
+    ),
+  );
+});

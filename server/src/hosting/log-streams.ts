@@ -1,0 +1,72 @@
+/** One line that a container wrote, or one event that a client put. */
+export interface LogEvent {
+  readonly timestampMs: number;
+  readonly message: string;
+  /** Unique in its stream, ascending. */
+  readonly id: string;
+}
+
+export interface LogGroup {
+  readonly name: string;
+  readonly createdMs: number;
+  /** null: kept as long as its streams' bounds allow. */
+  readonly retentionDays: number | null;
+  readonly storedBytes: number;
+}
+
+export interface LogStream {
+  readonly name: string;
+  readonly createdMs: number;
+  readonly firstEventMs: number | null;
+  readonly lastEventMs: number | null;
+  readonly storedBytes: number;
+}
+
+export interface LogReadOptions {
+  /** Inclusive; null: from the beginning. */
+  readonly startTimeMs: number | null;
+  /** Exclusive; null: to the end. */
+  readonly endTimeMs: number | null;
+  /** Without a token: whether the oldest events come first, or the newest page does. */
+  readonly startFromHead: boolean;
+  readonly eventsMax: number;
+  /** A token of an earlier page; it says the direction. */
+  readonly token: string | null;
+}
+
+/** Events ascend in time on every page. At either end a page's token in that direction is the one that was asked with. */
+export interface LogPage {
+  readonly events: readonly LogEvent[];
+  readonly forwardToken: string;
+  readonly backwardToken: string;
+}
+
+/**
+ * Container logs by group and stream. Errors are AwsError with CloudWatch Logs' codes and texts. Every stream is bounded in bytes:
+ * the oldest go first.
+ */
+export interface LogStreams extends AsyncDisposable {
+  groups(prefix: string): Promise<readonly LogGroup[]>;
+  streams(group: string, prefix: string): Promise<readonly LogStream[]>;
+  read(group: string, stream: string, options: LogReadOptions): Promise<LogPage>;
+
+  createGroup(group: string): Promise<void>;
+  createStream(group: string, stream: string): Promise<void>;
+  setRetention(group: string, retentionDays: number | null): Promise<void>;
+  deleteGroup(group: string): Promise<void>;
+  deleteStream(group: string, stream: string): Promise<void>;
+
+  /** Resolves when the events are in the file. */
+  append(
+    group: string,
+    stream: string,
+    events: readonly { readonly timestampMs: number; readonly message: string }[],
+  ): Promise<void>;
+  /**
+   * For a process's output: takes bytes as they come, makes an event of each line, and never waits. Group and stream are made as
+   * needed. What the disk does not take in time is dropped beyond a bound, and a line says how much.
+   */
+  writer(group: string, stream: string): (chunk: Uint8Array) => void;
+  /** Deletes what is older than its group's retention. */
+  prune(): Promise<void>;
+}
