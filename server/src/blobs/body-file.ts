@@ -32,6 +32,8 @@ export async function writeBodyFile(
   options: BodyFileOptions,
 ): Promise<WrittenBody> {
   const abort = () => body.destroy(options.signal.reason as Error);
+  // What ends the body early is told by its iteration; without a listener it would also end the process.
+  body.on("error", () => undefined);
   if (options.signal.aborted) abort();
   options.signal.addEventListener("abort", abort, { once: true });
   const file = await open(path, "wx").catch((cause: unknown) => {

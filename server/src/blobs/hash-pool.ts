@@ -40,6 +40,7 @@ export class HashPool implements AsyncDisposable {
       end: (byteLength) =>
         new Promise((resolve, reject) => {
           live = false;
+          if (this.#worker !== worker) return reject(new Error("the hashing thread has ended"));
           const early = this.#failed.get(id);
           if (early !== undefined) {
             this.#failed.delete(id);
@@ -60,6 +61,7 @@ export class HashPool implements AsyncDisposable {
     if (this.#worker !== null) return this.#worker;
     const worker = new Worker(
       new URL(import.meta.url.endsWith(".ts") ? "./hash-worker.ts" : "./hash-worker.js", import.meta.url),
+      { execArgv: [] },
     );
     worker.unref();
     worker.on("message", (reply: HashReply) => this.#settle(reply));

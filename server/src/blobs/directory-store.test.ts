@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { test } from "node:test";
+import fc from "fast-check";
+import { silentLogger } from "../base/index.ts";
+import { BodyDigest, digestOf } from "./checksum.ts";
+import { openDirectoryStore } from "./directory-store.ts";
+import { ObjectIndex, compareKeys } from "./object-index.ts";
+import { objectStoreContract } from "./object-store.contract.ts";
+import type { BucketStore, ObjectHead } from "./object-store.ts";
+
+const signal = new AbortController().signal;
+const logger = silentLogger;
+
+objectStoreContract("directory", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-store-"));
+  const stores = [await openDirectoryStore({ folder, logger })];
+  await stores[0]?.createBucket("bkt");
+  return {
+    store: stores[0] as BucketStore,
+    async reopened() {
+      const store = await openDirectoryStore({ folder, logger });
+      stores.push(store);
+      return store;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const store of stores) await store[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true });
+    },
+  };
+});
+
+async function filesOf(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+}
+
+/** Overwrites one key and one upload's part for ever, saying which versions were acknowledged. */
+const writer = `
+import { Readable } from "node:stream";
+import { openDirectoryStore } from ${JSON.stringify(new URL("./directory-store.ts", import.meta.url).href)};
+import { silentLogger } from ${JSON.stringify(new URL("../base/index.ts", import.meta.url).href)};
+const store = await openDirectoryStore({ folder: process.argv[1], logger: silentLogger });
+const signal = new AbortController().signal;
+const { uploadId } = await store.createUpload("bkt", "m", { checksumAlgorithm: null, checksumType: "COMPOSITE" });
+for (let n = Number(process.argv[2]); ; n += 1) {
+  const chunks = () => Readable.from(Array.from({ length: 20 }, () => Buffer.alloc(80_000, n % 251)));
+  await Promise.all([store.put("bkt", "k", chunks(), { signal }), store.put("bkt", "key-" + n, chunks(), { signal }), store.putPart({ bucket: "bkt", key: "m", uploadId }, 1, chunks(), { signal })]);
+  process.stdout.write(n + "\\n");
+}`;
+
+test("kill -9 at any moment: every visible object is whole, acknowledged ones are there, leftovers are swept", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-kill-"));
+  try {
+    await (await openDirectoryStore({ folder, logger })).createBucket("bkt");
+    let next = 1;
+    for (const delayMs of [3, 11, 17, 26, 40]) {
+      const args = ["--input-type=module", "-e", writer, folder, String(next)];
+      const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+      let text = "";
+      child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      await Promise.race([once(child.stdout, "data"), once(child, "close")]);
+      // Not a wait for something: the kill has to fall anywhere in the writes that follow.
+      await new Promise((resolve) => setTimeout(resolve, delayMs));
+      child.kill("SIGKILL");
+      await once(child, "close");
+      const acknowledged = Number(text.trim().split("\n").at(-1));
+      const store = await openDirectoryStore({ folder, logger });
+      const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10_000 });
+      const keys = new Set(objects.map((head) => head.key));
+      for (let n = 1; n <= acknowledged; n += 1) assert.ok(keys.has(`key-${n}`), `key-${n} was acknowledged`);
+      for (const head of objects.slice(-20)) {
+        const data = await buffer((await store.get("bkt", head.key)).body);
+        assert.equal(`"${Buffer.from(digestOf("md5", data), "base64").toString("hex")}"`, head.etag);
+        assert.equal(data.byteLength, 1_600_000);
+      }
+      const files = await filesOf(join(folder, "buckets", "bkt", "objects"));
+      assert.equal(files.length, 2 * objects.length, "an entry and a data file for each object, nothing else");
+      next = acknowledged + 2;
+      await store[Symbol.asyncDispose]();
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("a full disk fails the write with its reason, keeps what was there and leaves nothing behind", async (context) => {
+  if (process.getuid?.() !== 0) return context.skip("mounting a small tmpfs needs root");
+  const folder = await mkdtemp(join(tmpdir(), "galatea-full-"));
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]);
+  try {
+    await using store = await openDirectoryStore({ folder, logger });
+    await store.createBucket("bkt");
+    await store.put("bkt", "small", Readable.from([Buffer.alloc(1000, 1)]), { signal });
+    const before = await filesOf(folder);
+    const big = () => Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(100_000)));
+    await assert.rejects(store.put("bkt", "small", big(), { signal }), { code: "InsufficientStorage" });
+    const { uploadId } = await store.createUpload("bkt", "m", { checksumAlgorithm: null, checksumType: "COMPOSITE" });
+    const id = { bucket: "bkt", key: "m", uploadId };
+    await assert.rejects(store.putPart(id, 1, big(), { signal }), { code: "InsufficientStorage" });
+    await store.abortUpload(id);
+    assert.deepEqual(await filesOf(folder), before);
+    assert.equal((await store.head("bkt", "small")).byteLength, 1000);
+    await store.put("bkt", "after", Readable.from([Buffer.alloc(1000, 1)]), { signal });
+  } finally {
+    execFileSync("umount", ["-l", folder]);
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("a damaged entry is set aside and told, the rest of the bucket opens", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-damaged-"));
+  try {
+    const first = await openDirectoryStore({ folder, logger });
+    await first.createBucket("bkt");
+    await first.put("bkt", "good", Readable.from([Buffer.from("x")]), { signal });
+    await first.put("bkt", "bad", Readable.from([Buffer.from("y")]), { signal });
+    const objects = join(folder, "buckets", "bkt", "objects");
+    const shard = (await readdir(objects, { recursive: true })).filter((name) => name.endsWith(".json"));
+    await writeFile(join(objects, shard[0] ?? ""), "{torn");
+    const told: string[] = [];
+    const store = await openDirectoryStore({ folder, logger: { ...logger, error: (message) => told.push(message) } });
+    assert.equal(
+      (await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10 })).objects.length,
+      1,
+    );
+    assert.equal(told.length, 1);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("hashing a large body leaves the event loop free", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-loop-"));
+  try {
+    await using store = await openDirectoryStore({ folder, logger });
+    await store.createBucket("bkt");
+    const chunk = randomBytes(2 ** 16);
+    const body = Readable.from(Array.from({ length: 1600 }, () => chunk));
+    let longestMs = 0;
+    let lastMs = performance.now();
+    const ticker = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - lastMs);
+      lastMs = performance.now();
+    }, 1);
+    const expect = { algorithms: ["crc64nvme", "sha1"] as const, announced: () => ({}) };
+    const head = await store.put("bkt", "big", body, { signal, expect });
+    clearInterval(ticker);
+    assert.equal(head.byteLength, 1600 * 2 ** 16);
+    assert.ok(longestMs < 100, `the loop stood still for ${longestMs} ms`);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("checksums agree with their published check values and with any way of cutting the data", () => {
+  const check = Buffer.from("123456789");
+  assert.equal(Buffer.from(digestOf("crc32", check), "base64").toString("hex"), "cbf43926");
+  assert.equal(Buffer.from(digestOf("crc32c", check), "base64").toString("hex"), "e3069283");
+  assert.equal(Buffer.from(digestOf("crc64nvme", check), "base64").toString("hex"), "ae8b14860a799888");
+  const names = ["crc32", "crc32c", "crc64nvme", "md5"] as const;
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), (pieces) => {
+      const digest = new BodyDigest(names);
+      for (const piece of pieces) digest.update(piece);
+      const whole = Object.fromEntries(names.map((name) => [name, digestOf(name, Buffer.concat(pieces))]));
+      assert.deepEqual(digest.digest(), whole);
+    }),
+  );
+});
+
+test("the index lists what a plain filter over sorted keys would, page by page", () => {
+  const key = fc.string({ unit: fc.constantFrom("a", "b", "/", "\uffee", "\u{1f600}"), minLength: 1, maxLength: 6 });
+  const settings = fc.record({
+    prefix: fc.constantFrom("", "a", "a/"),
+    delimiter: fc.constantFrom("", "/"),
+    keysMax: fc.integer({ min: 1, max: 4 }),
+  });
+  fc.assert(
+    fc.property(fc.uniqueArray(key), fc.array(key), settings, (keys, removed, { prefix, delimiter, keysMax }) => {
+      const index = new ObjectIndex<{ head: ObjectHead }>();
+      for (const name of [...removed, ...keys]) index.set({ head: { key: name } as ObjectHead });
+      for (const name of removed) if (!keys.includes(name)) index.delete(name);
+      const expected = new Set<string>();
+      for (const name of keys.toSorted(compareKeys)) {
+        if (!name.startsWith(prefix)) continue;
+        const at = delimiter === "" ? -1 : name.indexOf(delimiter, prefix.length);
+        expected.add(at === -1 ? name : name.slice(0, at + 1));
+      }
+      const listed: string[] = [];
+      for (let startAfter: string | null = ""; startAfter !== null;) {
+        const page = index.list({ prefix, delimiter, startAfter, keysMax });
+        assert.ok(page.objects.length + page.commonPrefixes.length <= keysMax);
+        listed.push(...page.objects.map((head) => head.key), ...page.commonPrefixes);
+        startAfter = page.nextStartAfter;
+      }
+      assert.deepEqual(listed.toSorted(compareKeys), [...expected].toSorted(compareKeys));
+    }),
+  );
+});

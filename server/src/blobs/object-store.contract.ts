@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { test } from "node:test";
+import { digestOf } from "./checksum.ts";
+import type { BucketStore, BodyExpectation, UploadOptions } from "./object-store.ts";
+
+const signal = new AbortController().signal;
+const from = (data: Buffer | string) => Readable.from([Buffer.from(data)]);
+const code = (expected: string) => (error: unknown) => (error as { code?: string }).code === expected;
+const plain: UploadOptions = { checksumAlgorithm: null, checksumType: "COMPOSITE" };
+const md5 = (data: Buffer) => createHash("md5").update(data).digest();
+
+async function bytesOf(store: BucketStore, key: string, range?: { start: number; end: number }): Promise<Buffer> {
+  return buffer((await store.get("bkt", key, range)).body);
+}
+
+async function keysOf(store: BucketStore, prefix = ""): Promise<string[]> {
+  const page = await store.list("bkt", { prefix, delimiter: "", startAfter: "", keysMax: 1000 });
+  return page.objects.map((head) => head.key);
+}
+
+/** What every BucketStore does. `open` gives an empty store with one bucket, `bkt`; `reopened` the same store as after a restart. */
+export function objectStoreContract(
+  name: string,
+  open: () => Promise<{ store: BucketStore; reopened(): Promise<BucketStore> } & AsyncDisposable>,
+): void {
+  test(`${name}: an object comes back as it was put, whole and in ranges, also after a restart`, async () => {
+    await using opened = await open();
+    for (const byteLength of [0, 1, 1000, 3 * 2 ** 20 + 7]) {
+      const data = randomBytes(byteLength);
+      const options = { contentType: "text/csv", headers: { "x-amz-meta-a": "b" }, signal };
+      const head = await opened.store.put("bkt", "k", from(data), options);
+      assert.equal(head.etag, `"${md5(data).toString("hex")}"`);
+      assert.deepEqual(await bytesOf(opened.store, "k"), data);
+      assert.deepEqual(await bytesOf(opened.store, "k", { start: 0, end: 0 }), Buffer.alloc(0));
+      if (byteLength > 10)
+        assert.deepEqual(await bytesOf(opened.store, "k", { start: 3, end: 9 }), data.subarray(3, 9));
+      const again = await opened.reopened();
+      assert.deepEqual(await again.head("bkt", "k"), head);
+      assert.deepEqual(await bytesOf(again, "k"), data);
+      assert.deepEqual(head.headers, { "x-amz-meta-a": "b" });
+    }
+  });
+
+  test(`${name}: any key is its own object, in the order of its UTF-8 bytes`, async () => {
+    await using opened = await open();
+    const keys = [
+      "a",
+      "a/b",
+      "a/",
+      "A",
+      "../../etc/passwd",
+      "a//b",
+      ".",
+      "e\u0301",
+      "\u00e9",
+      "\uffee",
+      "\u{1f600}",
+      "x".repeat(1024),
+      "nul\u0000",
+    ];
+    for (const key of keys) await opened.store.put("bkt", key, from(key), { signal });
+    const sorted = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    assert.deepEqual(await keysOf(opened.store), sorted);
+    const again = await opened.reopened();
+    assert.deepEqual(await keysOf(again), sorted);
+    for (const key of keys) assert.equal((await bytesOf(again, key)).toString(), key);
+    await assert.rejects(again.put("bkt", "y".repeat(1025), from(""), { signal }), code("KeyTooLongError"));
+  });
+
+  test(`${name}: a delimiter groups keys, and pages meet without gap or repetition`, async () => {
+    await using opened = await open();
+    const keys = ["a/1", "a/2", "b", "c/1/x", "c/2", "d"];
+    for (const key of keys) await opened.store.put("bkt", key, from(""), { signal });
+    const seen: string[] = [];
+    for (let startAfter: string | null = ""; startAfter !== null;) {
+      const page = await opened.store.list("bkt", { prefix: "", delimiter: "/", startAfter, keysMax: 2 });
+      seen.push(...[...page.commonPrefixes, ...page.objects.map((head) => head.key)].sort());
+      startAfter = page.nextStartAfter;
+    }
+    assert.deepEqual(seen, ["a/", "b", "c/", "d"]);
+    const inner = await opened.store.list("bkt", { prefix: "c/", delimiter: "/", startAfter: "", keysMax: 10 });
+    assert.deepEqual([inner.commonPrefixes, inner.objects.map((head) => head.key)], [["c/1/"], ["c/2"]]);
+  });
+
+  test(`${name}: a body that is not what was announced leaves the object before it`, async () => {
+    await using opened = await open();
+    await opened.store.put("bkt", "k", from("before"), { signal });
+    for (const data of [Buffer.from("after"), randomBytes(2 ** 21)]) {
+      const put = (expect: BodyExpectation, body = from(data)) =>
+        opened.store.put("bkt", "k", body, { signal, expect });
+      for (const name of ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"] as const) {
+        await assert.rejects(put({ algorithms: [name], announced: () => ({ [name]: "AAAA" }) }), code("BadDigest"));
+      }
+      await assert.rejects(put({ algorithms: [], announced: () => ({ md5: "AAAA" }) }), code("BadDigest"));
+      await assert.rejects(put({ algorithms: [], announced: () => ({}), byteLength: 3 }), code("IncompleteBody"));
+      const broken = Readable.from(
+        (function* () {
+          yield data;
+          throw new Error("client gone");
+        })(),
+      );
+      await assert.rejects(put({ algorithms: [], announced: () => ({}) }, broken), /client gone/);
+      assert.equal((await bytesOf(opened.store, "k")).toString(), "before");
+    }
+    const aborter = new AbortController();
+    const endless = new Readable({ read: () => undefined });
+    const put = opened.store.put("bkt", "k", endless, { signal: aborter.signal });
+    aborter.abort(new Error("gone"));
+    await assert.rejects(put, /gone/);
+  });
+
+  test(`${name}: checksums that were asked for are kept`, async () => {
+    await using opened = await open();
+    const data = randomBytes(2 ** 21 + 3);
+    const algorithms = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"] as const;
+    const announced = Object.fromEntries(algorithms.map((name) => [name, digestOf(name, data)]));
+    const expect = { algorithms, announced: () => announced };
+    assert.deepEqual((await opened.store.put("bkt", "k", from(data), { signal, expect })).checksums, announced);
+  });
+
+  test(`${name}: of concurrent writers one wins whole, and conditions hold at the moment of the write`, async () => {
+    await using opened = await open();
+    const { store } = opened;
+    const bodies = Array.from({ length: 12 }, (_, n) => Buffer.alloc(300_000, n));
+    await Promise.all(bodies.map((data) => store.put("bkt", "k", from(data), { signal })));
+    const kept = await bytesOf(store, "k");
+    assert.ok(bodies.some((data) => data.equals(kept)));
+    assert.deepEqual(await bytesOf(await opened.reopened(), "k"), kept);
+    const once = bodies.map((data) => store.put("bkt", "new", from(data), { signal, condition: { ifNoneMatch: "*" } }));
+    const outcomes = await Promise.allSettled(once);
+    assert.equal(outcomes.filter((outcome) => outcome.status === "fulfilled").length, 1);
+    const stale = store.put("bkt", "k", from("x"), { signal, condition: { ifMatch: '"0"' } });
+    await assert.rejects(stale, code("PreconditionFailed"));
+  });
+
+  test(`${name}: what is being read stays as it was when the key is overwritten and deleted`, async () => {
+    await using opened = await open();
+    const data = randomBytes(2 ** 21);
+    await opened.store.put("bkt", "k", from(data), { signal });
+    await using object = await opened.store.openForRead("bkt", "k");
+    const { body } = await opened.store.get("bkt", "k");
+    await opened.store.put("bkt", "k", from("new"), { signal });
+    await opened.store.delete("bkt", "k");
+    assert.deepEqual(await buffer(body), data);
+    assert.deepEqual(await object.file.readFile(), data);
+    await assert.rejects(opened.store.head("bkt", "k"), code("NoSuchKey"));
+    await assert.rejects(opened.store.openForRead("bkt", "k"), code("NoSuchKey"));
+  });
+
+  test(`${name}: parts in any order make one object, across a restart, and completing twice answers the same`, async () => {
+    await using opened = await open();
+    const head = await opened.store.createUpload("bkt", "m", { ...plain, checksumAlgorithm: "crc32" });
+    const id = { bucket: "bkt", key: "m", uploadId: head.uploadId };
+    const data = [randomBytes(5 * 2 ** 20), randomBytes(5 * 2 ** 20), randomBytes(10)];
+    await opened.store.putPart(id, 3, from(data[2] ?? ""), { signal });
+    await opened.store.putPart(id, 1, from("first try"), { signal });
+    await opened.store.putPart(id, 1, from(data[0] ?? ""), { signal });
+    const store = await opened.reopened();
+    await store.putPart(id, 2, from(data[1] ?? ""), { signal });
+    const parts = await store.listParts(id);
+    assert.deepEqual(
+      parts.map((part) => part.byteLength),
+      [5 * 2 ** 20, 5 * 2 ** 20, 10],
+    );
+    const wrong = parts.map((part) => ({ ...part, etag: '"0"' }));
+    await assert.rejects(store.completeUpload(id, wrong, { signal }), code("InvalidPart"));
+    await assert.rejects(store.completeUpload(id, parts.toReversed(), { signal }), code("InvalidPartOrder"));
+    const made = await store.completeUpload(id, parts, { signal });
+    const etag = createHash("md5")
+      .update(Buffer.concat(data.map(md5)))
+      .digest("hex");
+    assert.equal(made.etag, `"${etag}-3"`);
+    const checksums = Buffer.concat(data.map((part) => Buffer.from(digestOf("crc32", part), "base64")));
+    assert.deepEqual(made.checksums, { crc32: `${digestOf("crc32", checksums)}-3` });
+    assert.deepEqual(await bytesOf(store, "m"), Buffer.concat(data));
+    assert.deepEqual(await store.completeUpload(id, parts, { signal }), made);
+    await assert.rejects(store.listParts(id), code("NoSuchUpload"));
+  });
+
+  test(`${name}: a small part that is not the last, an aborted upload and an unknown one are refused`, async () => {
+    await using opened = await open();
+    const { store } = opened;
+    const { uploadId } = await store.createUpload("bkt", "m", plain);
+    const id = { bucket: "bkt", key: "m", uploadId };
+    const parts = [
+      await store.putPart(id, 1, from("a"), { signal }),
+      await store.putPart(id, 2, from("b"), { signal }),
+    ];
+    await assert.rejects(store.completeUpload(id, parts, { signal }), code("EntityTooSmall"));
+    await assert.rejects(store.putPart(id, 10_001, from("a"), { signal }), code("InvalidArgument"));
+    await store.abortUpload(id);
+    await assert.rejects(store.putPart(id, 1, from("a"), { signal }), code("NoSuchUpload"));
+    await assert.rejects(store.abortUpload({ ...id, uploadId: "../bkt" }), code("NoSuchUpload"));
+    assert.deepEqual(await store.listUploads("bkt"), []);
+  });
+
+  test(`${name}: buckets are made once, listed, and deleted only when empty`, async () => {
+    await using opened = await open();
+    const { store } = opened;
+    await assert.rejects(store.createBucket("bkt"), code("BucketAlreadyOwnedByYou"));
+    for (const bad of ["..", "A-b", "a", "1.2.3.4", "a/b"])
+      await assert.rejects(store.createBucket(bad), code("InvalidBucketName"));
+    await store.put("bkt", "k", from("x"), { signal });
+    await assert.rejects(store.deleteBucket("bkt"), code("BucketNotEmpty"));
+    await store.delete("bkt", "k");
+    await store.delete("bkt", "k");
+    await store.deleteBucket("bkt");
+    assert.deepEqual(await store.buckets(), []);
+    await assert.rejects(store.put("bkt", "k", from("x"), { signal }), code("NoSuchBucket"));
+    assert.deepEqual(await (await opened.reopened()).buckets(), []);
+  });
+}
