@@ -38,7 +38,6 @@ export interface ServeOptions {
   readonly queueLengthMax: number;
   readonly python: string | null;
   readonly dataDirectory: string | null;
-  readonly watchParent: boolean;
 }
 
 export interface UpOptions {

@@ -29,9 +29,10 @@ export async function runServe(options: ServeOptions): Promise<number> {
     ...options.log,
     verbose: plan?.logVerbose ?? options.log.verbose,
     pid: process.pid,
+    infoTo: "stdout",
   });
   for (const note of plan?.notes ?? []) log.info(note);
-  using stop = stopSignal({ watchParent: options.watchParent });
+  using stop = stopSignal();
   const stopping = new AbortController();
   void stop.stopped.then((reason) => {
     log.info(`stopping: ${reason}`);

@@ -7,9 +7,10 @@ export interface LogOptions {
   readonly warning: boolean;
   readonly error: boolean;
   readonly format: "default" | "ISO8601";
-  /** "" writes INFO and verbose lines to stdout, the others to stderr. */
+  /** "" writes INFO and verbose lines to `infoTo`, the others to stderr. */
   readonly file: string;
   readonly pid: number;
+  readonly infoTo: "stdout" | "stderr";
 }
 
 const letters: Readonly<Record<LogLevel, string>> = { verbose: "I", info: "I", warning: "W", error: "E" };
@@ -26,7 +27,7 @@ export function createTritonLog(options: LogOptions): Logger {
     if (!shown[level]) return;
     const line = `${formatLogLine(new Date(), level, message, fields, options)}\n`;
     if (options.file !== "") appendFileSync(options.file, line);
-    else if (level === "info" || level === "verbose") process.stdout.write(line);
+    else if ((level === "info" || level === "verbose") && options.infoTo === "stdout") process.stdout.write(line);
     else process.stderr.write(line);
   });
 }

@@ -197,9 +197,4 @@ export const serveFlags: readonly Flag[] = [
     min: 1,
     about: "requests that may wait for a model without a queue limit of its own",
   },
-  {
-    name: "watch-parent",
-    kind: "switch",
-    about: "end when the process that started this one ends (its pipe on descriptor 3)",
-  },
 ];

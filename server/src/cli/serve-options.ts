@@ -67,7 +67,6 @@ export function serveOptions({ values, lists, given }: ParsedFlags): ServeOption
     queueLengthMax: number("queue-length-max"),
     python: textOrNull("python"),
     dataDirectory: textOrNull("data"),
-    watchParent: flag("watch-parent"),
   };
 }
 

@@ -1,0 +1,154 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createGateway, createS3Service } from "../aws/index.ts";
+import { systemClock, type Logger } from "../base/index.ts";
+import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
+import {
+  Hosting,
+  hostingLimits,
+  hostingMigrations,
+  instanceLimits,
+  invocationLimits,
+  type InstanceSpec,
+} from "../hosting/index.ts";
+import { ProcessHost, type ContainerCommand } from "../hosts/index.ts";
+import { MinuteSeries } from "../metrics/index.ts";
+import { openRecords, recordsDefaults } from "../records/index.ts";
+import type { DataDirectories } from "./directories.ts";
+import { platformServices } from "./platform-services.ts";
+
+export const platformAccount = "000000000000";
+export const platformRegion = "us-east-1";
+
+/** Longer than the pools of boto3 keep an idle connection, so that it is they who close it. */
+const keepAliveTimeoutMs = 75_000;
+const headersTimeoutMs = 60_000;
+const headerBytesMax = 64 * 1024;
+const connectionsMax = 10_000;
+const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
+
+export interface PlatformOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly directories: DataDirectories;
+  readonly log: Logger;
+  /** The environment that containers get their own variables on top of. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+export interface Platform extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** The hosting platform on one port. What is opened here is closed in the reverse order. */
+export async function openPlatform(options: PlatformOptions): Promise<Platform> {
+  const { directories, log } = options;
+  await using opening = new AsyncDisposableStack();
+  for (const directory of Object.values(directories)) await mkdir(directory, { recursive: true });
+  const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs, maxHeaderSize: headerBytesMax, noDelay: true });
+  server.headersTimeout = headersTimeoutMs;
+  // Uploads of many gigabytes take their time; a stalled one is ended by the store's own progress limit.
+  server.requestTimeout = 0;
+  server.maxConnections = connectionsMax;
+
+  const records = opening.use(
+    await openRecords({
+      ...recordsDefaults,
+      path: join(directories.records, "galatea.db"),
+      migrations: hostingMigrations,
+    }),
+  );
+  const store = opening.use(await openDirectoryStore({ folder: directories.objects, logger: log }));
+  const series = new MinuteSeries({ clock: systemClock, ...seriesLimits });
+  const unpacker = opening.use(
+    new ArchiveUnpacker({
+      ...unpackerDefaults,
+      contentDirectory: join(directories.instances, "content"),
+      limits: archiveLimits,
+    }),
+  );
+  const sockets = await mkdtemp(join(tmpdir(), "galatea-"));
+  opening.defer(() => rm(sockets, { recursive: true, force: true }));
+  const host = opening.use(
+    new ProcessHost({
+      commandFor: (spec, socketPath) => containerCommand(spec, socketPath, options),
+      socketsDirectory: sockets,
+      clock: systemClock,
+    }),
+  );
+  const url = await listen(server, options);
+  opening.defer(() => close(server));
+  const services = await platformServices({ directories, records, series, log });
+  opening.use(services);
+  const hosting = opening.use(
+    new Hosting({
+      records,
+      limits: hostingLimits,
+      random: Math.random,
+      fleet: {
+        host,
+        store,
+        unpacker,
+        openSeries: (key) => series.recorder(key),
+        openLog: services.openLog,
+        instancesDirectory: directories.instances,
+        machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
+        consoleUrl: url,
+        instanceLimits,
+        invocationLimits,
+        clock: systemClock,
+        logger: log,
+      },
+    }),
+  );
+  await hosting.resume();
+  createGateway({
+    services: { ...services.of(hosting), s3: createS3Service({ store, domain: null, logger: log }) },
+    credentials: null,
+    regionDefault: platformRegion,
+    accountIdDefault: platformAccount,
+    logger: log,
+  }).attach(server);
+  const closing = opening.move();
+  return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** An instance is our own server in container mode, with the platform's Python environment. */
+function containerCommand(spec: InstanceSpec, socketPath: string, options: PlatformOptions): ContainerCommand {
+  return {
+    command: process.execPath,
+    args: [
+      ...process.execArgv,
+      fileURLToPath(new URL("../main.ts", import.meta.url)),
+      "serve",
+      `--sagemaker-socket=${socketPath}`,
+      `--ml-root=${spec.mlRoot}`,
+      `--memory-budget-bytes=${spec.modelMemoryBytes}`,
+      `--data=${options.directories.root}`,
+    ],
+    env: { ...options.environment, ...spec.environment },
+  };
+}
+
+function listen(server: Server, { host, port }: PlatformOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.off("error", reject);
+      const bound = server.address() as AddressInfo;
+      const name = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
+      resolve(`http://${name}:${bound.port}`);
+    });
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
