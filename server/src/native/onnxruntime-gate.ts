@@ -1,6 +1,9 @@
 import { InferenceError } from "../base/index.ts";
 
-/** Admits at most so many at once, the others in order of arrival. */
+/**
+ * Admits at most so many at once, the others in order of arrival. Those waiting are bounded by who asks: each instance of a
+ * model runs one batch at a time, each load is one.
+ */
 export interface Gate {
   /** Resolves when admitted; disposing what it gives lets the next one in. Rejects (CANCELLED) when aborted before. */
   enter(signal: AbortSignal | null): Promise<Disposable>;

@@ -40,7 +40,9 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
       runsMax: options.runsMax,
       intraOpThreadCount: threadCount(context, "intra_op_thread_count") ?? options.intraOpThreadCount,
       interOpThreadCount: threadCount(context, "inter_op_thread_count") ?? 0,
-      spin: true,
+      // ONNX Runtime's own name for it. Off, each step of a run waits for its threads to wake (MiniLM, 8 tokens: 2.2 ms
+      // instead of 1.5 on two cores); on, they take the cores from worker processes for a moment after each step.
+      spin: context.backendConfig.get("session.intra_op.allow_spinning") !== "0",
     });
     return runtime;
   }
