@@ -36,7 +36,7 @@ const powersOf10 = Array.from({ length: 10 }, (_, exponent) => 10 ** exponent);
  * Decimal digits of a positive double by Loitsch's Grisu2 (PLDI 2010), with 64-bit numbers as pairs of 32-bit words. It always
  * reads back as the same double and is the shortest in all but about one in a thousand; chosen because tritonserver prints by
  * it, rounding of the last digit left out beyond nine fractional digits as there: 0.3 as FP32 is 0.30000001192092898.
- * (Also 3 times as fast as String(value) for fresh values.) The result stands in `digits`, `length` and `exponent`:
+ * (About 0.3 us a number; String(value) takes 0.25 us for fresh values.) The result stands in `digits`, `length` and `exponent`:
  * digits * 10^exponent.
  */
 export class ShortestDouble {

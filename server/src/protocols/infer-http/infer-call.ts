@@ -41,7 +41,7 @@ export class InferCallError extends Error {
   }
 }
 
-/** Bodies up to this are joined and sent as one buffer: cheaper than four writes (measured: 9 us instead of 14 at 4 KiB). */
+/** Bodies up to this are joined and sent as one buffer: cheaper than four writes. */
 const joinedBytesMax = 16 * 1024;
 
 /**
