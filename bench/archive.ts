@@ -1,23 +1,24 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { create } from "tar";
-import { writeModels, type BenchModels } from "./servers.ts";
+import { temporaryDirectory, writeModels, type BenchModels } from "./servers.ts";
 
 /** What an archive of a multi-model endpoint holds. */
 export type Pack = BenchModels;
 
 /** model.tar.gz, stored rather than compressed. */
 export async function pack(models: Pack): Promise<Buffer> {
-  const directory = await mkdtemp(join(tmpdir(), "galatea-bench-archive-"));
-  try {
-    await writeModels(directory, models);
-    const file = join(directory, "archive.tar");
-    await create({ cwd: directory, file, portable: true }, Object.keys(models));
-    return await promisify(gzip)(await readFile(file), { level: 0 });
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  await using directory = await temporaryDirectory();
+  await writeModels(directory.path, models);
+  return packDirectory(directory.path);
+}
+
+/** The same of a model repository on disk. */
+export async function packDirectory(directory: string): Promise<Buffer> {
+  await using staging = await temporaryDirectory();
+  const file = join(staging.path, "archive.tar");
+  await create({ cwd: directory, file, portable: true }, await readdir(directory));
+  return promisify(gzip)(await readFile(file), { level: 0 });
 }

@@ -1,42 +1,43 @@
-import { mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { startGalatea, startOracle, type RunningServer } from "../../conformance/environments/index.ts";
-import { ask, mustAsk } from "../ask.ts";
+import { startGalatea, type RunningServer } from "../../conformance/environments/index.ts";
+import {
+  invokeModel,
+  loadModel,
+  originalRoot,
+  startOracleContainer,
+  unloadModel,
+  writeUnpacked,
+} from "../container.ts";
 import { addSub } from "../models.ts";
 import { addSubBody } from "../requests.ts";
 import type { BenchContext, Measure } from "../row.ts";
-import { alternate, temporaryDirectory, writeModels } from "../servers.ts";
+import { alternate, temporaryDirectory } from "../servers.ts";
 import { seededRandom, zipf } from "../zipf.ts";
 
 const modelCount = 200;
 const room = 20;
-/** Where the original looks; our server is told another place. */
-const originalRoot = "/opt/ml";
 const hashOf = (index: number) => `galateabench${index}`;
+const hashes = Array.from({ length: modelCount }, (_, index) => hashOf(index));
 
 /** Many models through the container contract with room for few: the client unloads the least recently used, for both. */
 export const churnRow = {
   name: "churn",
   async measure(context: BenchContext): Promise<Measure[]> {
+    await using root = await temporaryDirectory();
     await using empty = await temporaryDirectory();
-    await using ours = await temporaryDirectory();
-    await writeArchives(ours.path);
-    await writeArchives(originalRoot);
-    const flags = ["--model-control-mode=explicit"];
-    const env = { SAGEMAKER_MULTI_MODEL: "true", SAGEMAKER_TRITON_PING_MODE: "live" };
-    const options = { repositories: [empty.path], env };
-    const oracle = await startOracle(context.oracle, {
-      ...options,
-      flags: [...flags, "--model-namespacing=true"],
+    await writeUnpacked(root.path, hashes, addSub);
+    await using _unpacked = await writeUnpacked(originalRoot, hashes, addSub);
+    await using oracle = await startOracleContainer(context);
+    const galatea = await startGalatea({
+      repositories: [empty.path],
+      flags: ["--model-control-mode=explicit", `--ml-root=${root.path}`],
+      env: { SAGEMAKER_MULTI_MODEL: "true", SAGEMAKER_TRITON_PING_MODE: "live" },
     });
-    const galatea = await startGalatea({ ...options, flags: [...flags, `--ml-root=${ours.path}`] });
     try {
       const clients = { galatea: new LruClient(galatea), oracle: new LruClient(oracle) };
-      const figures = await alternate(
-        { ...context, rounds: Math.min(context.rounds, 2) },
-        { galatea, oracle },
-        "churn",
-        (server) => clients[server.kind].run(context.quick ? 4000 : server.kind === "oracle" ? 40_000 : 10_000),
+      const durationMs = { galatea: context.quick ? 3000 : 10_000, oracle: context.quick ? 8000 : 40_000 };
+      const rounds = Math.min(context.rounds, 2);
+      const figures = await alternate({ ...context, rounds }, { galatea, oracle }, "churn", (server) =>
+        clients[server.kind].run(durationMs[server.kind]),
       );
       return [
         {
@@ -47,20 +48,10 @@ export const churnRow = {
         },
       ];
     } finally {
-      await Promise.all([galatea.stop(), oracle.stop()]);
-      for (let index = 0; index < modelCount; index++)
-        await rm(join(originalRoot, "models", hashOf(index)), { recursive: true, force: true });
+      await galatea.stop();
     }
   },
 };
-
-async function writeArchives(root: string): Promise<void> {
-  for (let index = 0; index < modelCount; index++) {
-    const directory = join(root, "models", hashOf(index), "model");
-    await mkdir(directory, { recursive: true });
-    await writeModels(directory, addSub);
-  }
-}
 
 class LruClient {
   readonly #server: RunningServer;
@@ -83,22 +74,16 @@ class LruClient {
   }
 
   async #invoke(index: number): Promise<void> {
-    const { sagemakerPort } = this.#server;
-    const hash = hashOf(index);
-    const headers = { "x-amzn-sagemaker-target-model": `${hash}.tar.gz`, "content-type": "application/json" };
-    if (!this.#loaded.delete(index)) {
+    const wasLoaded = this.#loaded.delete(index);
+    if (!wasLoaded) {
       const [oldest] = this.#loaded;
       if (this.#loaded.size >= room && oldest !== undefined) {
-        await mustAsk(sagemakerPort, "DELETE", `/models/${hashOf(oldest)}`, undefined, {
-          "x-amzn-sagemaker-target-model": `${hashOf(oldest)}.tar.gz`,
-        });
+        await unloadModel(this.#server, hashOf(oldest));
         this.#loaded.delete(oldest);
       }
-      const body = Buffer.from(JSON.stringify({ model_name: hash, url: `/opt/ml/models/${hash}/model` }));
-      const answer = await ask(sagemakerPort, "POST", "/models", body, headers);
-      if (answer.status !== 200) throw new Error(`load: ${answer.status} ${answer.body.toString("utf8")}`);
+      await loadModel(this.#server, hashOf(index));
     }
     this.#loaded.add(index);
-    await mustAsk(sagemakerPort, "POST", `/models/${hash}/invoke`, addSubBody, headers);
+    await invokeModel(this.#server, hashOf(index), addSubBody);
   }
 }

@@ -2,7 +2,7 @@
 import type { Row } from "../row.ts";
 import { addSubRow } from "./add-sub.ts";
 import { churnRow } from "./churn.ts";
-import { coldInvocationRow, invokeOverheadRow } from "./hosting.ts";
+import { coldInvocationRow, coldMiniLmRow, invokeOverheadRow } from "./hosting.ts";
 import { memoryRow } from "./memory.ts";
 import { miniLmRow } from "./minilm.ts";
 import { modelLoadRow } from "./model-load.ts";
@@ -18,6 +18,7 @@ export const rows: readonly Row[] = [
   miniLmRow,
   modelLoadRow,
   coldInvocationRow,
+  coldMiniLmRow,
   invokeOverheadRow,
   churnRow,
   startFiftyRow,

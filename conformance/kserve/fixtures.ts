@@ -9,21 +9,28 @@ export interface Fixture {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** One model that fails must not hide every other case. */
+const keepGoing = "--exit-on-error=false";
+
 export const fixtures = {
   /** All models at start, model control off, a default model for the container contract. */
-  main: { models, flags: ["--id=conformance"], env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub" } },
+  main: { models, flags: ["--id=conformance", keepGoing], env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub" } },
   /** Nothing but add_sub at start; models come and go. */
-  control: { models: controlModels, flags: ["--model-control-mode=explicit", "--load-model=add_sub"], env: {} },
+  control: {
+    models: controlModels,
+    flags: ["--model-control-mode=explicit", "--load-model=add_sub", keepGoing],
+    env: {},
+  },
   /** A model that cannot be loaded does not end the server, but keeps it from being ready. */
   partly: {
     models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },
-    flags: ["--exit-on-error=false"],
+    flags: [keepGoing],
     env: {},
   },
   /** The same without strict readiness. */
   lenient: {
     models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },
-    flags: ["--exit-on-error=false", "--strict-readiness=false"],
+    flags: [keepGoing, "--strict-readiness=false"],
     env: { SAGEMAKER_TRITON_PING_MODE: "live" },
   },
   /** Multi-model hosting: archives unpacked below /opt/ml/models are loaded on request. */

@@ -1,6 +1,22 @@
 import type { Case } from "../case.ts";
-import { get } from "../requests.ts";
+import { differs, get } from "../requests.ts";
 
+/** In the order of the original. */
+const extensions = [
+  "classification",
+  "sequence",
+  "model_repository",
+  "model_repository(unload_dependents)",
+  "schedule_policy",
+  "model_configuration",
+  "system_shared_memory",
+  "cuda_shared_memory",
+  "binary_tensor_data",
+  "parameters",
+  "statistics",
+  "trace",
+  "logging",
+];
 const configsOf = [
   "add_sub",
   "add_sub_batch",
@@ -29,7 +45,17 @@ const metadataOf = [
 ];
 
 export const metadata: readonly Case[] = [
-  { name: "metadata: the server", fixture: "main", steps: [get("/v2")] },
+  {
+    name: "metadata: the server",
+    fixture: "main",
+    steps: [
+      differs(get("/v2"), {
+        row: "server-version",
+        status: 200,
+        includes: ['{"name":"conformance","version":', `"extensions":${JSON.stringify(extensions)}`],
+      }),
+    ],
+  },
   ...metadataOf.map((model): Case => ({
     name: `metadata: ${model}`,
     fixture: "main",
