@@ -4,18 +4,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Outcome, type InferenceResponse, releaseResponse } from "../../inference/index.ts";
 import { joinBytesElements, splitBytesElements, type Tensor } from "../../tensor/index.ts";
+import { type OnnxModel, writeOnnxFile } from "../../../../examples/minilm/onnx-writer.ts";
 import { InferenceError } from "../../base/index.ts";
-import type { LoadedModel } from "../backend.ts";
-import {
-  addModel,
-  bytes,
-  floats,
-  numbers,
-  openWorkshop,
-  operator,
-  request,
-  type Workshop,
-} from "./onnxruntime-fixtures.ts";
+import type { LoadedModel, ModelSource } from "../backend.ts";
+import { bytes, floats, numbers, openWorkshop, request, type Workshop } from "./onnxruntime-fixtures.ts";
 
 let shop: Workshop;
 
@@ -24,6 +16,35 @@ before(async () => {
 });
 
 after(() => shop[Symbol.asyncDispose]());
+
+function operator(name: string, inputs: readonly string[], outputs: readonly string[]) {
+  return { operator: name, domain: "", inputs, outputs, attributes: {} };
+}
+
+/** sum = a + b, FP32 [batch, n]. */
+const addModel: Partial<OnnxModel> = {
+  inputs: [
+    { name: "a", type: "FLOAT", dims: ["batch", "n"] },
+    { name: "b", type: "FLOAT", dims: ["batch", "n"] },
+  ],
+  outputs: [{ name: "sum", type: "FLOAT", dims: ["batch", "n"] }],
+  operators: [operator("Add", ["a", "b"], ["sum"])],
+};
+
+/** Writes `<name>/1/model.onnx`. */
+async function write(name: string, model: Partial<OnnxModel>): Promise<ModelSource> {
+  const source = await shop.source(name);
+  await writeOnnxFile(join(source.versionDirectory, "model.onnx"), {
+    graphName: name,
+    opsets: { "": 17 },
+    inputs: [],
+    outputs: [],
+    constants: [],
+    operators: [],
+    ...model,
+  });
+  return source;
+}
 
 function answered(outcome: Outcome | undefined): InferenceResponse {
   if (outcome === undefined || outcome instanceof InferenceError) throw outcome ?? new Error("no outcome");
@@ -37,7 +58,7 @@ function outputsOf(outcomes: readonly Outcome[]): Record<string, number[]>[] {
 }
 
 test("a model without configuration is completed from its file", async () => {
-  const source = await shop.write("bare", addModel);
+  const source = await write("bare", addModel);
   const config = await shop.complete(source, "");
   assert.equal(config.maxBatchSize, 4);
   assert.equal(config.scheduling.kind, "dynamic");
@@ -50,7 +71,7 @@ test("a model without configuration is completed from its file", async () => {
   assert.deepEqual(shapes(config.outputs), [["sum", "FP32", [-1]]]);
   assert.equal((await shop.complete(source, "", { "default-max-batch-size": "1" })).scheduling.kind, "direct");
 
-  const fixed = await shop.write("fixed", {
+  const fixed = await write("fixed", {
     ...addModel,
     inputs: addModel.inputs!.map((input) => ({ ...input, dims: [3] })),
     outputs: [{ name: "sum", type: "FLOAT", dims: [3] }],
@@ -64,7 +85,7 @@ test("a model without configuration is completed from its file", async () => {
 });
 
 test("a batch is joined, run once and split; each request gets what it asked for", async () => {
-  const source = await shop.write("add", {
+  const source = await write("add", {
     ...addModel,
     outputs: [
       { name: "sum", type: "FLOAT", dims: ["batch", "n"] },
@@ -107,7 +128,7 @@ test("a batch is joined, run once and split; each request gets what it asked for
 });
 
 test("a single request and adjacent tensors of one block are read in place, misaligned ones are not", async () => {
-  const source = await shop.write("place", addModel);
+  const source = await write("place", addModel);
   await using model = await shop.load(source, "max_batch_size: 8");
   const block = shop.arena.allocate(64);
   new Float32Array(block.bytes.buffer, block.bytes.byteOffset, 16).set(Array.from({ length: 16 }, (_, i) => i));
@@ -134,7 +155,7 @@ test("a single request and adjacent tensors of one block are read in place, misa
 });
 
 test("strings are batched too, and sizes that only the run knows are taken as they come", async () => {
-  const strings = await shop.write("strings", {
+  const strings = await write("strings", {
     inputs: [{ name: "x", type: "STRING", dims: ["batch", 2] }],
     outputs: [{ name: "y", type: "STRING", dims: ["batch", 2] }],
     operators: [operator("Identity", ["x"], ["y"])],
@@ -158,7 +179,7 @@ test("strings are batched too, and sizes that only the run knows are taken as th
   assert.deepEqual(decoded, wanted);
   for (const outcome of outcomes) releaseResponse(answered(outcome));
 
-  const nonZero = await shop.write("nonzero", {
+  const nonZero = await write("nonzero", {
     inputs: [{ name: "x", type: "FLOAT", dims: ["n"] }],
     outputs: [{ name: "y", type: "INT64", dims: [1, "found"] }],
     operators: [operator("NonZero", ["x"], ["y"])],
@@ -181,7 +202,7 @@ test("strings are batched too, and sizes that only the run knows are taken as th
 
 test("an output that does not have the declared size is delivered as it is", async () => {
   // Declared [batch, n], really [n, batch]: the library believes the declaration until it runs.
-  const source = await shop.write("liar", {
+  const source = await write("liar", {
     inputs: [
       { name: "x", type: "FLOAT", dims: ["batch", "n"] },
       { name: "shape", type: "INT64", dims: [2] },
@@ -201,7 +222,7 @@ test("an output that does not have the declared size is delivered as it is", asy
 });
 
 test("a failing run is every request's outcome and leaves no memory behind", async () => {
-  const source = await shop.write("fails", {
+  const source = await write("fails", {
     inputs: [
       { name: "x", type: "FLOAT", dims: ["batch", "n"] },
       { name: "y", type: "FLOAT", dims: ["batch", "m"] },
@@ -225,7 +246,7 @@ test("a failing run is every request's outcome and leaves no memory behind", asy
 });
 
 test("a configuration that does not fit the model is refused in the original's words", async () => {
-  const source = await shop.write("strict", addModel);
+  const source = await write("strict", addModel);
   const list = (kind: string, names: string[], rest: string) =>
     names.map((name) => `${kind} { name: "${name}" ${rest} }`).join("\n");
   const fp32 = "data_type: TYPE_FP32 dims: [ 2 ]";
@@ -270,7 +291,7 @@ test("a configuration that does not fit the model is refused in the original's w
 });
 
 test("a broken file and a missing one are told apart", async () => {
-  const broken = await shop.write("broken", addModel);
+  const broken = await write("broken", addModel);
   await writeFile(join(broken.versionDirectory, "model.onnx"), "no model");
   await assert.rejects(shop.load(broken, ""), { code: "INTERNAL", message: /^onnx runtime error 7: Load model from / });
   await rm(join(broken.versionDirectory, "model.onnx"));
@@ -281,7 +302,7 @@ test("a broken file and a missing one are told apart", async () => {
 });
 
 test("equal content is one session, charged once; other content or settings are another", async () => {
-  const first = await shop.write("tenant1", addModel);
+  const first = await write("tenant1", addModel);
   const named = (name: string) => ({
     servedName: name,
     modelDirectory: join(shop.directory, name),
@@ -291,7 +312,7 @@ test("equal content is one session, charged once; other content or settings are 
   await mkdir(named("tenant2").versionDirectory, { recursive: true });
   await link(join(first.versionDirectory, "model.onnx"), join(named("tenant2").versionDirectory, "model.onnx"));
   await cp(named("tenant1").modelDirectory, named("tenant3").modelDirectory, { recursive: true });
-  const other = await shop.write("tenant4", { ...addModel, graphName: "other" });
+  const other = await write("tenant4", { ...addModel, graphName: "other" });
   const models: LoadedModel[] = [];
   for (const source of [first, named("tenant2"), named("tenant3"), other]) {
     models.push(await shop.load(source, "max_batch_size: 4"));
@@ -311,7 +332,7 @@ test("equal content is one session, charged once; other content or settings are 
 });
 
 test("model.onnx may be a directory, and a changed file in it is another model", async () => {
-  const source = await shop.write("folder", addModel);
+  const source = await write("folder", addModel);
   const folder = join(source.versionDirectory, "model.onnx");
   await rename(folder, `${folder}.file`);
   await mkdir(folder);

@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type OnnxModel, writeOnnxFile } from "../../../../examples/minilm/onnx-writer.ts";
 import { createLogger, type LogLevel, systemClock } from "../../base/index.ts";
 import { type InferenceRequest, noParameters } from "../../inference/index.ts";
 import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
@@ -21,8 +20,8 @@ export interface Workshop extends AsyncDisposable {
   readonly arena: Arena;
   readonly backend: Backend;
   readonly logged: readonly string[];
-  /** Writes `<name>/1/model.onnx`. */
-  write(name: string, model: Partial<OnnxModel>): Promise<ModelSource>;
+  /** Makes `<name>/1/`. */
+  source(name: string): Promise<ModelSource>;
   config(name: string, text: string): ModelConfig;
   complete(source: ModelSource, text: string, backendConfig?: Record<string, string>): Promise<ModelConfig>;
   load(source: ModelSource, text: string): Promise<LoadedModel>;
@@ -52,18 +51,9 @@ export async function openWorkshop(): Promise<Workshop> {
     arena,
     backend,
     logged,
-    async write(name, model) {
+    async source(name) {
       const versionDirectory = join(directory, name, "1");
       await mkdir(versionDirectory, { recursive: true });
-      await writeOnnxFile(join(versionDirectory, "model.onnx"), {
-        graphName: name,
-        opsets: { "": 17 },
-        inputs: [],
-        outputs: [],
-        constants: [],
-        operators: [],
-        ...model,
-      });
       return { servedName: name, modelDirectory: join(directory, name), version: 1, versionDirectory };
     },
     config,
@@ -80,20 +70,6 @@ export async function openWorkshop(): Promise<Workshop> {
     },
   };
 }
-
-export function operator(name: string, inputs: readonly string[], outputs: readonly string[]) {
-  return { operator: name, domain: "", inputs, outputs, attributes: {} };
-}
-
-/** sum = a + b, FP32 [batch, n]. */
-export const addModel: Partial<OnnxModel> = {
-  inputs: [
-    { name: "a", type: "FLOAT", dims: ["batch", "n"] },
-    { name: "b", type: "FLOAT", dims: ["batch", "n"] },
-  ],
-  outputs: [{ name: "sum", type: "FLOAT", dims: ["batch", "n"] }],
-  operators: [operator("Add", ["a", "b"], ["sum"])],
-};
 
 export function floats(name: string, shape: readonly number[], values: readonly number[]): Tensor {
   return bytes(name, "FP32", { shape, data: new Uint8Array(Float32Array.from(values).buffer) });
