@@ -65,7 +65,10 @@ function destinationOf(request: IncomingMessage, url: string, scope: CredentialS
     return { at: "operations", service, protocol: "cbor", operation: decodeComponent(rpc[2] ?? "") };
   }
   const contentType = request.headers["content-type"] ?? "";
-  const isForm = contentType.startsWith("application/x-www-form-urlencoded") || queryValue(url, "Action") !== undefined;
+  // The query protocol knows one path; an unsigned upload by curl to any other says the same content type and is S3's.
+  const isForm =
+    path === "/" &&
+    (contentType.startsWith("application/x-www-form-urlencoded") || queryValue(url, "Action") !== undefined);
   if (isForm && (scope === null || scoped !== undefined)) return { at: "form", service: scoped ?? null };
   if (scope !== null) return { at: "unknown", service: scope.service, protocol: isForm ? "query" : "json" };
   return { at: "s3" };
