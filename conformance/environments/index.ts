@@ -7,9 +7,8 @@
  * server has said that it listens; the caller stops what it started.
  */
 export { ensureEnvironment, type Environment } from "./environment.ts";
-export { environmentNames, recipes, type EnvironmentName, type Recipe } from "./recipes.ts";
-export { acquireLock } from "./lock.ts";
-export { freePorts, ServerExit, type RunningServer, type ServerOptions } from "./launch.ts";
+export { environmentNames, type EnvironmentName } from "./recipes.ts";
+export { freePorts, type RunningServer } from "./launch.ts";
 export { oraclePackage, oracleVersion, runOracle, startOracle } from "./oracle.ts";
 export { runGalatea, startGalatea } from "./galatea.ts";
 export { cacheDirectory } from "./cache-directory.ts";
