@@ -1,4 +1,4 @@
-"""A warm interpreter that forks workers: `python -m galatea_worker.zygote CONTROL_FD MODULE...`.
+"""A warm interpreter that forks workers: run by `galatea_zygote.py`.
 
 It has one thread when it forks (checked each time), imports before it says that it is ready, and never runs model code.
 A worker is forked twice over, so that its parent is the server (a subreaper), which notices its end at once and survives this process.
@@ -27,6 +27,7 @@ import triton_python_backend_utils  # noqa: E402, F401
 from . import wire, worker  # noqa: E402
 
 _DESCRIPTORS_PER_FORK = 4
+_LENGTH = struct.Struct("<i")
 
 
 def _thread_count():
@@ -44,7 +45,7 @@ def _preload(names):
     return failed
 
 
-def _become_worker(descriptors, control, request_id):
+def _become_worker(descriptors, control):
     sock, lifeline, output, arena = descriptors
     os.setsid()
     # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
@@ -58,7 +59,6 @@ def _become_worker(descriptors, control, request_id):
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
-    control.send(wire.frame(wire.ZYGOTE_FORKED, b"", 0, request_id, os.getpid()))
     control.close()
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGUSR2, all_threads=True)
@@ -69,32 +69,50 @@ def _become_worker(descriptors, control, request_id):
     worker.start(sock, arena)
 
 
-def _fork(descriptors, control, request_id):
+def _fork(descriptors, control):
+    """Forks twice; the pid of the worker, whose parent is the server by then. Raises OSError where the machine refuses."""
+    told, tell = os.pipe()
     middle = os.fork()
     if middle == 0:
-        status = 1
         try:
-            if os.fork() == 0:
-                try:
-                    _become_worker(descriptors, control, request_id)
-                    status = 0
-                except BaseException:  # noqa: B902 - nothing above may run in a worker
-                    import traceback
-
-                    traceback.print_exc()
-                finally:
-                    try:
-                        sys.stdout.flush()
-                        sys.stderr.flush()
-                    finally:
-                        os._exit(status)
-            status = 0
+            os.write(tell, _LENGTH.pack(_fork_worker(descriptors, control, (told, tell))))
         except OSError as error:
-            control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, str(error).encode("utf-8"), 0, request_id))
-            status = 0
+            os.write(tell, _LENGTH.pack(-(error.errno or 1)))
+        finally:
+            os._exit(0)
+    os.close(tell)
+    answer = os.read(told, _LENGTH.size)
+    os.close(told)
+    os.waitpid(middle, 0)
+    if len(answer) != _LENGTH.size:
+        raise OSError("the process that forks the worker has died")
+    (pid,) = _LENGTH.unpack(answer)
+    if pid < 0:
+        raise OSError(-pid, os.strerror(-pid))
+    return pid
+
+
+def _fork_worker(descriptors, control, pipe):
+    pid = os.fork()
+    if pid != 0:
+        return pid
+    status = 1
+    try:
+        for descriptor in pipe:
+            os.close(descriptor)
+        _become_worker(descriptors, control)
+        status = 0
+    except BaseException:  # noqa: B902 - nothing above may run in a worker
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
         finally:
             os._exit(status)
-    os.waitpid(middle, 0)
+    return 0
 
 
 def _receive(control, buffer, descriptors):
@@ -115,7 +133,8 @@ def _handle(control, request_id, descriptors):
             message = "the zygote has %d threads; it forks only while it has one" % threads
             control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, message.encode("utf-8"), 0, request_id))
         else:
-            _fork(descriptors, control, request_id)
+            pid = _fork(descriptors, control)
+            control.send(wire.frame(wire.ZYGOTE_FORKED, b"", 0, request_id, pid))
     except OSError as error:
         control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, str(error).encode("utf-8"), 0, request_id))
     finally:
@@ -152,7 +171,3 @@ def main():
             own = descriptors[:_DESCRIPTORS_PER_FORK]
             del descriptors[:_DESCRIPTORS_PER_FORK]
             _handle(control, request_id, own)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,107 @@
+import { createHash, randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { access, mkdir, rename, rm, stat } from "node:fs/promises";
+import { isAbsolute, join, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { extract } from "tar";
+import { InferenceError } from "../../base/index.ts";
+import type { PythonEnvironment } from "./python-environment.ts";
+
+export interface EnvironmentOptions {
+  /** The interpreter of models that bring none. */
+  readonly python: string;
+  /** What every interpreter finds in its environment. */
+  readonly pythonEnv: Readonly<Record<string, string>>;
+  /** Where packed environments are unpacked, by content. */
+  readonly environmentsDirectory: string;
+  readonly environmentBytesMax: number;
+  readonly environmentEntriesMax: number;
+}
+
+export const environmentDefaults = { environmentBytesMax: 64 * 2 ** 30, environmentEntriesMax: 500_000 } as const;
+
+const modelDirectoryPrefix = "$$TRITON_MODEL_DIRECTORY";
+
+/**
+ * The environment that a model asks for with EXECUTION_ENV_PATH: a directory with bin/activate, or a conda-pack archive, which
+ * is unpacked once for all models that carry the same bytes. Relative paths are below the model's directory.
+ */
+export async function environmentOf(
+  options: EnvironmentOptions,
+  modelDirectory: string,
+  executionEnvPath: string | undefined,
+): Promise<PythonEnvironment> {
+  if (executionEnvPath === undefined || executionEnvPath === "")
+    return { key: options.python, command: [options.python], env: options.pythonEnv };
+  const path = resolvePath(executionEnvPath, modelDirectory);
+  const found = await stat(path).catch(() => null);
+  if (found === null)
+    throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' does not exist: ${path}`);
+  const directory = found.isDirectory() ? path : await unpacked(options, path);
+  return await environmentIn(options, directory);
+}
+
+function resolvePath(executionEnvPath: string, modelDirectory: string): string {
+  if (executionEnvPath.startsWith(modelDirectoryPrefix))
+    return join(modelDirectory, executionEnvPath.slice(modelDirectoryPrefix.length));
+  return isAbsolute(executionEnvPath) ? executionEnvPath : resolve(modelDirectory, executionEnvPath);
+}
+
+async function environmentIn(options: EnvironmentOptions, directory: string): Promise<PythonEnvironment> {
+  const python = join(directory, "bin", "python");
+  const activate = join(directory, "bin", "activate");
+  for (const file of [python, activate]) {
+    await access(file).catch(() => {
+      throw new InferenceError(
+        "INVALID_ARG",
+        `the Python environment ${directory} has no ${file.slice(directory.length + 1)}`,
+      );
+    });
+  }
+  // Activation scripts set what native libraries of the environment look for; they are shell, so a shell runs them.
+  const script = 'source "$1/bin/activate" && shift && exec "$@"';
+  return {
+    key: directory,
+    command: ["/bin/bash", "-c", script, "activate", directory, python],
+    env: { ...options.pythonEnv, LD_LIBRARY_PATH: join(directory, "lib") },
+  };
+}
+
+/** Unpacks an archive into a directory named by its content, unless that is there already. */
+async function unpacked(options: EnvironmentOptions, archive: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(archive), hash);
+  const directory = join(options.environmentsDirectory, hash.digest("hex"));
+  if ((await stat(directory).catch(() => null)) !== null) return directory;
+  const partial = join(options.environmentsDirectory, `.partial-${randomUUID()}`);
+  await mkdir(partial, { recursive: true });
+  try {
+    let byteCount = 0;
+    let entryCount = 0;
+    await extract({
+      file: archive,
+      cwd: partial,
+      strict: true,
+      filter: (_path, entry) => {
+        byteCount += "size" in entry ? entry.size : 0;
+        if (++entryCount > options.environmentEntriesMax || byteCount > options.environmentBytesMax)
+          throw new InferenceError("INVALID_ARG", `the packed environment ${archive} is larger than allowed`);
+        return true;
+      },
+    });
+    await rename(partial, directory);
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    // Another load of the same bytes may have been faster.
+    if ((await stat(directory).catch(() => null)) !== null) return directory;
+    if (error instanceof InferenceError) throw error;
+    throw new InferenceError(
+      "INVALID_ARG",
+      `cannot unpack the Python environment ${archive}: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return directory;
+}

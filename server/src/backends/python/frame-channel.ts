@@ -1,0 +1,139 @@
+import { Socket } from "node:net";
+import { sendNow, SystemCallError } from "../../native/index.ts";
+import { frameBytesMax, headerBytes, MalformedRecord } from "./wire.ts";
+
+/**
+ * Reads happen one after another on one thread and are consumed before they return: all channels share one buffer.
+ * (200 workers with buffers of their own would hold 13 MB for nothing.)
+ */
+const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
+
+export interface ChannelEvents {
+  /** One whole frame, good until the call returns. Throwing MalformedRecord is how a receiver refuses it. */
+  onFrame(frame: Buffer): void;
+  onMalformed(error: MalformedRecord): void;
+  /** The other side is gone, or the channel was closed here. */
+  onClosed(): void;
+}
+
+/** Frames over one end of a socket pair. Owns the descriptor. */
+export class FrameChannel {
+  readonly #fd: number;
+  readonly #socket: Socket;
+  readonly #events: ChannelEvents;
+  /** The beginning of a frame that has not arrived whole. */
+  #partial: Buffer | null = null;
+  #partialBytes = 0;
+  #pendingWrites = 0;
+  #closed = false;
+
+  constructor(fd: number, events: ChannelEvents) {
+    this.#fd = fd;
+    this.#events = events;
+    this.#socket = new Socket({
+      fd,
+      readable: true,
+      writable: true,
+      onread: {
+        buffer: readBuffer,
+        callback: (byteLength) => {
+          this.#receive(byteLength);
+          return true;
+        },
+      },
+    });
+    this.#socket.on("error", () => {}); // A reset by a dying worker; `close` follows and says it.
+    this.#socket.on("close", () => {
+      this.#closed = true;
+      events.onClosed();
+    });
+  }
+
+  /** Sends a frame. The buffer is free again when the call returns. A channel whose other side is gone takes it in silence: `onClosed` tells. */
+  send(frame: Uint8Array): void {
+    if (this.#closed) return;
+    let sent = 0;
+    if (this.#pendingWrites === 0) {
+      try {
+        sent = sendNow(this.#fd, frame, frame.byteLength);
+      } catch (error) {
+        if (error instanceof SystemCallError && (error.code === "EPIPE" || error.code === "ECONNRESET")) return;
+        throw error;
+      }
+      if (sent === frame.byteLength) return;
+    }
+    this.#pendingWrites++;
+    this.#socket.write(Buffer.from(frame.subarray(sent)), () => this.#pendingWrites--);
+  }
+
+  /** Does not keep the program alive by itself. */
+  unref(): void {
+    this.#socket.unref();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(byteLength: number): void {
+    try {
+      let at = 0;
+      if (this.#partial !== null) at = this.#continuePartial(byteLength);
+      while (this.#partial === null && at < byteLength && !this.#closed) at = this.#takeFrame(at, byteLength);
+    } catch (error) {
+      if (!(error instanceof MalformedRecord)) throw error;
+      this.#partial = null;
+      this.close();
+      this.#events.onMalformed(error);
+    }
+  }
+
+  /** Handles the frame at `at`, or keeps what there is of it. */
+  #takeFrame(at: number, end: number): number {
+    const available = end - at;
+    if (available >= headerBytes) {
+      const frameBytes = checkedFrameBytes(readBuffer.readUInt32LE(at));
+      if (frameBytes <= available) {
+        this.#events.onFrame(readBuffer.subarray(at, at + frameBytes));
+        return at + frameBytes;
+      }
+    }
+    this.#keep(at, available);
+    return end;
+  }
+
+  #keep(at: number, byteLength: number): void {
+    const frameBytes = byteLength >= 4 ? checkedFrameBytes(readBuffer.readUInt32LE(at)) : headerBytes;
+    this.#partial = Buffer.allocUnsafeSlow(frameBytes);
+    readBuffer.copy(this.#partial, 0, at, at + byteLength);
+    this.#partialBytes = byteLength;
+  }
+
+  /** Completes the kept frame from the start of the read buffer; returns how far it reached. */
+  #continuePartial(end: number): number {
+    let at = 0;
+    for (;;) {
+      const partial = this.#partial!;
+      const taken = Math.min(end - at, partial.byteLength - this.#partialBytes);
+      readBuffer.copy(partial, this.#partialBytes, at, at + taken);
+      this.#partialBytes += taken;
+      at += taken;
+      if (this.#partialBytes < partial.byteLength) return at;
+      const frameBytes = checkedFrameBytes(partial.readUInt32LE(0));
+      if (frameBytes === partial.byteLength) {
+        this.#partial = null;
+        this.#events.onFrame(partial);
+        return at;
+      }
+      // Only its first bytes had arrived, without its size.
+      this.#partial = Buffer.allocUnsafeSlow(frameBytes);
+      partial.copy(this.#partial);
+    }
+  }
+}
+
+function checkedFrameBytes(frameBytes: number): number {
+  if (frameBytes < headerBytes || frameBytes > frameBytesMax)
+    throw new MalformedRecord(`a frame of ${frameBytes} bytes`);
+  return frameBytes;
+}

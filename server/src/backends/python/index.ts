@@ -1,0 +1,10 @@
+/**
+ * The Python backend: models written for `triton_python_backend_utils`, each instance a worker process forked from a warm
+ * interpreter, tensors handed over in the namespace's arena. Linux only.
+ *
+ * `createPythonBackend` owns every process below it: disposing it (after its models) ends them. `preparePythonEnvironment` makes the
+ * interpreter environment that the backend runs when a model brings none.
+ */
+export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
+export { environmentDefaults, type EnvironmentOptions } from "./environments.ts";
+export { preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";

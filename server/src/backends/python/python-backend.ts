@@ -1,0 +1,275 @@
+import { readFile } from "node:fs/promises";
+import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
+import { mergeAutoComplete, printConfigJson, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
+import { ChildReaper } from "../../processes/index.ts";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
+import { environmentOf, type EnvironmentOptions } from "./environments.ts";
+import type { ModelFacts } from "./execution-codec.ts";
+import { PythonInstance } from "./python-instance.ts";
+import type { PythonWorker } from "./python-worker.ts";
+import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
+import { ZygotePool } from "./zygote-pool.ts";
+
+export interface PythonBackendOptions extends EnvironmentOptions {
+  /** Holds `galatea_zygote.py` and `triton_python_backend_utils.py`. */
+  readonly workerDirectory: string;
+  readonly zygotesMax: number;
+  readonly zygoteIdleMs: number;
+  readonly learnedModulesMax: number;
+  /** Threads of a worker's numerical libraries. */
+  readonly threadsPerWorker: number;
+  readonly inlineBytesMax: number;
+  readonly hangReportMs: number;
+  readonly hangKillMs: number | null;
+  readonly finalizeMs: number;
+  /** Workers kept between `complete` and `load`, and for how long. */
+  readonly completedWorkersMax: number;
+  readonly completedWorkerMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+}
+
+/** Everything that has a sensible value without being asked for. */
+export const pythonBackendDefaults = {
+  zygotesMax: 8,
+  zygoteIdleMs: 10 * 60_000,
+  learnedModulesMax: 256,
+  threadsPerWorker: 1,
+  inlineBytesMax: 4096,
+  hangReportMs: 30_000,
+  hangKillMs: null,
+  finalizeMs: 30_000,
+  completedWorkersMax: 16,
+  completedWorkerMs: 30_000,
+} as const;
+
+/** Models written for Triton's Python backend, each instance a worker process forked from a warm interpreter. */
+export function createPythonBackend(options: PythonBackendOptions): Backend {
+  return new PythonBackend(options);
+}
+
+/** A worker that completed a configuration and waits to become the model's first instance. */
+interface CompletedWorker {
+  readonly worker: PythonWorker;
+  readonly timer: Disposable;
+}
+
+class PythonBackend implements Backend {
+  readonly name = "python";
+  readonly #options: PythonBackendOptions;
+  readonly #pool: ZygotePool;
+  readonly #reaper = new ChildReaper();
+  readonly #completed = new Map<string, CompletedWorker>();
+  /** Ends of workers that nobody else waits for. */
+  readonly #ending = new Set<Promise<unknown>>();
+
+  constructor(options: PythonBackendOptions) {
+    this.#options = options;
+    const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, clock, logger } = options;
+    this.#pool = new ZygotePool({
+      workerDirectory,
+      zygotesMax,
+      idleMs: zygoteIdleMs,
+      learnedModulesMax,
+      clock,
+      logger,
+    });
+  }
+
+  async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
+    const plan = await this.#plan(source, config, context);
+    const worker = await startWorker(this.#starter(), plan, firstInstanceName(source, config), context.signal);
+    try {
+      const found = await completeConfig(worker, printConfigJson(config), context.signal);
+      const completed = found === null ? config : mergeAutoComplete(config, found);
+      this.#keep(keyOf(plan), worker);
+      return completed;
+    } catch (error) {
+      worker.kill("its auto_complete_config failed");
+      await worker.ended;
+      throw error;
+    }
+  }
+
+  async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
+    if (config.decoupled) {
+      const message = `model '${source.servedName}': the decoupled transaction policy is not supported by the Python backend yet`;
+      throw new InferenceError("UNSUPPORTED", message);
+    }
+    const plan = await this.#plan(source, config, context);
+    const facts = factsOf(source, config, plan);
+    const configJson = printConfigJsonText(config);
+    const unhealthy = new Map<string, string>();
+    const opening = instancesOf(source, config).map(async ({ name, instanceKind }) => {
+      const begin = async (signal: AbortSignal, fresh: boolean) => {
+        const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
+        const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
+        worker.name = name;
+        const about = { source, config, configJson, instanceKind, modelFilename: plan.modelFilename };
+        try {
+          this.#pool.learn(plan.environment, await initializeWorker(worker, about, signal));
+          return worker;
+        } catch (error) {
+          worker.kill("its initialize failed");
+          await worker.ended;
+          throw error;
+        }
+      };
+      const onHealth = (reason: string | null) => {
+        if (reason === null) unhealthy.delete(name);
+        else unhealthy.set(name, reason);
+        const [worst] = unhealthy.values();
+        context.onHealth(worst === undefined ? { ok: true } : { ok: false, reason: worst });
+      };
+      const worker = await begin(context.signal, false);
+      const { clock, logger, random, hangReportMs, hangKillMs, finalizeMs } = this.#options;
+      return new PythonInstance(
+        {
+          name,
+          facts,
+          clock,
+          logger,
+          random,
+          hangReportMs,
+          hangKillMs,
+          finalizeMs,
+          onHealth,
+          start: (signal) => begin(signal, true),
+        },
+        worker,
+      );
+    });
+    return new LoadedPythonModel(await allOrNone(opening));
+  }
+
+  async #plan(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<WorkerPlan> {
+    const { threadsPerWorker, inlineBytesMax } = this.#options;
+    return {
+      source,
+      modelFilename: config.defaultModelFilename === "" ? "model.py" : config.defaultModelFilename,
+      environment: await environmentOf(
+        this.#options,
+        source.modelDirectory,
+        config.parameters.get("EXECUTION_ENV_PATH"),
+      ),
+      arena: context.arena,
+      threads: threadsPerWorker,
+      inlineBytesMax,
+    };
+  }
+
+  #starter() {
+    return { pool: this.#pool, reaper: this.#reaper, clock: this.#options.clock, logger: this.#options.logger };
+  }
+
+  /** Keeps a worker for the load that usually follows; the oldest goes when there are too many. */
+  #keep(key: string, worker: PythonWorker): void {
+    this.#drop(key);
+    const [oldest] = this.#completed.keys();
+    if (this.#completed.size >= this.#options.completedWorkersMax && oldest !== undefined) this.#drop(oldest);
+    const timer = this.#options.clock.timer(this.#options.completedWorkerMs, () => this.#drop(key));
+    this.#completed.set(key, { worker, timer });
+  }
+
+  #takeCompleted(key: string): PythonWorker | null {
+    const kept = this.#completed.get(key);
+    if (kept === undefined) return null;
+    this.#completed.delete(key);
+    kept.timer[Symbol.dispose]();
+    return kept.worker.alive ? kept.worker : null;
+  }
+
+  #drop(key: string): void {
+    const kept = this.#takeCompleted(key);
+    if (kept === null) return;
+    kept.kill("its model was not loaded");
+    const ending = kept.ended.finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const key of this.#completed.keys()) this.#drop(key);
+    await Promise.all(this.#ending);
+    await this.#pool[Symbol.asyncDispose]();
+    this.#reaper[Symbol.dispose]();
+  }
+}
+
+class LoadedPythonModel implements LoadedModel {
+  readonly instances: readonly PythonInstance[];
+
+  constructor(instances: readonly PythonInstance[]) {
+    this.instances = instances;
+  }
+
+  async memoryBytes(): Promise<number> {
+    const sizes = await Promise.all(
+      this.instances.map(async ({ pid }) => (pid === null ? 0 : await privateBytes(pid))),
+    );
+    return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.instances.map((instance) => instance[Symbol.asyncDispose]()));
+  }
+}
+
+/** Private pages of a process: what ending it would give back. 0 when it has just ended. */
+async function privateBytes(pid: number): Promise<number> {
+  let rollup: string;
+  try {
+    rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ESRCH") return 0;
+    throw error;
+  }
+  let kibibytes = 0;
+  for (const match of rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)) kibibytes += Number(match[1]);
+  return kibibytes * 1024;
+}
+
+/** Waits for all; when one fails, the others are closed again before its error is thrown. */
+async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<PythonInstance[]> {
+  const settled = await Promise.allSettled(opening);
+  const failure = settled.find((one) => one.status === "rejected");
+  const opened = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  if (failure === undefined) return opened;
+  await Promise.all(opened.map((instance) => instance[Symbol.asyncDispose]()));
+  throw failure.reason;
+}
+
+/** A worker may go from `complete` to `load` only when everything it was started with is the same. */
+function keyOf(plan: WorkerPlan): string {
+  return [plan.source.versionDirectory, plan.modelFilename, plan.environment.key, plan.arena.id].join("\n");
+}
+
+function instancesOf(source: ModelSource, config: ModelConfig): { name: string; instanceKind: string }[] {
+  const groups = config.instanceGroups.length > 0 ? config.instanceGroups : [defaultGroup(source)];
+  return groups.flatMap((group) => {
+    // KIND_GPU and KIND_AUTO run on the CPU here, and the model is told so.
+    const instanceKind = group.kind === "KIND_MODEL" ? "MODEL" : "CPU";
+    return Array.from({ length: group.count }, (_, index) => ({ name: `${group.name}_${index}`, instanceKind }));
+  });
+}
+
+function defaultGroup(source: ModelSource) {
+  return { name: source.servedName, kind: "KIND_CPU", count: 1 } as const;
+}
+
+function firstInstanceName(source: ModelSource, config: ModelConfig): string {
+  return instancesOf(source, config)[0]?.name ?? source.servedName;
+}
+
+function factsOf(source: ModelSource, config: ModelConfig, plan: WorkerPlan): ModelFacts {
+  return {
+    modelName: source.servedName,
+    modelVersion: String(source.version),
+    inputIndex: new Map(config.inputs.map((input, index) => [input.name, index])),
+    outputIndex: new Map(config.outputs.map((output, index) => [output.name, index])),
+    outputNames: config.outputs.map((output) => output.name),
+    arena: plan.arena,
+    inlineBytesMax: plan.inlineBytesMax,
+  };
+}

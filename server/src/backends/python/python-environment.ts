@@ -1,0 +1,8 @@
+/** An interpreter with what it needs: what one zygote is warm for. */
+export interface PythonEnvironment {
+  /** Names it in messages; equal keys are the same environment. */
+  readonly key: string;
+  /** The interpreter, and what comes before the script on its command line. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}

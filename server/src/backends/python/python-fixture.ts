@@ -1,0 +1,161 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createLogger, systemClock, type Logger } from "../../base/index.ts";
+import { noParameters, type InferenceRequest } from "../../inference/index.ts";
+import { completeConfig, parseConfigText, type ModelConfig } from "../../modelconfig/index.ts";
+import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
+import type { Backend, LoadedModel, ModelSource } from "../backend.ts";
+import {
+  createPythonBackend,
+  environmentDefaults,
+  preparePythonEnvironment,
+  pythonBackendDefaults,
+  type PythonBackendOptions,
+} from "./index.ts";
+
+/** For tests of this folder: a real backend over a real interpreter with numpy, made once and kept. */
+export interface PythonFixture extends AsyncDisposable {
+  readonly backend: Backend;
+  readonly arena: Arena;
+  readonly log: string[];
+  readonly health: { ok: boolean; reason?: string }[];
+  /** Writes a model, completes and loads it. */
+  load(name: string, modelPy: string, config?: string): Promise<LoadedModel>;
+  source(name: string, modelPy: string, config?: string): Promise<{ source: ModelSource; config: ModelConfig }>;
+  complete(name: string, modelPy: string, config?: string): Promise<ModelConfig>;
+}
+
+const pythonEnv = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir(), LANG: "C.UTF-8" };
+
+export const addSubConfig = `
+backend: "python"
+input [{ name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] }, { name: "INPUT1" data_type: TYPE_FP32 dims: [ 16 ] }]
+output [{ name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] }, { name: "OUTPUT1" data_type: TYPE_FP32 dims: [ 16 ] }]`;
+
+export const addSubModel = `
+import triton_python_backend_utils as pb_utils
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            a = pb_utils.get_input_tensor_by_name(request, "INPUT0").as_numpy()
+            b = pb_utils.get_input_tensor_by_name(request, "INPUT1").as_numpy()
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", a + b), pb_utils.Tensor("OUTPUT1", a - b)]))
+        return responses
+`;
+
+/** Configuration of a model with one input IN and one output OUT of any length. */
+export function oneInOneOut(datatype = "TYPE_FP32", more = ""): string {
+  return `backend: "python"
+input [{ name: "IN" data_type: ${datatype} dims: [ -1 ] }]
+output [{ name: "OUT" data_type: ${datatype} dims: [ -1 ] }]
+${more}`;
+}
+
+export async function openFixture(overrides: Partial<PythonBackendOptions> = {}): Promise<PythonFixture> {
+  const python = await preparePythonEnvironment({
+    dataDirectory: join(homedir(), ".cache/galatea/python-test"),
+    packages: ["numpy"],
+    pythons: ["python3.11", "python3"],
+    env: pythonEnv,
+    clock: systemClock,
+    onProgress: () => {},
+    signal: AbortSignal.timeout(120_000),
+  });
+  const directory = await mkdtemp(join(tmpdir(), "galatea-python-"));
+  const log: string[] = [];
+  const logger: Logger = createLogger((level, message) => log.push(`${level}: ${message}`));
+  const backend = createPythonBackend({
+    ...pythonBackendDefaults,
+    ...environmentDefaults,
+    python,
+    pythonEnv,
+    environmentsDirectory: join(directory, "environments"),
+    workerDirectory: fileURLToPath(new URL("../../../python", import.meta.url)),
+    clock: systemClock,
+    logger,
+    random: Math.random,
+    ...overrides,
+  });
+  const arena = createArena({ capacityBytes: 2 ** 30 });
+  const health: PythonFixture["health"] = [];
+  const context = {
+    arena,
+    backendConfig: new Map<string, string>(),
+    onHealth: (one: PythonFixture["health"][number]) => health.push(one),
+    signal: new AbortController().signal,
+  };
+  const source: PythonFixture["source"] = async (name, modelPy, config = oneInOneOut()) => {
+    const modelDirectory = join(directory, name);
+    const versionDirectory = join(modelDirectory, "1");
+    await mkdir(versionDirectory, { recursive: true });
+    await writeFile(join(versionDirectory, "model.py"), modelPy);
+    const parsed = completeConfig(parseConfigText(config, "config.pbtxt"), {
+      directoryName: name,
+      servedName: name,
+      versionEntries: ["model.py"],
+      gpuCount: 0,
+    });
+    return { source: { servedName: name, modelDirectory, version: 1, versionDirectory }, config: parsed };
+  };
+  const complete: PythonFixture["complete"] = async (name, modelPy, config) => {
+    const model = await source(name, modelPy, config);
+    return await backend.complete(model.source, model.config, context);
+  };
+  return {
+    backend,
+    arena,
+    log,
+    health,
+    source,
+    complete,
+    async load(name, modelPy, config) {
+      const model = await source(name, modelPy, config);
+      return await backend.load(model.source, await backend.complete(model.source, model.config, context), context);
+    },
+    async [Symbol.asyncDispose]() {
+      await backend[Symbol.asyncDispose]();
+      arena[Symbol.dispose]();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export function tensor(name: string, datatype: Datatype, shape: number[], data: Uint8Array): Tensor {
+  return { name, datatype, shape, data, block: null };
+}
+
+export function floats(name: string, values: readonly number[]): Tensor {
+  return tensor(name, "FP32", [values.length], new Uint8Array(new Float32Array(values).buffer));
+}
+
+/** The same tensor with its bytes in a block of the arena, as a request body is read. */
+export function inArena(arena: Arena, plain: Tensor): Tensor {
+  const block = arena.allocate(plain.data.byteLength);
+  block.bytes.set(plain.data);
+  return { ...plain, data: block.bytes, block };
+}
+
+export function request(inputs: Tensor[], more: Partial<InferenceRequest> = {}): InferenceRequest {
+  return {
+    id: "",
+    namespace: "",
+    modelName: "m",
+    modelVersion: "",
+    inputs,
+    requestedOutputs: null,
+    parameters: noParameters,
+    sequence: null,
+    priority: 0,
+    queueTimeoutUs: 0,
+    signal: null,
+    ...more,
+  };
+}
+
+export function floatsOf(output: Tensor): number[] {
+  const copy = output.data.slice();
+  return [...new Float32Array(copy.buffer, 0, copy.byteLength / datatypes.FP32.byteSize)];
+}

@@ -1,0 +1,198 @@
+import { closeSync } from "node:fs";
+import { Socket } from "node:net";
+import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
+import { signalGroup } from "../../native/index.ts";
+import { describeEnd, OutputLines, type ChildReaper, type ProcessEnd } from "../../processes/index.ts";
+import { FrameChannel } from "./frame-channel.ts";
+import { LentBlocks } from "./lent-blocks.ts";
+import { decodeJson, encodeFrame, encodeJson, kinds, MalformedRecord, readHeader } from "./wire.ts";
+import type { ForkedWorker } from "./zygote.ts";
+
+export interface WorkerEvents {
+  /** RESULT, ASK: the frame is good until the call returns. MalformedRecord may be thrown. */
+  onExecutionFrame(frame: Buffer): void;
+  /** The process was reaped; its loans have ended. */
+  onEnd(reason: string): void;
+}
+
+export interface WorkerOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly reaper: ChildReaper;
+}
+
+interface LifecycleCall {
+  readonly replyKind: number;
+  readonly resolve: (body: Record<string, unknown>) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** How long the last words of a process that has ended are waited for: a child of its may hold the pipe open for ever. */
+const lastWordsMs = 200;
+const logLevels = ["info", "warning", "error", "verbose"] as const;
+
+/** One forked process: its socket, its output, its loans, its end. What the frames mean is its instance's business. */
+export class PythonWorker {
+  readonly pid: number;
+  /** In messages: the instance's, once it is one. */
+  name: string;
+  /** Whether the model has auto_complete_config. */
+  completes = false;
+  readonly lent = new LentBlocks();
+  /** Resolves with why the process is no more, once it is reaped. */
+  readonly ended: Promise<string>;
+  readonly #options: WorkerOptions;
+  readonly #lifelineFd: number;
+  readonly #channel: FrameChannel;
+  readonly #output: Socket;
+  readonly #lines: OutputLines;
+  #events: WorkerEvents | null = null;
+  #call: LifecycleCall | null = null;
+  #killedBecause: string | null = null;
+  #alive = true;
+
+  constructor(name: string, forked: ForkedWorker, options: WorkerOptions) {
+    this.name = name;
+    this.#options = options;
+    this.pid = forked.pid;
+    this.#lifelineFd = forked.lifelineFd;
+    this.#lines = new OutputLines(options.clock, (line) => options.logger.info(line, { instance: this.name }));
+    this.#output = new Socket({ fd: forked.outputFd, readable: true, writable: false });
+    this.#output.on("data", (chunk: Buffer) => this.#lines.push(chunk));
+    this.#output.on("end", () => this.#lines.end());
+    this.#output.on("error", (error) =>
+      options.logger.warning(`reading output: ${error.message}`, { instance: this.name }),
+    );
+    this.#channel = new FrameChannel(forked.socketFd, {
+      onFrame: (frame) => this.#onFrame(frame),
+      onMalformed: (error) => this.kill(error.message),
+      // A worker without its socket is of no use, whatever it still does.
+      onClosed: () => this.#closedChannel(),
+    });
+    this.ended = new Promise((resolve) => {
+      options.reaper.watch(forked.pid, (end) => void this.#onReaped(end).then(resolve));
+    });
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  outputTail(): readonly string[] {
+    return this.#lines.tail;
+  }
+
+  /** Execution frames go to `events` from now on. */
+  attach(events: WorkerEvents): void {
+    this.#events = events;
+  }
+
+  send(frame: Uint8Array): void {
+    this.#channel.send(frame);
+  }
+
+  /** One step of the life: sends `body`, resolves with the reply; a failure reported by the model rejects with INTERNAL. */
+  async call(
+    kind: number,
+    replyKind: number,
+    body: unknown,
+    signal: AbortSignal | null,
+  ): Promise<Record<string, unknown>> {
+    assert(this.#call === null, "one step of a worker's life at a time");
+    if (!this.#alive) throw new InferenceError("INTERNAL", await this.ended);
+    const onAbort = () => this.kill("the load was given up");
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#call = { replyKind, resolve, reject };
+        this.#channel.send(encodeJson(kind, body));
+      });
+    } finally {
+      this.#call = null;
+      signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Asks the model to finalize and the process to end; after `graceMs` it is ended. */
+  async finalize(graceMs: number): Promise<void> {
+    if (this.#alive) {
+      this.#channel.send(encodeFrame(kinds.finalize, new Uint8Array()));
+      using _force = this.#options.clock.timer(graceMs, () => this.kill(`it did not finalize within ${graceMs} ms`));
+      await this.ended;
+    }
+    await this.ended;
+  }
+
+  /** Ends the process and all that it started. */
+  kill(reason: string): void {
+    if (!this.#alive) return;
+    this.#killedBecause ??= reason;
+    if (!signalGroup(this.pid, 9)) process.kill(this.pid, "SIGKILL");
+  }
+
+  /** The Python stack of every thread goes to the output, whatever the process does, the interpreter lock held or not. */
+  printStacks(): void {
+    if (this.#alive) process.kill(this.pid, "SIGUSR2");
+  }
+
+  #closedChannel(): void {
+    if (this.#alive && this.#killedBecause === null && signalGroup(this.pid, 0)) this.#endSoon();
+  }
+
+  /** The socket is closed, the process is not reaped: it is ending by itself, or it closed a descriptor that is not its own. */
+  #endSoon(): void {
+    const timer = this.#options.clock.timer(lastWordsMs, () => this.kill("it closed its socket"));
+    void this.ended.then(() => timer[Symbol.dispose]());
+  }
+
+  #onFrame(frame: Buffer): void {
+    const { kind, extra } = readHeader(frame);
+    if (kind === kinds.result || kind === kinds.ask || kind === kinds.released) {
+      if (this.#events === null) throw new MalformedRecord(`a frame of kind ${kind} before its model was loaded`);
+      this.#events.onExecutionFrame(frame);
+    } else if (kind === kinds.log) this.#log(extra, decodeJson(frame));
+    else if (kind === kinds.failed && this.#call !== null)
+      this.#call.reject(new InferenceError("INTERNAL", String(decodeJson(frame)["message"]).slice(0, 65_536)));
+    else if (kind === this.#call?.replyKind) this.#call.resolve(decodeJson(frame));
+    else if (kind !== kinds.hello && kind !== kinds.finalized) throw new MalformedRecord(`a frame of kind ${kind}`);
+  }
+
+  #log(level: number, body: Record<string, unknown>): void {
+    const place = `${String(body["file"])}:${String(body["line"])}`;
+    this.#options.logger[logLevels[level] ?? "info"](String(body["message"]), { instance: this.name, place });
+  }
+
+  async #onReaped(end: ProcessEnd): Promise<string> {
+    this.#alive = false;
+    // Children of its own may still hold the output, and map the arena.
+    signalGroup(this.pid, 9);
+    await this.#lastWords();
+    closeSync(this.#lifelineFd);
+    this.#output.destroy();
+    this.#channel.close();
+    this.lent.endAll();
+    const reason = this.#reason(end);
+    this.#call?.reject(new InferenceError("INTERNAL", reason));
+    this.#events?.onEnd(reason);
+    return reason;
+  }
+
+  #lastWords(): Promise<void> {
+    if (this.#output.readableEnded || this.#output.destroyed) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.timer(lastWordsMs, resolve);
+      this.#output.once("close", () => {
+        timer[Symbol.dispose]();
+        resolve();
+      });
+    });
+  }
+
+  #reason(end: ProcessEnd): string {
+    const why = this.#killedBecause === null ? "" : `, ended because of: ${this.#killedBecause}`;
+    const tail = this.#lines.tail;
+    const words = tail.length === 0 ? "" : `; last output:\n${tail.join("\n")}`;
+    return `Stub process '${this.name}' is not healthy. (${describeEnd(end)}${why}${words})`;
+  }
+}

@@ -1,0 +1,165 @@
+import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
+import type { PythonEnvironment } from "./python-environment.ts";
+import { Zygote, type ForkedWorker } from "./zygote.ts";
+
+export interface ZygotePoolOptions {
+  readonly workerDirectory: string;
+  readonly zygotesMax: number;
+  /** A zygote that forked nothing for so long ends; the next load starts another. */
+  readonly idleMs: number;
+  readonly learnedModulesMax: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What is known of one environment while anything of it is warm. */
+interface Warm {
+  readonly environment: PythonEnvironment;
+  zygote: Promise<Zygote>;
+  /** A second one that warms up with more modules; takes over when it is ready. */
+  successor: Promise<void> | null;
+  readonly learned: Set<string>;
+  /** Modules that spoiled a zygote: never imported ahead again. */
+  readonly refused: Set<string>;
+  users: number;
+  idle: Disposable | null;
+}
+
+/** Zygotes by environment: bounded in number, the one idle for longest goes first, and they learn what models import. */
+export class ZygotePool implements AsyncDisposable {
+  readonly #options: ZygotePoolOptions;
+  /** Least recently used first. */
+  readonly #warm = new Map<string, Warm>();
+  readonly #ending = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(options: ZygotePoolOptions) {
+    this.#options = options;
+  }
+
+  /** Forks a worker of an environment, starting its zygote first where there is none. */
+  async fork(environment: PythonEnvironment, arenaFd: number): Promise<ForkedWorker> {
+    if (this.#closed) throw new InferenceError("UNAVAILABLE", "the Python backend is shutting down");
+    const warm = this.#take(environment);
+    warm.users++;
+    warm.idle?.[Symbol.dispose]();
+    try {
+      const zygote = await this.#alive(warm);
+      return await zygote.fork(arenaFd);
+    } finally {
+      if (--warm.users === 0 && !this.#closed)
+        warm.idle = this.#options.clock.timer(this.#options.idleMs, () => this.#end(warm));
+    }
+  }
+
+  /** Modules that a loaded model imported: the next zygote of the environment has them before it forks. */
+  learn(environment: PythonEnvironment, modules: readonly string[]): void {
+    const warm = this.#warm.get(environment.key);
+    if (warm === undefined || this.#closed) return;
+    const fresh = modules.filter((name) => !warm.learned.has(name) && !warm.refused.has(name));
+    const room = this.#options.learnedModulesMax - warm.learned.size;
+    if (fresh.length === 0 || room <= 0) return;
+    for (const name of fresh.slice(0, room)) warm.learned.add(name);
+    warm.successor ??= this.#succeed(warm).finally(() => (warm.successor = null));
+  }
+
+  /** Warms a second zygote up beside the first, which goes on forking; loads never wait for an import that they do not need. */
+  async #succeed(warm: Warm): Promise<void> {
+    for (;;) {
+      const modules = [...warm.learned];
+      let successor: Zygote;
+      try {
+        successor = await this.#open(warm.environment, modules);
+      } catch (error) {
+        const known = (await warm.zygote.catch(() => null))?.modules ?? [];
+        for (const name of modules.filter((one) => !known.includes(one))) {
+          warm.learned.delete(name);
+          warm.refused.add(name);
+        }
+        this.#options.logger.verbose(`not imported ahead: ${(error as Error).message}`, {
+          zygote: warm.environment.key,
+        });
+        return;
+      }
+      const former = warm.zygote;
+      if (this.#closed || this.#warm.get(warm.environment.key) !== warm) return await successor[Symbol.asyncDispose]();
+      warm.zygote = Promise.resolve(successor);
+      this.#retire(former);
+      if (warm.learned.size === modules.length) return;
+    }
+  }
+
+  #take(environment: PythonEnvironment): Warm {
+    const known = this.#warm.get(environment.key);
+    if (known !== undefined) {
+      this.#warm.delete(environment.key);
+      this.#warm.set(environment.key, known);
+      return known;
+    }
+    if (this.#warm.size >= this.#options.zygotesMax) this.#evict();
+    const warm: Warm = {
+      environment,
+      zygote: this.#open(environment, []),
+      successor: null,
+      learned: new Set(),
+      refused: new Set(),
+      users: 0,
+      idle: null,
+    };
+    warm.zygote.catch(() => {}); // Whoever forks hears of it.
+    this.#warm.set(environment.key, warm);
+    return warm;
+  }
+
+  #evict(): void {
+    for (const warm of this.#warm.values()) if (warm.users === 0) return this.#end(warm);
+    throw new InferenceError(
+      "UNAVAILABLE",
+      `all ${this.#options.zygotesMax} Python environments that may be warm at once are busy`,
+    );
+  }
+
+  /** The environment's zygote, a new one where it has died or never came up. */
+  async #alive(warm: Warm): Promise<Zygote> {
+    const current = warm.zygote;
+    const zygote = await current.catch(() => null);
+    if (zygote?.alive) return zygote;
+    if (warm.zygote === current) {
+      if (zygote !== null) this.#retire(current);
+      warm.zygote = this.#open(warm.environment, [...warm.learned]);
+      warm.zygote.catch(() => {});
+    }
+    return await warm.zygote;
+  }
+
+  #open(environment: PythonEnvironment, modules: readonly string[]): Promise<Zygote> {
+    const { workerDirectory, clock, logger } = this.#options;
+    return Zygote.open({ environment, workerDirectory, modules, clock, logger }, null);
+  }
+
+  #end(warm: Warm): void {
+    warm.idle?.[Symbol.dispose]();
+    this.#warm.delete(warm.environment.key);
+    this.#retire(warm.zygote);
+  }
+
+  #retire(zygote: Promise<Zygote>): void {
+    const ending = zygote
+      .then(
+        async (one) => {
+          await one.drained();
+          await one[Symbol.asyncDispose]();
+        },
+        () => {}, // It never came up: nothing to end.
+      )
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    const successors = [...this.#warm.values()].map((warm) => warm.successor);
+    for (const warm of this.#warm.values()) this.#end(warm);
+    await Promise.all([...this.#ending, ...successors]);
+  }
+}
