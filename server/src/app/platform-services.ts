@@ -1,9 +1,12 @@
-import type { GatewayServices } from "../aws/index.ts";
-import type { Logger } from "../base/index.ts";
+import { createRuntimeService, createSageMakerOperations, type GatewayServices } from "../aws/index.ts";
+import { systemClock, type Logger } from "../base/index.ts";
 import type { Hosting } from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import type { Records } from "../records/index.ts";
 import type { DataDirectories } from "./directories.ts";
+
+/** The service's own limit for a request's body. */
+const requestBytesMax = 6 * 2 ** 20;
 
 export interface ServicesParts {
   readonly directories: DataDirectories;
@@ -21,7 +24,10 @@ export interface PlatformServices extends AsyncDisposable {
 export function platformServices(_parts: ServicesParts): Promise<PlatformServices> {
   return Promise.resolve({
     openLog: () => () => {},
-    of: () => ({ operations: {} }),
+    of: (hosting) => ({
+      operations: { sagemaker: createSageMakerOperations(hosting) },
+      runtime: createRuntimeService({ hosting, requestBytesMax, clock: systemClock }),
+    }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
 }

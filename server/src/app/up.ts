@@ -1,6 +1,7 @@
 import { systemClock } from "../base/index.ts";
 import { dataDirectories } from "./directories.ts";
 import type { UpOptions } from "./options.ts";
+import { passedEnvironment } from "./passed-environment.ts";
 import { openPlatform } from "./platform.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { createTritonLog } from "./triton-log.ts";
@@ -26,7 +27,7 @@ export async function runUp(options: UpOptions): Promise<number> {
       port: options.port,
       directories: dataDirectories(options.dataDirectory, process.env),
       log,
-      environment: inheritedEnvironment(),
+      environment: passedEnvironment(),
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -39,15 +40,4 @@ export async function runUp(options: UpOptions): Promise<number> {
   log.info(`stopping: ${await stop.stopped}`);
   await platform[Symbol.asyncDispose]();
   return 0;
-}
-
-/** What every process needs of the platform's own environment; nothing else of it reaches a container. */
-function inheritedEnvironment(): Readonly<Record<string, string>> {
-  const names = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "NODE_COMPILE_CACHE"];
-  const kept: Record<string, string> = {};
-  for (const name of names) {
-    const value = process.env[name];
-    if (value !== undefined) kept[name] = value;
-  }
-  return kept;
 }

@@ -11,3 +11,5 @@ export {
   type RawService,
 } from "./wire/index.ts";
 export { createS3Service, type S3Options } from "./services/s3/index.ts";
+export { createSageMakerOperations } from "./services/sagemaker/index.ts";
+export { createRuntimeService, type RuntimeOptions } from "./services/sagemaker-runtime/index.ts";
