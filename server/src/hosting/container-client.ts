@@ -8,8 +8,6 @@ export interface ContainerLimits {
   /** Without progress; the whole time of an answer is the caller's signal. */
   readonly stalledMsMax: number;
   readonly keepAliveMs: number;
-  /** Of a container's error answer: what is told to the client. */
-  readonly errorBytesMax: number;
   /** A load or unload may take this long (the service gives 360 s). */
   readonly loadMsMax: number;
 }
@@ -20,7 +18,6 @@ export const containerLimits: ContainerLimits = {
   pingMsMax: 2000,
   stalledMsMax: 60_000,
   keepAliveMs: 75_000,
-  errorBytesMax: 64 * 1024,
   loadMsMax: 360_000,
 };
 
@@ -38,6 +35,9 @@ export interface ContainerReply {
   /** Must be consumed or dumped. */
   readonly body: Dispatcher.ResponseData["body"];
 }
+
+/** Of a container's error answer, what is told to the client. */
+const errorBytesMax = 64 * 1024;
 
 /** What a load added to memory, as our server reports it. */
 const memoryHeader = "x-galatea-model-bytes";
@@ -92,7 +92,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       headersTimeout: this.#limits.loadMsMax,
       signal,
     });
-    const message = await this.errorText(reply.body);
+    const message = await errorText(reply.body);
     // 409: it holds the model already (a load whose answer was lost).
     if (reply.statusCode === 200 || reply.statusCode === 409) {
       const stated = Number(reply.headers[memoryHeader] ?? Number.NaN);
@@ -110,22 +110,10 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       headersTimeout: this.#limits.loadMsMax,
       signal,
     });
-    const message = await this.errorText(reply.body);
+    const message = await errorText(reply.body);
     if (reply.statusCode !== 200 && reply.statusCode !== 404) {
       throw new Error(`the container answered ${reply.statusCode} to an unload: ${message}`);
     }
-  }
-
-  /** The beginning of an error's body; the rest is thrown away. */
-  async errorText(body: ContainerReply["body"]): Promise<string> {
-    const parts: Buffer[] = [];
-    let byteLength = 0;
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      parts.push(chunk);
-      byteLength += chunk.length;
-      if (byteLength >= this.#limits.errorBytesMax) break;
-    }
-    return Buffer.concat(parts).subarray(0, this.#limits.errorBytesMax).toString("utf8");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -136,4 +124,16 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
 /** Header values are Latin-1 on the wire; a key beyond it travels as its UTF-8 bytes. */
 function headerText(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
+}
+
+/** The beginning of an error's body; the rest is thrown away. */
+export async function errorText(body: ContainerReply["body"]): Promise<string> {
+  const parts: Buffer[] = [];
+  let byteLength = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    parts.push(chunk);
+    byteLength += chunk.length;
+    if (byteLength >= errorBytesMax) break;
+  }
+  return Buffer.concat(parts).subarray(0, errorBytesMax).toString("utf8");
 }

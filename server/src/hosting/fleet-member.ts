@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { AwsError } from "../base/index.ts";
 import { ModelAgent, agentLimits, type ModelLease } from "./agent/model-agent.ts";
-import type { ContainerClient, ContainerReply } from "./container-client.ts";
+import { errorText, type ContainerReply } from "./container-client.ts";
 import type { VariantMetrics } from "./endpoint-metrics.ts";
 import type { FleetOptions } from "./fleet.ts";
 import { Instance } from "./instance.ts";
@@ -30,6 +30,12 @@ export interface MemberOptions {
   readonly fleet: FleetOptions;
   readonly metrics: VariantMetrics;
   readonly place: Omit<InvocationPlace, "logStreamArn">;
+}
+
+interface Exchange {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | Readable;
+  readonly signal: AbortSignal;
 }
 
 /** What one invocation came to; every metric of it is recorded from this, once. */
@@ -64,6 +70,7 @@ export class FleetMember implements AsyncDisposable {
     const multiModel = plan.model.container.Mode === "MultiModel";
     const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
     const { instanceLimits } = fleet;
+    const write = fleet.openLog(group, stream);
     this.#instance = new Instance({
       host: fleet.host,
       spec: {
@@ -73,7 +80,7 @@ export class FleetMember implements AsyncDisposable {
         environment: containerEnvironment(plan, region, multiModel),
         budget: options.budget,
         modelMemoryBytes: options.modelMemoryBytes,
-        output: fleet.openLog(group, stream),
+        output: (line) => write(Buffer.from(`${line}\n`)),
       },
       limits: startSeconds === undefined ? instanceLimits : { ...instanceLimits, startMsMax: startSeconds * 1000 },
       clock: fleet.clock,
@@ -196,11 +203,10 @@ export class FleetMember implements AsyncDisposable {
       timer[Symbol.dispose]();
     };
     try {
-      const reply = await this.#exchange(request, leases, body, aborter.signal);
+      const reply = await this.#exchange(request, leases, { headers: request.headers, body, signal: aborter.signal });
       outcome.status = reply.status;
-      const { client } = this.#requireClient();
       if (reply.status < 200 || reply.status > 299) {
-        throw containerError(reply.status, await client.errorText(reply.body), this.#place);
+        throw containerError(reply.status, await errorText(reply.body), this.#place);
       }
       const received = await this.#receive(reply, invocationLimits.responseBytesMax);
       const { variantName } = this;
@@ -245,41 +251,45 @@ export class FleetMember implements AsyncDisposable {
     return containerError(503, `The container did not answer: ${text}`, this.#place);
   }
 
-  #requireClient(): { readonly client: ContainerClient } {
-    const { client } = this.#instance;
-    if (client === null) {
-      throw new AwsError("ServiceUnavailable", "The instance is being started again", { statusFallback: 503 });
+  /**
+   * A refused connection was never a request: it is made again, once, to the container's successor. Anything that broke later
+   * is told to the client, because the model may have acted on it.
+   */
+  async #post(path: string, exchange: Exchange): Promise<ContainerReply> {
+    const { headers, body, signal } = exchange;
+    const { restartWaitMsMax } = this.#options.fleet.invocationLimits;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(restartWaitMsMax)]);
+    const client = this.#instance.client ?? (await this.#instance.ready(limit));
+    try {
+      return await client.invoke({ path, headers: { ...headers }, body, signal });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if ((code !== "ECONNREFUSED" && code !== "ENOENT") || !Buffer.isBuffer(body)) throw error;
+      const successor = await this.#instance.successor(client, limit).catch(() => {
+        throw error;
+      });
+      return await successor.invoke({ path, headers: { ...headers }, body, signal });
     }
-    return { client };
   }
 
   /** One exchange, and a second one for a model the container lost (404) or could not run for want of memory (507). */
-  async #exchange(
-    request: InvocationRequest,
-    leases: ModelLease[],
-    body: Buffer | Readable,
-    signal: AbortSignal,
-  ): Promise<ContainerReply> {
-    const { client } = this.#requireClient();
+  async #exchange(request: InvocationRequest, leases: ModelLease[], exchange: Exchange): Promise<ContainerReply> {
     const [lease] = leases;
-    if (lease === undefined || this.#agent === null) {
-      return await client.invoke({ path: "/invocations", headers: { ...request.headers }, body, signal });
-    }
+    if (lease === undefined || this.#agent === null) return await this.#post("/invocations", exchange);
     const path = `/models/${lease.id}/invoke`;
-    const reply = await client.invoke({ path, headers: { ...request.headers }, body, signal });
-    if (!Buffer.isBuffer(body) || (reply.status !== 404 && reply.status !== 507)) return reply;
-    if (reply.status === 404) {
-      const text = await client.errorText(reply.body);
-      // An empty 404 is the contract's "not loaded"; one with a text is the model's own answer.
-      if (text !== "") throw containerError(404, text, this.#place);
-      this.#agent.forget(lease.id);
-      const again = await this.#agent.acquire(request.targetModel ?? "", request.signal);
-      leases.push(again);
-      return await client.invoke({ path: `/models/${again.id}/invoke`, headers: { ...request.headers }, body, signal });
+    const reply = await this.#post(path, exchange);
+    if (!Buffer.isBuffer(exchange.body) || (reply.status !== 404 && reply.status !== 507)) return reply;
+    const text = await errorText(reply.body);
+    if (reply.status === 507) {
+      if (!(await this.#agent.makeRoom())) throw containerError(507, text, this.#place);
+      return await this.#post(path, exchange);
     }
-    const text = await client.errorText(reply.body);
-    if (!(await this.#agent.makeRoom())) throw containerError(507, text, this.#place);
-    return await client.invoke({ path, headers: { ...request.headers }, body, signal });
+    // An empty 404 is the contract's "not loaded"; one with a text is the model's own answer.
+    if (text !== "") throw containerError(404, text, this.#place);
+    this.#agent.forget(lease.id);
+    const again = await this.#agent.acquire(request.targetModel ?? "", request.signal);
+    leases.push(again);
+    return await this.#post(`/models/${again.id}/invoke`, exchange);
   }
 
   /** Whole, up to a bound; a longer answer of known length streams. */

@@ -16,8 +16,8 @@ export interface FleetOptions {
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
   readonly openSeries: OpenSeries;
-  /** The sink for the lines a container prints; the stream is made when absent. */
-  readonly openLog: (group: string, stream: string) => (line: string) => void;
+  /** The sink for what containers print, whole lines with their ends; stream and group are made when absent. */
+  readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
   /** One directory per instance below it, on the unpacker's file system. */
   readonly instancesDirectory: string;
   readonly machine: Machine;

@@ -66,11 +66,13 @@ export class Hosting implements AsyncDisposable {
 
   /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. Instance directories are emptied. */
   async resume(): Promise<void> {
-    const { instancesDirectory, logger } = this.#options.fleet;
+    const { instancesDirectory, logger, unpacker } = this.#options.fleet;
     await mkdir(instancesDirectory, { recursive: true });
     for (const name of await readdir(instancesDirectory)) {
       if (name.startsWith("i-")) await rm(join(instancesDirectory, name), { recursive: true, force: true });
     }
+    // No tree is left that could link to a shared file.
+    if (unpacker.contentDirectory !== null) await rm(unpacker.contentDirectory, { recursive: true, force: true });
     for (const record of this.endpoints.values()) {
       const { at } = record.state;
       if (at === "Creating") this.#tasks.run((closing) => this.#bringUp(record, closing));

@@ -11,6 +11,7 @@ export { Hosting, hostingLimits, type HostingLimits, type HostingOptions, type T
 export { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
 export { hostingMigrations } from "./hosting-store.ts";
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
+export { RunningEndpoint } from "./running-endpoint.ts";
 export { instanceLimits, type InstanceLimits } from "./instance.ts";
 export { instanceBudget, instanceType, type InstanceBudget, type Machine } from "./instance-types.ts";
 export {
@@ -22,6 +23,8 @@ export {
   type InvocationReply,
   type InvocationRequest,
 } from "./invocation.ts";
+export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
+export type { LogEvent, LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";
 export type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "./model-host.ts";
 export type {
   ContainerDefinition,

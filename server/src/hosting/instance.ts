@@ -113,6 +113,12 @@ export class Instance implements AsyncDisposable {
     }
   }
 
+  /** Resolves once connections other than these are there: for a caller whom the container's socket refused. */
+  async successor(client: ContainerClient, signal: AbortSignal): Promise<ContainerClient> {
+    while (this.client === client) await orAborted(this.#changed.opened(), signal);
+    return await this.ready(signal);
+  }
+
   async usage(): Promise<InstanceUsage | null> {
     return this.#state.at === "in-service" ? await this.#state.hosted.usage() : null;
   }

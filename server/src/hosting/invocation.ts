@@ -78,8 +78,9 @@ export function endpointNotFound(name: string, accountId: string): AwsError {
   return new AwsError("ValidationError", `Endpoint ${name} of account ${accountId} not found.`);
 }
 
+/** The status is the code: clients of the managed service report `An error occurred (413)`. */
 export function tooLong(limitBytes: number): AwsError {
-  return new AwsError("ValidationError", `HTTP content length exceeded ${limitBytes} bytes.`, { statusFallback: 413 });
+  return new AwsError("413", `HTTP content length exceeded ${limitBytes} bytes.`, { statusFallback: 413 });
 }
 
 /** What a wait for a model of a multi-model endpoint failed with, in the service's words. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { systemClock } from "../../base/index.ts";
-import { modelHostContract } from "../../hosting/model-host.contract.ts";
+import { modelHostContract } from "../../hosting/contracts/index.ts";
 import { ProcessHost } from "../index.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-host-"));

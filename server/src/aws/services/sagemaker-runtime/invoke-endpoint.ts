@@ -1,0 +1,163 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import { AwsError, type Clock } from "../../../base/index.ts";
+import { heldBytesMax, tooLong, type Hosting, type InvocationReply } from "../../../hosting/index.ts";
+import type { CallContext, RawService } from "../../wire/index.ts";
+
+export interface RuntimeOptions {
+  readonly hosting: Hosting;
+  readonly requestBytesMax: number;
+  readonly clock: Clock;
+}
+
+const notBuilt: Readonly<Record<string, string>> = {
+  "async-invocations": "InvokeEndpointAsync",
+  "invocations-response-stream": "InvokeEndpointWithResponseStream",
+};
+
+/** Header, longest value, and whether the container sees it. Every other header of the client ends here. */
+const headers: readonly {
+  readonly name: string;
+  readonly member: string;
+  readonly lengthMax: number;
+  readonly passed: boolean;
+}[] = [
+  { name: "content-type", member: "contentType", lengthMax: 1024, passed: true },
+  { name: "accept", member: "accept", lengthMax: 1024, passed: true },
+  { name: "x-amzn-sagemaker-custom-attributes", member: "customAttributes", lengthMax: 1024, passed: true },
+  { name: "x-amzn-sagemaker-target-model", member: "targetModel", lengthMax: 1024, passed: true },
+  { name: "x-amzn-sagemaker-inference-id", member: "inferenceId", lengthMax: 64, passed: true },
+  { name: "x-amzn-sagemaker-session-id", member: "sessionId", lengthMax: 256, passed: true },
+  { name: "x-amzn-sagemaker-target-variant", member: "targetVariant", lengthMax: 63, passed: false },
+];
+
+/** Headers that would send the request elsewhere than it goes here: refused, never ignored. */
+const refusedHeaders: readonly { readonly name: string; readonly member: string }[] = [
+  { name: "x-amzn-sagemaker-target-container-hostname", member: "TargetContainerHostname" },
+  { name: "x-amzn-sagemaker-inference-component", member: "InferenceComponentName" },
+  { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
+];
+
+/**
+ * InvokeEndpoint. The hot path of the platform: the line and a handful of headers are read here, not by the wire's general
+ * machinery; short bodies pass as one buffer, longer ones stream in both directions.
+ */
+export function createRuntimeService({ hosting, requestBytesMax, clock }: RuntimeOptions): RawService {
+  return async (request, response, context) => {
+    const receivedNs = clock.monotonicNs();
+    const endpointName = parsePath(request);
+    const passed = readHeaders(request);
+    const length = declaredLength(request, requestBytesMax);
+    // A streamed body keeps its length on the way; a held one gets it from the client that sends it.
+    if (length !== null && length > heldBytesMax) passed["content-length"] = String(length);
+    const reply = await hosting.invoke(endpointName, context.accountId, {
+      headers: passed,
+      targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
+      targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
+      body: () => takeBody(request, length, requestBytesMax),
+      receivedNs,
+      signal: context.signal,
+    });
+    answer(response, reply, context);
+  };
+}
+
+function parsePath(request: IncomingMessage): string {
+  const url = request.url ?? "";
+  const end = url.indexOf("?");
+  const [empty, endpoints, name, route, ...more] = (end < 0 ? url : url.slice(0, end)).split("/");
+  const isKnown = request.method === "POST" && empty === "" && endpoints === "endpoints" && more.length === 0;
+  const operation = isKnown ? notBuilt[route ?? ""] : undefined;
+  if (operation !== undefined) {
+    throw new AwsError("UnknownOperationException", `${operation} is not supported by this platform yet.`);
+  }
+  if (!isKnown || route !== "invocations" || name === undefined) {
+    throw new AwsError("UnknownOperationException", `No operation for ${request.method} ${url}`, {
+      statusFallback: 404,
+    });
+  }
+  let decoded = "";
+  try {
+    decoded = decodeURIComponent(name);
+  } catch {
+    decoded = name;
+  }
+  if (!/^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/.test(decoded)) {
+    const pattern = "[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}";
+    throw constraint("endpointName", decoded, `Member must satisfy regular expression pattern: ${pattern}`);
+  }
+  return decoded;
+}
+
+function readHeaders(request: IncomingMessage): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const { name, member, lengthMax, passed: isPassed } of headers) {
+    const value = request.headers[name];
+    if (typeof value !== "string") continue;
+    if (value.length > lengthMax) {
+      throw constraint(member, value, `Member must have length less than or equal to ${lengthMax}`);
+    }
+    if (isPassed) passed[name] = value;
+  }
+  for (const { name, member } of refusedHeaders) {
+    if (request.headers[name] === undefined) continue;
+    throw new AwsError("ValidationError", `${member} is not supported by this platform yet.`);
+  }
+  return passed;
+}
+
+/** Header bytes arrive as Latin-1; a model's name may be more. */
+function utf8Header(request: IncomingMessage, name: string): string | null {
+  const value = request.headers[name];
+  return typeof value === "string" && value !== "" ? Buffer.from(value, "latin1").toString("utf8") : null;
+}
+
+function constraint(member: string, value: string, rule: string): AwsError {
+  const shown = value.length > 256 ? `${value.slice(0, 256)}...` : value;
+  const text = `1 validation error detected: Value '${shown}' at '${member}' failed to satisfy constraint: ${rule}`;
+  return new AwsError("ValidationError", text);
+}
+
+/** Null for a chunked body, whose length is counted as it comes. */
+function declaredLength(request: IncomingMessage, bytesMax: number): number | null {
+  const text = request.headers["content-length"];
+  if (text === undefined) return request.headers["transfer-encoding"] === undefined ? 0 : null;
+  const length = Number(text);
+  if (length > bytesMax) throw tooLong(bytesMax);
+  return length;
+}
+
+async function takeBody(request: IncomingMessage, length: number | null, bytesMax: number): Promise<Buffer | Readable> {
+  if (length !== null && length > heldBytesMax) return request;
+  const parts: Buffer[] = [];
+  let byteLength = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    parts.push(chunk);
+    byteLength += chunk.length;
+    if (byteLength > bytesMax) throw tooLong(bytesMax);
+  }
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, byteLength);
+}
+
+function answer(response: ServerResponse, reply: InvocationReply, context: CallContext): void {
+  response.statusCode = 200;
+  if (reply.contentType !== null) response.setHeader("content-type", reply.contentType);
+  response.setHeader("x-Amzn-Invoked-Production-Variant", reply.variantName);
+  if (reply.customAttributes !== null) {
+    response.setHeader("x-amzn-sagemaker-custom-attributes", reply.customAttributes);
+  }
+  if (Buffer.isBuffer(reply.body)) {
+    response.setHeader("content-length", reply.body.length);
+    response.end(reply.body);
+    return;
+  }
+  if (reply.byteLength !== null && Number.isFinite(reply.byteLength))
+    response.setHeader("content-length", reply.byteLength);
+  const { body, done } = reply;
+  // The head is out: a container that breaks off now can only be told by breaking off too.
+  body.once("error", () => response.destroy());
+  body.once("close", done);
+  context.signal.addEventListener("abort", () => body.destroy(), { once: true });
+  body.pipe(response);
+}

@@ -1,0 +1,77 @@
+import type {
+  CreateEndpointCommandInput,
+  DeleteEndpointCommandInput,
+  DescribeEndpointCommandInput,
+  UpdateEndpointCommandInput,
+} from "@aws-sdk/client-sagemaker";
+import { failureReason, type EndpointRecord, type Hosting } from "../../../hosting/index.ts";
+import type { CallContext, OperationHandlers } from "../../wire/index.ts";
+import { notBuilt } from "./models.ts";
+import { putTags } from "./tags.ts";
+
+/** Below the 60 s after which clients give up reading; a waiter that polls every 30 s hears of the move when it happens. */
+const describeHoldMsMax = 25_000;
+
+export function endpointOperations(hosting: Hosting): OperationHandlers {
+  return {
+    async CreateEndpoint(input: CreateEndpointCommandInput, context: CallContext) {
+      if (input.DeploymentConfig !== undefined) throw notBuilt("DeploymentConfig");
+      const owner = { region: context.region, accountId: context.accountId };
+      const record = await hosting.createEndpoint(input.EndpointName ?? "", input.EndpointConfigName ?? "", owner);
+      await putTags(hosting, record.arn, input.Tags ?? []);
+      return { EndpointArn: record.arn };
+    },
+
+    async DescribeEndpoint(input: DescribeEndpointCommandInput, context: CallContext) {
+      const name = input.EndpointName ?? "";
+      hosting.endpoint(name, context);
+      await hosting.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
+      return describe(hosting, hosting.endpoint(name, context));
+    },
+
+    async UpdateEndpoint(input: UpdateEndpointCommandInput, context: CallContext) {
+      if (input.DeploymentConfig !== undefined) throw notBuilt("DeploymentConfig");
+      if (input.RetainAllVariantProperties === true) throw notBuilt("RetainAllVariantProperties");
+      const owner = { region: context.region, accountId: context.accountId };
+      const record = await hosting.updateEndpoint(input.EndpointName ?? "", input.EndpointConfigName ?? "", owner);
+      return { EndpointArn: record.arn };
+    },
+
+    async DeleteEndpoint(input: DeleteEndpointCommandInput, context: CallContext) {
+      await hosting.deleteEndpoint(input.EndpointName ?? "", context);
+      return {};
+    },
+  };
+}
+
+function describe(hosting: Hosting, record: EndpointRecord): Record<string, unknown> {
+  const running = hosting.running(record.name);
+  const reason = failureReason(record.state);
+  return {
+    EndpointName: record.name,
+    EndpointArn: record.arn,
+    EndpointConfigName: record.configName,
+    EndpointStatus: record.state.at,
+    CreationTime: new Date(record.createdMs),
+    LastModifiedTime: new Date(record.modifiedMs),
+    ...(reason === null ? {} : { FailureReason: reason }),
+    ProductionVariants: record.plans.map(({ variant, model }) => {
+      const fleet = running?.fleets.find(({ variantName }) => variantName === variant.VariantName);
+      return {
+        VariantName: variant.VariantName,
+        DeployedImages: [
+          {
+            SpecifiedImage: model.container.Image,
+            ResolvedImage: model.container.Image,
+            ResolutionTime: new Date(record.createdMs),
+          },
+        ],
+        CurrentWeight: variant.InitialVariantWeight,
+        DesiredWeight: variant.InitialVariantWeight,
+        CurrentInstanceCount: fleet?.members.filter(({ isInService }) => isInService).length ?? 0,
+        DesiredInstanceCount: variant.InitialInstanceCount,
+        ...(variant.RoutingConfig === undefined ? {} : { RoutingConfig: variant.RoutingConfig }),
+      };
+    }),
+  };
+}

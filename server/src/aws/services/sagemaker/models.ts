@@ -1,0 +1,96 @@
+import type {
+  CreateModelCommandInput,
+  DeleteModelCommandInput,
+  DescribeModelCommandInput,
+} from "@aws-sdk/client-sagemaker";
+import { invalid, parseS3Uri, resolveImage, unsupportedImageText } from "../../../hosting/index.ts";
+import { nameKey, type ContainerDefinition, type Hosting } from "../../../hosting/index.ts";
+import type { CallContext, OperationHandlers } from "../../wire/index.ts";
+import { putTags } from "./tags.ts";
+
+/** The bytes of one model's variables together, as the service bounds them. */
+const environmentBytesMax = 32 * 1024;
+const environmentPairsMax = 100;
+
+export function modelOperations(hosting: Hosting): OperationHandlers {
+  return {
+    async CreateModel(input: CreateModelCommandInput, context: CallContext) {
+      const container = checkedContainer(input);
+      const { Tags: tags, ...request } = input;
+      const owner = { region: context.region, accountId: context.accountId };
+      const name = input.ModelName ?? "";
+      const record = await hosting.createModel({ name, owner, container, request });
+      await putTags(hosting, record.arn, tags ?? []);
+      return { ModelArn: record.arn };
+    },
+
+    async DescribeModel(input: DescribeModelCommandInput, context: CallContext) {
+      const record = hosting.model(input.ModelName ?? "", context);
+      return {
+        EnableNetworkIsolation: false,
+        ...record.request,
+        ModelName: record.name,
+        ModelArn: record.arn,
+        CreationTime: new Date(record.createdMs),
+      };
+    },
+
+    async DeleteModel(input: DeleteModelCommandInput, context: CallContext) {
+      const record = hosting.model(input.ModelName ?? "", context);
+      await hosting.models.delete(nameKey(record.name));
+      await hosting.tags.delete(record.arn);
+      return {};
+    },
+  };
+}
+
+/** The one container of a model; what needs more than one, or another kind of source, is refused by its member's name. */
+function checkedContainer(input: CreateModelCommandInput): ContainerDefinition {
+  const containers = input.PrimaryContainer === undefined ? (input.Containers ?? []) : [input.PrimaryContainer];
+  if (input.PrimaryContainer !== undefined && input.Containers !== undefined && input.Containers.length > 0) {
+    throw invalid("Both PrimaryContainer and Containers were given: exactly one of them is needed.");
+  }
+  const [container] = containers;
+  if (container === undefined) throw invalid("Either PrimaryContainer or Containers must be given.");
+  if (containers.length > 1) throw notBuilt("Containers with more than one container (inference pipelines)");
+  if (container.ModelPackageName !== undefined) throw notBuilt("ModelPackageName");
+  if (container.AdditionalModelDataSources !== undefined) throw notBuilt("AdditionalModelDataSources");
+  if (container.Image === undefined) throw invalid("Image must be given for the container.");
+  if (resolveImage(container.Image) === null) throw invalid(unsupportedImageText(container.Image));
+  checkData(container as ContainerDefinition);
+  checkEnvironment(container.Environment ?? {});
+  return container as ContainerDefinition;
+}
+
+function checkData(container: ContainerDefinition): void {
+  const isMultiModel = container.Mode === "MultiModel";
+  if (container.ModelDataUrl !== undefined && container.ModelDataSource !== undefined) {
+    throw invalid("ModelDataUrl and ModelDataSource cannot both be given for one container.");
+  }
+  if (isMultiModel && container.ModelDataSource !== undefined) {
+    throw invalid(
+      "ModelDataSource is not supported for multi-model containers: give ModelDataUrl, the prefix of the models.",
+    );
+  }
+  if (isMultiModel && container.ModelDataUrl === undefined) {
+    throw invalid("ModelDataUrl, the prefix of the models, must be given for a multi-model container.");
+  }
+  if (container.MultiModelConfig?.ModelCacheSetting === "Disabled") throw notBuilt("ModelCacheSetting Disabled");
+  const uri = container.ModelDataSource?.S3DataSource?.S3Uri ?? container.ModelDataUrl;
+  if (uri !== undefined && parseS3Uri(uri) === null) throw invalid(`Could not find model data at ${uri}.`);
+  const source = container.ModelDataSource?.S3DataSource;
+  if (source?.S3DataType === "S3Prefix" && !source.S3Uri.endsWith("/")) {
+    throw invalid(`The S3Uri of an S3Prefix has to end with "/": ${source.S3Uri}`);
+  }
+}
+
+function checkEnvironment(environment: Readonly<Record<string, string>>): void {
+  const pairs = Object.entries(environment);
+  const byteLength = pairs.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
+  if (pairs.length > environmentPairsMax) throw invalid(`Environment holds more than ${environmentPairsMax} pairs.`);
+  if (byteLength > environmentBytesMax) throw invalid(`Environment is larger than ${environmentBytesMax} bytes.`);
+}
+
+export function notBuilt(what: string): Error {
+  return invalid(`${what} is not supported by this platform yet.`);
+}

@@ -1,0 +1,2 @@
+/** Suites for implementers of hosting's ports; a door of their own, because they import the test runner. */
+export { modelHostContract, type ModelHostSubject } from "./model-host.contract.ts";
