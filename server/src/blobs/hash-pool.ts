@@ -1,14 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { DigestName } from "./checksum.ts";
-
-export type HashOrder =
-  | { readonly at: "open"; readonly id: number; readonly path: string; readonly names: readonly DigestName[] }
-  | { readonly at: "written" | "end"; readonly id: number; readonly byteLength: number }
-  | { readonly at: "cancel"; readonly id: number };
-
-export type HashReply =
-  | { readonly id: number; readonly digests: Partial<Record<DigestName, string>> }
-  | { readonly id: number; readonly failure: string };
+import type { HashOrder, HashReply } from "./hash-worker.ts";
 
 /** Hashes of one file that is being written, computed off the serving thread. Cancelled when disposed before its end. */
 export interface FileHash extends Disposable {

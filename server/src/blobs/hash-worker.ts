@@ -1,7 +1,15 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
-import { BodyDigest } from "./checksum.ts";
-import type { HashOrder, HashReply } from "./hash-pool.ts";
+import { BodyDigest, type DigestName } from "./checksum.ts";
+
+export type HashOrder =
+  | { readonly at: "open"; readonly id: number; readonly path: string; readonly names: readonly DigestName[] }
+  | { readonly at: "written" | "end"; readonly id: number; readonly byteLength: number }
+  | { readonly at: "cancel"; readonly id: number };
+
+export type HashReply =
+  | { readonly id: number; readonly digests: Partial<Record<DigestName, string>> }
+  | { readonly id: number; readonly failure: string };
 
 /** Follows files while they are written, reading them back from the page cache: no byte crosses between threads. */
 const following = new Map<number, { file: number; at: number; digest: BodyDigest }>();
