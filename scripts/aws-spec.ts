@@ -1,5 +1,5 @@
 /**
- * Writes server/src/aws/spec/<service>.json from the service models that botocore publishes: the operations below with every
+ * Writes server/src/aws/spec/gen/<service>.json from the service models that botocore publishes: the operations below with every
  * shape they reach, documentation stripped, plus the names of the operations that are known and not built.
  * Run: node scripts/aws-spec.ts [--check]   (--check compares instead of writing)
  */
@@ -36,7 +36,7 @@ const shapeKeys = new Set(
 );
 const memberKeys = new Set("shape location locationName flattened timestampFormat streaming".split(" "));
 
-const specFolder = new URL("../server/src/aws/spec/", import.meta.url);
+const specFolder = new URL("../server/src/aws/spec/gen/", import.meta.url);
 const checking = process.argv.includes("--check");
 const scratch = mkdtempSync(join(tmpdir(), "galatea-aws-spec-"));
 try {
