@@ -271,7 +271,7 @@ test("the life of a multi-model endpoint, through the real client", async () => 
   assert.equal(wait[0]?.unit, "Microseconds");
 });
 
-test("a single-model endpoint: errors, a crash, an update that fails and one that works, deletion", async () => {
+test("a single-model endpoint: errors, a crash, updates, deletion", { timeout: 60_000 }, async () => {
   await using platform = await openPlatform(join(root, "single"));
   const { sagemaker } = platform;
   await platform.store.createBucket("models");
@@ -345,8 +345,9 @@ test("a single-model endpoint: errors, a crash, an update that fails and one tha
     await sagemaker.send(new DeleteEndpointCommand({ EndpointName }));
     await waitUntilEndpointDeleted({ client: sagemaker, maxWaitTime: 30, minDelay: 1, maxDelay: 1 }, { EndpointName });
   }
-  assert.deepEqual(readdirSync(join(root, "single", "instances")), []);
-  assert.deepEqual(readdirSync(join(root, "single", "s")), []);
+  // The fleet that an update replaced ends behind the scenes; the test's own time limit bounds the wait.
+  const left = () => [...readdirSync(join(root, "single", "instances")), ...readdirSync(join(root, "single", "s"))];
+  while (left().length > 0) await new Promise((resolve) => setTimeout(resolve, 10));
 });
 
 test("duplicates, absences and what is not built are told in the service's words", async () => {
