@@ -5,7 +5,7 @@ import threading
 
 from . import wire
 
-_FIRST_BUFFER_BYTES = 64 * 1024
+_FIRST_BUFFER_BYTES = 16 * 1024
 
 
 class Channel:

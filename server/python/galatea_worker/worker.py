@@ -54,12 +54,11 @@ class Worker:
         self._model = None
         self._execute = None
         self._loop = None
-        self._known_modules = None
+        self._known_modules = 0
         self._input_names = ()
         self._output_index = {}
         self._output_names = ()
         self._inline_bytes_max = 0
-        self._hooks = False
         self.version_directory = ""
 
     def run(self):
@@ -106,7 +105,7 @@ class Worker:
         self._inline_bytes_max = body["inlineBytesMax"]
         self.version_directory = body["versionDirectory"]
         _limit_thread_pools(body["threads"])
-        self._known_modules = set(sys.modules)
+        self._known_modules = len(sys.modules)
         for path in body["path"]:
             sys.path.append(path)
         module = importlib.import_module(body["module"])
@@ -136,7 +135,7 @@ class Worker:
         # What loading made lives as long as the model: the collector need not walk it again, nor dirty its pages.
         gc.collect()
         gc.freeze()
-        return {"imported": _environment_modules(set(sys.modules) - self._known_modules)}
+        return {"imported": _environment_modules(_newest_modules(self._known_modules))}
 
     def _on_finalize(self):
         if self._model is not None and hasattr(self._model, "finalize"):
@@ -331,6 +330,16 @@ class _Large:
         self.array = array
         self.size = size
         self.placed = None
+
+
+def _newest_modules(known):
+    """Names imported since `known` modules were there. The older names are not touched: counting a reference copies their page."""
+    names = []
+    for name in reversed(sys.modules):
+        if len(sys.modules) - len(names) <= known:
+            break
+        names.append(name)
+    return names
 
 
 def _environment_modules(names):
