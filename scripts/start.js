@@ -8,11 +8,16 @@ import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const stamp = join(root, "node_modules", ".installed-from");
-const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+const lock = createHash("sha256")
+  .update(readFileSync(join(root, "package-lock.json")))
+  .digest("hex");
 const installed = existsSync(stamp) && readFileSync(stamp, "utf8") === lock;
 if (!installed) {
   process.stdout.write("Installing packages (once) ...\n");
-  const npm = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  const npm = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   if (npm.status !== 0) {
     process.stderr.write(npm.stderr ?? "");
     process.stderr.write("npm ci failed; see above.\n");
@@ -26,7 +31,9 @@ const node = [join(root, "node_modules", ".bin", "node"), process.execPath].find
   return version.status === 0 && Number(version.stdout.slice(1).split(".")[0]) >= 24;
 });
 if (node === undefined) {
-  process.stderr.write("Galatea needs Node 24 or newer, and no package carries one for this machine: install it and try again.\n");
+  process.stderr.write(
+    "Galatea needs Node 24 or newer, and no package carries one for this machine: install it and try again.\n",
+  );
   process.exit(1);
 }
 const env = { ...process.env, PATH: `${join(root, "node_modules", ".bin")}:${process.env.PATH ?? ""}` };

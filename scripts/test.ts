@@ -9,8 +9,20 @@ import { cacheDirectory, ensureEnvironment, environmentNames } from "../conforma
 const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: "format, lint, types, dead code, unit tests", command: ["npm", "run", "--silent", "check"] },
   { name: "workers' Python side", command: ["node", "--test", "server/python/*.test.ts"] },
-  { name: "KServe conformance, live against tritonserver and Galatea", command: ["node", "conformance/kserve/run.ts", "--target", "both"] },
-  { name: "suites with real clients and faults", command: ["node", "--test", `--test-concurrency=${Math.max(1, cpus().length)}`, "conformance/**/*.test.ts", "examples/**/*.test.ts"] },
+  {
+    name: "KServe conformance, live against tritonserver and Galatea",
+    command: ["node", "conformance/kserve/run.ts", "--target", "both"],
+  },
+  {
+    name: "suites with real clients and faults",
+    command: [
+      "node",
+      "--test",
+      `--test-concurrency=${Math.max(1, cpus().length)}`,
+      "conformance/**/*.test.ts",
+      "examples/**/*.test.ts",
+    ],
+  },
 ];
 
 for (const name of environmentNames) {

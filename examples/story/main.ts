@@ -29,7 +29,7 @@ process.exitCode = await tell();
 async function tell(): Promise<number> {
   const { data } = flags;
   await mkdir(data, { recursive: true });
-  using progress = new Progress(process.stdout.isTTY === true && process.env.CI === undefined);
+  using progress = new Progress(process.stdout.isTTY && process.env.CI === undefined);
   process.stdout.write("Galatea: thousands of ensembles behind one endpoint\n\n");
   const platform = await progress.step("platform", (detail) => startPlatform(data, detail));
   try {

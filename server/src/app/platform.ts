@@ -8,6 +8,7 @@ import { createGateway, createS3Service } from "../aws/index.ts";
 import { systemClock, type Logger } from "../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
 import {
+  createDirectoryLogStreams,
   Hosting,
   hostingLimits,
   hostingMigrations,
@@ -29,6 +30,7 @@ const keepAliveTimeoutMs = 75_000;
 const headersTimeoutMs = 60_000;
 const headerBytesMax = 64 * 1024;
 const connectionsMax = 10_000;
+const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000 };
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 
 export interface PlatformOptions {
@@ -82,8 +84,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   );
   const url = await listen(server, options);
   opening.defer(() => close(server));
-  const services = await platformServices({ directories, records, series, log });
-  opening.use(services);
+  const logs = opening.use(
+    createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
+  );
   const hosting = opening.use(
     new Hosting({
       records,
@@ -94,7 +97,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         store,
         unpacker,
         openSeries: (key) => series.recorder(key),
-        openLog: services.openLog,
+        openLog: (group, stream) => logs.writer(group, stream),
         instancesDirectory: directories.instances,
         machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
         consoleUrl: url,
@@ -106,8 +109,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     }),
   );
   await hosting.resume();
+  const services = await platformServices({ hosting, logs, records, series, accountId: platformAccount });
   createGateway({
-    services: { ...services.of(hosting), s3: createS3Service({ store, domain: null, logger: log }) },
+    services: { ...services, s3: createS3Service({ store, domain: null, logger: log }) },
     credentials: null,
     regionDefault: platformRegion,
     accountIdDefault: platformAccount,

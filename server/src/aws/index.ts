@@ -13,3 +13,14 @@ export {
 export { createS3Service, type S3Options } from "./services/s3/index.ts";
 export { createSageMakerOperations } from "./services/sagemaker/index.ts";
 export { createRuntimeService, type RuntimeOptions } from "./services/sagemaker-runtime/index.ts";
+export { createCloudWatchService, type CloudWatchOptions } from "./services/cloudwatch/index.ts";
+export {
+  createIamService,
+  ensureRole,
+  type IamOptions,
+  type IdentityStore,
+  type PolicyRecord,
+  type RoleRecord,
+} from "./services/iam/index.ts";
+export { createLogsService, type LogsOptions } from "./services/logs/index.ts";
+export { createStsService, type StsOptions, type StsService } from "./services/sts/index.ts";

@@ -9,7 +9,7 @@ export const hostingMigrations: readonly Migration[] = [
   },
 ];
 
-export type HostingKind = "model" | "endpoint-config" | "endpoint" | "tags";
+export type HostingKind = "model" | "endpoint-config" | "endpoint" | "tags" | "role" | "policy";
 
 /** Records of one kind, held in memory and written through: a change is acknowledged when it is on disk. */
 export class RecordTable<Value> {

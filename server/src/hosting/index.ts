@@ -9,7 +9,7 @@ export { failureReason, isTransient, moveEndpoint, type EndpointRecord, type End
 export type { FleetOptions } from "./fleet.ts";
 export { Hosting, hostingLimits, type HostingLimits, type HostingOptions, type Tag } from "./hosting.ts";
 export { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
-export { hostingMigrations } from "./hosting-store.ts";
+export { hostingMigrations, RecordTable } from "./hosting-store.ts";
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";
 export { instanceLimits, type InstanceLimits } from "./instance.ts";

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  CloudWatchClient,
+  GetMetricDataCommand,
+  GetMetricStatisticsCommand,
+  ListMetricsCommand,
+  PutMetricDataCommand,
+  type GetMetricStatisticsCommandInput,
+  type MetricDataQuery,
+} from "@aws-sdk/client-cloudwatch";
+import { MinuteSeries, type SeriesKey } from "../../../metrics/index.ts";
+import { HandClock, serveOperations } from "../service-fixtures.ts";
+import { createCloudWatchService } from "./index.ts";
+
+const minute = 60_000;
+const dimensions = [
+  { name: "EndpointName", value: "e" },
+  { name: "VariantName", value: "AllTraffic" },
+];
+const latency: SeriesKey = { namespace: "AWS/SageMaker", metricName: "ModelLatency", dimensions, unit: "Microseconds" };
+const asked = dimensions.map(({ name, value }) => ({ Name: name, Value: value }));
+
+async function served() {
+  const clock = new HandClock();
+  const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
+  const gateway = await serveOperations({ cloudwatch: createCloudWatchService({ series, clock }) });
+  const client = new CloudWatchClient(gateway.client);
+  return {
+    clock,
+    series,
+    client,
+    statistics: (more: Partial<GetMetricStatisticsCommandInput> = {}) =>
+      client.send(
+        new GetMetricStatisticsCommand({
+          Namespace: "AWS/SageMaker",
+          MetricName: "ModelLatency",
+          Dimensions: asked,
+          StartTime: new Date(clock.nowMs - 10 * minute),
+          EndTime: new Date(clock.nowMs + minute),
+          Period: 60,
+          Statistics: ["Sum", "Average", "SampleCount", "Minimum", "Maximum"],
+          ...more,
+        }),
+      ),
+    data: (MetricDataQueries: MetricDataQuery[], more = {}) =>
+      client.send(
+        new GetMetricDataCommand({
+          MetricDataQueries,
+          StartTime: new Date(clock.nowMs - 10 * minute),
+          EndTime: new Date(clock.nowMs + minute),
+          ...more,
+        }),
+      ),
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("GetMetricStatistics answers each period with the asked statistics, percentiles and the unit", async () => {
+  await using at = await served();
+  for (let value = 1; value <= 100; value++) at.series.recorder(latency).record(value);
+  const reply = await at.statistics({ ExtendedStatistics: ["p99"] });
+  assert.equal(reply.Label, "ModelLatency");
+  const [point] = reply.Datapoints ?? [];
+  const { ExtendedStatistics, ...simple } = point ?? assert.fail("no datapoint");
+  assert.deepEqual(simple, {
+    Timestamp: new Date(at.clock.nowMs),
+    SampleCount: 100,
+    Average: 50.5,
+    Sum: 5050,
+    Minimum: 1,
+    Maximum: 100,
+    Unit: "Microseconds",
+  });
+  assert.ok(Math.abs((ExtendedStatistics?.["p99"] ?? 0) - 99) < 1.5);
+});
+
+test("an exact set of dimensions identifies a metric: fewer or more find nothing", async () => {
+  await using at = await served();
+  at.series.recorder(latency).record(1);
+  const withConfig = [...asked, { Name: "EndpointConfigName", Value: "c" }];
+  assert.deepEqual((await at.statistics({ Dimensions: asked.slice(1) })).Datapoints, []);
+  assert.deepEqual((await at.statistics({ Dimensions: withConfig })).Datapoints, []);
+  assert.equal((await at.statistics({ Dimensions: asked.toReversed() })).Datapoints?.length, 1);
+  assert.deepEqual((await at.statistics({ Unit: "Seconds" })).Datapoints, []);
+});
+
+test("GetMetricStatistics refuses with the service's codes and texts", async () => {
+  await using at = await served();
+  await assert.rejects(at.statistics({ StartTime: new Date(at.clock.nowMs - 31 * 24 * 60 * minute) }), {
+    name: "InvalidParameterCombinationException",
+    message:
+      "You have requested up to 44,641 datapoints, which exceeds the limit of 1,440. You may reduce the datapoints requested by increasing Period, or decreasing the time range.",
+  });
+  await assert.rejects(at.statistics({ EndTime: new Date(at.clock.nowMs - 20 * minute) }), {
+    name: "InvalidParameterValueException",
+    message: "The parameter StartTime must be less than the parameter EndTime.",
+  });
+  await assert.rejects(at.statistics({ Period: 90 }), { name: "InvalidParameterValueException" });
+  await assert.rejects(at.statistics({ Statistics: undefined }), { name: "InvalidParameterCombinationException" });
+});
+
+test("PutMetricData stores values, arrays with counts and statistic sets; all of it is checked first", async () => {
+  await using at = await served();
+  const put = (MetricData: object[]) =>
+    at.client.send(new PutMetricDataCommand({ Namespace: "Mine", MetricData: MetricData as never }));
+  await put([
+    { MetricName: "m", Value: 1, Unit: "Count" },
+    { MetricName: "m", Values: [2, 3], Counts: [1, 2], Unit: "Count" },
+    { MetricName: "m", StatisticValues: { SampleCount: 2, Sum: 9, Minimum: 4, Maximum: 5 }, Unit: "Count" },
+  ]);
+  const reply = await at.statistics({ Namespace: "Mine", MetricName: "m", Dimensions: [] });
+  assert.deepEqual(
+    [reply.Datapoints?.[0]?.SampleCount, reply.Datapoints?.[0]?.Sum, reply.Datapoints?.[0]?.Maximum],
+    [6, 18, 5],
+  );
+  const late = new Date(at.clock.nowMs + 3 * 60 * minute);
+  await assert.rejects(
+    put([
+      { MetricName: "n", Value: 1 },
+      { MetricName: "n", Value: 1, Timestamp: late },
+    ]),
+    {
+      message: "The parameter MetricData.member.2.Timestamp must specify a time no more than two hours in the future.",
+    },
+  );
+  const listed = await at.client.send(new ListMetricsCommand({ Namespace: "Mine" }));
+  assert.deepEqual(
+    listed.Metrics?.map((metric) => metric.MetricName),
+    ["m"],
+  );
+});
+
+test("ListMetrics finds by namespace, name and contained dimensions, in pages", async () => {
+  await using at = await served();
+  at.series.recorder(latency).record(1);
+  at.series.recorder({ ...latency, unit: "None" }).record(1);
+  for (let index = 0; index < 600; index++) {
+    at.series.recorder({ ...latency, metricName: `m${String(index).padStart(3, "0")}`, dimensions: [] }).record(1);
+  }
+  const list = (input: object) => at.client.send(new ListMetricsCommand(input));
+  const found = await list({ Dimensions: [{ Name: "VariantName" }] });
+  assert.deepEqual(found.Metrics, [{ Namespace: "AWS/SageMaker", MetricName: "ModelLatency", Dimensions: asked }]);
+  const first = await list({});
+  const second = await list({ NextToken: first.NextToken });
+  assert.deepEqual([first.Metrics?.length, second.Metrics?.length, second.NextToken], [500, 101, undefined]);
+});
+
+test("GetMetricData answers metrics and expressions, newest first, one after another over pages", async () => {
+  await using at = await served();
+  const errors = { ...latency, metricName: "Errors", unit: "None" };
+  at.clock.nowMs -= 2 * minute;
+  for (const [latencyUs, error] of [
+    [100, 0],
+    [300, 1],
+  ] as const) {
+    at.series.recorder(latency).record(latencyUs);
+    at.series.recorder(errors).record(error);
+    at.clock.nowMs += minute;
+  }
+  const metric = (Id: string, MetricName: string, Stat: string): MetricDataQuery => ({
+    Id,
+    MetricStat: { Metric: { Namespace: "AWS/SageMaker", MetricName, Dimensions: asked }, Period: 60, Stat },
+  });
+  const expression = (Id: string, Expression: string): MetricDataQuery => ({ Id, Expression });
+  const reply = await at.data([
+    metric("m1", "ModelLatency", "Average"),
+    { ...metric("m2", "Errors", "Sum"), ReturnData: false },
+    expression("milliseconds", "m1 / 1000"),
+    expression("both", "SUM(METRICS()) + 2 * (3 - 1)"),
+    expression("filled", "FILL(m1, 0) - MAX(m1)"),
+    expression("chosen", "IF(m2 > 0, m1, -1)"),
+    expression("rate", "RATE(m1)"),
+  ]);
+  const values = Object.fromEntries((reply.MetricDataResults ?? []).map(({ Id, Values }) => [Id, Values]));
+  assert.deepEqual(values["m1"], [300, 100]);
+  assert.deepEqual(values["milliseconds"], [0.3, 0.1]);
+  assert.deepEqual(values["both"], [305, 104]);
+  assert.deepEqual(values["filled"]?.slice(0, 4), [-300, 0, -200, -300]);
+  assert.deepEqual(values["chosen"], [300, -1]);
+  assert.deepEqual(values["rate"], [200 / 60]);
+  assert.deepEqual(Object.keys(values), ["m1", "milliseconds", "both", "filled", "chosen", "rate"]);
+  const page = await at.data([metric("m1", "ModelLatency", "p50")], { MaxDatapoints: 1, ScanBy: "TimestampAscending" });
+  assert.deepEqual(
+    [page.MetricDataResults?.[0]?.StatusCode, page.MetricDataResults?.[0]?.Values?.length],
+    ["PartialData", 1],
+  );
+  const next = await at.data([metric("m1", "ModelLatency", "p50")], {
+    MaxDatapoints: 1,
+    NextToken: page.NextToken,
+    ScanBy: "TimestampAscending",
+  });
+  assert.deepEqual([next.MetricDataResults?.[0]?.Values, next.NextToken], [[300], undefined]);
+});
+
+test("expressions that are wrong, circular, nested too deeply or unsupported are refused by name", async () => {
+  await using at = await served();
+  for (const [text, reason] of [
+    ["SUM(", /it ends too early/],
+    ["nobody * 2", /no metric or expression with the id nobody/],
+    ["x + 1", /read each other in a circle/],
+    ["SEARCH('a', 'b')", /the function SEARCH is not supported here/],
+    ["constructor(1)", /the function CONSTRUCTOR is not supported here/],
+    [`${"(".repeat(40)}1${")".repeat(40)}`, /nested too deeply/],
+    ["1 $ 2", /unexpected character at position/],
+  ] as const) {
+    await assert.rejects(at.data([{ Id: "x", Expression: text }]), reason, text);
+  }
+});

@@ -1,0 +1,119 @@
+import type {
+  GetMetricDataInput,
+  GetMetricStatisticsInput,
+  ListMetricsInput,
+  PutMetricDataInput,
+} from "@aws-sdk/client-cloudwatch";
+import { AwsError, type Clock } from "../../../base/index.ts";
+import type { Datapoint, MinuteSeries, SeriesKey } from "../../../metrics/index.ts";
+import type { OperationHandlers } from "../../wire/index.ts";
+import { getMetricData } from "./get-metric-data.ts";
+import { putMetricData } from "./put-metric-data.ts";
+import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
+
+export interface CloudWatchOptions {
+  readonly series: MinuteSeries;
+  readonly clock: Clock;
+}
+
+const datapointsMax = 1440;
+const metricsPerPage = 500;
+const hourMs = 3_600_000;
+/** A metric without a new datapoint for so long is not listed. */
+const listedMs = 14 * 24 * hourMs;
+
+/** CloudWatch's metrics over the platform's own minute series. An exact set of dimensions identifies a metric. */
+export function createCloudWatchService({ series, clock }: CloudWatchOptions): OperationHandlers {
+  return {
+    GetMetricStatistics: async (input: GetMetricStatisticsInput) => getMetricStatistics(series, clock.epochMs(), input),
+    GetMetricData: async (input: GetMetricDataInput) => getMetricData(series, clock, input),
+    PutMetricData: async (input: PutMetricDataInput) => putMetricData(series, clock, input),
+    ListMetrics: async (input: ListMetricsInput) => listMetrics(series, clock.epochMs(), input),
+  };
+}
+
+function getMetricStatistics(series: MinuteSeries, nowMs: number, input: GetMetricStatisticsInput) {
+  const statistics = input.Statistics ?? [];
+  const extended = input.ExtendedStatistics ?? [];
+  if (statistics.length === 0 && extended.length === 0) {
+    const text = "At least one of the parameters Statistics and ExtendedStatistics must be specified.";
+    throw new AwsError("InvalidParameterCombination", text);
+  }
+  for (const name of statistics) {
+    if (!isSimpleStatistic(name))
+      throw new AwsError("InvalidParameterValue", `The value ${name} for parameter Statistics is invalid.`);
+  }
+  const percentiles = extended.map((name) => [name, statisticOf(name, "ExtendedStatistics")] as const);
+  const [endMs, period] = [(input.EndTime as Date).getTime(), input.Period as number];
+  checkPeriod(period);
+  checkRange((input.StartTime as Date).getTime(), endMs);
+  const startMs = roundedStartMs((input.StartTime as Date).getTime(), period * 1000, nowMs);
+  checkDatapointCount(startMs, endMs, period);
+  const points = series.query(
+    {
+      namespace: input.Namespace as string,
+      metricName: input.MetricName as string,
+      dimensions: (input.Dimensions ?? []).map(({ Name = "", Value = "" }) => ({ name: Name, value: Value })),
+    },
+    { startMs, endMs, periodMs: period * 1000, unit: input.Unit ?? null },
+  );
+  return { Label: input.MetricName, Datapoints: points.map((point) => printDatapoint(point, statistics, percentiles)) };
+}
+
+function printDatapoint(
+  point: Datapoint,
+  statistics: readonly string[],
+  percentiles: readonly (readonly [string, (point: Datapoint) => number | null])[],
+): Record<string, unknown> {
+  const values = percentiles
+    .map(([name, statistic]) => [name, statistic(point)] as const)
+    .filter(([, value]) => value !== null);
+  return {
+    Timestamp: new Date(point.startMs),
+    ...Object.fromEntries(statistics.map((name) => [name, statisticOf(name, "Statistics")(point)])),
+    Unit: point.unit,
+    ExtendedStatistics: values.length === 0 ? undefined : Object.fromEntries(values),
+  };
+}
+
+function checkDatapointCount(startMs: number, endMs: number, period: number): void {
+  const count = Math.ceil((endMs - startMs) / 1000 / period);
+  if (count <= datapointsMax) return;
+  throw new AwsError(
+    "InvalidParameterCombination",
+    `You have requested up to ${count.toLocaleString("en-US")} datapoints, which exceeds the limit of 1,440. ` +
+      "You may reduce the datapoints requested by increasing Period, or decreasing the time range.",
+  );
+}
+
+function listMetrics(series: MinuteSeries, nowMs: number, input: ListMetricsInput) {
+  const found = series.list({
+    namespace: input.Namespace ?? null,
+    metricName: input.MetricName ?? null,
+    dimensions: (input.Dimensions ?? []).map(({ Name = "", Value }) => ({ name: Name, value: Value ?? null })),
+    recordedSinceMs: nowMs - (input.RecentlyActive === "PT3H" ? 3 * hourMs : listedMs),
+  });
+  const byId = new Map(found.map((key) => [metricId(key), key]));
+  const ids = [...byId.keys()].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const after = input.NextToken === undefined ? null : Buffer.from(input.NextToken, "base64").toString();
+  const rest = after === null ? ids : ids.filter((id) => id > after);
+  const page = rest.slice(0, metricsPerPage);
+  const last = page.at(-1);
+  return {
+    Metrics: page.map((id) => printMetric(byId.get(id) as SeriesKey)),
+    NextToken: last !== undefined && rest.length > page.length ? Buffer.from(last).toString("base64") : undefined,
+  };
+}
+
+/** Units do not tell metrics apart here. */
+function metricId({ namespace, metricName, dimensions }: SeriesKey): string {
+  return JSON.stringify([namespace, metricName, dimensions.map(({ name, value }) => [name, value])]);
+}
+
+function printMetric({ namespace, metricName, dimensions }: SeriesKey): Record<string, unknown> {
+  return {
+    Namespace: namespace,
+    MetricName: metricName,
+    Dimensions: dimensions.map(({ name, value }) => ({ Name: name, Value: value })),
+  };
+}

@@ -1,0 +1,258 @@
+import { AwsError } from "../../../base/index.ts";
+
+/** Values by time in ms. */
+export type TimeSeries = ReadonlyMap<number, number>;
+export type MathValue = number | TimeSeries | readonly TimeSeries[];
+
+export interface MathScope {
+  /** The result of another query, by its id; undefined when there is none. */
+  resolve(id: string): MathValue | undefined;
+  /** `METRICS()`: all metric queries; `METRICS("x")`: those whose id contains x. */
+  metrics(contains: string): readonly TimeSeries[];
+  /** Every time of the range. */
+  readonly times: readonly number[];
+}
+
+type Token =
+  | { readonly kind: "number"; readonly value: number }
+  | { readonly kind: "text"; readonly value: string }
+  | { readonly kind: "name"; readonly value: string }
+  | { readonly kind: "sign"; readonly value: string };
+
+type Node =
+  | { readonly kind: "number"; readonly value: number }
+  | { readonly kind: "text"; readonly value: string }
+  | { readonly kind: "name"; readonly value: string }
+  | { readonly kind: "call"; readonly name: string; readonly parameters: readonly Node[] }
+  | { readonly kind: "binary"; readonly sign: string; readonly left: Node; readonly right: Node };
+
+const depthMax = 32;
+
+/** Metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS. Other functions are refused by name. */
+export function evaluateExpression(expression: string, scope: MathScope): MathValue {
+  return evaluate(parse(expression), scope);
+}
+
+/** The ids of other queries that an expression reads. */
+export function namesIn(expression: string): readonly string[] {
+  return tokens(expression).flatMap((token) => (token.kind === "name" ? [token.value] : []));
+}
+
+export function mathError(detail: string): AwsError {
+  return new AwsError("ValidationError", `Error in expression: ${detail}`);
+}
+
+function tokens(expression: string): readonly Token[] {
+  const found: Token[] = [];
+  const pattern =
+    /\s*(?:(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(["'])(.*?)\2|([A-Za-z_]\w*)|(<=|>=|==|!=|&&|\|\||[-+*/(),<>]))/y;
+  const text = expression.trimEnd();
+  while (pattern.lastIndex < text.length) {
+    const at = pattern.lastIndex;
+    const match = pattern.exec(text);
+    if (match === null) throw mathError(`unexpected character at position ${at}: ${text.slice(at, at + 12)}`);
+    if (match[1] !== undefined) found.push({ kind: "number", value: Number(match[1]) });
+    else if (match[3] !== undefined) found.push({ kind: "text", value: match[3] });
+    else if (match[4] !== undefined) found.push({ kind: "name", value: match[4] });
+    else found.push({ kind: "sign", value: match[5] as string });
+  }
+  return found;
+}
+
+const precedence: readonly (readonly string[])[] = [
+  ["OR", "||"],
+  ["AND", "&&"],
+  ["<", ">", "<=", ">=", "==", "!="],
+  ["+", "-"],
+  ["*", "/"],
+];
+
+function parse(expression: string): Node {
+  const all = tokens(expression);
+  let at = 0;
+  const take = (sign: string): void => {
+    if (all[at]?.value !== sign) throw mathError(`expected ${sign} but found ${all[at]?.value ?? "the end"}`);
+    at++;
+  };
+  const binary = (level: number, depth: number): Node => {
+    const signs = precedence[level];
+    if (signs === undefined) return primary(depth);
+    let left = binary(level + 1, depth);
+    for (let token = all[at]; token !== undefined && token.kind !== "text"; token = all[at]) {
+      if (!signs.includes(String(token.value))) break;
+      at++;
+      left = { kind: "binary", sign: String(token.value), left, right: binary(level + 1, depth) };
+    }
+    return left;
+  };
+  const primary = (depth: number): Node => {
+    if (depth > depthMax) throw mathError("it is nested too deeply");
+    const token = all[at++];
+    if (token === undefined) throw mathError("it ends too early");
+    if (token.kind === "number" || token.kind === "text") return token;
+    if (token.kind === "name") return all[at]?.value === "(" ? call(token.value, depth) : token;
+    if (token.value === "(") {
+      const inside = binary(0, depth + 1);
+      take(")");
+      return inside;
+    }
+    if (token.value === "-") {
+      return { kind: "binary", sign: "-", left: { kind: "number", value: 0 }, right: primary(depth + 1) };
+    }
+    throw mathError(`unexpected ${token.value}`);
+  };
+  const call = (name: string, depth: number): Node => {
+    take("(");
+    const parameters: Node[] = [];
+    while (all[at]?.value !== ")") {
+      if (parameters.length > 0) take(",");
+      parameters.push(binary(0, depth + 1));
+    }
+    take(")");
+    return { kind: "call", name: name.toUpperCase(), parameters };
+  };
+  const parsed = binary(0, 0);
+  if (at < all.length) throw mathError(`unexpected ${all[at]?.value}`);
+  return parsed;
+}
+
+const operations: Readonly<Record<string, (left: number, right: number) => number>> = {
+  "+": (left, right) => left + right,
+  "-": (left, right) => left - right,
+  "*": (left, right) => left * right,
+  "/": (left, right) => left / right,
+  "<": (left, right) => Number(left < right),
+  ">": (left, right) => Number(left > right),
+  "<=": (left, right) => Number(left <= right),
+  ">=": (left, right) => Number(left >= right),
+  "==": (left, right) => Number(left === right),
+  "!=": (left, right) => Number(left !== right),
+  AND: (left, right) => Number(left !== 0 && right !== 0),
+  OR: (left, right) => Number(left !== 0 || right !== 0),
+};
+const spellings: Readonly<Record<string, string>> = { "&&": "AND", "||": "OR" };
+
+function evaluate(node: Node, scope: MathScope): MathValue {
+  if (node.kind === "number") return node.value;
+  if (node.kind === "text") throw mathError(`a text cannot stand here: ${node.value}`);
+  if (node.kind === "name") {
+    const value = scope.resolve(node.value);
+    if (value === undefined) throw mathError(`there is no metric or expression with the id ${node.value}`);
+    return value;
+  }
+  if (node.kind === "call") {
+    const run = Object.hasOwn(functions, node.name) ? functions[node.name] : undefined;
+    if (run === undefined) throw mathError(`the function ${node.name} is not supported here`);
+    return run(node.parameters, scope);
+  }
+  const operation = operations[spellings[node.sign] ?? node.sign] as (left: number, right: number) => number;
+  return combine(evaluate(node.left, scope), evaluate(node.right, scope), operation);
+}
+
+/** Two series combine where both have a value; quotients by zero are left out. */
+function combine(left: MathValue, right: MathValue, operation: (left: number, right: number) => number): MathValue {
+  if (isArray(left)) return left.map((each) => asSeries(combine(each, right, operation)));
+  if (isArray(right)) return right.map((each) => asSeries(combine(left, each, operation)));
+  if (typeof left === "number" && typeof right === "number") return operation(left, right);
+  const series = typeof left === "number" ? (right as TimeSeries) : left;
+  const combined = new Map<number, number>();
+  for (const time of series.keys()) {
+    const [a, b] = [
+      typeof left === "number" ? left : left.get(time),
+      typeof right === "number" ? right : right.get(time),
+    ];
+    if (a === undefined || b === undefined) continue;
+    const value = operation(a, b);
+    if (Number.isFinite(value)) combined.set(time, value);
+  }
+  return combined;
+}
+
+type MathFunction = (parameters: readonly Node[], scope: MathScope) => MathValue;
+
+const functions: Readonly<Record<string, MathFunction>> = {
+  METRICS: ([contains], scope) => scope.metrics(contains?.kind === "text" ? contains.value : ""),
+  SUM: reduction((values) => values.reduce((sum, value) => sum + value, 0)),
+  AVG: reduction((values) => values.reduce((sum, value) => sum + value, 0) / values.length),
+  MIN: reduction((values) => Math.min(...values)),
+  MAX: reduction((values) => Math.max(...values)),
+  RATE: (parameters, scope) => each(argument(parameters, 0, scope), rate),
+  FILL: (parameters, scope) => each(argument(parameters, 0, scope), (series) => fill(series, parameters[1], scope)),
+  IF(parameters, scope) {
+    const [condition, then, otherwise] = [
+      argument(parameters, 0, scope),
+      argument(parameters, 1, scope),
+      parameters.length > 2 ? argument(parameters, 2, scope) : new Map<number, number>(),
+    ];
+    if (isArray(condition) || isArray(then) || isArray(otherwise)) throw mathError("IF takes no array of series");
+    const chosen = new Map<number, number>();
+    for (const time of scope.times) {
+      const test = typeof condition === "number" ? condition : condition.get(time);
+      if (test === undefined) continue;
+      const branch = test === 0 ? otherwise : then;
+      const value = typeof branch === "number" ? branch : branch.get(time);
+      if (value !== undefined) chosen.set(time, value);
+    }
+    return chosen;
+  },
+};
+
+/** Of one series: a number over its time. Of several: a series over what each has at a time. */
+function reduction(reduce: (values: readonly number[]) => number): MathFunction {
+  return (parameters, scope) => {
+    const given = parameters.map((_, index) => argument(parameters, index, scope));
+    const [only] = given;
+    if (given.length === 1 && only instanceof Map) return only.size === 0 ? 0 : reduce([...only.values()]);
+    const byTime = new Map<number, number[]>();
+    for (const series of given.flatMap((value) => (isArray(value) ? value : [asSeries(value)]))) {
+      for (const [time, value] of series) byTime.set(time, [...(byTime.get(time) ?? []), value]);
+    }
+    return new Map([...byTime].map(([time, values]) => [time, reduce(values)]));
+  };
+}
+
+function argument(parameters: readonly Node[], index: number, scope: MathScope): MathValue {
+  const node = parameters[index];
+  if (node === undefined) throw mathError(`parameter ${index + 1} is missing`);
+  return evaluate(node, scope);
+}
+
+function each(value: MathValue, change: (series: TimeSeries) => TimeSeries): MathValue {
+  return isArray(value) ? value.map(change) : change(asSeries(value));
+}
+
+/** Change per second since the point before. */
+function rate(series: TimeSeries): TimeSeries {
+  const times = [...series.keys()].sort((a, b) => a - b);
+  return new Map(
+    times.slice(1).map((time, index) => {
+      const before = times[index] as number;
+      const change = (series.get(time) as number) - (series.get(before) as number);
+      return [time, change / ((time - before) / 1000)];
+    }),
+  );
+}
+
+function fill(series: TimeSeries, node: Node | undefined, scope: MathScope): TimeSeries {
+  const filled = new Map<number, number>();
+  let last: number | undefined;
+  for (const time of scope.times) {
+    const known = series.get(time);
+    if (known !== undefined) last = known;
+    const value = known ?? (node?.kind === "number" ? node.value : node?.kind === "name" ? last : undefined);
+    if (value !== undefined) filled.set(time, value);
+  }
+  if (node === undefined || (node.kind === "name" && node.value !== "REPEAT") || node.kind === "text") {
+    throw mathError("FILL takes a number or REPEAT");
+  }
+  return filled;
+}
+
+function isArray(value: MathValue): value is readonly TimeSeries[] {
+  return Array.isArray(value);
+}
+
+function asSeries(value: MathValue): TimeSeries {
+  if (value instanceof Map) return value as TimeSeries;
+  throw mathError("a series was expected");
+}

@@ -1,0 +1,84 @@
+import type { MetricDatum, PutMetricDataInput } from "@aws-sdk/client-cloudwatch";
+import { AwsError, type Clock } from "../../../base/index.ts";
+import type { MinuteSeries, SampleOptions, SeriesKey } from "../../../metrics/index.ts";
+
+const hourMs = 3_600_000;
+const valuesMax = 150;
+
+/** All of a request is checked before any of it is recorded. */
+export function putMetricData(series: MinuteSeries, clock: Clock, input: PutMetricDataInput): Record<string, unknown> {
+  const namespace = input.Namespace as string;
+  if (namespace.startsWith("AWS/")) throw invalid(`The value ${namespace} for parameter Namespace is invalid.`);
+  const nowMs = clock.epochMs();
+  const data = input.MetricData ?? [];
+  for (const [index, datum] of data.entries()) checkDatum(datum, `MetricData.member.${index + 1}`, nowMs);
+  for (const datum of data) record(series, namespace, datum, nowMs);
+  return {};
+}
+
+function checkDatum(datum: MetricDatum, name: string, nowMs: number): void {
+  const timestampMs = datum.Timestamp?.getTime() ?? nowMs;
+  if (timestampMs > nowMs + 2 * hourMs) {
+    throw invalid(`The parameter ${name}.Timestamp must specify a time no more than two hours in the future.`);
+  }
+  if (timestampMs < nowMs - 14 * 24 * hourMs) {
+    throw invalid(`The parameter ${name}.Timestamp must specify a time within the past two weeks.`);
+  }
+  const given = [datum.Value, datum.StatisticValues, datum.Values].filter((each) => each !== undefined).length;
+  if (given === 0) {
+    throw new AwsError(
+      "MissingParameter",
+      `At least one of the parameters ${name}.Value, ${name}.Values must be specified.`,
+    );
+  }
+  if (given > 1) {
+    const text = `The parameters ${name}.Value, ${name}.Values and ${name}.StatisticValues are mutually exclusive and you have specified more than one.`;
+    throw new AwsError("InvalidParameterCombination", text);
+  }
+  if (datum.Counts !== undefined && datum.Counts.length !== datum.Values?.length) {
+    throw invalid(`The parameters ${name}.Values and ${name}.Counts must be of the same size.`);
+  }
+  if ((datum.Values?.length ?? 0) > valuesMax) {
+    throw invalid(`The collection ${name}.Values must not have a size greater than ${valuesMax}.`);
+  }
+  const set = datum.StatisticValues;
+  const numbers = [
+    datum.Value,
+    ...(datum.Values ?? []),
+    ...(datum.Counts ?? []),
+    set?.SampleCount,
+    set?.Sum,
+    set?.Minimum,
+    set?.Maximum,
+  ];
+  for (const value of numbers) {
+    if (value !== undefined && !Number.isFinite(value))
+      throw invalid(`The value ${value} for parameter ${name}.Value is invalid.`);
+  }
+}
+
+function record(series: MinuteSeries, namespace: string, datum: MetricDatum, nowMs: number): void {
+  const key: SeriesKey = {
+    namespace,
+    metricName: datum.MetricName as string,
+    dimensions: (datum.Dimensions ?? []).map(({ Name = "", Value = "" }) => ({ name: Name, value: Value })),
+    unit: datum.Unit ?? "None",
+  };
+  const options: SampleOptions = {
+    timestampMs: datum.Timestamp?.getTime() ?? nowMs,
+    resolutionMs: datum.StorageResolution === 1 ? 10_000 : 60_000,
+  };
+  const set = datum.StatisticValues;
+  if (set !== undefined) {
+    const { SampleCount: sampleCount = 0, Sum: sum = 0, Minimum: minimum = 0, Maximum: maximum = 0 } = set;
+    series.recordSet(key, { sampleCount, sum, minimum, maximum }, options);
+  } else if (datum.Value === undefined) {
+    for (const [index, value] of (datum.Values ?? []).entries()) {
+      series.record(key, { value, count: datum.Counts?.[index] ?? 1 }, options);
+    }
+  } else series.record(key, { value: datum.Value, count: 1 }, options);
+}
+
+function invalid(message: string): AwsError {
+  return new AwsError("InvalidParameterValue", message);
+}

@@ -1,0 +1,22 @@
+import type { OperationHandlers } from "../../wire/index.ts";
+import type { IamOptions } from "./iam-words.ts";
+import { policyHandlers } from "./policies.ts";
+import { newRole, roleHandlers, rolePolicyHandlers } from "./roles.ts";
+
+/** Roles and policies: what `get_execution_role()` and notebooks that make their own role call. */
+export function createIamService(options: IamOptions): OperationHandlers {
+  return { ...roleHandlers(options), ...rolePolicyHandlers(options), ...policyHandlers(options) };
+}
+
+const sagemakerTrust = JSON.stringify({
+  Version: "2012-10-17",
+  Statement: [{ Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
+});
+
+/** Makes the role that callers without one of their own are seen as, unless it exists. */
+export async function ensureRole(options: IamOptions, accountId: string, name: string): Promise<void> {
+  if ((await options.store.role(name)) !== null) return;
+  const managed = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess";
+  const role = newRole(options, name, { accountId, assumeRolePolicy: sagemakerTrust, attachedPolicyArns: [managed] });
+  await options.store.putRole(role);
+}

@@ -1,0 +1,55 @@
+/** Where CloudWatch Logs reads and writes: the part of hosting's container logs that it needs. Errors are AwsError. */
+export interface LogStore {
+  groups(prefix: string): Promise<
+    readonly {
+      readonly name: string;
+      readonly createdMs: number;
+      readonly retentionDays: number | null;
+      readonly storedBytes: number;
+    }[]
+  >;
+  streams(
+    group: string,
+    prefix: string,
+  ): Promise<
+    readonly {
+      readonly name: string;
+      readonly createdMs: number;
+      readonly firstEventMs: number | null;
+      readonly lastEventMs: number | null;
+      readonly storedBytes: number;
+    }[]
+  >;
+  read(group: string, stream: string, options: LogStoreRead): Promise<LogStorePage>;
+  createGroup(group: string): Promise<void>;
+  createStream(group: string, stream: string): Promise<void>;
+  setRetention(group: string, retentionDays: number | null): Promise<void>;
+  deleteGroup(group: string): Promise<void>;
+  deleteStream(group: string, stream: string): Promise<void>;
+  append(
+    group: string,
+    stream: string,
+    events: readonly { readonly timestampMs: number; readonly message: string }[],
+  ): Promise<void>;
+}
+
+export interface LogStoreRead {
+  readonly startTimeMs: number | null;
+  /** Exclusive. */
+  readonly endTimeMs: number | null;
+  readonly startFromHead: boolean;
+  readonly eventsMax: number;
+  readonly token: string | null;
+}
+
+export interface LogStoreEvent {
+  readonly timestampMs: number;
+  readonly message: string;
+  readonly id: string;
+}
+
+export interface LogStorePage {
+  readonly events: readonly LogStoreEvent[];
+  readonly forwardToken: string;
+  readonly backwardToken: string;
+}

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import {
+  CloudWatchLogsClient,
+  CreateLogGroupCommand,
+  CreateLogStreamCommand,
+  DescribeLogGroupsCommand,
+  DescribeLogStreamsCommand,
+  FilterLogEventsCommand,
+  GetLogEventsCommand,
+  PutLogEventsCommand,
+  paginateFilterLogEvents,
+} from "@aws-sdk/client-cloudwatch-logs";
+import { silentLogger } from "../../../base/index.ts";
+import { createDirectoryLogStreams } from "../../../hosting/index.ts";
+import { HandClock, serveOperations } from "../service-fixtures.ts";
+import { parseFilterPattern } from "./filter-pattern.ts";
+import { createLogsService } from "./index.ts";
+
+const group = "/aws/sagemaker/Endpoints/e";
+
+async function served() {
+  const clock = new HandClock();
+  const directory = await mkdtemp(join(tmpdir(), "logs-"));
+  const store = createDirectoryLogStreams({
+    directory,
+    clock,
+    logger: silentLogger,
+    streamBytesMax: 1e6,
+    streamsMax: 10,
+  });
+  const gateway = await serveOperations({ logs: createLogsService({ store, clock }) });
+  const client = new CloudWatchLogsClient(gateway.client);
+  return {
+    clock,
+    store,
+    client,
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+      await gateway[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+test("a container's lines are found by group and stream, and pages are read until the token repeats", async () => {
+  await using at = await served();
+  at.store.writer(group, "AllTraffic/i-1")(Buffer.from("one\ntwo\nthree\n"));
+  await at.store[Symbol.asyncDispose]();
+  const groups = await at.client.send(new DescribeLogGroupsCommand({ logGroupNamePrefix: "/aws/sagemaker" }));
+  assert.deepEqual(
+    groups.logGroups?.map(({ logGroupName, arn }) => [logGroupName, arn]),
+    [[group, `arn:aws:logs:us-east-1:111122223333:log-group:${group}:*`]],
+  );
+  const streams = await at.client.send(
+    new DescribeLogStreamsCommand({ logGroupName: group, orderBy: "LastEventTime", descending: true }),
+  );
+  assert.deepEqual(
+    streams.logStreams?.map(({ logStreamName, lastEventTimestamp }) => [logStreamName, lastEventTimestamp]),
+    [["AllTraffic/i-1", at.clock.nowMs]],
+  );
+  const read = (nextToken?: string) =>
+    at.client.send(
+      new GetLogEventsCommand({
+        logGroupName: group,
+        logStreamName: "AllTraffic/i-1",
+        startFromHead: true,
+        limit: 2,
+        nextToken,
+      }),
+    );
+  const first = await read();
+  const second = await read(first.nextForwardToken);
+  const end = await read(second.nextForwardToken);
+  assert.deepEqual(
+    [first, second, end].map(({ events }) => events?.map(({ message }) => message)),
+    [["one", "two"], ["three"], []],
+  );
+  assert.equal(end.nextForwardToken, second.nextForwardToken);
+});
+
+test("FilterLogEvents merges streams by time and pages through all of them without loss or repetition", async () => {
+  await using at = await served();
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
+  const from = at.clock.nowMs - 1000;
+  for (const [name, offset] of [
+    ["a", 0],
+    ["b", 1],
+  ] as const) {
+    await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: name }));
+    const logEvents = Array.from({ length: 10 }, (_, index) => ({
+      timestamp: from + Math.floor(index / 3) * 10 + offset * 10,
+      message: `${index % 2 === 0 ? "ERROR" : "INFO"} ${name}${index}`,
+    }));
+    await at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: name, logEvents }));
+  }
+  const seen: { message?: string | undefined; timestamp?: number | undefined }[] = [];
+  const pages = paginateFilterLogEvents(
+    { client: at.client },
+    { logGroupName: group, filterPattern: "ERROR", limit: 2 },
+  );
+  for await (const page of pages) seen.push(...(page.events ?? []));
+  assert.equal(seen.length, 10);
+  assert.equal(new Set(seen.map(({ message }) => message)).size, 10);
+  const times = seen.map(({ timestamp }) => timestamp ?? 0);
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+  );
+  const some = await at.client.send(
+    new FilterLogEventsCommand({
+      logGroupName: group,
+      logStreamNames: ["b"],
+      startTime: from + 20,
+      endTime: from + 20,
+    }),
+  );
+  assert.deepEqual(
+    some.events?.map(({ message }) => message),
+    ["INFO b3", "ERROR b4", "INFO b5"],
+  );
+});
+
+test("what is absent or wrong has the service's codes and texts", async () => {
+  await using at = await served();
+  const absent = { name: "ResourceNotFoundException", message: "The specified log group does not exist." };
+  await assert.rejects(at.client.send(new DescribeLogStreamsCommand({ logGroupName: group })), absent);
+  await assert.rejects(at.client.send(new FilterLogEventsCommand({ logGroupName: group })), absent);
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
+  await assert.rejects(at.client.send(new GetLogEventsCommand({ logGroupName: group, logStreamName: "s" })), {
+    name: "ResourceNotFoundException",
+    message: "The specified log stream does not exist.",
+  });
+  await assert.rejects(at.client.send(new CreateLogGroupCommand({ logGroupName: group })), {
+    name: "ResourceAlreadyExistsException",
+  });
+});
+
+test("a filter pattern's terms must occur, its ?terms in part, its -terms not at all", () => {
+  const matches = (pattern: string, message: string) => parseFilterPattern(pattern)(message);
+  assert.ok(matches("", "anything"));
+  assert.ok(matches("ERROR 500", "500 is an ERROR"));
+  assert.ok(!matches("ERROR 500", "ERROR 404"));
+  assert.ok(matches('"is an"', "500 is an ERROR") && !matches('"an is"', "500 is an ERROR"));
+  assert.ok(matches("?WARN ?ERROR", "a WARN") && !matches("?WARN ?ERROR", "fine"));
+  assert.ok(!matches("ERROR -ping", "ERROR in ping"));
+  assert.throws(() => parseFilterPattern("{ $.level = 1 }"), { code: "InvalidParameterException" });
+});

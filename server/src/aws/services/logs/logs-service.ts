@@ -1,0 +1,217 @@
+import type {
+  DescribeLogGroupsRequest,
+  DescribeLogStreamsRequest,
+  FilterLogEventsRequest,
+  GetLogEventsRequest,
+  PutLogEventsRequest,
+  PutRetentionPolicyRequest,
+} from "@aws-sdk/client-cloudwatch-logs";
+import { AwsError, type Clock } from "../../../base/index.ts";
+import type { CallContext, OperationHandlers } from "../../wire/index.ts";
+import { filterEvents } from "./filter-events.ts";
+import { parseFilterPattern } from "./filter-pattern.ts";
+import type { LogStore } from "./log-store.ts";
+
+export interface LogsOptions {
+  readonly store: LogStore;
+  readonly clock: Clock;
+}
+
+/** One page of GetLogEvents and FilterLogEvents, unless fewer are asked for. */
+const eventsPerPage = 10_000;
+const namesPerPage = 50;
+/** FilterLogEvents looks at the first so many streams, as the service does. */
+const searchedStreamsMax = 100;
+
+interface NamedGroup {
+  readonly logGroupName?: string | undefined;
+  readonly logGroupIdentifier?: string | undefined;
+}
+
+/** CloudWatch Logs over the files that containers write to. */
+export function createLogsService({ store, clock }: LogsOptions): OperationHandlers {
+  return {
+    DescribeLogGroups: (input: DescribeLogGroupsRequest, context: CallContext) => describeGroups(store, input, context),
+    DescribeLogStreams: (input: DescribeLogStreamsRequest, context: CallContext) =>
+      describeStreams(store, input, context),
+    GetLogEvents: (input: GetLogEventsRequest) => getEvents(store, input, clock.epochMs()),
+    FilterLogEvents: (input: FilterLogEventsRequest) => filter(store, input, clock.epochMs()),
+    async CreateLogGroup(input: NamedGroup) {
+      await store.createGroup(groupOf(input));
+      return {};
+    },
+    async CreateLogStream(input: NamedGroup & { readonly logStreamName: string }) {
+      await store.createStream(groupOf(input), input.logStreamName);
+      return {};
+    },
+    async DeleteLogGroup(input: NamedGroup) {
+      await store.deleteGroup(groupOf(input));
+      return {};
+    },
+    async DeleteLogStream(input: NamedGroup & { readonly logStreamName: string }) {
+      await store.deleteStream(groupOf(input), input.logStreamName);
+      return {};
+    },
+    async PutRetentionPolicy(input: PutRetentionPolicyRequest) {
+      await store.setRetention(groupOf(input), input.retentionInDays ?? null);
+      return {};
+    },
+    PutLogEvents: (input: PutLogEventsRequest) => putEvents(store, input),
+  };
+}
+
+async function describeGroups(store: LogStore, input: DescribeLogGroupsRequest, context: CallContext) {
+  const groups = await store.groups(input.logGroupNamePrefix ?? "");
+  const wanted =
+    input.logGroupNamePattern === undefined
+      ? groups
+      : groups.filter((group) => group.name.includes(input.logGroupNamePattern ?? ""));
+  const page = pageBy(wanted, (group) => group.name, input);
+  return {
+    logGroups: page.items.map((group) => {
+      const arn = `${arnPrefix(context)}${group.name}`;
+      return {
+        logGroupName: group.name,
+        creationTime: Math.trunc(group.createdMs),
+        retentionInDays: group.retentionDays ?? undefined,
+        metricFilterCount: 0,
+        arn: `${arn}:*`,
+        logGroupArn: arn,
+        storedBytes: group.storedBytes,
+        logGroupClass: "STANDARD",
+      };
+    }),
+    nextToken: page.nextToken,
+  };
+}
+
+async function describeStreams(store: LogStore, input: DescribeLogStreamsRequest, context: CallContext) {
+  const group = groupOf(input);
+  const byTime = input.orderBy === "LastEventTime";
+  if (byTime && input.logStreamNamePrefix !== undefined) {
+    throw invalid("Cannot order by LastEventTime with a logStreamNamePrefix.");
+  }
+  const keyOf = (stream: { readonly name: string; readonly lastEventMs: number | null }) =>
+    byTime ? `${String(stream.lastEventMs ?? 0).padStart(15, "0")} ${stream.name}` : stream.name;
+  const streams = [...(await store.streams(group, input.logStreamNamePrefix ?? ""))];
+  streams.sort((a, b) => compare(keyOf(a), keyOf(b)));
+  if (input.descending === true) streams.reverse();
+  const page = pageBy(streams, keyOf, { ...input, isDescending: input.descending === true });
+  return {
+    logStreams: page.items.map((stream) => ({
+      logStreamName: stream.name,
+      creationTime: Math.trunc(stream.createdMs),
+      firstEventTimestamp: stream.firstEventMs ?? undefined,
+      lastEventTimestamp: stream.lastEventMs ?? undefined,
+      lastIngestionTime: stream.lastEventMs ?? undefined,
+      uploadSequenceToken: "1",
+      arn: `${arnPrefix(context)}${group}:log-stream:${stream.name}`,
+      storedBytes: 0,
+    })),
+    nextToken: page.nextToken,
+  };
+}
+
+async function getEvents(store: LogStore, input: GetLogEventsRequest, nowMs: number) {
+  const page = await store.read(groupOf(input), input.logStreamName as string, {
+    startTimeMs: input.startTime ?? null,
+    endTimeMs: input.endTime ?? null,
+    startFromHead: input.startFromHead ?? false,
+    eventsMax: input.limit ?? eventsPerPage,
+    token: input.nextToken ?? null,
+  });
+  return {
+    events: page.events.map(({ timestampMs, message }) => ({
+      timestamp: timestampMs,
+      message,
+      ingestionTime: Math.min(timestampMs, nowMs),
+    })),
+    nextForwardToken: page.forwardToken,
+    nextBackwardToken: page.backwardToken,
+  };
+}
+
+async function filter(store: LogStore, input: FilterLogEventsRequest, nowMs: number) {
+  const group = groupOf(input);
+  if (input.logStreamNames !== undefined && input.logStreamNamePrefix !== undefined) {
+    throw invalid("LogStreamNames and LogStreamNamePrefix cannot be used together.");
+  }
+  const known = await store.streams(group, input.logStreamNamePrefix ?? "");
+  const wanted = input.logStreamNames === undefined ? null : new Set(input.logStreamNames);
+  const streams = known.map((stream) => stream.name).filter((name) => wanted === null || wanted.has(name));
+  if (wanted !== null && streams.length < wanted.size) {
+    throw new AwsError("ResourceNotFoundException", "The specified log stream does not exist.");
+  }
+  const { events, nextToken } = await filterEvents(store, {
+    group,
+    streams: streams.slice(0, searchedStreamsMax),
+    startTimeMs: input.startTime ?? 0,
+    endTimeMs: input.endTime === undefined ? null : input.endTime + 1,
+    matches: parseFilterPattern(input.filterPattern ?? ""),
+    eventsMax: input.limit ?? eventsPerPage,
+    token: input.nextToken ?? null,
+  });
+  return {
+    events: events.map(({ stream, timestampMs, message, id }) => ({
+      logStreamName: stream,
+      timestamp: timestampMs,
+      message,
+      ingestionTime: Math.min(timestampMs, nowMs),
+      eventId: `${id}${stream}`,
+    })),
+    searchedLogStreams: [],
+    nextToken: nextToken ?? undefined,
+  };
+}
+
+async function putEvents(store: LogStore, input: PutLogEventsRequest) {
+  const events = (input.logEvents ?? []).map((event) => ({
+    timestampMs: event.timestamp as number,
+    message: event.message as string,
+  }));
+  if (events.some((event, index) => index > 0 && event.timestampMs < (events[index - 1]?.timestampMs ?? 0))) {
+    throw invalid("Log events in a single PutLogEvents request must be in chronological order.");
+  }
+  await store.append(groupOf(input), input.logStreamName as string, events);
+  return { nextSequenceToken: "1" };
+}
+
+/** The name, from itself or from an ARN. */
+function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
+  if (logGroupName !== undefined && logGroupIdentifier !== undefined) {
+    throw invalid("LogGroupName and LogGroupIdentifier cannot be used together.");
+  }
+  const given = logGroupName ?? logGroupIdentifier;
+  if (given === undefined) throw invalid("Either logGroupName or logGroupIdentifier is required.");
+  return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(given)?.[1] ?? given;
+}
+
+interface PageRequest {
+  readonly limit?: number | undefined;
+  readonly nextToken?: string | undefined;
+  readonly isDescending?: boolean;
+}
+
+/** A page's token is the key of its last item: stable while others come and go. */
+function pageBy<Item>(items: readonly Item[], keyOf: (item: Item) => string, request: PageRequest) {
+  const { limit = namesPerPage, nextToken, isDescending = false } = request;
+  const rest =
+    nextToken === undefined
+      ? items
+      : items.filter((item) => (isDescending ? keyOf(item) < nextToken : keyOf(item) > nextToken));
+  const page = rest.slice(0, limit);
+  const last = page.at(-1);
+  return { items: page, nextToken: last !== undefined && rest.length > page.length ? keyOf(last) : undefined };
+}
+
+function arnPrefix({ region, accountId }: CallContext): string {
+  return `arn:aws:logs:${region}:${accountId}:log-group:`;
+}
+
+function invalid(message: string): AwsError {
+  return new AwsError("InvalidParameterException", message);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

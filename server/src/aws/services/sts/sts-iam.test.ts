@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { test } from "node:test";
+import {
+  AttachRolePolicyCommand,
+  CreatePolicyCommand,
+  CreateRoleCommand,
+  DeletePolicyCommand,
+  DeleteRoleCommand,
+  DetachRolePolicyCommand,
+  GetRoleCommand,
+  GetRolePolicyCommand,
+  IAMClient,
+  ListAttachedRolePoliciesCommand,
+  PutRolePolicyCommand,
+} from "@aws-sdk/client-iam";
+import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
+import { createIamService, createMemoryIdentityStore, ensureRole } from "../iam/index.ts";
+import { HandClock, serveOperations } from "../service-fixtures.ts";
+import { createStsService } from "./index.ts";
+
+const trust = JSON.stringify({ Version: "2012-10-17", Statement: [{ Effect: "Allow", Action: "sts:AssumeRole" }] });
+
+async function served(sessionsMax = 10) {
+  const clock = new HandClock();
+  const store = createMemoryIdentityStore();
+  const iam = { store, clock, randomBytes };
+  await ensureRole(iam, "111122223333", "GalateaRole");
+  const sts = createStsService({
+    clock,
+    randomBytes,
+    identities: store,
+    roleName: "GalateaRole",
+    sessionName: "galatea",
+    sessionsMax,
+  });
+  const root = {
+    accessKeyId: "AKIDEXAMPLE",
+    secretAccessKey: "secret",
+    sessionToken: null,
+    accountId: "111122223333",
+    expiresMs: null,
+  };
+  const gateway = await serveOperations({ iam: createIamService(iam), sts: sts.operations }, (accessKeyId) =>
+    accessKeyId === root.accessKeyId ? root : sts.credential(accessKeyId),
+  );
+  const clients = { iam: new IAMClient(gateway.client), sts: new STSClient(gateway.client) };
+  return {
+    ...clients,
+    gateway,
+    clock,
+    async [Symbol.asyncDispose]() {
+      clients.iam.destroy();
+      clients.sts.destroy();
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("the caller is an assumed role that IAM knows, as get_execution_role() needs it", async () => {
+  await using at = await served();
+  const { Arn, Account, UserId } = await at.sts.send(new GetCallerIdentityCommand({}));
+  assert.deepEqual([Arn, Account], ["arn:aws:sts::111122223333:assumed-role/GalateaRole/galatea", "111122223333"]);
+  const { Role } = await at.iam.send(new GetRoleCommand({ RoleName: "GalateaRole" }));
+  assert.equal(Role?.Arn, "arn:aws:iam::111122223333:role/GalateaRole");
+  assert.equal(UserId, `${Role?.RoleId}:galatea`);
+  assert.match(Role?.RoleId ?? "", /^AROA[A-Z2-7]{17}$/);
+});
+
+test("AssumeRole lends credentials that sign requests, name the role and expire; an unknown role is denied", async () => {
+  await using at = await served();
+  const role = { RoleName: "tenant", Path: "/teams/", AssumeRolePolicyDocument: trust };
+  const { Role } = await at.iam.send(new CreateRoleCommand(role));
+  const assume = (RoleArn: string) => at.sts.send(new AssumeRoleCommand({ RoleArn, RoleSessionName: "session" }));
+  const { Credentials, AssumedRoleUser } = await assume(Role?.Arn ?? "");
+  assert.equal(AssumedRoleUser?.Arn, "arn:aws:sts::111122223333:assumed-role/tenant/session");
+  assert.equal(Credentials?.Expiration?.getTime(), at.clock.nowMs + 3_600_000);
+  const {
+    AccessKeyId: accessKeyId = "",
+    SecretAccessKey: secretAccessKey = "",
+    SessionToken: sessionToken = "",
+  } = Credentials ?? {};
+  const tenant = new STSClient({ ...at.gateway.client, credentials: { accessKeyId, secretAccessKey, sessionToken } });
+  assert.equal((await tenant.send(new GetCallerIdentityCommand({}))).Arn, AssumedRoleUser?.Arn);
+  tenant.destroy();
+  await assert.rejects(assume("arn:aws:iam::111122223333:role/nobody"), {
+    name: "AccessDenied",
+    message:
+      "User: arn:aws:sts::111122223333:assumed-role/GalateaRole/galatea is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::111122223333:role/nobody",
+  });
+});
+
+test("sessions are bounded: the one that ends first gives way", async () => {
+  await using at = await served(2);
+  const arn = "arn:aws:iam::111122223333:role/GalateaRole";
+  const given = [];
+  for (const DurationSeconds of [3600, 900, 1800]) {
+    given.push(
+      (await at.sts.send(new AssumeRoleCommand({ RoleArn: arn, RoleSessionName: "s", DurationSeconds }))).Credentials,
+    );
+  }
+  const works = [];
+  for (const each of given) {
+    const credentials = {
+      accessKeyId: each?.AccessKeyId ?? "",
+      secretAccessKey: each?.SecretAccessKey ?? "",
+      sessionToken: each?.SessionToken ?? "",
+    };
+    const client = new STSClient({ ...at.gateway.client, credentials });
+    works.push(
+      await client.send(new GetCallerIdentityCommand({})).then(
+        () => true,
+        () => false,
+      ),
+    );
+    client.destroy();
+  }
+  assert.deepEqual(works, [true, false, true]);
+});
+
+test("roles and policies live and die by IAM's rules, with its codes and texts", async () => {
+  await using at = await served();
+  const { iam } = at;
+  const RoleName = "r";
+  await assert.rejects(iam.send(new GetRoleCommand({ RoleName })), {
+    name: "NoSuchEntityException",
+    message: "The role with name r cannot be found.",
+  });
+  await assert.rejects(iam.send(new CreateRoleCommand({ RoleName, AssumeRolePolicyDocument: "{" })), {
+    name: "MalformedPolicyDocumentException",
+  });
+  const { Role } = await iam.send(new CreateRoleCommand({ RoleName, AssumeRolePolicyDocument: trust }));
+  assert.equal(decodeURIComponent(Role?.AssumeRolePolicyDocument ?? ""), trust);
+  await assert.rejects(iam.send(new CreateRoleCommand({ RoleName: "R", AssumeRolePolicyDocument: trust })), {
+    name: "EntityAlreadyExistsException",
+    message: "Role with name R already exists.",
+  });
+  const { Policy } = await iam.send(new CreatePolicyCommand({ PolicyName: "p", PolicyDocument: trust }));
+  const PolicyArn = Policy?.Arn ?? "";
+  await iam.send(new AttachRolePolicyCommand({ RoleName, PolicyArn }));
+  await iam.send(
+    new AttachRolePolicyCommand({ RoleName, PolicyArn: "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess" }),
+  );
+  await assert.rejects(iam.send(new AttachRolePolicyCommand({ RoleName, PolicyArn: `${PolicyArn}x` })), {
+    message: `Policy ${PolicyArn}x does not exist or is not attachable.`,
+  });
+  const attached = await iam.send(new ListAttachedRolePoliciesCommand({ RoleName }));
+  assert.deepEqual(
+    attached.AttachedPolicies?.map(({ PolicyName }) => PolicyName),
+    ["p", "AmazonSageMakerFullAccess"],
+  );
+  await assert.rejects(iam.send(new DeletePolicyCommand({ PolicyArn })), { name: "DeleteConflictException" });
+  await iam.send(new PutRolePolicyCommand({ RoleName, PolicyName: "inline", PolicyDocument: trust }));
+  const inline = await iam.send(new GetRolePolicyCommand({ RoleName, PolicyName: "inline" }));
+  assert.equal(decodeURIComponent(inline.PolicyDocument ?? ""), trust);
+  await assert.rejects(iam.send(new DeleteRoleCommand({ RoleName })), {
+    name: "DeleteConflictException",
+    message: "Cannot delete entity, must detach all policies first.",
+  });
+  await iam.send(new DetachRolePolicyCommand({ RoleName, PolicyArn }));
+  await iam.send(new DeletePolicyCommand({ PolicyArn }));
+});
