@@ -90,10 +90,10 @@ test("an exact set of dimensions identifies a metric: fewer or more find nothing
 
 test("GetMetricStatistics refuses with the service's codes and texts", async () => {
   await using at = await served();
-  await assert.rejects(at.statistics({ StartTime: new Date(at.clock.nowMs - 31 * 24 * 60 * minute) }), {
+  await assert.rejects(at.statistics({ StartTime: new Date(at.clock.nowMs - 10 * 24 * 60 * minute) }), {
     name: "InvalidParameterCombinationException",
     message:
-      "You have requested up to 44,641 datapoints, which exceeds the limit of 1,440. You may reduce the datapoints requested by increasing Period, or decreasing the time range.",
+      "You have requested up to 14,401 datapoints, which exceeds the limit of 1,440. You may reduce the datapoints requested by increasing Period, or decreasing the time range.",
   });
   await assert.rejects(at.statistics({ EndTime: new Date(at.clock.nowMs - 20 * minute) }), {
     name: "InvalidParameterValueException",

@@ -96,7 +96,8 @@ test("sessions are bounded: the one that ends first gives way", async () => {
   const given = [];
   for (const DurationSeconds of [3600, 900, 1800]) {
     given.push(
-      (await at.sts.send(new AssumeRoleCommand({ RoleArn: arn, RoleSessionName: "s", DurationSeconds }))).Credentials,
+      (await at.sts.send(new AssumeRoleCommand({ RoleArn: arn, RoleSessionName: "session", DurationSeconds })))
+        .Credentials,
     );
   }
   const works = [];
