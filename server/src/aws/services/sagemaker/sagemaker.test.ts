@@ -97,7 +97,7 @@ function archive(files: Readonly<Record<string, string>>): Buffer {
 async function openPlatform(directory: string) {
   const store = await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger });
   const records = await openRecords({
-    path: join(root, "records.sqlite"),
+    path: join(directory, "records.sqlite"),
     migrations: hostingMigrations,
     ...recordsDefaults,
   });
