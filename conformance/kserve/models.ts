@@ -214,11 +214,6 @@ export const models = {
       1,
     ),
   ),
-  decoupled: python("decoupled.py", {
-    inputs: [["IN", "INT32", [1]]],
-    outputs: [["OUT", "INT32", [1]]],
-    more: "model_transaction_policy { decoupled: true }",
-  }),
   chain: ensemble(
     {
       inputs: [
@@ -293,6 +288,11 @@ export const controlModels = {
   },
   no_version: { config: pythonConfig(pair("FP32", [1])), program: null, versions: [] },
   empty_directory: { config: null, program: null, versions: [] },
+  decoupled: python("decoupled.py", {
+    inputs: [["IN", "INT32", [1]]],
+    outputs: [["OUT", "INT32", [1]]],
+    more: "model_transaction_policy { decoupled: true }",
+  }),
   orphan_ensemble: ensemble({ inputs: [["A", "FP32", [1]]], outputs: [["B", "FP32", [1]]] }, [
     { model: "nobody", inputs: { X: "A" }, outputs: { Y: "B" } },
   ]),

@@ -35,6 +35,10 @@ export function binary(
   });
 }
 
+/** The answer of the newer releases that the reference was read from, where 2.51 answers otherwise. */
+export const newer = (step: Step, status: number, ...includes: string[]): Step =>
+  differs(step, { row: "newer-release", status, includes });
+
 export const input = (name: string, datatype: string, shape: readonly number[], data: unknown) => ({
   name,
   shape,

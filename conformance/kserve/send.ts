@@ -3,12 +3,22 @@ import type { RunningServer } from "../environments/index.ts";
 import type { Answer, Request, Step } from "./case.ts";
 import { comparedHeaders } from "./compare.ts";
 
+const jsonObject = "{".charCodeAt(0);
+const jsonArray = "[".charCodeAt(0);
 const answerTimeoutMs = 60_000;
 
 /** Texts that differ between two runs of the same case, replaced in both before anything is compared. */
 export interface Masks {
   readonly repository: string;
+  /** Where `/opt/ml` really lies, when elsewhere. */
+  readonly mlRoot: string | null;
 }
+
+/** The namespace before a model's name, and Python's own import machinery in a stack. */
+const noise = [
+  [/'\/opt\/ml\/models\/[^':]*::/g, "'"],
+  [/ {2}(?:<frozen importlib[^\\]*|[^\\ ]*\/importlib\/__init__\.py\(\d+\): import_module)\\n/g, ""],
+] as const;
 
 /** Sends a case's steps in order; steps with `afterMs` overlap with the ones before. Null for a step that is not asked. */
 export async function sendSteps(
@@ -79,6 +89,10 @@ function send(server: RunningServer, request: Request, masks: Masks, agent: Agen
 }
 
 function mask(body: Buffer, masks: Masks): Buffer {
-  if (!body.includes(masks.repository)) return body;
-  return Buffer.from(body.toString("latin1").replaceAll(masks.repository, "<repository>"), "latin1");
+  if (body[0] !== jsonObject && body[0] !== jsonArray) return body;
+  const before = body.toString("latin1");
+  let text = before.replaceAll(masks.repository, "<repository>");
+  if (masks.mlRoot !== null) text = text.replaceAll(masks.mlRoot, "/opt/ml");
+  for (const [pattern, replacement] of noise) text = text.replace(pattern, replacement);
+  return text === before ? body : Buffer.from(text, "latin1");
 }

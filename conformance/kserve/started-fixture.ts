@@ -38,7 +38,7 @@ export async function startFixture(target: Target, name: FixtureName): Promise<S
       target.kind === "oracle" ? await startOracle(target.environment, options) : await startGalatea(options);
     return {
       server,
-      masks: { repository },
+      masks: { repository, mlRoot: target.kind === "oracle" ? null : mlRoot },
       stop: async () => {
         await server.stop();
         await cleanUp();

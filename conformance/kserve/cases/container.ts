@@ -1,5 +1,5 @@
 import type { Case, Comparison, Request, Step } from "../case.ts";
-import { addSubHeader, addSubInputs, differs, floats } from "../requests.ts";
+import { addSubHeader, addSubInputs, differs, floats, newer } from "../requests.ts";
 
 const sm = (
   method: Request["method"],
@@ -52,7 +52,11 @@ export const container: readonly Case[] = [
   ),
   single(
     "invocations with a header size that is no number",
-    sm("POST", "/invocations", packed, "error", binaryType("x")),
+    newer(
+      sm("POST", "/invocations", packed, "error", binaryType("x")),
+      400,
+      "Unable to parse inference header size, got: x",
+    ),
   ),
   single(
     "invocations of another binary type",
@@ -74,7 +78,11 @@ export const container: readonly Case[] = [
   multi("unload what is not loaded", remove("kservesuite1")),
   multi(
     "load a url elsewhere",
-    sm("POST", "/models", JSON.stringify({ model_name: "h", url: "/tmp/somewhere" }), "error", target("h.tar.gz")),
+    newer(
+      sm("POST", "/models", JSON.stringify({ model_name: "h", url: "/tmp/somewhere" }), "error", target("h.tar.gz")),
+      400,
+      "expected a path of the form /opt/ml/models/<hash>/model",
+    ),
   ),
   multi("load a url that does not exist", load("kservesuitenone", "error")),
   multi(
@@ -97,7 +105,7 @@ export const container: readonly Case[] = [
     load("kservesuite3", "bytes"),
     invoke(
       "kservesuite3",
-      "json",
+      "ensemble",
       JSON.stringify({
         inputs: [
           { ...addSubInputs[0], name: "A" },

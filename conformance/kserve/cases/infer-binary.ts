@@ -1,5 +1,16 @@
 import type { Case } from "../case.ts";
-import { addSubHeader, addSubInputs, binary, binaryInput, floats, infer, input, ints, strings } from "../requests.ts";
+import {
+  addSubHeader,
+  addSubInputs,
+  binary,
+  binaryInput,
+  floats,
+  infer,
+  input,
+  ints,
+  newer,
+  strings,
+} from "../requests.ts";
 
 const addSubBuffers = [floats(1, 2, 3, 4), floats(0.5, 0.25, 0.1, -1)];
 const wantBinary = { parameters: { binary_data_output: true } };
@@ -192,7 +203,13 @@ export const inferBinary: readonly Case[] = [
   {
     name: "binary: header length is no number",
     fixture: "main",
-    steps: [binary("add_sub", addSubHeader, addSubBuffers, "error", { "inference-header-content-length": "abc" })],
+    steps: [
+      newer(
+        binary("add_sub", addSubHeader, addSubBuffers, "error", { "inference-header-content-length": "abc" }),
+        400,
+        "Unable to parse Inference-Header-Content-Length, got: abc",
+      ),
+    ],
   },
   {
     name: "binary: header length is negative",

@@ -29,7 +29,6 @@ const configsOf = [
   "auto_without_config",
   "batches",
   "queue_timeout",
-  "decoupled",
   "chain",
   "batched_over_plain",
 ];

@@ -1,5 +1,5 @@
 import type { Case, Difference, Request } from "../case.ts";
-import { addSubInputs, differs, infer, input } from "../requests.ts";
+import { addSubInputs, differs, infer, input, newer } from "../requests.ts";
 
 const [first, second] = addSubInputs;
 const addSub = (name: string, body: unknown, more: Partial<Request> = {}): Case => ({
@@ -26,11 +26,6 @@ const inputOrder = (text: string): Difference => ({ row: "input-order", status: 
 export const requestErrors: readonly Case[] = [
   { name: "refused: unknown model", fixture: "main", steps: [infer("nobody", { inputs: [] }, "error")] },
   { name: "refused: unknown version", fixture: "main", steps: [infer("add_sub/versions/4", { inputs: [] }, "error")] },
-  {
-    name: "refused: decoupled model",
-    fixture: "main",
-    steps: [infer("decoupled", { inputs: [input("IN", "INT32", [1], [1])] }, "error")],
-  },
   addSub("an empty body", ""),
   addSub("no JSON", "hello"),
   addSub("JSON that ends early", '{"inputs":[{"name":"INPUT0"'),
@@ -81,9 +76,17 @@ export const requestErrors: readonly Case[] = [
   addSub("no dimensions", { inputs: [input("INPUT0", "FP32", [], [1]), second] }),
   addSub("a negative dimension", withFirst({ shape: [-4] })),
   addSub("a variable dimension in a request", withFirst({ shape: [-1] })),
-  addSub("a shape whose product overflows", {
-    inputs: [input("INPUT0", "FP32", [4294967296, 4294967296], [1]), second],
-  }),
+  {
+    name: "refused: a shape whose product overflows",
+    fixture: "main",
+    steps: [
+      newer(
+        infer("add_sub", { inputs: [input("INPUT0", "FP32", [4294967296, 4294967296], [1]), second] }, "error"),
+        400,
+        "invalid shape for input 'INPUT0': shape [4294967296,4294967296] causes total element count to exceed",
+      ),
+    ],
+  },
   addSub("parameters that are an array", { parameters: [], inputs: addSubInputs }),
   addSub("a parameter that is an object", { parameters: { a: {} }, inputs: addSubInputs }),
   addSub("a parameter that is an array", { parameters: { a: [1] }, inputs: addSubInputs }),
@@ -173,7 +176,13 @@ export const requestErrors: readonly Case[] = [
   {
     name: "refused: the optional input instead of the required one",
     fixture: "main",
-    steps: [infer("optional", { inputs: [input("B", "INT32", [2], [1, 2])] }, "status")],
+    steps: [
+      differs(infer("optional", { inputs: [input("B", "INT32", [2], [1, 2])] }, "status"), {
+        row: "required-inputs",
+        status: 400,
+        includes: ["but missing required input(s) ['A']"],
+      }),
+    ],
   },
   {
     name: "refused: none of the required inputs",

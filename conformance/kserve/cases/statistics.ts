@@ -1,5 +1,5 @@
 import type { Case } from "../case.ts";
-import { get, infer, input } from "../requests.ts";
+import { differs, get, infer, input } from "../requests.ts";
 
 const run = infer("auto_without_config", { inputs: [input("INPUT0", "FP32", [2, 4], [1, 2, 3, 4, 5, 6, 7, 8])] });
 
@@ -38,7 +38,17 @@ export const statistics: readonly Case[] = [
     fixture: "partly",
     steps: [get("/metrics", "metrics", { port: "metrics" })],
   },
-  { name: "metrics: another path", fixture: "partly", steps: [get("/v2/health/ready", "status", { port: "metrics" })] },
+  {
+    name: "metrics: another path",
+    fixture: "partly",
+    steps: [
+      differs(get("/v2/health/ready", "status", { port: "metrics" }), {
+        row: "metrics-paths",
+        status: 404,
+        includes: [],
+      }),
+    ],
+  },
   {
     name: "metrics: POST is not allowed",
     fixture: "partly",

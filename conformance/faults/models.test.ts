@@ -1,0 +1,202 @@
+/** What model code does to its own process, and what the others notice of it: nothing. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { assertEchoes, doing, errorOf, infer, load, outputOf, textOf, unload } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { descendantsOf, residentBytes } from "./processes.ts";
+import { openServing, type Serving } from "./serving.ts";
+import { pidIn, until } from "./until.ts";
+
+let serving: Serving;
+let port: number;
+let modelCount = 0;
+
+before(async () => {
+  serving = await openServing({
+    flags: ["--model-control-mode=explicit", "--load-model=bystander"],
+    write: ({ repository }) => writeFaultyModel(repository, "bystander"),
+  });
+  port = serving.server.httpPort;
+});
+after(async () => {
+  await serving[Symbol.asyncDispose]();
+});
+
+/** A model of its own for a test: no other test's restarts and waits are felt. */
+async function loadFresh(more = "", text: string | null = null): Promise<string> {
+  const name = `fresh_${(modelCount += 1)}`;
+  await writeFaultyModel(serving.repository, name, { more, text });
+  const answer = await load(port, name);
+  assert.equal(answer.status, 200, answer.body.toString());
+  return name;
+}
+
+const workerPids = () => new Set(descendantsOf(serving.server.pid).map(({ pid }) => pid));
+
+/** The instance is started again after its process died, with a growing wait. */
+async function assertRecovers(model: string): Promise<void> {
+  await until("the instance answers again", async () => {
+    return (await infer(port, model, doing("echo"))).status === 200;
+  });
+  await assertEchoes(port, model);
+}
+
+const deaths: readonly [sentence: string, does: string, text: RegExp][] = [
+  [
+    "a model that reads address zero fails its request with the signal, its last words and its Python stack",
+    "segfault",
+    /^Stub process '\w+_0' is not healthy\. \(signal SIGSEGV; last output:\nabout to read address zero\n[^]*in segfault/,
+  ],
+  ["a model that calls os._exit fails its request with the exit code", "exit 7", /is not healthy\. \(exit code 7\)$/],
+  ["a model that exits with 0 has failed all the same", "exit 0", /is not healthy\. \(exit code 0\)$/],
+  ["a model that aborts fails its request with the signal", "abort", /is not healthy\. \(signal SIGABRT/],
+  [
+    "a model that closes descriptors that are not its own fails its request",
+    "close_descriptors",
+    /is not healthy\. \(signal SIGKILL, ended because of: it closed its socket/,
+  ],
+  [
+    "a worker that sends a malformed record is ended, and its request fails",
+    "scribble",
+    /is not healthy\. \(signal SIGKILL, ended because of: malformed record from a worker: /,
+  ],
+];
+for (const [sentence, does, text] of deaths) {
+  test(sentence, async () => {
+    const model = await loadFresh();
+    assert.match(errorOf(await infer(port, model, doing(does)), 500), text);
+    await assertEchoes(port, "bystander");
+    await assertRecovers(model);
+    assert.equal((await unload(port, model)).status, 200);
+  });
+}
+
+test("a model that dies again and again is answered at once each time, and the server does not spin over it", async () => {
+  const model = await loadFresh();
+  const text = errorOf(await infer(port, model, doing("exit 3")), 500);
+  for (let i = 0; i < 20; i++) {
+    const answer = await infer(port, model, doing("exit 3"));
+    assert.equal(errorOf(answer, 500), text);
+  }
+  await assertEchoes(port, "bystander");
+  assert.equal((await unload(port, model)).status, 200);
+});
+
+for (const [does, text] of [
+  ["give_up", /raised on request/],
+  ["system_exit", /SystemExit/],
+] as const) {
+  test(`a model that raises (${does}) fails its request and keeps its process`, async () => {
+    const model = await loadFresh();
+    const pid = textOf(await infer(port, model, doing("pid")));
+    assert.match(errorOf(await infer(port, model, doing(does)), 500), text);
+    assert.equal(textOf(await infer(port, model, doing("pid"))), pid);
+  });
+}
+
+const badStarts: readonly [sentence: string, program: string, text: RegExp][] = [
+  [
+    "a model that raises in initialize is not loaded, and the load says what it raised",
+    "class TritonPythonModel:\n  def initialize(self, args):\n    raise ValueError('no weights here')\n  def execute(self, r): pass\n",
+    /no weights here/,
+  ],
+  [
+    "a model that crashes in initialize is not loaded, and the load says how it ended",
+    "import ctypes\nclass TritonPythonModel:\n  def initialize(self, args):\n    ctypes.string_at(0)\n  def execute(self, r): pass\n",
+    /signal SIGSEGV/,
+  ],
+  ["a model that exits while it is imported is not loaded", "import os\nos._exit(9)\n", /exit code 9/],
+  [
+    "a model that calls sys.exit while it is imported is not loaded",
+    "import sys\nsys.exit('not today')\n",
+    /SystemExit|not today/,
+  ],
+  [
+    "a model that recurses without end in initialize is not loaded",
+    "class TritonPythonModel:\n  def initialize(self, args):\n    self.initialize(args)\n  def execute(self, r): pass\n",
+    /RecursionError/,
+  ],
+];
+for (const [sentence, text, said] of badStarts) {
+  test(sentence, async () => {
+    const workers = workerPids();
+    const name = `bad_${(modelCount += 1)}`;
+    await writeFaultyModel(serving.repository, name, { text });
+    const message = errorOf(await load(port, name), 400);
+    assert.match(message, new RegExp(`^load failed for model '${name}': `));
+    assert.match(message, said);
+    assert.deepEqual([...workerPids().difference(workers)], [], "no process is left of the attempt");
+    await assertEchoes(port, "bystander");
+  });
+}
+
+test("a model that prints 64 MB is answered, others are answered meanwhile, and the server does not keep what it printed", async () => {
+  const model = await loadFresh();
+  const bytesBefore = residentBytes(serving.server.pid);
+  const chatter = infer(port, model, doing("chatter 64"));
+  const oneLine = infer(port, model, doing("one_line 64"));
+  await assertEchoes(port, "bystander");
+  assert.equal((await chatter).status, 200);
+  assert.equal((await oneLine).status, 200);
+  const grownBytes = residentBytes(serving.server.pid) - bytesBefore;
+  assert.ok(grownBytes < 64 * 2 ** 20, `the server grew by ${grownBytes} bytes`);
+});
+
+test("a model that hangs with the interpreter lock held ends with its unload, and nobody else waits", async () => {
+  const model = await loadFresh();
+  const left = new AbortController();
+  const asked = infer(port, model, doing("spin"), { signal: left.signal });
+  const gone = assert.rejects(asked);
+  const pid = await pidIn(join(serving.repository, model, "spin.running"));
+  await assertEchoes(port, "bystander");
+  left.abort();
+  await gone;
+  process.kill(pid, "SIGKILL");
+  await assertRecovers(model);
+  assert.ok(!workerPids().has(pid));
+});
+
+test("a load whose client has gone away ends its worker in the middle of initialize", async () => {
+  const name = `slow_${(modelCount += 1)}`;
+  const text = `import os, time
+class TritonPythonModel:
+  def initialize(self, args):
+    open(os.path.join(args["model_repository"], "pid"), "w").write(str(os.getpid()))
+    time.sleep(600)
+  def execute(self, r): pass
+`;
+  await writeFaultyModel(serving.repository, name, { text });
+  const left = new AbortController();
+  const loading = assert.rejects(infer(port, name, "{}", { path: `/v2/repository/models/${name}/load`, signal: left.signal }));
+  const pid = await pidIn(join(serving.repository, name, "pid"));
+  left.abort();
+  await loading;
+  await until("its worker is gone", () => !workerPids().has(pid));
+  await assertEchoes(port, "bystander");
+});
+
+test("a process that a model leaves behind ends with the model", async () => {
+  const model = await loadFresh();
+  const workers = workerPids();
+  assert.equal((await infer(port, model, doing("orphan"))).status, 200);
+  assert.equal(workerPids().difference(workers).size, 1);
+  assert.equal((await unload(port, model)).status, 200);
+  await until("the orphan is gone", () => workerPids().difference(workers).size === 0);
+});
+
+test("a view that model code keeps past its request never changes under it", async () => {
+  const model = await loadFresh();
+  const elements = 300_000;
+  const constant = (value: number) => Array.from({ length: elements }, () => value);
+  for (const value of [1, 2, 3]) {
+    const answer = await infer(port, model, doing("keep", { value: constant(value) }));
+    assert.equal(outputOf(answer, "OUT").length, elements);
+  }
+  for (let value = 10; value < 14; value++) {
+    await infer(port, model, doing("echo", { value: constant(value) }));
+    await infer(port, "bystander", doing("echo", { value: constant(-value) }));
+  }
+  const sums = textOf(await infer(port, model, doing("kept_sums")));
+  assert.equal(sums, [1, 2, 3].map((value) => `${value * elements}.0`).join(","));
+});

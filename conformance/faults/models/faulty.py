@@ -1,0 +1,112 @@
+"""Does what the request's DO says, once for each request; "echo" hands VALUE on. One model for everything that goes wrong."""
+
+import ctypes
+import os
+import sys
+import time
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.directory = args["model_repository"]
+        self.kept = []
+        self.done = []
+
+    def execute(self, requests):
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        words = pb_utils.get_input_tensor_by_name(request, "DO").as_numpy().reshape(-1)[0].decode().split(" ")
+        value = pb_utils.get_input_tensor_by_name(request, "VALUE").as_numpy()
+        self.done.append(request.request_id())
+        text = getattr(self, words[0])(value, *words[1:])
+        return pb_utils.InferenceResponse(
+            [pb_utils.Tensor("OUT", value), pb_utils.Tensor("TEXT", np.array([text or ""], object))]
+        )
+
+    def echo(self, value):
+        pass
+
+    def pid(self, value):
+        return str(os.getpid())
+
+    def executed(self, value):
+        """The ids of all requests that reached this process."""
+        return ",".join(self.done)
+
+    def hold(self, value, name):
+        """Says that it runs, and runs until somebody makes the file `<name>.go` beside the model."""
+        path = os.path.join(self.directory, name)
+        with open(path + ".running", "w") as file:
+            file.write(str(os.getpid()))
+        while not os.path.exists(path + ".go"):
+            time.sleep(0.005)
+
+    def spin(self, value):
+        """Holds the interpreter lock for ever: no Python signal handler runs."""
+        ctypes.PyDLL(None).usleep
+        with open(os.path.join(self.directory, "spin.running"), "w") as file:
+            file.write(str(os.getpid()))
+        while True:
+            ctypes.PyDLL(None).usleep(900000)
+
+    def segfault(self, value):
+        print("about to read address zero", file=sys.stderr, flush=True)
+        ctypes.string_at(0)
+
+    def exit(self, value, code):
+        os._exit(int(code))
+
+    def abort(self, value):
+        os.abort()
+
+    def give_up(self, value):
+        raise ValueError("raised on request")
+
+    def system_exit(self, value):
+        sys.exit(3)
+
+    def chatter(self, value, megabytes):
+        line = "x" * 1023 + "\n"
+        for _ in range(int(megabytes)):
+            sys.stdout.write(line * 512)
+            sys.stderr.write(line * 512)
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    def one_line(self, value, megabytes):
+        sys.stdout.write("y" * (int(megabytes) << 20))
+        sys.stdout.flush()
+
+    def keep(self, value):
+        self.kept.append(value)
+
+    def kept_sums(self, value):
+        return ",".join(str(float(one.sum(dtype=np.float64))) for one in self.kept)
+
+    def forget(self, value):
+        self.kept.clear()
+
+    def orphan(self, value):
+        """Leaves a process of its own running, detached as far as a program can be."""
+        if os.fork() == 0:
+            if os.fork() == 0:
+                time.sleep(600)
+            os._exit(0)
+        os.wait()
+
+    def close_descriptors(self, value):
+        os.closerange(3, 256)
+
+    def scribble(self, value):
+        """Writes rubbish where the worker talks to the server."""
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                if int(name) > 2 and os.readlink("/proc/self/fd/" + name).startswith("socket:"):
+                    os.write(int(name), b"\xff" * 4096)
+            except OSError:
+                pass
+        time.sleep(600)

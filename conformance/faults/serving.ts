@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { cacheDirectory, startGalatea, type RunningServer } from "../environments/index.ts";
+import { processesMarked, sharedMemoryNames } from "./processes.ts";
+import { until } from "./until.ts";
+
+/** Folders of one test file: everything that its processes write, and the mark by which they are found again. */
+export interface Workplace {
+  readonly directory: string;
+  readonly repository: string;
+  readonly mlRoot: string;
+  readonly data: string;
+  /** TMPDIR of every process that is started here; empty when all of them have cleaned up. */
+  readonly temporary: string;
+  readonly mark: string;
+}
+
+export interface Serving extends AsyncDisposable, Workplace {
+  readonly server: RunningServer;
+  /** Ends the server as its user would, or finds it dead, then checks that nothing of it is left. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface ServingOptions {
+  /** Fills the repository before the start. */
+  readonly write?: (workplace: Workplace) => Promise<void>;
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function makeWorkplace(): Promise<Workplace> {
+  const directory = await mkdtemp(join(tmpdir(), "galatea-faults-"));
+  const at = (name: string) => join(directory, name);
+  const place = {
+    directory,
+    repository: at("repository"),
+    mlRoot: at("ml"),
+    data: at("data"),
+    temporary: at("tmp"),
+    mark: `TMPDIR=${at("tmp")}\0`,
+  };
+  for (const path of [place.repository, join(place.mlRoot, "models"), place.data, place.temporary]) {
+    await mkdir(path, { recursive: true });
+  }
+  // The product's Python environment is made once for all suites.
+  const environments = join(cacheDirectory(process.env), "server-data", "python");
+  await mkdir(environments, { recursive: true });
+  await symlink(environments, join(place.data, "python"));
+  return place;
+}
+
+/** `galatea serve` over a repository of its own, in explicit control unless the flags say otherwise. */
+export async function openServing(options: ServingOptions = {}): Promise<Serving> {
+  const place = await makeWorkplace();
+  try {
+    await options.write?.(place);
+    const server = await startGalatea({
+      repositories: [place.repository],
+      flags: [`--data=${place.data}`, `--ml-root=${place.mlRoot}`, ...(options.flags ?? [])],
+      env: { TMPDIR: place.temporary, ...options.env },
+    });
+    return {
+      ...place,
+      server,
+      [Symbol.asyncDispose]: async () => {
+        try {
+          assertNoSharedMemory(place);
+          await server.stop();
+          await assertNothingLeft(place);
+        } finally {
+          await rm(place.directory, { recursive: true, force: true });
+        }
+      },
+    };
+  } catch (error) {
+    await rm(place.directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Tensors live in memory files without a name: no process of ours may have anything in /dev/shm. */
+export function assertNoSharedMemory(place: Workplace): void {
+  const names = processesMarked(place.mark).flatMap(({ pid }) => sharedMemoryNames(pid));
+  assert.deepEqual(names, [], "names in /dev/shm");
+}
+
+/** No process, and no file in the temporary folder. Processes get a moment: the kernel ends them after their parent. */
+export async function assertNothingLeft(place: Workplace): Promise<void> {
+  await assertNoProcesses(place);
+  assert.deepEqual(await readdir(place.temporary, { recursive: true }), [], "files left in the temporary folder");
+}
+
+export async function assertNoProcesses(place: Workplace): Promise<void> {
+  await until("no process is left", () => processesMarked(place.mark).length === 0, 5000).catch(() => {
+    const left = processesMarked(place.mark);
+    for (const { pid } of left) process.kill(pid, "SIGKILL");
+    assert.deepEqual(left, [], "processes left behind");
+  });
+}
