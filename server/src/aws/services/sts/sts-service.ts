@@ -23,6 +23,7 @@ export interface StsService {
 
 interface Session extends Credential {
   readonly expiresMs: number;
+  readonly sessionToken: string;
   readonly roleName: string;
   readonly roleId: string;
   readonly sessionName: string;
@@ -37,26 +38,11 @@ export function createStsService(options: StsOptions): StsService {
     const session = accessKeyId === null ? undefined : sessions.get(accessKeyId);
     return session !== undefined && session.expiresMs > options.clock.epochMs() ? session : undefined;
   };
-  const open = (durationSeconds: number, accountId: string, role: Identity) => {
+  const open = (durationSeconds: number, accountId: string, identity: Identity) => {
     makeRoom(sessions, options);
-    const accessKeyId = newId("ASIA", options.randomBytes).slice(0, 20);
-    const session: Session = {
-      roleName: role.roleName,
-      roleId: role.roleId,
-      sessionName: role.sessionName,
-      accessKeyId,
-      accountId,
-      secretAccessKey: Buffer.from(options.randomBytes(30)).toString("base64"),
-      sessionToken: Buffer.from(options.randomBytes(96)).toString("base64"),
-      expiresMs: options.clock.epochMs() + durationSeconds * 1000,
-    };
-    sessions.set(accessKeyId, session);
-    return {
-      AccessKeyId: accessKeyId,
-      SecretAccessKey: session.secretAccessKey,
-      SessionToken: session.sessionToken as string,
-      Expiration: new Date(session.expiresMs),
-    };
+    const session = newSession(options, durationSeconds, accountId, identity);
+    sessions.set(session.accessKeyId, session);
+    return printCredentials(session);
   };
   const caller = async (context: CallContext): Promise<Identity> => {
     const session = alive(context.accessKeyId);
@@ -104,6 +90,33 @@ export function createStsService(options: StsOptions): StsService {
       },
       GetAccessKeyInfo: (_input: unknown, context: CallContext) => Promise.resolve({ Account: context.accountId }),
     },
+  };
+}
+
+function newSession(
+  { clock, randomBytes }: StsOptions,
+  durationSeconds: number,
+  accountId: string,
+  { roleName, roleId, sessionName }: Identity,
+): Session {
+  return {
+    roleName,
+    roleId,
+    sessionName,
+    accountId,
+    accessKeyId: newId("ASIA", randomBytes).slice(0, 20),
+    secretAccessKey: Buffer.from(randomBytes(30)).toString("base64"),
+    sessionToken: Buffer.from(randomBytes(96)).toString("base64"),
+    expiresMs: clock.epochMs() + durationSeconds * 1000,
+  };
+}
+
+function printCredentials({ accessKeyId, secretAccessKey, sessionToken, expiresMs }: Session) {
+  return {
+    AccessKeyId: accessKeyId,
+    SecretAccessKey: secretAccessKey,
+    SessionToken: sessionToken,
+    Expiration: new Date(expiresMs),
   };
 }
 
