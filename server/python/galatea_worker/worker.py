@@ -16,7 +16,7 @@ from .channel import Channel
 from .model_config import ModelConfig
 from .objects import InferenceResponse, TritonModelException
 
-_OWN_FILES = frozenset((__file__,))
+_OWN_FILES = frozenset((__file__, importlib.__file__))
 _now = time.perf_counter_ns
 
 # The worker of this process: pb_utils' functions have no other way to it.

@@ -8,6 +8,7 @@ import type { ModelFacts } from "./execution-codec.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
+import { ExecuteEncoder } from "./wire.ts";
 import { ZygotePool } from "./zygote-pool.ts";
 
 export interface PythonBackendOptions extends EnvironmentOptions {
@@ -60,6 +61,7 @@ class PythonBackend implements Backend {
   readonly #options: PythonBackendOptions;
   readonly #pool: ZygotePool;
   readonly #reaper = new ChildReaper();
+  readonly #encoder = new ExecuteEncoder();
   readonly #completed = new Map<string, CompletedWorker>();
   /** Ends of workers that nobody else waits for. */
   readonly #ending = new Set<Promise<unknown>>();
@@ -128,6 +130,7 @@ class PythonBackend implements Backend {
         {
           name,
           facts,
+          encoder: this.#encoder,
           clock,
           logger,
           random,

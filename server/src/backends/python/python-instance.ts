@@ -10,7 +10,7 @@ import {
   decodeReleased,
   decodeResult,
   encodeSpace,
-  ExecuteEncoder,
+  type ExecuteEncoder,
   kinds,
   MalformedRecord,
   readHeader,
@@ -21,6 +21,8 @@ import {
 export interface InstanceOptions {
   readonly name: string;
   readonly facts: ModelFacts;
+  /** Shared by all instances: a frame has left it when `send` returns. */
+  readonly encoder: ExecuteEncoder;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
@@ -56,7 +58,6 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** The next batch waits in the socket while the worker runs the one before: it costs the worker no wait. */
   readonly executionsMax = 2;
   readonly #options: InstanceOptions;
-  readonly #encoder = new ExecuteEncoder();
   readonly #backoff: Backoff;
   readonly #pending = new Map<number, Pending>();
   readonly #closing = new AbortController();
@@ -109,7 +110,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       return Promise.resolve(failed(batch.length, error));
     }
     const spaces = this.#lendSpaces(worker, executionId, batch.length);
-    const frame = this.#encoder.encode({ executionId, loans: collector.loans, spaces, requests });
+    const frame = this.#options.encoder.encode({ executionId, loans: collector.loans, spaces, requests });
     return new Promise((resolve) => {
       this.#pending.set(executionId, { executionId, requestCount: batch.length, spaces, resolve });
       if (this.#pending.size === 1) this.#headSinceNs = this.#options.clock.monotonicNs();

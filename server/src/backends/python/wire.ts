@@ -163,8 +163,16 @@ export class ExecuteEncoder {
     for (const request of requests) this.#writeRequest(request);
     const inlineOffset = (this.#at + 15) & ~15;
     this.#reserve(16 + this.#inlineBytes);
-    this.#buffer.fill(0, this.#at, inlineOffset);
-    for (const piece of this.#inline) this.#buffer.set(piece.data, inlineOffset + piece.at);
+    if (this.#inlineBytes === 0) this.#buffer.fill(0, this.#at, inlineOffset);
+    // Gaps are zeroed: the buffer still holds what other frames, perhaps another tenant's, left in it.
+    let end = this.#at;
+    for (const piece of this.#inline) {
+      const at = inlineOffset + piece.at;
+      this.#buffer.fill(0, end, at);
+      this.#buffer.set(piece.data, at);
+      end = at + piece.data.byteLength;
+    }
+    this.#buffer.fill(0, end, inlineOffset + this.#inlineBytes);
     const frameBytes = inlineOffset + this.#inlineBytes;
     assert(frameBytes <= frameBytesMax, "an EXECUTE frame within its limit");
     const view = this.#view;

@@ -1,0 +1,439 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { delay, InferenceError, systemClock } from "../../base/index.ts";
+import { releaseResponse, type InferenceResponse, type Instance } from "../../inference/index.ts";
+import { readProcessStart } from "../../processes/index.ts";
+import { datatypes, type Datatype, type Tensor } from "../../tensor/index.ts";
+import type { LoadedModel } from "../backend.ts";
+import {
+  addSubConfig,
+  addSubModel,
+  floats,
+  floatsOf,
+  inArena,
+  oneInOneOut,
+  openFixture,
+  request,
+  tensor,
+  type PythonFixture,
+} from "./python-fixture.ts";
+
+let fixture: PythonFixture;
+
+before(async () => {
+  fixture = await openFixture({ hangReportMs: 150 });
+});
+
+after(() => fixture[Symbol.asyncDispose]());
+
+const header = "import triton_python_backend_utils as pb_utils\nimport numpy as np\n";
+
+/** A model whose execute is `body`; `requests` is the batch. */
+function model(body: string, more = ""): string {
+  const indented = body.replaceAll("\n", "\n        ");
+  return `${header}class TritonPythonModel:\n    def execute(self, requests):\n        ${indented}\n${more}`;
+}
+
+const echo =
+  'return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", r.inputs()[0].as_numpy())]) for r in requests]';
+
+function only(loaded: LoadedModel): Instance {
+  return loaded.instances[0]!;
+}
+
+async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
+  const { outcomes } = await only(loaded).execute([request(inputs)], null);
+  const [outcome] = outcomes;
+  if (outcome instanceof InferenceError) throw outcome;
+  return outcome!;
+}
+
+function pidOf(loaded: LoadedModel): number {
+  return (loaded.instances[0] as unknown as { pid: number }).pid;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const signal = AbortSignal.timeout(5000);
+  while (!condition()) await delay(systemClock, 2, signal);
+}
+
+test("a batch of requests is executed in one call and answered in order", async () => {
+  await using loaded = await fixture.load("add_sub", addSubModel, addSubConfig);
+  const values = Array.from({ length: 16 }, (_, index) => index);
+  const batch = [1, 10].map((factor) =>
+    request([
+      floats(
+        "INPUT0",
+        values.map((v) => v * factor),
+      ),
+      floats("INPUT1", values),
+    ]),
+  );
+  const { outcomes, computeInferNs } = await only(loaded).execute(batch, null);
+  assert.ok(computeInferNs > 0);
+  const [first, second] = outcomes as InferenceResponse[];
+  assert.deepEqual(
+    floatsOf(first!.outputs[0]!),
+    values.map((v) => 2 * v),
+  );
+  assert.deepEqual(
+    floatsOf(second!.outputs[1]!),
+    values.map((v) => 9 * v),
+  );
+  assert.equal(only(loaded).name, "add_sub_0");
+});
+
+test("every datatype comes back as it went in, whatever its shape, inline and in the arena", async () => {
+  for (const datatype of Object.keys(datatypes) as Datatype[]) {
+    const { byteSize, configName } = datatypes[datatype];
+    // BF16 has no numpy type: it may be handed on, not looked into.
+    const body =
+      datatype === "BF16"
+        ? "return [pb_utils.InferenceResponse([t]) for r in requests for t in [r.inputs()[0]]]"
+        : echo;
+    const config = `backend: "python" input [{ name: "IN" data_type: ${configName} dims: [ -1, -1 ] }]
+      output [{ name: "${datatype === "BF16" ? "IN" : "OUT"}" data_type: ${configName} dims: [ -1, -1 ] }]`;
+    await using loaded = await fixture.load(`type_${datatype.toLowerCase()}`, model(body), config);
+    for (const shape of [
+      [2, 3],
+      [0, 4],
+      [64, 1024],
+    ]) {
+      const count = shape[0]! * shape[1]!;
+      const data =
+        byteSize > 0
+          ? Uint8Array.from({ length: count * byteSize }, (_, index) => (datatype === "BOOL" ? index & 1 : index % 120))
+          : Buffer.concat(
+              Array.from({ length: count }, (_, i) => Buffer.from([i % 3, 0, 0, 0, 0xff, 0x00].slice(0, 4 + (i % 3)))),
+            );
+      const response = await ask(loaded, [tensor("IN", datatype, shape, data)]);
+      const [output] = response.outputs;
+      assert.deepEqual([output!.datatype, output!.shape], [datatype, shape]);
+      assert.ok(Buffer.from(data).equals(output!.data), `${datatype} ${shape.join("x")}`);
+      releaseResponse(response);
+    }
+  }
+  assert.equal(fixture.arena.usedBytes, 0);
+});
+
+test("an output that is the input is handed on by reference, and an array of its own goes to lent space", async () => {
+  await using identity = await fixture.load("identity", model(echo));
+  await using doubled = await fixture.load("doubled", model(echo.replace("as_numpy()", "as_numpy()[::-1] * 2")));
+  const values = Array.from({ length: 100_000 }, (_, index) => index % 1000);
+  for (let round = 0; round < 3; round++) {
+    const input = inArena(fixture.arena, floats("IN", values));
+    const same = await ask(identity, [input]);
+    assert.equal(same.outputs[0]!.block, input.block);
+    const other = await ask(doubled, [input]);
+    input.block!.release();
+    assert.notEqual(other.outputs[0]!.block, input.block);
+    assert.deepEqual(floatsOf(other.outputs[0]!).slice(0, 3), [1998, 1996, 1994]);
+    releaseResponse(same);
+    releaseResponse(other);
+    assert.equal(fixture.arena.usedBytes, 0);
+  }
+});
+
+test("a view that the model keeps past its request keeps its bytes", async () => {
+  const keeps = model(
+    "kept = getattr(self, 'kept', None)\nself.kept = requests[0].inputs()[0].as_numpy()[10:]\n" +
+      "value = np.array([-1 if kept is None else kept[0]], np.float32)\nif len(self.kept) < 5: self.kept = None\n" +
+      'return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", value)])]',
+  );
+  await using loaded = await fixture.load("keeps", keeps);
+  const send = async (value: number, count: number) => {
+    const input = inArena(
+      fixture.arena,
+      floats(
+        "IN",
+        Array.from({ length: count }, () => value),
+      ),
+    );
+    const signal = AbortSignal.abort();
+    const execution = only(loaded).execute([request([input], { signal })], signal);
+    const { outcomes } = await execution;
+    input.block!.release();
+    return floatsOf((outcomes[0] as InferenceResponse).outputs[0]!)[0];
+  };
+  assert.equal(await send(7, 50_000), -1);
+  assert.ok(fixture.arena.usedBytes >= 200_000, "the loan outlives the request");
+  // Whatever is allocated and written now must not reach the kept view.
+  for (let round = 0; round < 20; round++) {
+    const block = fixture.arena.allocate(200_000);
+    block.bytes.fill(0xee);
+    block.release();
+  }
+  assert.equal(await send(8, 50_000), 7);
+  assert.equal(await send(9, 12), 8);
+  await until(() => fixture.arena.usedBytes === 0);
+});
+
+test("only requested outputs are sent, unknown ones are dropped", async () => {
+  const body =
+    'one = np.ones(3, np.float32)\nreturn [pb_utils.InferenceResponse([pb_utils.Tensor(n, one) for n in ("A", "STRANGER", "B")]) for r in requests]';
+  const config = `backend: "python" input [{ name: "IN" data_type: TYPE_FP32 dims: [ -1 ] }]
+    output [{ name: "A" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "B" data_type: TYPE_FP32 dims: [ -1 ] }]`;
+  await using loaded = await fixture.load("outputs", model(body), config);
+  const namesOf = async (requestedOutputs: string[] | null) => {
+    const { outcomes } = await only(loaded).execute([request([floats("IN", [1])], { requestedOutputs })], null);
+    return (outcomes[0] as InferenceResponse).outputs.map((output) => output.name);
+  };
+  assert.deepEqual(await namesOf(null), ["A", "B"]);
+  assert.deepEqual(await namesOf(["B"]), ["B"]);
+});
+
+test("a request shows its id, parameters, sequence and timeout; pb_utils logs to the server", async () => {
+  const body =
+    'r = requests[0]\npb_utils.Logger.log_warn("seen")\n' +
+    "text = repr((r.request_id(), r.correlation_id(), r.flags(), r.timeout(), r.parameters(), r.requested_output_names()))\n" +
+    'return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([text], dtype=object))])]';
+  await using loaded = await fixture.load("facts", model(body), oneInOneOut("TYPE_STRING"));
+  const one = request([tensor("IN", "BYTES", [0], new Uint8Array())], {
+    id: "kärnten",
+    parameters: new Map<string, string | bigint | boolean>([
+      ["a", "x"],
+      ["n", 2n ** 60n],
+      ["t", true],
+    ]),
+    sequence: { id: 42n, start: true, end: false },
+    queueTimeoutUs: 5_000_000_000,
+  });
+  const { outcomes } = await only(loaded).execute([one], null);
+  const [output] = (outcomes[0] as InferenceResponse).outputs;
+  assert.equal(
+    Buffer.from(output!.data).subarray(4).toString(),
+    `('kärnten', 42, 1, 5000000000, '{"a":"x","n":1152921504606846976,"t":true}', ['OUT'])`,
+  );
+  assert.ok(fixture.log.includes("warning: seen"));
+});
+
+test("async execute is awaited", async () => {
+  const source = `${header}import asyncio\nclass TritonPythonModel:\n    async def execute(self, requests):\n        await asyncio.sleep(0)\n        ${echo}\n`;
+  await using loaded = await fixture.load("async_model", source);
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1, 2])])).outputs[0]!), [1, 2]);
+});
+
+const failures: readonly [name: string, body: string, code: string, message: RegExp | string][] = [
+  [
+    "raises",
+    'raise ValueError("bad\\nthing")',
+    "INTERNAL",
+    /^Failed to process the request\(s\) for model 'raises_0', message: ValueError: bad\nthing\n\nAt:\n {2}\/.*\/raises\/1\/model\.py\(5\): execute\n$/,
+  ],
+  [
+    "exits",
+    "raise SystemExit(3)",
+    "INTERNAL",
+    /^Failed to process the request\(s\) for model 'exits_0', message: SystemExit: 3\n\nAt:\n/,
+  ],
+  [
+    "wrongtype",
+    "return 5",
+    "INTERNAL",
+    "Failed to process the request(s) for model 'wrongtype_0', message: Expected a list in the execute return, found type '<class 'int'>'.",
+  ],
+  [
+    "none",
+    "return None",
+    "INTERNAL",
+    "Failed to process the request(s) for model 'none_0', message: Expected a list in the execute return, found type '<class 'NoneType'>'.",
+  ],
+  [
+    "wrongitem",
+    "return [5]",
+    "INTERNAL",
+    "Failed to process the request(s) for model 'wrongitem_0', message: Expected an 'InferenceResponse' object in the execute function return list, found type '<class 'int'>'.",
+  ],
+  [
+    "wrongcount",
+    "return []",
+    "INTERNAL",
+    "Failed to process the request(s) for model 'wrongcount_0', message: Number of InferenceResponse objects do not match the number of InferenceRequest objects. InferenceRequest(s) size is:1, and InferenceResponse(s) size is:0\n",
+  ],
+  [
+    "perrequest",
+    'return [pb_utils.InferenceResponse(error=pb_utils.TritonError("no luck", pb_utils.TritonError.NOT_FOUND))]',
+    "NOT_FOUND",
+    "no luck",
+  ],
+  [
+    "bls",
+    "pb_utils.InferenceRequest(model_name='x')",
+    "INTERNAL",
+    /pb_utils\.InferenceRequest: calling other models \(BLS\) is not supported yet/,
+  ],
+  ["metrics", "pb_utils.MetricFamily(name='x')", "INTERNAL", /pb_utils\.MetricFamily is not supported yet/],
+];
+
+for (const [name, body, code, message] of failures) {
+  test(`the error of a model that fails with '${name}' is the original's, and the process lives on`, async () => {
+    await using loaded = await fixture.load(name, model(body));
+    const pid = pidOf(loaded);
+    await assert.rejects(ask(loaded, [floats("IN", [1])]), { code, message });
+    assert.equal(pidOf(loaded), pid);
+  });
+}
+
+test("a crash fails what the worker held with the cause, and the next request is served by a new one", async () => {
+  const body = `import os, ctypes, sys\nvalue = requests[0].inputs()[0].as_numpy()[0]
+if value == 1: os._exit(3)
+if value == 2: ctypes.string_at(0)
+if value == 3:
+    print("last words", file=sys.stderr)
+    os.kill(os.getpid(), 9)
+${echo}`;
+  await using loaded = await fixture.load("crashes", model(body));
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
+  const both = [
+    only(loaded).execute([request([floats("IN", [3])])], null),
+    only(loaded).execute([request([floats("IN", [0])])], null),
+  ];
+  for (const { outcomes } of await Promise.all(both)) {
+    assert.match(
+      (outcomes[0] as InferenceError).message,
+      /^Stub process 'crashes_0' is not healthy\. \(signal SIGKILL; last output:\nlast words\)$/,
+    );
+  }
+  assert.deepEqual(fixture.health.at(-1)?.ok, false);
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [5])])).outputs[0]!), [5]);
+  assert.deepEqual(fixture.health.at(-1), { ok: true });
+  await assert.rejects(ask(loaded, [floats("IN", [1])]), {
+    message: "Stub process 'crashes_0' is not healthy. (exit code 3)",
+  });
+  // The second failure in a row waits: meanwhile requests fail at once, with the cause.
+  await assert.rejects(ask(loaded, [floats("IN", [0])]), { message: /is not healthy\. \(exit code 3\)$/ });
+  await until(() => fixture.health.at(-1)?.ok === true);
+  await assert.rejects(ask(loaded, [floats("IN", [2])]), {
+    message: /\(signal SIGSEGV; last output:\n.*Segmentation fault/s,
+  });
+  assert.equal(fixture.arena.usedBytes, 0);
+});
+
+test("a hanging worker is reported with its Python stack, and ended only where that is configured", async () => {
+  const body = `import time\nif requests[0].inputs()[0].as_numpy()[0]: time.sleep(1000)\n${echo}`;
+  await using killing = await openFixture({ hangReportMs: 30, hangKillMs: 300 });
+  await using loaded = await killing.load("hangs", model(body));
+  await assert.rejects(ask(loaded, [floats("IN", [1])]), {
+    message:
+      /^Stub process 'hangs_0' is not healthy\. \(signal SIGKILL, ended because of: an execution took more than 300 ms; last output:.*model\.py", line 6 in execute/s,
+  });
+  assert.ok(killing.log.some((line) => /warning: executing for .* the Python stack of the worker follows/.test(line)));
+});
+
+test("megabytes of output are bounded in the log and stop nothing", async () => {
+  await using loaded = await fixture.load(
+    "prints",
+    model(`print("x" * 5_000_000)\nfor i in range(20000): print("line", i)\n${echo}`),
+  );
+  const linesBefore = fixture.log.length;
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+  assert.ok(fixture.log.length - linesBefore < 1000);
+});
+
+test("load errors carry the model's own words and leave no process", async () => {
+  const lifecycle = (method: string) => `${header}class TritonPythonModel:\n    ${method}\n`;
+  const cases: [string, string, RegExp][] = [
+    [
+      "initraise",
+      lifecycle('def initialize(self, args): raise RuntimeError("no weights")\n    def execute(self, r): pass'),
+      /^RuntimeError: no weights\n\nAt:\n {2}\/.*\/initraise\/1\/model\.py\(4\): initialize\n$/,
+    ],
+    ["noclass", "x = 1\n", /^AttributeError: module '1\.model' has no attribute 'TritonPythonModel'$/],
+    ["syntax", "def x(\n", /^SyntaxError: '\(' was never closed \(model\.py, line 1\)$/],
+    ["noexecute", lifecycle("pass"), /Python model \/.*model\.py does not implement `execute` method\./],
+    [
+      "initexit",
+      lifecycle("def initialize(self, args):\n        import os; os._exit(9)\n    def execute(self, r): pass"),
+      /^Stub process 'initexit_0' is not healthy\. \(exit code 9\)$/,
+    ],
+  ];
+  for (const [name, source, message] of cases)
+    await assert.rejects(fixture.load(name, source), { code: "INTERNAL", message });
+  assert.equal(fixture.arena.usedBytes, 0);
+});
+
+test("initialize gets the original's arguments, all of them strings, and finalize runs at unload", async () => {
+  const source = `${header}import json
+class TritonPythonModel:
+    def initialize(self, args):
+        config = json.loads(args.pop("model_config"))
+        print(json.dumps(args), config["name"], all(type(v) is str for v in args.values()))
+    def execute(self, requests):
+        ${echo}
+    def finalize(self):
+        print("goodbye")
+`;
+  const loaded = await fixture.load("arguments", source);
+  const pid = pidOf(loaded);
+  await loaded[Symbol.asyncDispose]();
+  const line = fixture.log.find((one) => one.includes('"model_instance_name": "arguments_0"'));
+  assert.match(
+    line!,
+    /"model_instance_kind": "CPU".*"model_instance_device_id": "0".*"model_version": "1", "model_name": "arguments"} arguments True$/,
+  );
+  assert.ok(fixture.log.includes("info: goodbye"));
+  assert.equal(readProcessStart(pid), null);
+});
+
+test("auto_complete_config completes, its worker becomes the first instance, and its refusals are load errors", async () => {
+  const complete = (body: string) => `${header}class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(config):
+        ${body}
+        return config
+    def execute(self, requests):
+        ${echo}
+`;
+  const full = complete(
+    'config.set_max_batch_size(4); config.set_dynamic_batching(); config.add_input({"name": "IN", "data_type": "TYPE_FP32", "dims": [-1]}); config.add_output({"name": "OUT", "data_type": "TYPE_FP32", "dims": [-1]}); print("completed")',
+  );
+  const config = await fixture.complete("completes", full, 'backend: "python"');
+  assert.deepEqual([config.maxBatchSize, config.scheduling.kind, config.inputs[0]!.name], [4, "dynamic", "IN"]);
+  const before = fixture.log.filter((line) => line === "info: completed").length;
+  await using loaded = await fixture.load("completes", full, 'backend: "python"');
+  assert.equal(fixture.log.filter((line) => line === "info: completed").length, before + 1);
+  assert.ok(loaded.instances.length === 1);
+  await assert.rejects(
+    fixture.load("conflict", complete("config.set_max_batch_size(2)"), oneInOneOut("TYPE_FP32", "max_batch_size: 8")),
+    {
+      message:
+        /^ValueError: configuration specified max_batch_size 8, but in auto-complete-config function for model 'conflict' specified max_batch_size 2\n/,
+    },
+  );
+});
+
+test("a killed zygote takes no worker with it, and the next load has another", async () => {
+  await using own = await openFixture();
+  await using loaded = await own.load("orphan", model(echo));
+  const zygotePid = await zygoteOf(pidOf(loaded));
+  process.kill(zygotePid, "SIGKILL");
+  await until(() => readProcessStart(zygotePid) === null);
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+  process.kill(pidOf(loaded), "SIGKILL");
+  await until(() => own.health.at(-1)?.ok === true);
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
+});
+
+/** A child of this process that runs the zygote's program and is older than the worker: the youngest such. */
+async function zygoteOf(workerPid: number): Promise<number> {
+  const { readFile } = await import("node:fs/promises");
+  const pids: number[] = [];
+  for (const entry of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    const pid = Number(entry);
+    const commandLine = await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "");
+    const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+    const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+    const group = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2]);
+    if (commandLine.includes("galatea_zygote.py") && parent === process.pid && group === pid && pid < workerPid)
+      pids.push(pid);
+  }
+  const workers = new Set([workerPid]);
+  return pids.filter((pid) => !workers.has(pid)).sort((a, b) => b - a)[0]!;
+}
+
+test("memory of a loaded model is that of its workers alone", async () => {
+  await using loaded = await fixture.load("memory", addSubModel, addSubConfig);
+  const bytes = await loaded.memoryBytes();
+  assert.ok(bytes > 500_000 && bytes < 6_000_000, `${bytes} bytes`);
+});

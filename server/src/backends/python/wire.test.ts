@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import {
+  decodeAsk,
+  decodeJson,
+  decodeReleased,
+  decodeResult,
+  encodeSpace,
+  ExecuteEncoder,
+  MalformedRecord,
+  type WireExecute,
+} from "./wire.ts";
+
+const vectorsPath = fileURLToPath(new URL("../../../../conformance/vectors/python-wire.json", import.meta.url));
+const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
+  "execute" | "space" | "result" | "failure" | "ask" | "released",
+  string
+>;
+
+const golden: WireExecute = {
+  executionId: 7,
+  loans: [{ lentId: 3, byteOffset: 5 * 2 ** 32, byteLength: 2 ** 20 }],
+  spaces: [{ lentId: 4, byteOffset: 4096, byteLength: 512 }],
+  requests: [
+    {
+      requestId: "ü",
+      parametersJson: '{"a":1}',
+      correlation: 42n,
+      flags: 3,
+      timeoutUs: 2 ** 40,
+      requested: [1],
+      inputs: [
+        {
+          nameIndex: 0,
+          datatype: 11,
+          shape: [1, 2],
+          place: null,
+          byteOffset: 0,
+          byteLength: 8,
+          data: Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]),
+        },
+        { nameIndex: 1, datatype: 11, shape: [1], place: 0, byteOffset: 64, byteLength: 4, data: null },
+      ],
+    },
+    {
+      requestId: "",
+      parametersJson: "",
+      correlation: "seq",
+      flags: 0,
+      timeoutUs: 0,
+      requested: null,
+      inputs: [
+        {
+          nameIndex: 0,
+          datatype: 13,
+          shape: [],
+          place: null,
+          byteOffset: 0,
+          byteLength: 3,
+          data: Uint8Array.from([9, 8, 7]),
+        },
+      ],
+    },
+  ],
+};
+
+test("frames of the server are the golden bytes", () => {
+  assert.equal(new ExecuteEncoder().encode(golden).toString("hex"), vectors.execute);
+  assert.equal(encodeSpace(7, golden.spaces).toString("hex"), vectors.space);
+});
+
+test("golden bytes of a worker are read as what they say", () => {
+  const result = decodeResult(Buffer.from(vectors.result, "hex"));
+  assert.deepEqual(result, {
+    executionId: 7,
+    released: [3],
+    inputNs: 1,
+    inferNs: 2 ** 33,
+    outputNs: 3,
+    message: "",
+    responses: [
+      { kind: "error", code: 3, message: "bad" },
+      {
+        kind: "outputs",
+        parametersJson: '{"p": 1}',
+        outputs: [
+          {
+            nameIndex: 0,
+            datatype: 11,
+            shape: [2],
+            place: null,
+            byteOffset: 0,
+            byteLength: 8,
+            data: new Uint8Array(Buffer.from("12345678")),
+          },
+          { nameIndex: 1, datatype: 1, shape: [1, 3], place: 4, byteOffset: 64, byteLength: 3, data: null },
+        ],
+      },
+    ],
+  });
+  const failure = decodeResult(Buffer.from(vectors.failure, "hex"));
+  assert.deepEqual([failure.responses, failure.message, failure.released], [null, "ValueError: x", []]);
+  assert.deepEqual(decodeAsk(Buffer.from(vectors.ask, "hex")), [4096, 2 ** 34]);
+  assert.deepEqual(decodeReleased(Buffer.from(vectors.released, "hex")), [1, 2, 3]);
+});
+
+test("the worker's side reads and writes the same golden bytes", async () => {
+  const script = fileURLToPath(new URL("../../../python/wire_test.py", import.meta.url));
+  await promisify(execFile)("python3", ["-B", script, vectorsPath]);
+});
+
+test("whatever a worker sends, reading it ends in a value or in MalformedRecord", () => {
+  const seeds = [vectors.result, vectors.failure, vectors.ask, vectors.released].map((hex) => Buffer.from(hex, "hex"));
+  const change = fc.record({ at: fc.nat(400), value: fc.nat(255) });
+  fc.assert(
+    fc.property(fc.nat(3), fc.array(change, { maxLength: 12 }), fc.nat(400), (which, changes, cut) => {
+      const seed = Buffer.from(seeds[which]!);
+      for (const { at, value } of changes) if (at >= 4 && at < seed.length) seed[at] = value;
+      const frame = seed.subarray(0, Math.max(16, seed.length - (cut % 50)));
+      for (const decode of [decodeResult, decodeAsk, decodeReleased, decodeJson]) {
+        try {
+          decode(frame);
+        } catch (error) {
+          assert.ok(error instanceof MalformedRecord, String(error));
+        }
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
