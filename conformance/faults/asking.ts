@@ -47,7 +47,10 @@ export function ask(where: number | string, question: Question): Promise<Answer>
 }
 
 /** The faulty model's request. */
-export function doing(what: string, { value = [1, 2, 3], id }: { value?: readonly number[]; id?: string } = {}): string {
+export function doing(
+  what: string,
+  { value = [1, 2, 3], id }: { value?: readonly number[]; id?: string } = {},
+): string {
   return JSON.stringify({
     ...(id === undefined ? {} : { id }),
     inputs: [
@@ -59,7 +62,12 @@ export function doing(what: string, { value = [1, 2, 3], id }: { value?: readonl
 
 export const inferPath = (model: string) => `/v2/models/${model}/infer`;
 
-export function infer(port: number, model: string, body: string | Uint8Array, more: Partial<Question> = {}): Promise<Answer> {
+export function infer(
+  port: number,
+  model: string,
+  body: string | Uint8Array,
+  more: Partial<Question> = {},
+): Promise<Answer> {
   return ask(port, { path: inferPath(model), body, ...more });
 }
 

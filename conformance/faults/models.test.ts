@@ -54,7 +54,7 @@ const deaths: readonly [sentence: string, does: string, text: RegExp][] = [
   [
     "a model that closes descriptors that are not its own fails its request",
     "close_descriptors",
-    /is not healthy\. \(signal SIGKILL, ended because of: it closed its socket/,
+    /is not healthy\. \(exit code 1; last output:\n[^]*Bad file descriptor/,
   ],
   [
     "a worker that sends a malformed record is ended, and its request fails",
@@ -131,19 +131,21 @@ for (const [sentence, text, said] of badStarts) {
   });
 }
 
-test("a model that prints 64 MB is answered, others are answered meanwhile, and the server does not keep what it printed", async () => {
+test("a model that prints without end is answered, others are answered meanwhile, and the server keeps none of it", async () => {
   const model = await loadFresh();
+  const print = async () => {
+    const asked = [infer(port, model, doing("chatter 64")), infer(port, model, doing("one_line 64"))];
+    await assertEchoes(port, "bystander");
+    for (const answer of await Promise.all(asked)) assert.equal(answer.status, 200, answer.body.toString());
+  };
+  await print();
   const bytesBefore = residentBytes(serving.server.pid);
-  const chatter = infer(port, model, doing("chatter 64"));
-  const oneLine = infer(port, model, doing("one_line 64"));
-  await assertEchoes(port, "bystander");
-  assert.equal((await chatter).status, 200);
-  assert.equal((await oneLine).status, 200);
+  for (let round = 0; round < 3; round++) await print();
   const grownBytes = residentBytes(serving.server.pid) - bytesBefore;
-  assert.ok(grownBytes < 64 * 2 ** 20, `the server grew by ${grownBytes} bytes`);
+  assert.ok(grownBytes < 128 * 2 ** 20, `the server grew by ${grownBytes} bytes while 384 MiB were printed`);
 });
 
-test("a model that hangs with the interpreter lock held ends with its unload, and nobody else waits", async () => {
+test("a model that hangs with the interpreter lock held keeps nobody else waiting, and can be ended", async () => {
   const model = await loadFresh();
   const left = new AbortController();
   const asked = infer(port, model, doing("spin"), { signal: left.signal });
@@ -168,7 +170,9 @@ class TritonPythonModel:
 `;
   await writeFaultyModel(serving.repository, name, { text });
   const left = new AbortController();
-  const loading = assert.rejects(infer(port, name, "{}", { path: `/v2/repository/models/${name}/load`, signal: left.signal }));
+  const loading = assert.rejects(
+    infer(port, name, "{}", { path: `/v2/repository/models/${name}/load`, signal: left.signal }),
+  );
   const pid = await pidIn(join(serving.repository, name, "pid"));
   left.abort();
   await loading;

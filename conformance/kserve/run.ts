@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import { caseGroups } from "./cases/index.ts";
 import type { Answers } from "./case.ts";
-import { commandLineCases, runCommandLine } from "./command-line.ts";
+import { commandLineCases, expectedExitCode, runCommandLine } from "./command-line.ts";
 import { readRecording, writeRecording } from "./recording.ts";
 import { askAll, judge, judgeRecording, type AskedCase } from "./suite.ts";
 import type { Target } from "./started-fixture.ts";
@@ -108,7 +108,7 @@ async function checkCommandLine(target: Target): Promise<number> {
   let wrong = 0;
   for (const item of commandLineCases) {
     const result = await runCommandLine(target, item);
-    if (result.exitCode === item.exitCode && result.said) continue;
+    if (result.exitCode === expectedExitCode(target, item) && result.said) continue;
     wrong++;
     say(
       `DIFFERS command line, ${item.name}: exit code ${result.exitCode}, said '${item.says}': ${result.said}\n${result.output}\n`,

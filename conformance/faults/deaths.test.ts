@@ -1,0 +1,153 @@
+/** kill -9 of each kind of process below and including `galatea serve`, while requests are in flight. */
+import assert from "node:assert/strict";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePorts, startGalatea } from "../environments/index.ts";
+import { ask, assertEchoes, doing, errorOf, infer, load, textOf, unload, type Answer } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { descendantsOf, openFiles, processesMarked } from "./processes.ts";
+import { assertNoProcesses, assertNothingLeft, openServing, type Serving } from "./serving.ts";
+import { pidIn, until } from "./until.ts";
+import { writeFile } from "node:fs/promises";
+
+const models = ["held", "bystander"] as const;
+const startFlags = ["--model-control-mode=explicit", ...models.map((name) => `--load-model=${name}`)];
+
+function open(more = ""): Promise<Serving> {
+  return openServing({
+    flags: startFlags,
+    write: async ({ repository }) => {
+      for (const name of models) await writeFaultyModel(repository, name, { more });
+    },
+  });
+}
+
+/** A request that its model holds; `release` lets it go. */
+async function hold(serving: Serving, model: string, name: string) {
+  const answer = infer(serving.server.httpPort, model, doing(`hold ${name}`));
+  // A test that looks at the answer later must not fail on it now.
+  answer.catch(() => {});
+  const marker = join(serving.repository, model, name);
+  const pid = await pidIn(`${marker}.running`);
+  return { answer, pid, release: () => writeFile(`${marker}.go`, "") };
+}
+
+const zygoteOf = (serving: Serving) => {
+  const workers = descendantsOf(serving.server.pid);
+  // A worker's standard output is a pipe of its own; the zygote is the one that holds no memory file of tensors.
+  const zygote = workers.find(({ pid }) => !openFiles(pid).some((path) => path.startsWith("/memfd:")));
+  assert.ok(zygote, "there is a zygote");
+  return zygote.pid;
+};
+
+test("kill -9 of a worker fails the requests it held, with the signal, and no other", async () => {
+  await using serving = await open("instance_group { count: 2 kind: KIND_CPU }");
+  const { httpPort } = serving.server;
+  const first = await hold(serving, "held", "a");
+  const second = await hold(serving, "held", "b");
+  assert.notEqual(first.pid, second.pid);
+  process.kill(first.pid, "SIGKILL");
+  assert.match(errorOf(await first.answer, 500), /^Stub process 'held_0_\d' is not healthy\. \(signal SIGKILL\)$/);
+  await assertEchoes(httpPort, "bystander");
+  await second.release();
+  assert.equal((await second.answer).status, 200);
+  const pids = new Set<string>();
+  await until("both instances answer again", async () => {
+    pids.add(textOf(await infer(httpPort, "held", doing("pid"))));
+    return pids.size === 2;
+  });
+  assert.ok(!pids.has(String(first.pid)));
+});
+
+test("kill -9 of a worker in an ensemble fails the ensemble's request with the step's reason", async () => {
+  await using serving = await open();
+  const { httpPort } = serving.server;
+  const io = (kind: string) => `${kind} [
+  { name: "DO" data_type: TYPE_STRING dims: [ 1 ] }, { name: "VALUE" data_type: TYPE_FP32 dims: [ -1 ] } ]`;
+  const config = `platform: "ensemble"
+${io("input")}
+output [ { name: "TEXT" data_type: TYPE_STRING dims: [ 1 ] }, { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "bystander" model_version: -1 input_map { key: "DO" value: "DO" } input_map { key: "VALUE" value: "VALUE" }
+    output_map { key: "OUT" value: "between" } output_map { key: "TEXT" value: "ignored" } },
+  { model_name: "held" model_version: -1 input_map { key: "DO" value: "DO" } input_map { key: "VALUE" value: "between" }
+    output_map { key: "OUT" value: "OUT" } output_map { key: "TEXT" value: "TEXT" } } ] }
+`;
+  await writeFaultyModel(serving.repository, "chain", { config });
+  assert.equal((await load(httpPort, "chain")).status, 200);
+  await assertEchoes(httpPort, "chain");
+  await writeFile(join(serving.repository, "bystander", "x.go"), "");
+  const answer = infer(httpPort, "chain", doing("hold x"));
+  process.kill(await pidIn(join(serving.repository, "held", "x.running")), "SIGKILL");
+  assert.match(errorOf(await answer, 500), /Stub process 'held_0' is not healthy\. \(signal SIGKILL\)/);
+  await until("the ensemble answers again", async () => (await infer(httpPort, "chain", doing("echo"))).status === 200);
+});
+
+test("kill -9 of the zygote harms no loaded model, and the next load starts another", async () => {
+  await using serving = await open();
+  const { httpPort } = serving.server;
+  const held = await hold(serving, "held", "a");
+  const zygote = zygoteOf(serving);
+  process.kill(zygote, "SIGKILL");
+  await until("it is gone", () => !descendantsOf(serving.server.pid).some(({ pid }) => pid === zygote));
+  await assertEchoes(httpPort, "bystander");
+  await held.release();
+  assert.equal((await held.answer).status, 200);
+  await writeFaultyModel(serving.repository, "another");
+  assert.equal((await load(httpPort, "another")).status, 200);
+  await assertEchoes(httpPort, "another");
+  assert.notEqual(zygoteOf(serving), zygote);
+});
+
+test("a worker that dies after its zygote is started again all the same", async () => {
+  await using serving = await open();
+  const { httpPort } = serving.server;
+  process.kill(zygoteOf(serving), "SIGKILL");
+  const held = await hold(serving, "held", "a");
+  process.kill(held.pid, "SIGKILL");
+  errorOf(await held.answer, 500);
+  await until("it answers again", async () => (await infer(httpPort, "held", doing("echo"))).status === 200);
+});
+
+test("kill -9 of the server ends every process below it, hung models and orphans among them, and leaves no file", async () => {
+  await using serving = await open();
+  const { httpPort, pid } = serving.server;
+  assert.equal((await infer(httpPort, "bystander", doing("orphan"))).status, 200);
+  const spinning = infer(httpPort, "bystander", doing("spin"));
+  const held = await hold(serving, "held", "a");
+  await pidIn(join(serving.repository, "bystander", "spin.running"));
+  const cut = [assert.rejects(spinning), assert.rejects(held.answer)];
+  assert.ok(processesMarked(serving.mark).length >= 5);
+  process.kill(pid, "SIGKILL");
+  await Promise.all(cut);
+  await assertNothingLeft(serving);
+});
+
+test("a server that was killed in the middle of a load starts again over the same data, and the model loads", async () => {
+  await using serving = await open();
+  const text = `import os, time
+class TritonPythonModel:
+  def initialize(self, args):
+    open(os.path.join(args["model_repository"], "pid"), "w").write(str(os.getpid()))
+    time.sleep(600)
+`;
+  await writeFaultyModel(serving.repository, "slow", { text });
+  const override = { parameters: { "file:1/extra.bin": Buffer.alloc(100_000).toString("base64") } };
+  const loading = assert.rejects(load(serving.server.httpPort, "slow", override));
+  await pidIn(join(serving.repository, "slow", "pid")).catch(() => {});
+  process.kill(serving.server.pid, "SIGKILL");
+  await loading;
+  await assertNothingLeft(serving);
+  await writeFaultyModel(serving.repository, "slow");
+  const again = await startGalatea({
+    repositories: [serving.repository],
+    flags: [`--data=${serving.data}`, "--model-control-mode=explicit", "--load-model=slow"],
+    env: { TMPDIR: serving.temporary },
+  });
+  try {
+    await assertEchoes(again.httpPort, "slow");
+  } finally {
+    await again.stop();
+  }
+});

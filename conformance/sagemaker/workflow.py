@@ -1,0 +1,336 @@
+"""The seeds' workflow against a platform, with the real boto3 and the sagemaker SDK v2.
+
+    python workflow.py deploy|after-restart|sdk|clean
+
+Everything comes from the environment that `galatea env` prints. One line per statement; when one is
+not true the rest is still tried, and the exit code is 1. `deploy` leaves the endpoint `conformance-mme` in service for `after-restart`.
+"""
+
+import io
+import json
+import re
+import sys
+import tarfile
+import time
+
+import boto3
+from botocore.exceptions import ClientError
+
+BUCKET = "conformance-models"
+PREFIX = "ensembles/"
+ENDPOINT = "conformance-mme"
+IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
+
+s3 = boto3.client("s3")
+sagemaker = boto3.client("sagemaker")
+runtime = boto3.client("sagemaker-runtime")
+failed = []
+account = boto3.client("sts").get_caller_identity()["Account"]
+ROLE = "arn:aws:iam::%s:role/AmazonSageMaker-DefaultRole" % account
+
+STEP = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", (%s).astype(np.float32))]))
+        return responses
+"""
+STEP_CONFIG = """
+name: "%s"
+backend: "python"
+max_batch_size: 8
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+"""
+ENSEMBLE_CONFIG = """
+name: "ensemble"
+platform: "ensemble"
+max_batch_size: 8
+input [ { name: "INPUT" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "preprocess" model_version: -1 input_map { key: "X" value: "INPUT" } output_map { key: "Y" value: "a" } },
+  { model_name: "model" model_version: -1 input_map { key: "X" value: "a" } output_map { key: "Y" value: "b" } },
+  { model_name: "postprocess" model_version: -1 input_map { key: "X" value: "b" } output_map { key: "Y" value: "OUTPUT" } }
+] }
+"""
+
+
+def archive(factor, initialize=""):
+    """(x + 1) * factor - 2, as three Python models behind an ensemble."""
+    files = {"ensemble/config.pbtxt": ENSEMBLE_CONFIG, "ensemble/1/.keep": ""}
+    for name, expression in (("preprocess", "x + 1"), ("model", "x * %s" % factor), ("postprocess", "x - 2")):
+        files[name + "/config.pbtxt"] = STEP_CONFIG % name
+        files[name + "/1/model.py"] = STEP % expression + initialize
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
+        for path, text in files.items():
+            info = tarfile.TarInfo("./" + path)
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+def put(name, factor, initialize=""):
+    s3.upload_fileobj(io.BytesIO(archive(factor, initialize)), BUCKET, PREFIX + name)
+
+
+def body(values):
+    return json.dumps({"inputs": [{"name": "INPUT", "shape": [1, len(values)], "datatype": "FP32", "data": values}]})
+
+
+def invoke(target, values=(1.0, 2.0), endpoint=ENDPOINT):
+    reply = runtime.invoke_endpoint(
+        EndpointName=endpoint, ContentType="application/octet-stream", Body=body(list(values)), TargetModel=target
+    )
+    return json.loads(reply["Body"].read())["outputs"][0]["data"]
+
+
+def proven(statement, condition, detail=""):
+    if not condition:
+        failed.append(statement)
+    print("%s  %s  %s" % ("ok" if condition else "FAILED", statement, detail), flush=True)
+    return condition
+
+
+def answers(statement, call, expected):
+    """`call` answers this; an error is the statement's failure, not the script's."""
+    try:
+        found = call()
+    except ClientError as error:
+        found = str(error)
+    proven(statement, found == expected, "" if found == expected else found)
+
+
+def refused(statement, code, pattern, call):
+    try:
+        call()
+    except ClientError as error:
+        found = error.response["Error"]
+        matches = found["Code"] == code and re.search(pattern, found["Message"], re.S)
+        proven(statement, matches, "" if matches else str(found))
+        return error.response
+    proven(statement, False, "it was answered")
+    return {}
+
+
+def create(name, container, config=None):
+    sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=dict({"Image": IMAGE}, **container))
+    sagemaker.create_endpoint_config(
+        EndpointConfigName=name,
+        ProductionVariants=[
+            {
+                "InstanceType": "ml.g4dn.4xlarge",
+                "InitialVariantWeight": 1,
+                "InitialInstanceCount": 1,
+                "ModelName": name,
+                "VariantName": "AllTraffic",
+            }
+        ],
+    )
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+
+
+def delete(name):
+    sagemaker.delete_model(ModelName=name)
+    sagemaker.delete_endpoint_config(EndpointConfigName=name)
+    sagemaker.delete_endpoint(EndpointName=name)
+
+
+def deploy():
+    s3.create_bucket(Bucket=BUCKET)
+    put("a.tar.gz", 10)
+    put("team/b c.tar.gz", 20)
+    started = time.time()
+    create(ENDPOINT, {"Mode": "MultiModel", "ModelDataUrl": "s3://%s/%s" % (BUCKET, PREFIX)})
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+    took = time.time() - started
+    proven("the waiter returns when the endpoint is in service, not at its next poll", took < 10, "%.2f s" % took)
+
+    started = time.time()
+    answers("a cold ensemble answers", lambda: invoke("a.tar.gz"), [18.0, 28.0])
+    cold = time.time() - started
+    started = time.time()
+    invoke("a.tar.gz")
+    print("    cold %.0f ms, warm %.1f ms" % (cold * 1000, (time.time() - started) * 1000))
+    answers("a target model with a slash and a space", lambda: invoke("team/b c.tar.gz"), [38.0, 58.0])
+    binary()
+
+    put("later.tar.gz", 3)
+    answers("adding a model is adding an object", lambda: invoke("later.tar.gz"), [4.0, 7.0])
+    put("later.tar.gz", 5)
+    answers("a replaced object is loaded anew", lambda: invoke("later.tar.gz"), [8.0, 13.0])
+    s3.delete_object(Bucket=BUCKET, Key=PREFIX + "later.tar.gz")
+    missing = r"^Failed to download model data\(bucket: %s, key: %slater.tar.gz\)" % (BUCKET, PREFIX)
+    refused("deleting a model is deleting the object", "ValidationError", missing, lambda: invoke("later.tar.gz"))
+    put("later.tar.gz", 7)
+    answers("and it comes back with its object", lambda: invoke("later.tar.gz"), [12.0, 19.0])
+
+    failures()
+    duplicates()
+    metrics()
+    logs()
+
+
+def binary():
+    import numpy as np
+    import tritonclient.http as http_client
+
+    data = http_client.InferInput("INPUT", [1, 2], "FP32")
+    data.set_data_from_numpy(np.array([[1, 2]], np.float32), binary_data=True)
+    output = http_client.InferRequestedOutput("OUTPUT", binary_data=True)
+    request, header_length = http_client.InferenceServerClient.generate_request_body([data], outputs=[output])
+    prefix = "application/vnd.sagemaker-triton.binary+json;json-header-size="
+    reply = runtime.invoke_endpoint(
+        EndpointName=ENDPOINT, ContentType=prefix + str(header_length), Body=request, TargetModel="a.tar.gz"
+    )
+    length = int(reply["ContentType"][len(prefix) :])
+    result = http_client.InferenceServerClient.parse_response_body(reply["Body"].read(), header_length=length)
+    proven("binary tensors both ways", result.as_numpy("OUTPUT").tolist() == [[18.0, 28.0]])
+
+
+def failures():
+    put("raises.tar.gz", 1, "\n    def initialize(self, args):\n        raise RuntimeError('no weights here')\n")
+    answer = refused(
+        "a model that raises in initialize says so", "ModelError", "no weights here", lambda: invoke("raises.tar.gz")
+    )
+    proven("with the container's status", answer.get("OriginalStatusCode") == 400, str(answer.get("OriginalStatusCode")))
+    s3.put_object(Bucket=BUCKET, Key=PREFIX + "noise.tar.gz", Body=b"this is no archive" * 100)
+    refused("an object that is no archive says so", "ModelError", "archive", lambda: invoke("noise.tar.gz"))
+    broken = archive(1)[:200]
+    s3.put_object(Bucket=BUCKET, Key=PREFIX + "broken.tar.gz", Body=broken)
+    refused("a truncated archive says so", "ModelError", "ends before", lambda: invoke("broken.tar.gz"))
+    put("broken.tar.gz", 2)
+    answers("and is not remembered", lambda: invoke("broken.tar.gz"), [2.0, 4.0])
+    log_text = r"#logEventViewer:group=/aws/sagemaker/Endpoints/%s in account \d{12} for more information" % ENDPOINT
+    bad = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"{}", TargetModel="a.tar.gz")
+    refused("a bad request is a client error of the model", "ModelError", r"^Received client error \(400\) from primary.*" + log_text, bad)
+    no_target = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"{}")
+    refused("a multi-model endpoint needs a target", "ValidationError", "requires a target model", no_target)
+    nobody = lambda: runtime.invoke_endpoint(EndpointName="nobody", Body=b"{}")
+    refused("an unknown endpoint", "ValidationError", r"^Endpoint nobody of account \d{12} not found\.$", nobody)
+    large = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"x" * 7000000, TargetModel="a.tar.gz")
+    try:
+        large()
+    except ClientError as error:
+        proven("a body over 6 MB", error.response["ResponseMetadata"]["HTTPStatusCode"] == 413)
+    else:
+        proven("a body over 6 MB", False)
+
+
+def duplicates():
+    again = lambda: sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer={"Image": IMAGE})
+    refused("a model twice", "ValidationException", "Cannot create already existing model", again)
+    again = lambda: sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
+    refused("an endpoint twice", "ValidationException", "Cannot create already existing endpoint", again)
+    absent = lambda: sagemaker.describe_endpoint(EndpointName="nobody")
+    refused("an endpoint that is not there", "ValidationException", "Could not find", absent)
+    other = lambda: sagemaker.create_model(ModelName="other", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": "mine:1"})
+    refused("an image that needs a container engine", "ValidationException", "container engine", other)
+    create("conformance-broken", {"ModelDataUrl": "s3://%s/nothing.tar.gz" % BUCKET})
+    reply = sagemaker.describe_endpoint(EndpointName="conformance-broken")
+    text = reply.get("FailureReason", "")
+    proven("a failed endpoint says why", reply["EndpointStatus"] == "Failed" and "Failed to download model data" in text, text)
+    delete("conformance-broken")
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName="conformance-broken")
+    proven("and is deleted", True)
+
+
+def metrics():
+    cloudwatch = boto3.client("cloudwatch")
+    now = time.time()
+    wanted = {
+        "Invocations": ("AWS/SageMaker", "None"),
+        "ModelLatency": ("AWS/SageMaker", "Microseconds"),
+        "OverheadLatency": ("AWS/SageMaker", "Microseconds"),
+        "ModelCacheHit": ("AWS/SageMaker", "None"),
+        "ModelLoadingWaitTime": ("AWS/SageMaker", "Microseconds"),
+        "ModelDownloadingTime": ("AWS/SageMaker", "Microseconds"),
+        "ModelLoadingTime": ("AWS/SageMaker", "Microseconds"),
+        "ModelUnloadingTime": ("AWS/SageMaker", "Microseconds"),
+        "Invocation4XXErrors": ("AWS/SageMaker", "None"),
+        "LoadedModelCount": ("/aws/sagemaker/Endpoints", "None"),
+        "MemoryUtilization": ("/aws/sagemaker/Endpoints", "Percent"),
+        "DiskUtilization": ("/aws/sagemaker/Endpoints", "Percent"),
+    }
+    for name, (namespace, unit) in wanted.items():
+        reply = cloudwatch.get_metric_statistics(
+            Namespace=namespace,
+            MetricName=name,
+            Dimensions=[{"Name": "EndpointName", "Value": ENDPOINT}, {"Name": "VariantName", "Value": "AllTraffic"}],
+            StartTime=now - 3600,
+            EndTime=now + 120,
+            Period=60,
+            Statistics=["Sum", "Average", "SampleCount"],
+        )
+        points = reply["Datapoints"]
+        proven("the metric %s" % name, points and points[0]["Unit"] == unit, "%d points" % len(points))
+
+
+def logs():
+    client = boto3.client("logs")
+    group = "/aws/sagemaker/Endpoints/" + ENDPOINT
+    streams = client.describe_log_streams(logGroupName=group)["logStreams"]
+    proven("a log stream per instance", streams and re.match(r"AllTraffic/i-[0-9a-f]+$", streams[0]["logStreamName"]))
+    events = client.get_log_events(logGroupName=group, logStreamName=streams[0]["logStreamName"], startFromHead=True)
+    proven("with the container's lines", len(events["events"]) > 0)
+
+
+def after_restart():
+    reply = sagemaker.describe_endpoint(EndpointName=ENDPOINT)
+    proven("the endpoint is in service after kill -9", reply["EndpointStatus"] == "InService", reply["EndpointStatus"])
+    answers("and answers", lambda: invoke("a.tar.gz"), [18.0, 28.0])
+    answers("with every object", lambda: invoke("team/b c.tar.gz"), [38.0, 58.0])
+
+
+def sdk():
+    import sagemaker as sdk_module
+    from sagemaker.model import Model
+    from sagemaker.multidatamodel import MultiDataModel
+    from sagemaker.predictor import Predictor
+
+    session = sdk_module.Session()
+    bucket = session.default_bucket()
+    proven("default_bucket()", bool(bucket), bucket)
+    role = sdk_module.get_execution_role(session)
+    proven("get_execution_role()", role.startswith("arn:aws:iam::"), role)
+    s3.put_object(Bucket=bucket, Key="single/model.tar.gz", Body=archive(4))
+    environment = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "ensemble"}
+    uri = "s3://%s/single/model.tar.gz" % bucket
+    model = Model(image_uri=IMAGE, model_data=uri, role=role, env=environment, predictor_cls=Predictor, sagemaker_session=session)
+    predictor = model.deploy(initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk")
+    answer = json.loads(predictor.predict(body([1.0]), initial_args={"ContentType": "application/json"}))
+    proven("Model.deploy and predict", answer["outputs"][0]["data"] == [6.0])
+    predictor.delete_model()
+    predictor.delete_endpoint()
+
+    many = MultiDataModel(
+        name="conformance-sdk-many",
+        model_data_prefix="s3://%s/many/" % bucket,
+        image_uri=IMAGE,
+        role=role,
+        sagemaker_session=session,
+        predictor_cls=Predictor,
+    )
+    predictor = many.deploy(initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk-many")
+    many.add_model(model_data_source=uri, model_data_path="x/model.tar.gz")
+    proven("MultiDataModel.list_models", list(many.list_models()) == ["x/model.tar.gz"])
+    answer = json.loads(predictor.predict(body([1.0]), target_model="x/model.tar.gz"))
+    proven("MultiDataModel.deploy and predict", answer["outputs"][0]["data"] == [6.0])
+    predictor.delete_model()
+    predictor.delete_endpoint()
+
+
+def clean():
+    delete(ENDPOINT)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
+    proven("the endpoint is gone", ENDPOINT not in [e["EndpointName"] for e in sagemaker.list_endpoints()["Endpoints"]])
+
+
+{"deploy": deploy, "after-restart": after_restart, "sdk": sdk, "clean": clean}[sys.argv[1]]()
+sys.exit(1 if failed else 0)
