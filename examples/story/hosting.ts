@@ -15,6 +15,7 @@ export const tenantCount = 24;
 const bucket = "galatea-story";
 const prefix = "tenants/";
 const warmCalls = 3;
+const memoryBudgetBytes = 384 * 2 ** 20;
 
 /** One tenant's answers: the embeddings of all sentences, and what the client waited. */
 export interface Visit {
@@ -69,6 +70,8 @@ export class Hosting {
             Image: "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3",
             ModelDataUrl: `s3://${bucket}/${prefix}`,
             Mode: "MultiModel",
+            // Small on purpose, so that the story shows evictions: the encoder once, and about a dozen tenants' Python steps.
+            Environment: { GALATEA_MEMORY_BUDGET_BYTES: String(memoryBudgetBytes) },
           },
         }),
       );
@@ -115,6 +118,13 @@ export class Hosting {
       visits.push({ tenant, embeddings: cold.embeddings, coldMs: cold.tookMs, warmMs });
     }
     return visits;
+  }
+
+  /** Asks the tenants of the beginning again: their models were evicted, their files are still there. */
+  async revisitTenants(sentences: readonly string[], count: number): Promise<readonly number[]> {
+    const tookMs: number[] = [];
+    for (let i = 0; i < count; i++) tookMs.push((await this.embed(tenantName(i), sentences)).tookMs);
+    return tookMs;
   }
 
   async embed(

@@ -5,6 +5,9 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { assembleRepository } from "../minilm/assemble.ts";
 import { fetchWeights } from "../minilm/fetch-weights.ts";
+import { findPython } from "../../server/src/app/python.ts";
+import { dataDirectories } from "../../server/src/app/directories.ts";
+import { createLogger } from "../../server/src/base/index.ts";
 import { Progress } from "./progress.ts";
 import { Hosting, tenantCount } from "./hosting.ts";
 import { agreement, nearestNeighbours } from "./similarity.ts";
@@ -19,6 +22,10 @@ const { values: flags } = parseArgs({
   },
 });
 
+/** The golden sentences behind these are an empty one and one of 256 tokens: good for a test, not for a story. */
+const sentenceCount = 7;
+const revisitCount = 6;
+
 interface Golden {
   readonly sentences: readonly { readonly text: string; readonly embedding: readonly number[] }[];
 }
@@ -31,6 +38,7 @@ async function tell(): Promise<number> {
   await mkdir(data, { recursive: true });
   using progress = new Progress(process.stdout.isTTY && process.env.CI === undefined);
   process.stdout.write("Galatea: thousands of ensembles behind one endpoint\n\n");
+  await progress.step("Python environment", (detail) => preparePython(join(data, "platform"), detail));
   const platform = await progress.step("platform", (detail) => startPlatform(data, detail));
   try {
     const repository = join(data, "story", "models");
@@ -41,21 +49,25 @@ async function tell(): Promise<number> {
     );
     await progress.step("multi-model endpoint", () => hosting.createEndpoint());
     const golden = JSON.parse(await readFile(join(root, "examples/minilm/golden.json"), "utf8")) as Golden;
-    const sentences = golden.sentences.map((each) => each.text);
+    const told = golden.sentences.slice(0, sentenceCount);
+    const sentences = told.map((each) => each.text);
     const visits = await progress.step("sentences to every tenant, cold then warm", (detail) =>
       hosting.visitTenants(sentences, detail),
+    );
+    const reloadedMs = await progress.step("the first tenants again, evicted meanwhile", () =>
+      hosting.revisitTenants(sentences, revisitCount),
     );
     const embeddings = visits.at(-1)?.embeddings ?? [];
     const difference = agreement(
       visits.map((visit) => visit.embeddings),
-      golden.sentences.map((each) => each.embedding),
+      told.map((each) => each.embedding),
     );
     process.stdout.write(`\n${neighbourTable(sentences, nearestNeighbours(embeddings))}`);
     process.stdout.write(
       `\nLargest difference from the reference embeddings, over all tenants: ${difference.toExponential(1)}\n`,
     );
     if (!(difference < 1e-4)) throw new Error(`embeddings differ from the reference by ${difference}`);
-    process.stdout.write(`\n${latencyTable(visits)}`);
+    process.stdout.write(`\n${latencyTable(visits, reloadedMs)}`);
     process.stdout.write(`\n${await loadedTable(hosting, data)}`);
     if (flags.once) return 0;
     process.stdout.write(howToCall(platform.url, hosting.endpointName, sentences[0] ?? ""));
@@ -73,6 +85,12 @@ interface Platform {
   readonly url: string;
   readonly ended: Promise<void>;
   stop(): Promise<void>;
+}
+
+/** Models need numpy and tokenizers: made once, before the platform would make it at the first request. */
+async function preparePython(root: string, detail: (text: string) => void): Promise<void> {
+  const log = createLogger((_level, message) => detail(message.slice(0, 100)));
+  await findPython({ python: null, log, directories: dataDirectories(root, process.env) });
 }
 
 /** Starts `galatea up` beside this program and waits for its one line. */

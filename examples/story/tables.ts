@@ -15,7 +15,7 @@ export function neighbourTable(
   return `  ${"sentence".padEnd(textWidth)}  cos    nearest\n${rows.join("\n")}\n`;
 }
 
-export function latencyTable(visits: readonly Visit[]): string {
+export function latencyTable(visits: readonly Visit[], reloadedMs: readonly number[]): string {
   const [first, ...further] = visits;
   if (first === undefined) return "";
   const line = (what: string, values: readonly number[]) =>
@@ -27,6 +27,7 @@ export function latencyTable(visits: readonly Visit[]): string {
       `${further.length} further tenants, cold, same weights`,
       further.map((visit) => visit.coldMs),
     ),
+    line(`${reloadedMs.length} evicted tenants again, reloaded from disk`, reloadedMs),
     line(
       "warm",
       visits.flatMap((visit) => visit.warmMs),

@@ -7,6 +7,7 @@ export function lazyBackend(name: string, open: () => Promise<Backend>): Backend
   return {
     name,
     complete: async (source, config, context) => (await backend()).complete(source, config, context),
+    estimateBytes: async (source, config) => (await backend()).estimateBytes(source, config),
     load: async (source, config, context) => (await backend()).load(source, config, context),
     async [Symbol.asyncDispose]() {
       await (await opened)?.[Symbol.asyncDispose]();

@@ -37,5 +37,10 @@ export interface LoadedModel extends AsyncDisposable {
 export interface Backend extends AsyncDisposable {
   readonly name: string;
   complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig>;
+  /**
+   * What loading would add to the memory in use, where the backend knows better than the files' sizes tell: 0 for content that
+   * another model has loaded already. Null where it does not.
+   */
+  estimateBytes(source: ModelSource, config: ModelConfig): Promise<number | null>;
   load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel>;
 }

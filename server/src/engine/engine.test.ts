@@ -34,6 +34,8 @@ class EchoBackend implements Backend {
 
   complete: Backend["complete"] = (_source, config) => Promise.resolve(config);
 
+  estimateBytes: Backend["estimateBytes"] = () => Promise.resolve(null);
+
   load: Backend["load"] = async (source, config, context): Promise<LoadedModel> => {
     await this.gate;
     if (config.parameters.get("fail") === "yes") throw new InferenceError("INTERNAL", "ValueError: no");

@@ -21,9 +21,16 @@ export class MemoryBudget {
     return this.#usedBytes;
   }
 
-  /** Charges `owner` with what `contentKey` cost last time, or with `guessBytes`; throws UNAVAILABLE when that does not fit. */
-  reserve(owner: object, what: string, contentKey: string, guessBytes: number): void {
-    const bytes = this.#learned.get(contentKey) ?? guessBytes;
+  /**
+   * Charges `owner` with what the backend knows it will cost, else with what `contentKey` cost last time, else with the guess;
+   * throws UNAVAILABLE when that does not fit.
+   */
+  reserve(
+    owner: object,
+    what: string,
+    cost: { readonly knownBytes: number | null; readonly contentKey: string; readonly guessBytes: number },
+  ): void {
+    const bytes = cost.knownBytes ?? this.#learned.get(cost.contentKey) ?? cost.guessBytes;
     this.#admit(owner, what, bytes);
   }
 

@@ -40,6 +40,8 @@ export interface LoaderParts {
 /** Brings models up and down. A reload serves the old version until the new one is ready; a failed one keeps the old. */
 export class ModelLoader {
   readonly #parts: LoaderParts;
+  /** Models whose backend shares memory between equal ones, by their charge. */
+  readonly #sharing = new Map<object, LoadedModel>();
 
   constructor(parts: LoaderParts) {
     this.#parts = parts;
@@ -178,7 +180,8 @@ export class ModelLoader {
     const content = await contentOf(source, found);
     const charge = {};
     const what = `model '${entry.name}' version ${source.version}`;
-    this.#parts.budget.reserve(charge, what, content.key, content.guessBytes);
+    const knownBytes = await backend.estimateBytes(source, found);
+    this.#parts.budget.reserve(charge, what, { knownBytes, contentKey: content.key, guessBytes: content.guessBytes });
     try {
       const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;
       refuseUnbuilt(config);
@@ -190,12 +193,20 @@ export class ModelLoader {
         await model[Symbol.asyncDispose]();
         throw error;
       }
-      const charged = chargedModel(model, () => this.#parts.budget.release(charge));
+      if (knownBytes !== null) this.#sharing.set(charge, model);
+      const charged = chargedModel(model, () => this.#uncharge(charge));
       return { config, made: { kind: "model", model: charged } };
     } catch (error) {
       this.#parts.budget.release(charge);
       throw error;
     }
+  }
+
+  /** What the model held alone goes; memory it shared is charged to another holder from now on. */
+  async #uncharge(charge: object): Promise<void> {
+    this.#parts.budget.release(charge);
+    if (!this.#sharing.delete(charge)) return;
+    for (const [other, model] of this.#sharing) this.#parts.budget.correct(other, await model.memoryBytes());
   }
 
   async #ensemble(
@@ -266,13 +277,13 @@ export class ModelLoader {
 }
 
 /** The model with its charge tied to its life. */
-function chargedModel(model: LoadedModel, release: () => void): LoadedModel {
+function chargedModel(model: LoadedModel, release: () => Promise<void>): LoadedModel {
   return {
     instances: model.instances,
     memoryBytes: () => model.memoryBytes(),
     async [Symbol.asyncDispose]() {
       await model[Symbol.asyncDispose]();
-      release();
+      await release();
     },
   };
 }

@@ -51,11 +51,9 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
     { source, config, context }: { source: ModelSource; config: ModelConfig; context: LoadContext },
     use: { charged: boolean },
   ): Promise<SessionLease> {
-    const { session: parameters } = readSessionParameters(config);
+    const complete = sessionParameters(source, config);
     const found = await files.find(source.versionDirectory, fileNameOf(config), config.name);
     context.signal.throwIfAborted();
-    const customOpLibraries = parameters.customOpLibraries.map((path) => join(source.modelDirectory, path));
-    const complete = { ...parameters, customOpLibraries };
     const opened = openRuntime(context);
     return await sessions.lease(keyOf(found.contentKey, complete), {
       byteLength: found.byteLength,
@@ -88,6 +86,11 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
       } finally {
         keepForLoad(held);
       }
+    },
+
+    async estimateBytes(source, config) {
+      const found = await files.find(source.versionDirectory, fileNameOf(config), config.name);
+      return sessions.isOpen(keyOf(found.contentKey, sessionParameters(source, config))) ? 0 : found.byteLength;
     },
 
     async load(source, config, context) {
@@ -142,6 +145,14 @@ function loadedModel(parts: {
     ),
     memoryBytes: () => Promise.resolve(held.chargedBytes()),
     [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
+  };
+}
+
+function sessionParameters(source: ModelSource, config: ModelConfig): SessionParameters {
+  const { session } = readSessionParameters(config);
+  return {
+    ...session,
+    customOpLibraries: session.customOpLibraries.map((path) => join(source.modelDirectory, path)),
   };
 }
 

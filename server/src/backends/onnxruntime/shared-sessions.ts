@@ -24,6 +24,11 @@ export class SharedSessions {
     return this.#byKey.size;
   }
 
+  /** Whether some model holds this session now. */
+  isOpen(key: string): boolean {
+    return this.#byKey.has(key);
+  }
+
   /** `open` is called when no other lease of `key` is held. A lease that is not `charged` leaves the bytes to the next. */
   async lease(
     key: string,

@@ -79,6 +79,11 @@ class PythonBackend implements Backend {
     });
   }
 
+  /** A worker shares with its zygote what nobody else can tell; what it cost last time is the best guess. */
+  estimateBytes(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
     const plan = await this.#plan(source, config, context);
     const worker = await startWorker(this.#starter(), plan, firstInstanceName(source, config), context.signal);
