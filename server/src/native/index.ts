@@ -21,6 +21,7 @@ export {
   openPipe,
   openSocketPair,
   reapNow,
+  reapOneOfGroup,
   sendDescriptors,
   sendNow,
   signalGroup,

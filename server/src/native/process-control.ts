@@ -130,6 +130,15 @@ export function reapNow(pid: number): WaitResult {
   throw new SystemCallError("waitpid", errno);
 }
 
+/** Reaps one ended child of a process group; null when none of it has ended, or none is a child of this process. */
+export function reapOneOfGroup(processGroup: number): { readonly pid: number; readonly status: number } | null {
+  const status = [0];
+  const pid = libc.waitpid(-processGroup, status, WNOHANG) as number;
+  if (pid > 0) return { pid, status: status[0]! };
+  if (pid === 0 || koffi.errno() === ECHILD) return null;
+  throw new SystemCallError("waitpid", koffi.errno());
+}
+
 /** Sends a signal to every process of a group; false when there is none left. */
 export function signalGroup(processGroup: number, signal: number): boolean {
   if (libc.kill(-processGroup, signal) === 0) return true;

@@ -6,7 +6,12 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-const signalNames = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+/** Some numbers have a second, older name further down the list (SIGABRT is SIGIOT): the first is the one that people know. */
+const signalNames = new Map<number, string>(
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number, name]),
+);
 
 /** A kernel wait status as a ProcessEnd. */
 export function endOfWaitStatus(status: number): ProcessEnd {
