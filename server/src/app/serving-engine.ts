@@ -8,6 +8,7 @@ import type { ContainerPlan } from "./container-environment.ts";
 import type { DataDirectories } from "./directories.ts";
 import { lazyBackend } from "./lazy-backend.ts";
 import type { ServeOptions } from "./options.ts";
+import { overrideDirectory } from "./override-directory.ts";
 import { openPythonBackend } from "./python.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 import { runsMax } from "./thread-pool.ts";
@@ -28,7 +29,7 @@ export interface ServingParts {
 /** The engine with its backends and catalogs, nothing loaded. */
 export function createServingEngine({ options, plan, log, metrics, directories }: ServingParts): EngineCore {
   const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount: 0 };
-  const overrideDirectory = join(directories.cache, "overrides", String(process.pid));
+  const overrides = overrideDirectory(directories.cache);
   const repositories = plan?.repositories ?? options.repositories;
   return createEngine({
     id: options.id,
@@ -42,14 +43,14 @@ export function createServingEngine({ options, plan, log, metrics, directories }
       ...read,
       repositoryDirectories: repositories.map((directory) => resolve(directory)),
       mapping: null,
-      overrideDirectory,
+      overrideDirectory: overrides,
     }),
     catalogOf: (source) =>
       new DirectoryCatalog({
         ...read,
         repositoryDirectories: [source.repositoryDirectory],
         mapping: { directoryName: source.modelDirectoryName, servedName: source.servedName },
-        overrideDirectory,
+        overrideDirectory: overrides,
       }),
     arenaBytes,
     namespaceArenaBytes,
