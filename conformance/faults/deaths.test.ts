@@ -1,15 +1,14 @@
 /** kill -9 of each kind of process below and including `galatea serve`, while requests are in flight. */
 import assert from "node:assert/strict";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { freePorts, startGalatea } from "../environments/index.ts";
-import { ask, assertEchoes, doing, errorOf, infer, load, textOf, unload, type Answer } from "./asking.ts";
+import { startGalatea } from "../environments/index.ts";
+import { assertEchoes, doing, errorOf, infer, load, textOf } from "./asking.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { descendantsOf, openFiles, processesMarked } from "./processes.ts";
-import { assertNoProcesses, assertNothingLeft, openServing, type Serving } from "./serving.ts";
+import { assertNothingLeft, openServing, type Serving } from "./serving.ts";
 import { pidIn, until } from "./until.ts";
-import { writeFile } from "node:fs/promises";
 
 const models = ["held", "bystander"] as const;
 const startFlags = ["--model-control-mode=explicit", ...models.map((name) => `--load-model=${name}`)];
@@ -70,12 +69,13 @@ ${io("input")}
 output [ { name: "TEXT" data_type: TYPE_STRING dims: [ 1 ] }, { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] } ]
 ensemble_scheduling { step [
   { model_name: "bystander" model_version: -1 input_map { key: "DO" value: "DO" } input_map { key: "VALUE" value: "VALUE" }
-    output_map { key: "OUT" value: "between" } output_map { key: "TEXT" value: "ignored" } },
+    output_map { key: "OUT" value: "between" } },
   { model_name: "held" model_version: -1 input_map { key: "DO" value: "DO" } input_map { key: "VALUE" value: "between" }
     output_map { key: "OUT" value: "OUT" } output_map { key: "TEXT" value: "TEXT" } } ] }
 `;
   await writeFaultyModel(serving.repository, "chain", { config });
-  assert.equal((await load(httpPort, "chain")).status, 200);
+  const loaded = await load(httpPort, "chain");
+  assert.equal(loaded.status, 200, loaded.body.toString());
   await assertEchoes(httpPort, "chain");
   await writeFile(join(serving.repository, "bystander", "x.go"), "");
   const answer = infer(httpPort, "chain", doing("hold x"));
@@ -124,18 +124,25 @@ test("kill -9 of the server ends every process below it, hung models and orphans
   await assertNothingLeft(serving);
 });
 
-test("a server that was killed in the middle of a load starts again over the same data, and the model loads", async () => {
+test("a server that was killed in the middle of a load leaves files that its next start removes, and the model loads", async () => {
   await using serving = await open();
+  const marker = join(serving.directory, "pid");
   const text = `import os, time
 class TritonPythonModel:
   def initialize(self, args):
-    open(os.path.join(args["model_repository"], "pid"), "w").write(str(os.getpid()))
+    open(${JSON.stringify(marker)}, "w").write(str(os.getpid()))
     time.sleep(600)
+  def execute(self, requests): pass
 `;
-  await writeFaultyModel(serving.repository, "slow", { text });
-  const override = { parameters: { "file:1/extra.bin": Buffer.alloc(100_000).toString("base64") } };
+  const override = {
+    parameters: {
+      config: JSON.stringify({ backend: "python" }),
+      "file:1/model.py": Buffer.from(text).toString("base64"),
+    },
+  };
   const loading = assert.rejects(load(serving.server.httpPort, "slow", override));
-  await pidIn(join(serving.repository, "slow", "pid")).catch(() => {});
+  await pidIn(marker);
+  assert.notDeepEqual(await overrideFiles(serving), []);
   process.kill(serving.server.pid, "SIGKILL");
   await loading;
   await assertNothingLeft(serving);
@@ -147,7 +154,13 @@ class TritonPythonModel:
   });
   try {
     await assertEchoes(again.httpPort, "slow");
+    assert.deepEqual(await overrideFiles(serving), []);
   } finally {
     await again.stop();
   }
 });
+
+async function overrideFiles({ data }: Serving): Promise<string[]> {
+  const names = await readdir(join(data, "cache"), { recursive: true, withFileTypes: true });
+  return names.filter((entry) => entry.isFile()).map(({ name }) => name);
+}
