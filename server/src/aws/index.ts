@@ -24,3 +24,11 @@ export {
 } from "./services/iam/index.ts";
 export { createLogsService, type LogsOptions } from "./services/logs/index.ts";
 export { createStsService, type StsOptions, type StsService } from "./services/sts/index.ts";
+export {
+  clientEnvironment,
+  createCertificate,
+  serveTlsBesideHttp,
+  type Certificate,
+  type ClientEnvironment,
+  type ClientEnvironmentOptions,
+} from "./client-environment/index.ts";
