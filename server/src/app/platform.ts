@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createGateway, createS3Service } from "../aws/index.ts";
+import { answerHttpsHosts, createGateway, createS3Service, stsHosts } from "../aws/index.ts";
 import { systemClock, type Logger } from "../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
 import {
@@ -19,6 +19,7 @@ import {
 import { ProcessHost, type ContainerCommand } from "../hosts/index.ts";
 import { MinuteSeries } from "../metrics/index.ts";
 import { openRecords, recordsDefaults } from "../records/index.ts";
+import { clientCertificate } from "./client-certificate.ts";
 import type { DataDirectories } from "./directories.ts";
 import { platformServices } from "./platform-services.ts";
 
@@ -30,6 +31,7 @@ const keepAliveTimeoutMs = 75_000;
 const headersTimeoutMs = 60_000;
 const headerBytesMax = 64 * 1024;
 const connectionsMax = 10_000;
+const tunnelsMax = 100;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000 };
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 
@@ -56,6 +58,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   // Uploads of many gigabytes take their time; a stalled one is ended by the store's own progress limit.
   server.requestTimeout = 0;
   server.maxConnections = connectionsMax;
+  // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
+  const certificate = await clientCertificate(directories.clients);
+  answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax });
 
   const records = opening.use(
     await openRecords({

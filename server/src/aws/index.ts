@@ -27,8 +27,9 @@ export { createStsService, type StsOptions, type StsService } from "./services/s
 export {
   clientEnvironment,
   createCertificate,
-  serveTlsBesideHttp,
+  answerHttpsHosts,
   type Certificate,
   type ClientEnvironment,
+  stsHosts,
   type ClientEnvironmentOptions,
 } from "./client-environment/index.ts";

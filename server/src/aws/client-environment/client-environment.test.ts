@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { createServer, get as httpGet } from "node:http";
-import { get as httpsGet } from "node:https";
-import { connect, type AddressInfo } from "node:net";
+import { createServer as createHttpServer, request, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { test } from "node:test";
-import { clientEnvironment, createCertificate, serveTlsBesideHttp } from "./index.ts";
+import { connect as connectTls } from "node:tls";
+import { answerHttpsHosts, clientEnvironment, createCertificate, stsHosts } from "./index.ts";
 
 const day = 24 * 3600 * 1000;
 const certificate = createCertificate({
-  names: ["localhost", "127.0.0.1"],
+  names: ["localhost", "127.0.0.1", ...stsHosts()],
   notBefore: new Date(Date.now() - day),
   notAfter: new Date(Date.now() + 3650 * day),
 });
@@ -23,34 +23,48 @@ test("the certificate is what OpenSSL reads it as: its own authority, for these 
   assert.equal(read.checkHost("example.com"), undefined);
 });
 
-test("one port answers both, whole bodies and broken handshakes included", async () => {
-  const server = createServer((request, response) => {
-    request.resume();
-    response.end(`${request.method} ${request.url}`);
-  });
-  serveTlsBesideHttp(server, certificate, 1000);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  try {
-    const answer = (get: typeof httpGet | typeof httpsGet, url: string) =>
-      new Promise<string>((resolve, reject) => {
-        const asked = get(url, { ca: certificate.certificatePem, agent: false }, (response) => {
-          response.setEncoding("utf8").on("data", resolve);
-        });
-        asked.on("error", reject);
-      });
-    assert.equal(await answer(httpGet, `http://127.0.0.1:${port}/plain`), "GET /plain");
-    assert.equal(await answer(httpsGet, `https://localhost:${port}/secure`), "GET /secure");
-    await new Promise<void>((resolve) => {
-      const broken = connect(port, "127.0.0.1", () => broken.write(Buffer.from([0x16, 1, 2, 3, 4, 5, 6, 7, 8, 9])));
-      broken.on("error", () => {});
-      broken.on("close", resolve);
-      broken.resume();
+test("behind CONNECT the named hosts are answered here, the others are passed on, and nothing else is harmed", async () => {
+  const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
+  const server = createHttpServer((request, response) => response.end(`${request.headers.host} ${request.url}`));
+  answerHttpsHosts(server, { certificate, hosts: ["sts.us-east-1.amazonaws.com"], tunnelsMax: 10 });
+  for (const each of [server, elsewhere]) await new Promise<void>((resolve) => each.listen(0, "127.0.0.1", resolve));
+  const portOf = (each: Server) => (each.address() as AddressInfo).port;
+  const tunnel = (host: string) =>
+    new Promise<{ status: number; socket: Socket }>((resolve, reject) => {
+      const asked = request({ port: portOf(server), host: "127.0.0.1", method: "CONNECT", path: host, agent: false });
+      asked.on("connect", (response, socket) => resolve({ status: response.statusCode ?? 0, socket }));
+      asked.on("error", reject);
+      asked.end();
     });
-    assert.equal(await answer(httpGet, `http://127.0.0.1:${port}/still`), "GET /still");
+  const answer = (socket: Socket, host: string) =>
+    new Promise<string>((resolve, reject) => {
+      const asked = request({ createConnection: () => socket, host, path: "/x" }, (response) => {
+        response.setEncoding("utf8").on("data", resolve);
+      });
+      asked.on("error", reject);
+      asked.end();
+    });
+  try {
+    const inner = await tunnel("sts.us-east-1.amazonaws.com:443");
+    const servername = "sts.us-east-1.amazonaws.com";
+    const secure = connectTls({ socket: inner.socket, servername, ca: certificate.certificatePem });
+    assert.equal(await answer(secure, servername), "sts.us-east-1.amazonaws.com:80 /x");
+    const outer = await tunnel(`127.0.0.1:${portOf(elsewhere)}`);
+    assert.equal(await answer(outer.socket, "127.0.0.1"), "elsewhere");
+    const closed = await tunnel("127.0.0.1:1");
+    assert.equal(closed.status, 502);
+    const broken = await tunnel("sts.us-east-1.amazonaws.com:443");
+    await new Promise<void>((resolve) => {
+      broken.socket.on("error", () => {});
+      broken.socket.on("close", () => resolve());
+      broken.socket.resume();
+      broken.socket.end(Buffer.from("not a handshake"));
+    });
   } finally {
-    server.closeAllConnections();
-    server.close();
+    for (const each of [server, elsewhere]) {
+      each.closeAllConnections();
+      each.close();
+    }
   }
 });
 
@@ -65,7 +79,10 @@ test("without TLS nothing that needs it is set", () => {
   const plain = clientEnvironment({ ...options, certificatePem: null });
   assert.equal(plain.variables.AWS_CA_BUNDLE, undefined);
   const full = clientEnvironment({ ...options, certificatePem: certificate.certificatePem });
-  assert.equal(full.variables.AWS_DATA_PATH, "/data/clients/models");
-  const table = full.files.find(({ path }) => path.endsWith("endpoints.json"))?.text ?? "";
-  assert.match(table, /"sts":\{"defaults":\{"hostname":"127\.0\.0\.1:8770"\}/);
+  assert.equal(full.variables.HTTPS_PROXY, "http://127.0.0.1:8770");
+  assert.equal(full.variables.AWS_CA_BUNDLE, "/data/clients/certificate.pem");
+  assert.deepEqual(
+    full.files.map(({ path }) => path),
+    ["/data/clients/sagemaker.yaml", "/data/clients/certificate.pem"],
+  );
 });

@@ -22,8 +22,9 @@ export interface ClientEnvironment {
 /**
  * What boto3, the AWS CLI and the SageMaker SDK have to find so that they talk to this platform with code unchanged.
  *
- * The SageMaker SDK builds the address of STS itself, out of botocore's endpoint table and always with https, past AWS_ENDPOINT_URL.
- * AWS_DATA_PATH puts a table in front of botocore's whose STS is this platform, and AWS_CA_BUNDLE trusts its certificate.
+ * The SageMaker SDK builds the address of STS itself, always with https and past AWS_ENDPOINT_URL and AWS_DATA_PATH. Its call leaves
+ * through HTTPS_PROXY, which is this platform: it answers the STS hosts itself, under a certificate that AWS_CA_BUNDLE trusts, and
+ * passes every other host on.
  */
 export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvironment {
   const { url, region, directory, certificatePem } = options;
@@ -42,9 +43,9 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
   if (certificatePem !== null) {
     const certificate = join(directory, "certificate.pem");
     variables.AWS_CA_BUNDLE = certificate;
-    variables.AWS_DATA_PATH = join(directory, "models");
+    variables.HTTPS_PROXY = url;
+    variables.NO_PROXY = `127.0.0.1,localhost,${new URL(url).hostname}`;
     files.push({ path: certificate, text: certificatePem });
-    files.push({ path: join(directory, "models", "endpoints.json"), text: endpointTable(new URL(url).host) });
   }
   return { variables, files };
 }
@@ -56,35 +57,11 @@ function sdkConfiguration(): string {
   );
 }
 
-/**
- * botocore's table in its own form: the hosts of the managed service for everything (clients made with AWS_ENDPOINT_URL never use
- * them), and this platform for STS in every region.
- */
-function endpointTable(host: string): string {
-  const partitions = [
-    ["aws", "amazonaws.com", "^(us|eu|ap|sa|ca|me|af|il|mx)\\-\\w+\\-\\d+$", awsRegions],
-    ["aws-cn", "amazonaws.com.cn", "^cn\\-\\w+\\-\\d+$", ["cn-north-1", "cn-northwest-1"]],
-  ] as const;
-  return JSON.stringify({
-    version: 3,
-    partitions: partitions.map(([partition, dnsSuffix, regionRegex, regions]) => ({
-      partition,
-      partitionName: partition,
-      dnsSuffix,
-      regionRegex,
-      defaults: { hostname: "{service}.{region}.{dnsSuffix}", protocols: ["https"], signatureVersions: ["v4"] },
-      regions: Object.fromEntries(regions.map((region) => [region, { description: region }])),
-      services: Object.fromEntries(
-        ["s3", "sts", "sagemaker", "runtime.sagemaker", "monitoring", "logs"].map((service) => [
-          service,
-          {
-            ...(service === "sts" ? { defaults: { hostname: host } } : {}),
-            endpoints: Object.fromEntries(regions.map((region) => [region, {}])),
-          },
-        ]),
-      ),
-    })),
-  });
+/** The hosts of STS that SDKs know: what the certificate is for and what the platform answers itself behind CONNECT. */
+export function stsHosts(): readonly string[] {
+  const regional = awsRegions.map((region) => `sts.${region}.amazonaws.com`);
+  const china = ["cn-north-1", "cn-northwest-1"].map((region) => `sts.${region}.amazonaws.com.cn`);
+  return ["sts.amazonaws.com", ...regional, ...china];
 }
 
 const awsRegions = [
