@@ -27,9 +27,8 @@ export { createStsService, type StsOptions, type StsService } from "./services/s
 export {
   clientEnvironment,
   createCertificate,
-  answerHttpsHosts,
+  serveTlsBesideHttp,
   type Certificate,
   type ClientEnvironment,
-  stsHosts,
   type ClientEnvironmentOptions,
 } from "./client-environment/index.ts";

@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { isIPv4 } from "node:net";
+import { stsHosts } from "./sts-hosts.ts";
 
 export interface Certificate {
   readonly certificatePem: string;
@@ -7,7 +8,7 @@ export interface Certificate {
 }
 
 export interface CertificateOptions {
-  /** DNS names and IPv4 addresses it is for. */
+  /** DNS names and IPv4 addresses it is for, besides the hosts of STS. */
   readonly names: readonly string[];
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -34,7 +35,7 @@ export function createCertificate({ names, notBefore, notAfter }: CertificateOpt
   const keyId = createHash("sha1").update(publicKey.subarray(-65)).digest();
   const name = sequence(set(sequence(oid(oids.commonName), tagged(0x0c, Buffer.from("Galatea local platform")))));
   const algorithm = sequence(oid(oids.ecdsaWithSha256));
-  const altNames = names.map((each) =>
+  const altNames = [...names, ...stsHosts()].map((each) =>
     isIPv4(each) ? tagged(0x87, Buffer.from(each.split(".").map(Number))) : tagged(0x82, Buffer.from(each)),
   );
   const extensions = sequence(

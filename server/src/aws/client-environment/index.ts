@@ -9,4 +9,4 @@ export {
   type ClientEnvironment,
   type ClientEnvironmentOptions,
 } from "./client-environment.ts";
-export { answerHttpsHosts, type HttpsHostsOptions } from "./https-hosts.ts";
+export { serveTlsBesideHttp } from "./tls-beside-http.ts";
