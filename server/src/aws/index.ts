@@ -25,10 +25,12 @@ export {
 export { createLogsService, type LogsOptions } from "./services/logs/index.ts";
 export { createStsService, type StsOptions, type StsService } from "./services/sts/index.ts";
 export {
+  answerHttpsHosts,
   clientEnvironment,
   createCertificate,
-  serveTlsBesideHttp,
+  stsHosts,
   type Certificate,
   type ClientEnvironment,
   type ClientEnvironmentOptions,
+  type HttpsHostsOptions,
 } from "./client-environment/index.ts";

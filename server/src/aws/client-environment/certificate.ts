@@ -1,6 +1,5 @@
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { isIPv4 } from "node:net";
-import { stsHosts } from "./sts-hosts.ts";
 
 export interface Certificate {
   readonly certificatePem: string;
@@ -8,7 +7,7 @@ export interface Certificate {
 }
 
 export interface CertificateOptions {
-  /** DNS names and IPv4 addresses it is for, besides the hosts of STS. */
+  /** DNS names and IPv4 addresses it is for. */
   readonly names: readonly string[];
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -35,7 +34,7 @@ export function createCertificate({ names, notBefore, notAfter }: CertificateOpt
   const keyId = createHash("sha1").update(publicKey.subarray(-65)).digest();
   const name = sequence(set(sequence(oid(oids.commonName), tagged(0x0c, Buffer.from("Galatea local platform")))));
   const algorithm = sequence(oid(oids.ecdsaWithSha256));
-  const altNames = [...names, ...stsHosts()].map((each) =>
+  const altNames = names.map((each) =>
     isIPv4(each) ? tagged(0x87, Buffer.from(each.split(".").map(Number))) : tagged(0x82, Buffer.from(each)),
   );
   const extensions = sequence(

@@ -3,10 +3,6 @@
  * SageMaker SDK's https calls need, and the CONNECT handler that answers those calls on the platform's one port.
  */
 export { createCertificate, type Certificate, type CertificateOptions } from "./certificate.ts";
-export {
-  clientEnvironment,
-  stsHosts,
-  type ClientEnvironment,
-  type ClientEnvironmentOptions,
-} from "./client-environment.ts";
-export { serveTlsBesideHttp } from "./tls-beside-http.ts";
+export { clientEnvironment, type ClientEnvironment, type ClientEnvironmentOptions } from "./client-environment.ts";
+export { answerHttpsHosts, type HttpsHostsOptions } from "./https-hosts.ts";
+export { stsHosts } from "./sts-hosts.ts";
