@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 
 /** A process as /proc tells it. */
 export interface SeenProcess {
@@ -48,13 +48,7 @@ export function sharedMemoryNames(pid: number): string[] {
 
 /** What the process's descriptors lead to. */
 export function openFiles(pid: number): string[] {
-  let names: string[];
-  try {
-    names = readdirSync(`/proc/${pid}/fd`);
-  } catch (error) {
-    return ignoreEnded(error, []);
-  }
-  return names.flatMap((name) => {
+  return namesIn(`/proc/${pid}/fd`).flatMap((name) => {
     try {
       return [readlinkSync(`/proc/${pid}/fd/${name}`)];
     } catch (error) {
@@ -96,4 +90,28 @@ function ignoreEnded<Value>(error: unknown, value: Value): Value {
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOENT" || code === "ESRCH" || code === "EACCES" || code === "EPERM") return value;
   throw error;
+}
+
+/** Bytes that the memory files of a process hold: tensors in flight. Whatever was punched out counts no more. */
+export function arenaBytes(pid: number): number {
+  const inodes = new Map<number, number>();
+  for (const name of namesIn(`/proc/${pid}/fd`)) {
+    const path = `/proc/${pid}/fd/${name}`;
+    try {
+      if (!readlinkSync(path).startsWith("/memfd:")) continue;
+      const { ino, blocks } = statSync(path);
+      inodes.set(ino, blocks * 512);
+    } catch (error) {
+      ignoreEnded(error, null);
+    }
+  }
+  return [...inodes.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    return ignoreEnded(error, []);
+  }
 }

@@ -1,0 +1,217 @@
+/** Clients that are slow, that go away, that take and never give: nobody else waits for them, and nothing of them stays. */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { assertEchoes, doing, errorOf, infer, inferPath, load, outputOf, textOf } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { arenaBytes, openFiles, residentBytes } from "./processes.ts";
+import { openServing, type Serving } from "./serving.ts";
+import { pidIn, until } from "./until.ts";
+import { Wire } from "./wire.ts";
+
+let serving: Serving;
+let port: number;
+const names = ["direct", "batched", "bounded"] as const;
+before(async () => {
+  serving = await openServing({
+    flags: ["--model-control-mode=explicit", ...names.map((name) => `--load-model=${name}`)],
+    write: async ({ repository }) => {
+      await writeFaultyModel(repository, "direct");
+      await writeFaultyModel(repository, "batched", { more: "dynamic_batching { }" });
+      const bounded = "dynamic_batching { default_queue_policy { max_queue_size: 2 } }";
+      await writeFaultyModel(repository, "bounded", { more: bounded });
+    },
+  });
+  port = serving.server.httpPort;
+});
+after(async () => {
+  await serving[Symbol.asyncDispose]();
+});
+
+const socketCount = () => openFiles(serving.server.pid).filter((path) => path.startsWith("socket:")).length;
+
+class Wires implements Disposable {
+  readonly list: Wire[] = [];
+  async open(count: number, bytes: string | Uint8Array): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      const wire = await Wire.open(port);
+      wire.send(bytes);
+      this.list.push(wire);
+    }
+  }
+  [Symbol.dispose](): void {
+    for (const wire of this.list) wire[Symbol.dispose]();
+  }
+}
+
+/** Free memory that an arena keeps for the next request. */
+const warmBytes = 16 * 2 ** 20;
+
+async function assertNothingHeld(before: { readonly sockets: number; readonly arena: number }): Promise<void> {
+  await until("their connections are closed", () => socketCount() <= before.sockets);
+  await until("their tensors are given back", () => arenaBytes(serving.server.pid) <= before.arena + warmBytes);
+}
+const holdings = () => ({ sockets: socketCount(), arena: arenaBytes(serving.server.pid) });
+
+const head = (bodyBytes: number, more = "") =>
+  `POST ${inferPath("direct")} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bodyBytes}\r\n${more}\r\n`;
+
+test("five hundred clients that never finish their headers keep nobody waiting", async () => {
+  await assertEchoes(port, "direct");
+  const held = holdings();
+  {
+    using wires = new Wires();
+    await wires.open(500, "POST /v2/models/direct/infer HTTP/1.1\r\nHost:");
+    await assertEchoes(port, "direct");
+  }
+  await assertNothingHeld(held);
+});
+
+test("a hundred clients that announce a gigabyte each and send nothing keep nobody waiting and cost no memory", async () => {
+  const held = holdings();
+  const bytesBefore = residentBytes(serving.server.pid);
+  {
+    using wires = new Wires();
+    const gigabyte = 2 ** 30;
+    const header = JSON.stringify({
+      inputs: [
+        { name: "DO", datatype: "BYTES", shape: [1], data: ["echo"] },
+        { name: "VALUE", datatype: "FP32", shape: [gigabyte / 4], parameters: { binary_data_size: gigabyte } },
+      ],
+    });
+    const line = `Inference-Header-Content-Length: ${header.length}\r\n`;
+    await wires.open(100, head(header.length + gigabyte, line) + header);
+    await assertEchoes(port, "direct");
+    assert.ok(residentBytes(serving.server.pid) - bytesBefore < 128 * 2 ** 20);
+  }
+  await assertNothingHeld(held);
+});
+
+test("a client that goes away in the middle of its tensors leaves nothing", async () => {
+  const held = holdings();
+  {
+    using wires = new Wires();
+    const bytes = 8 * 2 ** 20;
+    const header = JSON.stringify({
+      inputs: [
+        { name: "DO", datatype: "BYTES", shape: [1], data: ["echo"] },
+        { name: "VALUE", datatype: "FP32", shape: [bytes / 4], parameters: { binary_data_size: bytes } },
+      ],
+    });
+    const line = `Inference-Header-Content-Length: ${header.length}\r\n`;
+    const begun = Buffer.concat([Buffer.from(head(header.length + bytes, line) + header), Buffer.alloc(bytes / 2, 1)]);
+    await wires.open(8, begun);
+    await until("their bytes have arrived", () => arenaBytes(serving.server.pid) >= held.arena + 4 * bytes);
+    await assertEchoes(port, "direct");
+  }
+  await assertNothingHeld(held);
+});
+
+test("a client that sends one byte at a time is answered like any other", async () => {
+  using wire = await Wire.open(port);
+  const body = doing("echo", { value: [4, 5] });
+  const request = head(body.length) + body;
+  const reply = wire.reply();
+  for (const byte of request) {
+    wire.send(byte);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const answer = await reply;
+  assert.equal(answer?.status, 200);
+  assert.match(answer.body, /"data":\[4\.0,5\.0\]/);
+});
+
+test("clients that never read their answers keep nobody waiting, and what they left unread goes with them", async () => {
+  const held = holdings();
+  {
+    using wires = new Wires();
+    const body = doing("echo", { value: Array.from({ length: 400_000 }, () => 7) });
+    for (let i = 0; i < 32; i++) {
+      const wire = await Wire.open(port);
+      wire.socket.pause();
+      wires.list.push(wire);
+      wire.send(head(body.length) + body);
+    }
+    await assertEchoes(port, "direct");
+    await until("their answers wait in the server", () => socketCount() >= held.sockets + 32);
+  }
+  await assertNothingHeld(held);
+});
+
+test("a client that pipelines without end is cut off, and others are answered", async () => {
+  using wire = await Wire.open(port);
+  const body = doing("echo");
+  wire.send((head(body.length) + body).repeat(2000));
+  await assertEchoes(port, "direct");
+  let statuses = 0;
+  for (let reply = await wire.reply(); reply !== null; reply = await wire.reply()) {
+    statuses += 1;
+    assert.ok(reply.status === 200 || reply.status === 503, reply.body);
+  }
+  assert.ok(statuses < 2000);
+});
+
+/** Occupies a model's only instance, and the place behind it that its worker reads ahead. */
+async function occupy(model: string, name: string) {
+  const answers = [infer(port, model, doing(`hold ${name}`, { id: `${name}-holder` }))];
+  const marker = join(serving.repository, model, name);
+  await pidIn(`${marker}.running`);
+  return { answers, release: () => writeFile(`${marker}.go`, "") };
+}
+
+for (const model of ["direct", "batched"] as const) {
+  test(`requests whose clients go away while they are queued (${model}) are never executed, and those behind them are`, async () => {
+    const held = holdings();
+    const { answers, release } = await occupy(model, "queue");
+    const gone = new AbortController();
+    // The first of them may be on its way to the worker already: it is kept, not given up.
+    answers.push(infer(port, model, doing("echo", { id: "next" })));
+    const left = Array.from({ length: 20 }, (_, i) =>
+      assert.rejects(infer(port, model, doing("echo", { id: `gone-${i}` }), { signal: gone.signal })),
+    );
+    answers.push(infer(port, model, doing("echo", { id: "stayed" })));
+    await until("all are queued", () => socketCount() >= held.sockets + 23);
+    gone.abort();
+    await Promise.all(left);
+    await until("the server has seen them go", () => socketCount() <= held.sockets + 3);
+    await release();
+    for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
+    const executed = textOf(await infer(port, model, doing("executed"))).split(",");
+    assert.deepEqual(
+      executed.filter((id) => id !== ""),
+      ["queue-holder", "next", "stayed"],
+    );
+  });
+}
+
+test("a client that goes away gives its place in a bounded queue to another", async () => {
+  const { answers, release } = await occupy("bounded", "bound");
+  answers.push(infer(port, "bounded", doing("echo", { id: "ahead" })));
+  const gone = new AbortController();
+  const waiting = Array.from({ length: 8 }, () => infer(port, "bounded", doing("echo"), { signal: gone.signal }));
+  const refused = await Promise.race(waiting);
+  assert.match(errorOf(refused, 503), /Exceeds maximum queue size$/);
+  const sockets = socketCount();
+  gone.abort();
+  await Promise.allSettled(waiting);
+  await until("the server has seen them go", () => socketCount() < sockets);
+  const taken = infer(port, "bounded", doing("echo", { id: "later" }));
+  await release();
+  assert.equal((await taken).status, 200);
+  for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
+});
+
+test("a client that goes away during execution does not end it, and the model answers the next", async () => {
+  await writeFaultyModel(serving.repository, "single");
+  assert.equal((await load(port, "single")).status, 200);
+  const gone = new AbortController();
+  const left = assert.rejects(infer(port, "single", doing("hold run", { id: "left" }), { signal: gone.signal }));
+  const marker = join(serving.repository, "single", "run");
+  const pid = await pidIn(`${marker}.running`);
+  gone.abort();
+  await left;
+  await writeFile(`${marker}.go`, "");
+  assert.equal(textOf(await infer(port, "single", doing("pid"))), String(pid));
+  assert.equal(outputOf(await infer(port, "single", doing("executed")), "TEXT")[0], "left,,");
+});
