@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { execFile, spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { clientEnvironment } from "../../server/src/aws/index.ts";
+import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
@@ -35,23 +35,19 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
   await exited;
 }
 
-function run(phase: string): Promise<string> {
-  const directory = join(root, "clients");
-  const environment = clientEnvironment({
-    url: platform.url,
-    region: "us-east-1",
-    accessKeyId: "000000000000",
-    secretAccessKey: "galatea",
-    directory,
-    certificatePem: null,
-  });
-  for (const { path, text } of environment.files) {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, text);
-  }
-  const env = { ...process.env, ...environment.variables };
-  return new Promise((resolve, reject) => {
-    execFile(python, [workflow, phase], { env, timeout: 180_000 }, (error, stdout, stderr) => {
+/** What `galatea env` prints for this platform. */
+async function variables(): Promise<Record<string, string>> {
+  const { hostname, port } = new URL(platform.url);
+  const args = [main, "env", "--host", hostname, "--port", port, "--data", join(root, "data")];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)];
+  return Object.fromEntries(pairs.map(([, name = "", value = ""]) => [name, value.replace(/^'(.*)'$/, "$1")]));
+}
+
+async function run(phase: string): Promise<string> {
+  const env = { ...process.env, ...(await variables()) };
+  return await new Promise((resolve, reject) => {
+    execFile(python, [workflow, phase], { env, timeout: 300_000 }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(new Error(`${phase}: ${error.message}\n${stdout}\n${stderr}`));
     });
@@ -78,4 +74,9 @@ test("after kill -9 of the platform everything is in service again", async () =>
   platform = await up();
   await run("after-restart");
   await run("clean");
+});
+
+// Its own deploys sleep thirty seconds each before they look for the first time.
+test("the sagemaker SDK: default bucket, execution role, Model.deploy, MultiDataModel", async () => {
+  await run("sdk");
 });

@@ -43,8 +43,10 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
   if (certificatePem !== null) {
     const certificate = join(directory, "certificate.pem");
     variables.AWS_CA_BUNDLE = certificate;
-    variables.HTTPS_PROXY = url;
-    variables.NO_PROXY = `127.0.0.1,localhost,${new URL(url).hostname}`;
+    const local = [...new Set(["127.0.0.1", "localhost", new URL(url).hostname])].join(",");
+    // Clients differ in which spelling wins when a shell has both.
+    variables.HTTPS_PROXY = variables.https_proxy = url;
+    variables.NO_PROXY = variables.no_proxy = local;
     files.push({ path: certificate, text: certificatePem });
   }
   return { variables, files };

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { hostingArn, parseHostingArn } from "./arns.ts";
+import { failureReason, isTransient, moveEndpoint, type EndpointEvent, type EndpointState } from "./endpoint-state.ts";
+import { resolveImage } from "./image-names.ts";
+import { instanceBudget, instanceType } from "./instance-types.ts";
+import { chooseInstance, chooseVariant, leastBusy } from "./routing.ts";
+import { parseS3Uri } from "./s3-uri.ts";
+
+const gibi = 2 ** 30;
+
+test("an endpoint moves as the service's does, and an event out of turn is a bug", () => {
+  const update: EndpointEvent = { kind: "update", configName: "next", plans: [] };
+  const path: [EndpointEvent, EndpointState["at"]][] = [
+    [{ kind: "ready" }, "InService"],
+    [update, "Updating"],
+    [{ kind: "failed", reason: "no ping" }, "RollingBack"],
+    [{ kind: "rolled-back" }, "InService"],
+    [update, "Updating"],
+    [{ kind: "ready" }, "InService"],
+    [{ kind: "delete" }, "Deleting"],
+  ];
+  let state: EndpointState = { at: "Creating" };
+  const reasons: (string | null)[] = [];
+  for (const [event, at] of path) {
+    state = moveEndpoint(state, event);
+    assert.equal(state.at, at);
+    assert.equal(isTransient(state), at !== "InService");
+    reasons.push(failureReason(state));
+  }
+  assert.deepEqual(reasons, [null, null, "no ping", "no ping", null, null, null]);
+  assert.equal(moveEndpoint({ at: "Creating" }, { kind: "failed", reason: "r".repeat(2000) }).at, "Failed");
+  assert.equal(
+    failureReason(moveEndpoint({ at: "Creating" }, { kind: "failed", reason: "r".repeat(2000) }))?.length,
+    1024,
+  );
+  assert.throws(() => moveEndpoint({ at: "Failed", reason: "" }, { kind: "ready" }), /bug: ready while Failed/);
+  assert.throws(() => moveEndpoint({ at: "Creating" }, update), /bug: update while Creating/);
+});
+
+test("weights share out requests, and a variant of weight zero gets none", () => {
+  const variants = [
+    { name: "a", weight: 1 },
+    { name: "b", weight: 0 },
+    { name: "c", weight: 3 },
+  ];
+  const counts = { a: 0, b: 0, c: 0 };
+  for (let index = 0; index < 1000; index += 1) {
+    counts[(chooseVariant(variants, index / 1000)?.name ?? "b") as keyof typeof counts] += 1;
+  }
+  assert.deepEqual(counts, { a: 250, b: 0, c: 750 });
+  assert.equal(chooseVariant([{ weight: 0 }], 0.5), null);
+});
+
+test("an instance that goes moves only the models it held", () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.string(), { minLength: 2, maxLength: 6 }), fc.string(), (ids, target) => {
+      const instances = ids.map((id) => ({ id }));
+      const chosen = chooseInstance(instances, target);
+      const [first, ...rest] = instances;
+      const after = chooseInstance(rest, target);
+      assert(chosen !== null && first !== undefined);
+      if (chosen !== first) assert.equal(after, chosen);
+    }),
+  );
+  assert.equal(leastBusy([{ inFlightCount: 2 }, { inFlightCount: 1 }])?.inFlightCount, 1);
+});
+
+test("instance types have their published sizes, clipped to the machine", () => {
+  assert.deepEqual(instanceType("ml.g4dn.4xlarge"), { vcpuCount: 16, memoryBytes: 64 * gibi });
+  assert.deepEqual(instanceType("ml.m5.large"), { vcpuCount: 2, memoryBytes: 8 * gibi });
+  assert.deepEqual(instanceType("ml.c5.18xlarge"), { vcpuCount: 72, memoryBytes: 144 * gibi });
+  assert.deepEqual(instanceType("ml.t2.medium"), { vcpuCount: 2, memoryBytes: 4 * gibi });
+  assert.deepEqual(instanceType("ml.p4d.24xlarge"), { vcpuCount: 96, memoryBytes: 1152 * gibi });
+  assert.equal(instanceType("ml.z9.large"), null);
+  const machine = { vcpuCount: 4, memoryBytes: 10 * gibi };
+  assert.deepEqual(instanceBudget("ml.m5.large", machine), { vcpuCount: 2, memoryBytes: 8 * gibi });
+  assert.deepEqual(instanceBudget("ml.g5.48xlarge", machine), { vcpuCount: 4, memoryBytes: 9 * gibi });
+});
+
+test("Triton's images of every account, region and tag are ours, others are nobody's", () => {
+  const registry = "785573368785.dkr.ecr.us-east-1.amazonaws.com";
+  for (const image of [
+    `${registry}/sagemaker-tritonserver:23.03-py3`,
+    `${registry}.cn/sagemaker-tritonserver-cpu:1`,
+    `${registry}/sagemaker-tritonserver@sha256:${"0".repeat(64)}`,
+    "sagemaker-tritonserver",
+  ]) {
+    assert.equal(resolveImage(image), "tritonserver", image);
+  }
+  for (const image of [`${registry}/sagemaker-xgboost:1.7-1`, "sagemaker-tritonserver/mine:1"])
+    assert.equal(resolveImage(image), null);
+});
+
+test("names of places and resources are read and written", () => {
+  const owner = { region: "us-east-1", accountId: "000000000000" };
+  const arn = hostingArn("endpoint-config", "My-Config", owner);
+  assert.equal(arn, "arn:aws:sagemaker:us-east-1:000000000000:endpoint-config/my-config");
+  assert.deepEqual(parseHostingArn(arn), { resource: "endpoint-config", key: "my-config" });
+  assert.equal(parseHostingArn("arn:aws:s3:::bucket"), null);
+  assert.deepEqual(parseS3Uri("s3://bucket/a/b c.tar.gz"), { bucket: "bucket", key: "a/b c.tar.gz" });
+  assert.deepEqual(parseS3Uri("https://bucket.s3.us-east-1.amazonaws.com/a%20b"), { bucket: "bucket", key: "a b" });
+  assert.deepEqual(parseS3Uri("https://localhost:8770/bucket/a"), { bucket: "bucket", key: "a" });
+  assert.equal(parseS3Uri("/etc/passwd"), null);
+});
