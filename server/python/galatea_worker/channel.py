@@ -1,11 +1,14 @@
 """The worker's socket: whole frames in, whole frames out, from any thread."""
 
+import os
 import socket
 import threading
+import time
 
 from . import wire
 
 _FIRST_BUFFER_BYTES = 16 * 1024
+_AWAKE_SECONDS = 0.0002
 
 
 class Channel:
@@ -20,6 +23,7 @@ class Channel:
         self._lock = threading.Lock()
         self._released = []
         self.idle = False
+        self._awake = False
 
     def send(self, data):
         """Sends one frame."""
@@ -43,10 +47,29 @@ class Channel:
                 self._start = self._end = 0
             else:
                 self._make_room(wire.HEADER_BYTES)
-            count = self._socket.recv_into(self._view[self._end :])
+            count = self._receive_some(self._view[self._end :])
             if count == 0:
                 return None
             self._end += count
+
+    def _receive_some(self, into):
+        """Waits for bytes. Work that follows at once is awaited awake: falling asleep and being woken costs more than a small model.
+
+        Looking gives way to whatever else could run, and stops being tried when the last try was in vain.
+        """
+        if self._awake:
+            until = time.perf_counter() + _AWAKE_SECONDS
+            while time.perf_counter() < until:
+                try:
+                    return self._socket.recv_into(into, 0, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    os.sched_yield()
+            self._awake = False
+            return self._socket.recv_into(into)
+        began = time.perf_counter()
+        count = self._socket.recv_into(into)
+        self._awake = time.perf_counter() - began < _AWAKE_SECONDS
+        return count
 
     def _make_room(self, size):
         if self._start + size <= len(self._buffer):

@@ -23,6 +23,7 @@ export {
   reapNow,
   reapOneOfGroup,
   sendDescriptors,
+  receiveNow,
   sendNow,
   signalGroup,
   type DescriptorPair,

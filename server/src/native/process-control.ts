@@ -32,6 +32,7 @@ function bind() {
     socketpair: libc.func("int socketpair(int domain, int type, int protocol, _Out_ int *fds)"),
     fcntl: libc.func("int fcntl(int fd, int command, long argument)"),
     send: libc.func("int64_t send(int fd, const void *buffer, size_t length, int flags)"),
+    recv: libc.func("int64_t recv(int fd, void *buffer, size_t length, int flags)"),
     sendmsg: libc.func("int64_t sendmsg(int fd, const void *message, int flags)"),
     waitpid: libc.func("int waitpid(int pid, _Out_ int *status, int options)"),
     prctl: libc.func("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),
@@ -83,6 +84,15 @@ export function sendNow(fd: number, bytes: Uint8Array, byteLength: number): numb
   const errno = koffi.errno();
   if (errno === EAGAIN || errno === EINTR) return 0;
   throw new SystemCallError("send", errno);
+}
+
+/**
+ * Receives what is there without waiting: the number of bytes, 0 when there is nothing now. The other side's end is left for the
+ * stream that owns the descriptor to find.
+ */
+export function receiveNow(fd: number, into: Uint8Array): number {
+  const received = libc.recv(fd, into, into.byteLength, MSG_DONTWAIT) as number;
+  return received > 0 ? received : 0;
 }
 
 /** Sends bytes together with open descriptors (SCM_RIGHTS); false when the socket is full and nothing was sent. */

@@ -1,5 +1,5 @@
 import { Socket } from "node:net";
-import { sendNow, SystemCallError } from "../../native/index.ts";
+import { receiveNow, sendNow, SystemCallError } from "../../native/index.ts";
 import { frameBytesMax, headerBytes, MalformedRecord } from "./wire.ts";
 
 /**
@@ -64,6 +64,18 @@ export class FrameChannel {
     }
     this.#pendingWrites++;
     this.#socket.write(Buffer.from(frame.subarray(sent)), () => this.#pendingWrites--);
+  }
+
+  /**
+   * Looks for a frame without giving the event loop its turn, until `until` says to stop. For an answer that is due in less time
+   * than falling asleep and being woken takes.
+   */
+  receiveWithin(until: () => boolean): void {
+    while (!this.#closed) {
+      const byteLength = receiveNow(this.#fd, readBuffer);
+      if (byteLength > 0) this.#receive(byteLength);
+      if (until()) return;
+    }
   }
 
   /** Does not keep the program alive by itself. */

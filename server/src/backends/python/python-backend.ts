@@ -62,6 +62,7 @@ class PythonBackend implements Backend {
   readonly #pool: ZygotePool;
   readonly #reaper = new ChildReaper();
   readonly #encoder = new ExecuteEncoder();
+  readonly #traffic = { executionCount: 0 };
   readonly #completed = new Map<string, CompletedWorker>();
   /** Ends of workers that nobody else waits for. */
   readonly #ending = new Set<Promise<unknown>>();
@@ -136,6 +137,7 @@ class PythonBackend implements Backend {
           name,
           facts,
           encoder: this.#encoder,
+          traffic: this.#traffic,
           clock,
           logger,
           random,

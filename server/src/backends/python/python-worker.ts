@@ -87,6 +87,11 @@ export class PythonWorker {
     this.#events = events;
   }
 
+  /** See FrameChannel.receiveWithin. */
+  receiveWithin(until: () => boolean): void {
+    this.#channel.receiveWithin(until);
+  }
+
   send(frame: Uint8Array): void {
     this.#channel.send(frame);
   }

@@ -1,0 +1,19 @@
+import type { ServeOptions, UpOptions } from "./options.ts";
+
+// Each command imports only what it needs: a server does not load the platform, nor the platform the server.
+
+export async function runServe(options: ServeOptions): Promise<number> {
+  return (await import("./serve.ts")).runServe(options);
+}
+
+export async function runUp(options: UpOptions): Promise<number> {
+  return (await import("./up.ts")).runUp(options);
+}
+
+export async function runEnv(options: UpOptions): Promise<number> {
+  return (await import("./env.ts")).runEnv(options);
+}
+
+export async function runValidate(directory: string | undefined): Promise<number> {
+  return (await import("./validate.ts")).runValidate(directory);
+}
