@@ -40,7 +40,10 @@ export async function startPlatform(dataDirectory: string): Promise<Platform> {
   const [port = 0] = await freePorts(1);
   const args = [main, "up", `--port=${port}`, `--data=${dataDirectory}`];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], detached: true });
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  void exited.then(() => process.removeListener("exit", kill));
   await untilUrlPrinted(child.stdout, exited);
   const settings = clientSettings(port);
   const s3 = new S3Client({ ...settings, forcePathStyle: true });

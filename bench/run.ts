@@ -22,6 +22,9 @@ const { values } = parseArgs({
   },
 });
 
+// Ends by a signal go through `exit`, where started servers are ended too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
 const wanted = values.only === "" ? null : new Set(values.only.split(","));
 const unknown = [...(wanted ?? [])].filter((name) => !rows.some((row) => row.name === name));
 

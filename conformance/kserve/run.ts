@@ -30,6 +30,9 @@ const { values } = parseArgs({
   },
 });
 
+// Ends by a signal go through `exit`, where started servers are ended too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
 /** Each gives the number of things that are wrong. */
 const parts: Readonly<Record<string, (target: Target) => Promise<number>>> = {
   cases: (target) => (recording(target) ? recordCases(target) : checkCases(target)),
