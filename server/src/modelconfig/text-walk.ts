@@ -10,6 +10,7 @@ export interface TextProblem {
   readonly message: string;
 }
 
+const problemLengthMax = 1500;
 export const textLimits = { bytesMax: 16 * 1024 * 1024, depthMax: 64, problemsMax: 100 } as const;
 
 /**
@@ -215,7 +216,9 @@ class Walk {
     return true;
   }
 
-  #problem(token: TextToken, message: string): void {
+  #problem(token: TextToken, text: string): void {
+    // A problem quotes what it found, and that may be megabytes.
+    const message = text.length <= problemLengthMax ? text : `${text.slice(0, problemLengthMax)}...`;
     this.problems.push({ line: token.line, column: token.column, message });
     if (this.problems.length >= textLimits.problemsMax) throw new Stop();
   }

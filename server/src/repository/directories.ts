@@ -46,13 +46,12 @@ export async function isDirectory(path: string): Promise<boolean> {
 /** A configuration file's text, null when it does not exist. */
 export async function readConfigFile(path: string): Promise<string | null> {
   try {
-    const { size } = await stat(path);
-    if (size > configTextBytesMax) {
-      throw new InferenceError(
-        "INVALID_ARG",
-        `failed to read text proto from ${path}: longer than ${configTextBytesMax} bytes`,
-      );
-    }
+    const entry = await stat(path);
+    const refusal = (why: string) =>
+      new InferenceError("INVALID_ARG", `failed to read text proto from ${path}: ${why}`);
+    // A pipe would be waited for, and a device read, without end.
+    if (!entry.isFile()) throw refusal("it is not a file");
+    if (entry.size > configTextBytesMax) throw refusal(`longer than ${configTextBytesMax} bytes`);
     return await readFile(path, "utf8");
   } catch (error) {
     if (isAbsent(error)) return null;
