@@ -71,7 +71,7 @@ export class Hosting {
             ModelDataUrl: `s3://${bucket}/${prefix}`,
             Mode: "MultiModel",
             // Small on purpose, so that the story shows evictions: the encoder once, and about a dozen tenants' Python steps.
-            Environment: { GALATEA_MEMORY_BUDGET_BYTES: String(memoryBudgetBytes) },
+            Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryBudgetBytes) },
           },
         }),
       );

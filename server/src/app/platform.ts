@@ -136,17 +136,11 @@ function containerCommand(spec: InstanceSpec, socketPath: string, options: Platf
       "serve",
       `--sagemaker-socket=${socketPath}`,
       `--ml-root=${spec.mlRoot}`,
-      `--memory-budget-bytes=${memoryBudget(spec)}`,
+      `--memory-budget-bytes=${spec.modelMemoryBytes}`,
       `--data=${options.directories.root}`,
     ],
     env: { ...options.environment, ...spec.environment },
   };
-}
-
-/** A model's environment may lower what the instance type gives, never raise it. */
-function memoryBudget(spec: InstanceSpec): number {
-  const asked = Number(spec.environment["GALATEA_MEMORY_BUDGET_BYTES"]);
-  return Number.isInteger(asked) && asked > 0 ? Math.min(asked, spec.modelMemoryBytes) : spec.modelMemoryBytes;
 }
 
 function listen(server: Server, { host, port }: PlatformOptions): Promise<string> {

@@ -58,7 +58,8 @@ export class DirectoryCatalog implements AsyncDisposable {
 
   /** The model with its configuration, completed. NOT_FOUND when no repository holds the name; else what is wrong with it. */
   async find(name: string, override: ModelOverride | null): Promise<FoundModel> {
-    checkModelName(name);
+    // The served name of an archive is not a path: TargetModel may have slashes.
+    if (name !== this.#options.mapping?.servedName) checkModelName(name);
     if (override !== null && override.files.size > 0) return this.#findOverridden(name, override);
     const places = await this.#places(name);
     const [place] = places;
