@@ -12,7 +12,8 @@ export type Pack = BenchModels;
 export async function pack(models: Pack): Promise<Buffer> {
   await using directory = await temporaryDirectory();
   await writeModels(directory.path, models);
-  return packDirectory(directory.path);
+  // Awaited here: the directory goes with this scope.
+  return await packDirectory(directory.path);
 }
 
 /** The same of a model repository on disk. */
@@ -20,5 +21,5 @@ export async function packDirectory(directory: string): Promise<Buffer> {
   await using staging = await temporaryDirectory();
   const file = join(staging.path, "archive.tar");
   await create({ cwd: directory, file, portable: true }, await readdir(directory));
-  return promisify(gzip)(await readFile(file), { level: 0 });
+  return await promisify(gzip)(await readFile(file), { level: 0 });
 }

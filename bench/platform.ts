@@ -11,7 +11,10 @@ import {
 } from "@aws-sdk/client-sagemaker";
 import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { freePorts } from "../conformance/environments/index.ts";
+import { mustAsk } from "./ask.ts";
 import { requestBytes } from "./load.ts";
+import { addSub } from "./models.ts";
+import { addSubBody } from "./requests.ts";
 
 const main = fileURLToPath(new URL("../server/src/main.ts", import.meta.url));
 const region = "us-east-1";
@@ -111,3 +114,10 @@ export const invokeHeaders = (targetModel: string) => ({
   "x-amzn-sagemaker-target-model": targetModel,
   authorization: `AWS4-HMAC-SHA256 Credential=bench/20260101/${region}/sagemaker/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,
 });
+
+/** A fresh data directory has no Python environment yet: one endpoint of its own makes it, before any clock starts. */
+export async function warmUp(platform: Platform): Promise<void> {
+  await platform.putArchive("warm/add_sub.tar.gz", addSub);
+  await platform.createMultiModelEndpoint("warm", "warm/", "ml.m5.large");
+  await mustAsk(platform.port, "POST", "/endpoints/warm/invocations", addSubBody, invokeHeaders("add_sub.tar.gz"));
+}

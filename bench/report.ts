@@ -23,10 +23,20 @@ export function printedTable(reports: readonly RowReport[]): string {
     if (report.failure !== null)
       lines.push([report.row, "", "", "", "", `failed: ${report.failure.split("\n")[0]?.slice(0, 80)}`]);
     for (const { measure, oursMedian, oracleMedian, ratioMedian, reached } of report.verdicts) {
-      const goal = `${measure.goal.kind} ${measure.goal.value}${measure.goal.of === "ratio" ? "x" : ` ${measure.unit}`}`;
+      const goal =
+        measure.goal === null
+          ? ""
+          : `${measure.goal.kind} ${measure.goal.value}${measure.goal.of === "ratio" ? "x" : ` ${measure.unit}`}`;
       const absolute = (value: number | null) => (value === null ? "" : `${figure(value)} ${measure.unit}`);
       const ratio = ratioMedian === null ? "" : `${figure(ratioMedian)}x`;
-      lines.push([measure.what, absolute(oursMedian), absolute(oracleMedian), ratio, goal, reached ? "yes" : "NO"]);
+      lines.push([
+        measure.what,
+        absolute(oursMedian),
+        absolute(oracleMedian),
+        ratio,
+        goal,
+        measure.goal === null ? "" : reached ? "yes" : "NO",
+      ]);
     }
   }
   const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? [];

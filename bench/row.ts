@@ -26,7 +26,8 @@ export interface Measure {
   /** Of the same rounds; empty where nothing is compared. */
   readonly oracle: readonly number[];
   /** Ours divided by the oracle's, or, where `oracle` is empty, ours itself. */
-  readonly goal: Goal;
+  /** null: printed for its own sake. */
+  readonly goal: Goal | null;
 }
 
 export interface Goal {
@@ -48,13 +49,17 @@ export function judgeMeasure(measure: Measure): Verdict {
   const ratios = measure.oracle.map((theirs, round) => (measure.ours[round] ?? Number.NaN) / theirs);
   const ratioMedian = ratios.length > 0 ? median(ratios) : null;
   const oursMedian = median(measure.ours);
-  const judged = measure.goal.of === "ratio" ? ratioMedian : oursMedian;
-  if (judged === null) throw new Error(`'${measure.what}' has a ratio as its goal and nothing to compare with`);
-  return {
+  const verdict = {
     measure,
     oursMedian,
     oracleMedian: measure.oracle.length > 0 ? median(measure.oracle) : null,
     ratioMedian,
+  };
+  if (measure.goal === null) return { ...verdict, reached: true };
+  const judged = measure.goal.of === "ratio" ? ratioMedian : oursMedian;
+  if (judged === null) throw new Error(`'${measure.what}' has a ratio as its goal and nothing to compare with`);
+  return {
+    ...verdict,
     reached: measure.goal.kind === "at most" ? judged <= measure.goal.value : judged >= measure.goal.value,
   };
 }

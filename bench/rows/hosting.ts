@@ -5,7 +5,7 @@ import { mustAsk, timedMs } from "../ask.ts";
 import { invokeModel, loadModel, originalRoot, startOracleContainer, writeUnpacked } from "../container.ts";
 import { runLoad, requestBytes } from "../load.ts";
 import { addSub, threeSteps } from "../models.ts";
-import { invokeBytes, invokeHeaders, startPlatform, type Platform } from "../platform.ts";
+import { invokeBytes, invokeHeaders, startPlatform, warmUp, type Platform } from "../platform.ts";
 import { addSubBody, pipelineBody } from "../requests.ts";
 import { median, type BenchContext, type Measure } from "../row.ts";
 import { temporaryDirectory, writeModels } from "../servers.ts";
@@ -22,6 +22,7 @@ export const invokeOverheadRow = {
     await using platform = await startPlatform(data.path);
     await platform.putArchive("one/add_sub.tar.gz", addSub);
     await platform.createMultiModelEndpoint("one", "one/", instanceType);
+    await mustAsk(platform.port, "POST", "/endpoints/one/invocations", addSubBody, invokeHeaders("add_sub.tar.gz"));
     const direct = await startGalatea({
       repositories: [repository.path],
       env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub" },
@@ -65,6 +66,7 @@ export const coldInvocationRow = {
     const count = context.quick ? 5 : 30;
     for (let index = 0; index < count; index++) await platform.putArchive(`cold/${index}.tar.gz`, distinct(index));
     await platform.createMultiModelEndpoint("cold", "cold/", instanceType);
+    await warmUp(platform);
     const times: number[] = [];
     for (let index = 0; index < count; index++) {
       times.push(await timedMs(() => invoke(platform, "cold", `${index}.tar.gz`, pipelineBody)));
@@ -116,6 +118,7 @@ export const coldMiniLmRow = {
     const tenants = Array.from({ length: context.quick ? 2 : 6 }, (_, index) => `${index}.tar.gz`);
     for (const tenant of tenants) await platform.putObject(`minilm/${tenant}`, archive);
     await platform.createMultiModelEndpoint("minilm", "minilm/", instanceType);
+    await warmUp(platform);
     const text = { name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["a sentence"] };
     const body = Buffer.from(JSON.stringify({ inputs: [text] }));
     const times: number[] = [];
