@@ -8,6 +8,9 @@ import { frameBytesMax, headerBytes, MalformedRecord } from "./wire.ts";
  */
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 
+/** Frames that leave together; a longer one leaves alone. */
+const outgoingBytesMax = 16 * 1024;
+
 export interface ChannelEvents {
   /** One whole frame, good until the call returns. Throwing MalformedRecord is how a receiver refuses it. */
   onFrame(frame: Buffer): void;
@@ -25,6 +28,9 @@ export class FrameChannel {
   #partial: Buffer | null = null;
   #partialBytes = 0;
   #pendingWrites = 0;
+  /** Frames that leave at the end of this turn. */
+  #outgoing: Buffer | null = null;
+  #outgoingBytes = 0;
   #closed = false;
 
   constructor(fd: number, events: ChannelEvents) {
@@ -49,8 +55,33 @@ export class FrameChannel {
     });
   }
 
+  /**
+   * Sends a frame together with others of this turn of the event loop, soon. Waking a sleeping worker costs more than all else in a
+   * send (a third of the server's time with three small steps and 8 clients), so it is done once for all of them.
+   */
+  sendSoon(frame: Uint8Array): void {
+    const { byteLength } = frame;
+    if (byteLength > outgoingBytesMax) return this.send(frame);
+    if (this.#outgoingBytes + byteLength > outgoingBytesMax) this.#flush();
+    if (this.#outgoingBytes === 0) process.nextTick(() => this.#flush());
+    this.#outgoing ??= Buffer.allocUnsafeSlow(outgoingBytesMax);
+    this.#outgoing.set(frame, this.#outgoingBytes);
+    this.#outgoingBytes += byteLength;
+  }
+
+  #flush(): void {
+    const byteLength = this.#outgoingBytes;
+    this.#outgoingBytes = 0;
+    if (byteLength > 0) this.#sendBytes(this.#outgoing!.subarray(0, byteLength));
+  }
+
   /** Sends a frame. The buffer is free again when the call returns. A channel whose other side is gone takes it in silence: `onClosed` tells. */
   send(frame: Uint8Array): void {
+    this.#flush();
+    this.#sendBytes(frame);
+  }
+
+  #sendBytes(frame: Uint8Array): void {
     if (this.#closed) return;
     let sent = 0;
     if (this.#pendingWrites === 0) {

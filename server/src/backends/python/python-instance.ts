@@ -122,8 +122,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
       this.#pending.set(executionId, { executionId, requestCount: batch.length, spaces, resolve });
       if (this.#pending.size === 1) this.#headSinceNs = this.#options.clock.monotonicNs();
       this.#watch ??= this.#watchdog();
-      worker.send(frame);
-      this.#awaitBriefly(worker, executionId);
+      if (this.#options.traffic.executionCount > 1) worker.sendSoon(frame);
+      else this.#sendAndAwaitBriefly(worker, executionId, frame);
     });
   }
 
@@ -131,9 +131,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
    * With nothing else under way, an answer that took microseconds the last time is looked for at once: sleeping and being woken
    * would cost more than the model (add_sub over HTTP with one client: p50 58 us with it and an awake worker, 180 us without either; bench/rows/add-sub.ts).
    */
-  #awaitBriefly(worker: PythonWorker, executionId: number): void {
-    const { clock, traffic } = this.#options;
-    if (traffic.executionCount > 1 || this.#lastRunNs > briefNs) return;
+  #sendAndAwaitBriefly(worker: PythonWorker, executionId: number, frame: Uint8Array): void {
+    const { clock } = this.#options;
+    worker.send(frame);
+    if (this.#lastRunNs > briefNs) return;
     const endNs = clock.monotonicNs() + briefNs;
     worker.receiveWithin(() => !this.#pending.has(executionId) || clock.monotonicNs() > endNs);
   }

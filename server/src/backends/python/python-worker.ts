@@ -92,6 +92,11 @@ export class PythonWorker {
     this.#channel.receiveWithin(until);
   }
 
+  /** See FrameChannel.sendSoon. */
+  sendSoon(frame: Uint8Array): void {
+    this.#channel.sendSoon(frame);
+  }
+
   send(frame: Uint8Array): void {
     this.#channel.send(frame);
   }
