@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { availableParallelism, tmpdir, totalmem } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { answerHttpsHosts, createGateway, createS3Service, stsHosts } from "../aws/index.ts";
@@ -18,10 +18,11 @@ import {
 } from "../hosting/index.ts";
 import { ProcessHost, type ContainerCommand } from "../hosts/index.ts";
 import { MinuteSeries } from "../metrics/index.ts";
-import { openRecords, recordsDefaults } from "../records/index.ts";
+import { lockDirectory, openRecords, recordsDefaults } from "../records/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import type { DataDirectories } from "./directories.ts";
 import { platformServices } from "./platform-services.ts";
+import { makeSocketsDirectory } from "./sockets-directory.ts";
 
 export const platformAccount = "000000000000";
 export const platformRegion = "us-east-1";
@@ -53,6 +54,11 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { directories, log } = options;
   await using opening = new AsyncDisposableStack();
   for (const directory of Object.values(directories)) await mkdir(directory, { recursive: true });
+  const lock = lockDirectory(directories.records);
+  if (lock === null) {
+    throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);
+  }
+  opening.use(lock);
   const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs, maxHeaderSize: headerBytesMax, noDelay: true });
   server.headersTimeout = headersTimeoutMs;
   // Uploads of many gigabytes take their time; a stalled one is ended by the store's own progress limit.
@@ -78,7 +84,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       limits: archiveLimits,
     }),
   );
-  const sockets = await mkdtemp(join(tmpdir(), "galatea-"));
+  const sockets = await makeSocketsDirectory(directories.records);
   opening.defer(() => rm(sockets, { recursive: true, force: true }));
   const host = opening.use(
     new ProcessHost({
