@@ -403,7 +403,7 @@ test("NaN and the infinities pass as JSON words and as bytes, bit for bit", asyn
   const words = doing("echo").replace("[1,2,3]", "[NaN,Infinity,-Infinity]");
   const answer = await infer(port, "faulty", words);
   assert.match(answer.body.toString(), /"data":\[NaN,Infinity,-Infinity\]/);
-  const payload = Buffer.from("0100c07f" + "ffffff7f" + "000080ff" + "00000080", "hex");
+  const payload = Buffer.from("0100c07fffffff7f000080ff00000080", "hex");
   const sent = binary([what, inTail("VALUE", "FP32", [4], 16)], payload);
   const wished = Buffer.from(
     JSON.stringify({

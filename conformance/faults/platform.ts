@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { spawn, type ChildProcess } from "node:child_process";
+import { readdir, rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import {
+  CreateEndpointCommand,
+  CreateEndpointConfigCommand,
+  CreateModelCommand,
+  DescribeEndpointCommand,
+  SageMakerClient,
+} from "@aws-sdk/client-sagemaker";
+import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
+import { descendantsOf, processesMarked } from "./processes.ts";
+import { assertNoProcesses, assertNoSharedMemory, makeWorkplace, type Workplace } from "./serving.ts";
+import { until } from "./until.ts";
+
+const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+export const bucket = "faults";
+export const prefix = "models/";
+const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly log: () => string;
+}
+
+/** `galatea up` over a data directory of its own; it can be killed and started again. */
+export class Platform implements AsyncDisposable {
+  readonly place: Workplace;
+  #running: Running;
+  s3!: S3Client;
+  sagemaker!: SageMakerClient;
+  runtime!: SageMakerRuntimeClient;
+
+  private constructor(place: Workplace, running: Running) {
+    this.place = place;
+    this.#running = running;
+    this.#connect();
+  }
+
+  static async open(): Promise<Platform> {
+    const place = await makeWorkplace();
+    const platform = new Platform(place, await up(place));
+    await platform.s3.send(new CreateBucketCommand({ Bucket: bucket }));
+    return platform;
+  }
+
+  get pid(): number {
+    return this.#running.child.pid ?? 0;
+  }
+
+  get url(): string {
+    return this.#running.url;
+  }
+
+  log(): string {
+    return this.#running.log();
+  }
+
+  /** kill -9; resolves when it is gone. */
+  async kill(): Promise<void> {
+    const { child } = this.#running;
+    const exited = new Promise((resolve) => child.once("close", resolve));
+    child.kill("SIGKILL");
+    await exited;
+  }
+
+  async startAgain(): Promise<void> {
+    this.#running = await up(this.place);
+    this.#connect();
+  }
+
+  /** Another platform over the same data; rejects with what it said when it ends instead of coming up. */
+  async startBeside(): Promise<void> {
+    const { child } = await up(this.place);
+    child.kill("SIGKILL");
+  }
+
+  /** The server processes of endpoint instances. */
+  servers(): number[] {
+    return descendantsOf(this.pid)
+      .filter(({ command, state }) => state !== "Z" && command.includes("--sagemaker-socket="))
+      .map(({ pid }) => pid);
+  }
+
+  #connect(): void {
+    for (const client of [this.s3, this.sagemaker, this.runtime] as ({ destroy(): void } | undefined)[])
+      client?.destroy();
+    const options = {
+      endpoint: this.url,
+      region: "us-east-1",
+      credentials: { accessKeyId: "faults", secretAccessKey: "faults" },
+      // A retry would hide the failure that a test is about.
+      maxAttempts: 1,
+    };
+    this.s3 = new S3Client({ ...options, forcePathStyle: true });
+    this.sagemaker = new SageMakerClient(options);
+    this.runtime = new SageMakerRuntimeClient(options);
+  }
+
+  /** SIGTERM where it still runs; then nothing may be left of it but its data. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { child } = this.#running;
+    try {
+      assertNoSharedMemory(this.place);
+      if (child.exitCode === null && child.signalCode === null) {
+        const exited = new Promise((resolve) => child.once("close", resolve));
+        child.kill("SIGTERM");
+        await exited;
+        assert.equal(child.exitCode, 0, this.log());
+      }
+      await assertNoProcesses(this.place);
+      assert.deepEqual(
+        await readdir(this.place.temporary, { recursive: true }),
+        [],
+        "files left in the temporary folder",
+      );
+    } finally {
+      for (const { pid } of processesMarked(this.place.mark)) process.kill(pid, "SIGKILL");
+      for (const client of [this.s3, this.sagemaker, this.runtime]) client.destroy();
+      await rm(this.place.directory, { recursive: true, force: true });
+    }
+  }
+}
+
+const logBytesMax = 1 << 20;
+
+async function up(place: Workplace): Promise<Running> {
+  const child = spawn(process.execPath, [main, "up", "--port", "0", "--data", place.data], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], TMPDIR: place.temporary },
+  });
+  // The test process may be ended by its runner; the platform must not outlive it.
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  let text = "";
+  const url = await new Promise<string>((resolve, reject) => {
+    const note = (chunk: Buffer) => {
+      text = (text + chunk.toString()).slice(-logBytesMax);
+      const found = /Galatea is up at (http:\S+)/.exec(text)?.[1];
+      if (found !== undefined) resolve(found);
+    };
+    child.stdout.on("data", note);
+    child.stderr.on("data", note);
+    child.once("error", reject);
+    child.once("close", () => {
+      process.removeListener("exit", kill);
+      reject(new Error(`galatea up ended before it was up:\n${text.slice(-6000)}`));
+    });
+  });
+  return { child, url, log: () => text };
+}
+
+export interface EndpointPlan {
+  readonly name: string;
+  readonly modelDataUrl?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** CreateModel, CreateEndpointConfig, CreateEndpoint: a multi-model endpoint over `prefix` unless the plan names an archive. */
+export async function createEndpoint(platform: Platform, plan: EndpointPlan): Promise<void> {
+  const { sagemaker } = platform;
+  const { name, environment = {} } = plan;
+  const multiModel = plan.modelDataUrl === undefined;
+  await sagemaker.send(
+    new CreateModelCommand({
+      ModelName: name,
+      ExecutionRoleArn: "arn:aws:iam::000000000000:role/faults",
+      PrimaryContainer: {
+        Image: image,
+        ModelDataUrl: plan.modelDataUrl ?? `s3://${bucket}/${prefix}`,
+        Mode: multiModel ? "MultiModel" : "SingleModel",
+        Environment: { ...environment },
+      },
+    }),
+  );
+  await sagemaker.send(
+    new CreateEndpointConfigCommand({
+      EndpointConfigName: name,
+      ProductionVariants: [
+        { VariantName: "all", ModelName: name, InstanceType: "ml.m5.large", InitialInstanceCount: 1 },
+      ],
+    }),
+  );
+  await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
+}
+
+/** Waits until the endpoint is in this status; gives its FailureReason. */
+export async function endpointIs(platform: Platform, name: string, status: string): Promise<string> {
+  return await until(
+    `endpoint ${name} is ${status}`,
+    async () => {
+      const described = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
+      if (described.EndpointStatus === status) return described.FailureReason ?? "-";
+      if (described.EndpointStatus === "Failed") throw new Error(`${name} failed: ${described.FailureReason}`);
+      return null;
+    },
+    60_000,
+  );
+}
+
+/** The answer's text. */
+export async function invoke(platform: Platform, name: string, target: string | null, body: string): Promise<string> {
+  const reply = await platform.runtime.send(
+    new InvokeEndpointCommand({
+      EndpointName: name,
+      ...(target === null ? {} : { TargetModel: target }),
+      ContentType: "application/json",
+      Body: body,
+    }),
+  );
+  return reply.Body.transformToString();
+}
+
+/** What an invocation was refused with: name, status and message as the SDK gives them. */
+export async function refused(asked: Promise<unknown>): Promise<{ name: string; status: number; message: string }> {
+  try {
+    await asked;
+  } catch (error) {
+    const { name, message, $metadata } = error as Error & { $metadata?: { httpStatusCode?: number } };
+    return { name, message, status: $metadata?.httpStatusCode ?? 0 };
+  }
+  return assert.fail("it was not refused");
+}
