@@ -113,6 +113,24 @@ test("an instance that takes two executions gets a second one only when that bat
   assert.deepEqual(instance.log, ["a", "b c d"]);
 });
 
+test("a request with a queue timeout is not handed to a busy instance: it times out there", async () => {
+  const clock = new HandClock();
+  const instance = new HandInstance("m_0_0", 2);
+  const policy = { ...noPolicy, allowTimeoutOverride: true };
+  const scheduler = createDynamicBatchScheduler(
+    [instance],
+    dynamicModel(1, { defaultQueuePolicy: policy }),
+    options(clock),
+  );
+  send(scheduler, "busy");
+  const late = send(scheduler, "late", { queueTimeoutUs: 2000 });
+  await clock.move(2);
+  assert.equal(late.outcome, "UNAVAILABLE Request timeout expired");
+  send(scheduler, "ahead");
+  await turn();
+  assert.deepEqual(instance.log, ["busy", "ahead"]);
+});
+
 test("a batch waits for the delay of its oldest request, counted from its arrival, and for no more", async () => {
   const clock = new HandClock();
   const instance = new HandInstance();

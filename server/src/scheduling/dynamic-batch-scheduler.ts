@@ -23,7 +23,8 @@ import { WakeUp } from "./wake-up.ts";
  * Batches formed while requests wait.
  *
  * - While every instance executes, batches go on forming. An instance that takes a second execution ahead gets one only when that
- *   batch cannot grow any more: handing over a small one early hides some 20 us and costs a whole execution.
+ *   batch cannot grow any more: handing over a small one early hides some 20 us and costs a whole execution. A batch with a request
+ *   that has a queue timeout never goes ahead.
  * - Requests that arrive in one turn of the event loop are looked at together, at its end; only a request that finds the
  *   scheduler empty starts at once.
  * - Queue timeouts fire by timer, whether an instance is free or not.
@@ -130,10 +131,20 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
         if (slot.executionCount === 0) return this.#delayOver.set(decision.untilNs);
         break;
       }
-      if (slot.executionCount > 0 && !decision.complete) break;
+      if (slot.executionCount > 0 && !(decision.complete && this.#mayLeaveEarly(decision.requestCount))) break;
       this.#pool.start(slot, this.#take(decision.requestCount));
     }
     this.#delayOver[Symbol.dispose]();
+  }
+
+  /** A request handed to a busy instance is out of its timeout's reach, so one with a deadline waits in the queue. */
+  #mayLeaveEarly(requestCount: number): boolean {
+    let next = this.#queue.first();
+    for (let index = 0; index < requestCount && next !== null; index++) {
+      if (next.heapIndex >= 0) return false;
+      next = this.#queue.after(next);
+    }
+    return true;
   }
 
   #take(requestCount: number): readonly QueuedRequest[] {
