@@ -40,8 +40,10 @@ export class Platform implements AsyncDisposable {
     this.#connect();
   }
 
-  static async open(): Promise<Platform> {
+  /** `prepare` runs before the start. */
+  static async open(prepare: (place: Workplace) => Promise<void> = async () => {}): Promise<Platform> {
     const place = await makeWorkplace();
+    await prepare(place);
     const platform = new Platform(place, await up(place));
     await platform.s3.send(new CreateBucketCommand({ Bucket: bucket }));
     return platform;
@@ -65,6 +67,16 @@ export class Platform implements AsyncDisposable {
     const exited = new Promise((resolve) => child.once("close", resolve));
     child.kill("SIGKILL");
     await exited;
+  }
+
+  /** SIGTERM, where it still runs. */
+  async stop(): Promise<void> {
+    const { child } = this.#running;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise((resolve) => child.once("close", resolve));
+    child.kill("SIGTERM");
+    await exited;
+    assert.equal(child.exitCode, 0, this.log());
   }
 
   async startAgain(): Promise<void> {
@@ -102,15 +114,9 @@ export class Platform implements AsyncDisposable {
 
   /** SIGTERM where it still runs; then nothing may be left of it but its data. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const { child } = this.#running;
     try {
       assertNoSharedMemory(this.place);
-      if (child.exitCode === null && child.signalCode === null) {
-        const exited = new Promise((resolve) => child.once("close", resolve));
-        child.kill("SIGTERM");
-        await exited;
-        assert.equal(child.exitCode, 0, this.log());
-      }
+      await this.stop();
       await assertNoProcesses(this.place);
       assert.deepEqual(
         await readdir(this.place.temporary, { recursive: true }),

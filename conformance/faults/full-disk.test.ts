@@ -1,0 +1,145 @@
+/** A disk that fills up while a model is cached on it or an object is stored, and has room again later. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmdirSync } from "node:fs";
+import { mkdir, readdir, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { HeadObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { doing } from "./asking.ts";
+import { faultyConfig } from "./faulty-model.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
+import { tarball } from "./tarball.ts";
+
+const program = readFileSync(new URL("models/faulty.py", import.meta.url));
+const archive = (weights: Uint8Array) =>
+  tarball([
+    { path: "model/config.pbtxt", body: faultyConfig },
+    { path: "model/1/model.py", body: program },
+    { path: "model/1/weights.bin", body: weights },
+  ]);
+const mebibyte = 2 ** 20;
+const name = "full";
+
+/** Whether this user may mount: where not, the disk bytes that an endpoint may use stand in for the disk. */
+function mayMount(): boolean {
+  const directory = mkdtempSync(join(tmpdir(), "galatea-mount-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", directory], { stdio: "pipe" });
+    execFileSync("umount", [directory]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmdirSync(directory);
+  }
+}
+
+const put = (platform: Platform, key: string, body: Uint8Array) =>
+  platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
+const assertAnswers = async (platform: Platform, target: string) =>
+  assert.match(await invoke(platform, name, target, doing("echo", { value: [3] })), /"data":\[3\.0\]/);
+
+async function assertNoSpaceFor(platform: Platform, target: string): Promise<void> {
+  const error = await refused(invoke(platform, name, target, doing("echo")));
+  assert.equal(error.name, "ModelError");
+  assert.equal(
+    error.message.slice(0, error.message.indexOf(" See ")),
+    `Received server error (507) from primary with message "Failed to unpack the archive of model ${target}: No space left on device".`,
+  );
+}
+
+async function modelCount(platform: Platform): Promise<number> {
+  const instances = join(platform.place.data, "instances");
+  const entries = await readdir(instances, { withFileTypes: true, recursive: true });
+  return entries.filter((entry) => entry.isDirectory() && entry.parentPath.endsWith("/ml/models")).length;
+}
+
+if (mayMount()) {
+  describe("a small disk", () => {
+    let platform: Platform;
+    const disks: string[] = [];
+    before(async () => {
+      platform = await Platform.open(async ({ data }) => {
+        for (const directory of ["instances", "objects"]) {
+          const path = join(data, directory);
+          await mkdir(path);
+          execFileSync("mount", ["-t", "tmpfs", "-o", `size=${32 * mebibyte}`, "tmpfs", path], { stdio: "pipe" });
+          disks.push(path);
+        }
+      });
+      await put(platform, `${prefix}small.tar.gz`, archive(randomBytes(1000)));
+      await put(platform, `${prefix}large.tar.gz`, archive(randomBytes(8 * mebibyte)));
+      await createEndpoint(platform, { name });
+      await endpointIs(platform, name, "InService");
+    });
+    after(async () => {
+      const unmount = () => {
+        for (const path of disks) execFileSync("umount", [path]);
+      };
+      await platform.stop();
+      unmount();
+      await platform[Symbol.asyncDispose]();
+    });
+
+    /** Fills a disk up to the last `freeBytes` while `work` runs. */
+    async function filled(disk: string, freeBytes: number, work: () => Promise<void>): Promise<void> {
+      const { bavail, bsize } = await statfs(disk);
+      const filler = join(disk, "filler");
+      await writeFile(filler, Buffer.alloc(bavail * bsize - freeBytes));
+      await work();
+      await rm(filler);
+    }
+
+    test("a model that no longer fits is refused with 507 and leaves no file, loaded models answer, and it loads when there is room", async () => {
+      await assertAnswers(platform, "small.tar.gz");
+      await filled(join(platform.place.data, "instances"), 2 * mebibyte, async () => {
+        await assertNoSpaceFor(platform, "large.tar.gz");
+        assert.equal(await modelCount(platform), 1);
+        await assertAnswers(platform, "small.tar.gz");
+      });
+      await assertAnswers(platform, "large.tar.gz");
+    });
+
+    test("an object that no longer fits is refused and leaves no part of it, and others can be read and written", async () => {
+      const objects = join(platform.place.data, "objects");
+      const { bavail } = await statfs(objects);
+      await filled(objects, 2 * mebibyte, async () => {
+        const error = await refused(put(platform, "too-large.bin", randomBytes(4 * mebibyte)));
+        assert.ok(error.status >= 500, `${error.status} ${error.name}: ${error.message}`);
+        const missing = await refused(
+          platform.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: "too-large.bin" })),
+        );
+        assert.equal(missing.status, 404);
+        await put(platform, "small.bin", randomBytes(1000));
+        await assertAnswers(platform, "small.tar.gz");
+      });
+      const left = await statfs(objects);
+      assert.ok((bavail - left.bavail) * left.bsize < 64 * 1024, "nothing of it is on the disk");
+      await put(platform, "too-large.bin", randomBytes(4 * mebibyte));
+    });
+  });
+}
+
+describe("a bound on an endpoint's disk", () => {
+  let platform: Platform;
+  before(async () => {
+    platform = await Platform.open();
+    for (const i of [1, 2, 3]) await put(platform, `${prefix}${i}.tar.gz`, archive(randomBytes(3 * mebibyte)));
+    await put(platform, `${prefix}huge.tar.gz`, archive(randomBytes(12 * mebibyte)));
+    await createEndpoint(platform, { name, environment: { GALATEA_MODEL_DISK_BYTES: String(8 * mebibyte) } });
+    await endpointIs(platform, name, "InService");
+  });
+  after(async () => {
+    await platform[Symbol.asyncDispose]();
+  });
+
+  test("a model that can never fit is refused with 507, and those that fit in turn push each other out", async () => {
+    await assertAnswers(platform, "1.tar.gz");
+    await assertNoSpaceFor(platform, "huge.tar.gz");
+    for (const target of ["1.tar.gz", "2.tar.gz", "3.tar.gz", "1.tar.gz"]) await assertAnswers(platform, target);
+    assert.ok((await modelCount(platform)) <= 2);
+  });
+});
