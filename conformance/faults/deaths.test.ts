@@ -13,9 +13,9 @@ import { pidIn, until } from "./until.ts";
 const models = ["held", "bystander"] as const;
 const startFlags = ["--model-control-mode=explicit", ...models.map((name) => `--load-model=${name}`)];
 
-function open(more = ""): Promise<Serving> {
+function open(more = "", flags: readonly string[] = []): Promise<Serving> {
   return openServing({
-    flags: startFlags,
+    flags: [...startFlags, ...flags],
     write: async ({ repository }) => {
       for (const name of models) await writeFaultyModel(repository, name, { more });
     },
@@ -121,6 +121,32 @@ test("kill -9 of the server ends every process below it, hung models and orphans
   assert.ok(processesMarked(serving.mark).length >= 5);
   process.kill(pid, "SIGKILL");
   await Promise.all(cut);
+  await assertNothingLeft(serving);
+});
+
+test("a server that is asked to stop answers what it holds first, refuses what comes then, and leaves nothing", async () => {
+  await using serving = await open();
+  const { httpPort } = serving.server;
+  const held = await hold(serving, "held", "a");
+  const stopped = serving.server.stop();
+  await until("it takes no more connections", () =>
+    assertEchoes(httpPort, "bystander").then(
+      () => false,
+      () => true,
+    ),
+  );
+  await held.release();
+  assert.equal((await held.answer).status, 200);
+  assert.equal(await stopped, 0);
+  await assertNothingLeft(serving);
+});
+
+test("a server that is asked to stop while a model hangs ends with 1 after its exit timeout, and leaves nothing", async () => {
+  await using serving = await open("", ["--exit-timeout-secs=1"]);
+  const cut = assert.rejects(infer(serving.server.httpPort, "held", doing("spin")));
+  await pidIn(join(serving.repository, "held", "spin.running"));
+  assert.equal(await serving.server.stop(), 1);
+  await cut;
   await assertNothingLeft(serving);
 });
 

@@ -1,10 +1,11 @@
 /** What model code does to its own process, and what the others notice of it: nothing. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { assertEchoes, doing, errorOf, infer, load, outputOf, textOf, unload } from "./asking.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
-import { descendantsOf, residentBytes } from "./processes.ts";
+import { arenaBytes, descendantsOf, residentBytes } from "./processes.ts";
 import { openServing, type Serving } from "./serving.ts";
 import { pidIn, until } from "./until.ts";
 
@@ -31,6 +32,9 @@ async function loadFresh(more = "", text: string | null = null): Promise<string>
   assert.equal(answer.status, 200, answer.body.toString());
   return name;
 }
+
+/** Free memory that an arena keeps for the next request. */
+const warmBytes = 16 * 2 ** 20;
 
 const workerPids = () => new Set(descendantsOf(serving.server.pid).map(({ pid }) => pid));
 
@@ -203,4 +207,40 @@ test("a view that model code keeps past its request never changes under it", asy
   }
   const sums = textOf(await infer(port, model, doing("kept_sums")));
   assert.equal(sums, [1, 2, 3].map((value) => `${value * elements}.0`).join(","));
+});
+
+test("a view that is kept past a request whose client has gone away never changes either, and is given back when it is dropped", async () => {
+  const model = await loadFresh();
+  const elements = 3_000_000;
+  const header = (does: string) =>
+    JSON.stringify({
+      inputs: [
+        { name: "DO", datatype: "BYTES", shape: [1], data: [does] },
+        { name: "VALUE", datatype: "FP32", shape: [elements], parameters: { binary_data_size: elements * 4 } },
+      ],
+      outputs: [{ name: "TEXT" }],
+    });
+  const ask = (does: string, value: number, signal?: AbortSignal) => {
+    const json = Buffer.from(header(does));
+    const body = Buffer.concat([json, Buffer.from(new Float32Array(elements).fill(value).buffer)]);
+    const headers = { "inference-header-content-length": String(json.length) };
+    return infer(port, model, body, { headers, ...(signal === undefined ? {} : { signal }) });
+  };
+  const bytesBefore = arenaBytes(serving.server.pid);
+  const gone = new AbortController();
+  const left = assert.rejects(ask("keep_and_hold it", 5, gone.signal));
+  const marker = join(serving.repository, model, "it");
+  await pidIn(`${marker}.running`);
+  gone.abort();
+  await left;
+  await writeFile(`${marker}.go`, "");
+  for (const value of [1, 2, 3, 4]) assert.equal((await ask("echo", value)).status, 200);
+  assert.equal(textOf(await infer(port, model, doing("kept_sums"))), `${5 * elements}.0`);
+  assert.ok(arenaBytes(serving.server.pid) >= bytesBefore + elements * 4);
+  assert.equal((await infer(port, model, doing("forget"))).status, 200);
+  await until("its memory is given back", async () => {
+    // A worker tells what it no longer needs with its next answer.
+    await infer(port, model, doing("echo"));
+    return arenaBytes(serving.server.pid) <= bytesBefore + warmBytes;
+  });
 });

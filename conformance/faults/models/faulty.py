@@ -110,3 +110,10 @@ class TritonPythonModel:
             except OSError:
                 pass
         time.sleep(600)
+
+    def out_of_memory(self, value):
+        raise MemoryError("no room for one more tensor")
+
+    def keep_and_hold(self, value, name):
+        self.kept.append(value)
+        self.hold(value, name)
