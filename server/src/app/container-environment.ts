@@ -1,14 +1,19 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
+/** What the contract's front end reads of the environment itself, whoever started the server and with what flags. */
+export interface ContainerFrontEnd {
+  /** The model of /invocations; a name that no model has when none was given, as the original's. */
+  readonly defaultModelName: string;
+  readonly pingMode: "ready" | "live";
+}
+
 /** What the SAGEMAKER_* environment of a container asks of its server, as Triton's `serve` entry point reads it. */
-export interface ContainerPlan {
+export interface ContainerPlan extends ContainerFrontEnd {
   /** SAGEMAKER_MULTI_MODEL=true: nothing at start, archives by request. */
   readonly multiModel: boolean;
   readonly repositories: readonly string[];
   readonly loadModels: readonly string[];
-  readonly defaultModelName: string;
-  readonly pingMode: "ready" | "live";
   readonly bindPort: number | null;
   readonly logVerbose: boolean | null;
   readonly metricsPort: number | null;
@@ -66,19 +71,30 @@ export const containerVariables: Readonly<Record<string, Treatment>> = {
   },
 };
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const noDefaultModel = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
+
+/** Reads the front end's settings where flags, and not the environment, said what to serve. */
+export function containerFrontEnd(env: Environment): ContainerFrontEnd {
+  checkRefused("SAGEMAKER_TRITON_INFERENCE_TYPE", env.SAGEMAKER_TRITON_INFERENCE_TYPE ?? "");
+  return {
+    defaultModelName: env.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME ?? noDefaultModel,
+    pingMode: checkedPingMode(env.SAGEMAKER_TRITON_PING_MODE) ?? "ready",
+  };
+}
+
 /** Reads the plan; `mlRoot` is the directory that /opt/ml means. */
-export function containerPlan(env: Readonly<Record<string, string | undefined>>, mlRoot: string): ContainerPlan {
+export function containerPlan(env: Environment, mlRoot: string): ContainerPlan {
   const notes = noteVariables(env);
   const multiModel = env.SAGEMAKER_MULTI_MODEL === "true";
-  const ping = env.SAGEMAKER_TRITON_OVERRIDE_PING_MODE ?? env.SAGEMAKER_TRITON_PING_MODE;
-  if (ping !== undefined && ping !== "ready" && ping !== "live")
-    throw new ContainerRefusal(`SAGEMAKER_TRITON_PING_MODE must be ready or live, got: ${ping}`);
+  const ping = checkedPingMode(env.SAGEMAKER_TRITON_OVERRIDE_PING_MODE ?? env.SAGEMAKER_TRITON_PING_MODE);
   const served = multiModel ? { repositories: [], name: "" } : singleModel(env, join(mlRoot, "model"), notes);
   return {
     multiModel,
     repositories: served.repositories,
     loadModels: served.name === "" ? [] : [served.name],
-    defaultModelName: served.name,
+    defaultModelName: served.name === "" ? noDefaultModel : served.name,
     pingMode: ping ?? (multiModel ? "live" : "ready"),
     bindPort: port(env, "SAGEMAKER_BIND_TO_PORT"),
     logVerbose: env.SAGEMAKER_TRITON_LOG_VERBOSE === undefined ? null : env.SAGEMAKER_TRITON_LOG_VERBOSE === "true",
@@ -88,21 +104,31 @@ export function containerPlan(env: Readonly<Record<string, string | undefined>>,
   };
 }
 
-function noteVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+function checkedPingMode(mode: string | undefined): "ready" | "live" | undefined {
+  if (mode === undefined || mode === "ready" || mode === "live") return mode;
+  throw new ContainerRefusal(`SAGEMAKER_TRITON_PING_MODE must be ready or live, got: ${mode}`);
+}
+
+function checkRefused(name: string, value: string): void {
+  const treatment = containerVariables[name];
+  if (treatment === undefined || !("refused" in treatment) || treatment.unless.includes(value)) return;
+  throw new ContainerRefusal(`${name}=${value} is not supported: ${treatment.refused}`);
+}
+
+function noteVariables(env: Environment): string[] {
   const notes: string[] = [];
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith("SAGEMAKER_TRITON_") && !Object.hasOwn(containerVariables, name)) continue;
     const treatment = containerVariables[name];
     if (treatment === undefined) notes.push(`${name} is not known to this server and has no effect`);
     else if ("accepted" in treatment) notes.push(`${name} is accepted without effect: ${treatment.accepted}`);
-    else if ("refused" in treatment && !treatment.unless.includes(value ?? ""))
-      throw new ContainerRefusal(`${name}=${value} is not supported: ${treatment.refused}`);
+    else checkRefused(name, value ?? "");
   }
   return notes;
 }
 
 function singleModel(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   repository: string,
   notes: string[],
 ): { readonly repositories: readonly string[]; readonly name: string } {
@@ -133,7 +159,7 @@ function singleModel(
   return { repositories: [repository], name: only.name };
 }
 
-function port(env: Readonly<Record<string, string | undefined>>, name: string): number | null {
+function port(env: Environment, name: string): number | null {
   const text = env[name];
   if (text === undefined || text === "") return null;
   const number = Number(text);

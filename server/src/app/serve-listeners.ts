@@ -10,7 +10,7 @@ import {
   type HttpListener,
 } from "../protocols/index.ts";
 import { findArchiveModel } from "../repository/index.ts";
-import type { ContainerPlan } from "./container-environment.ts";
+import type { ContainerFrontEnd, ContainerPlan } from "./container-environment.ts";
 import type { ServeOptions } from "./options.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 
@@ -18,6 +18,8 @@ export interface ListenerParts {
   readonly engine: EngineCore;
   readonly options: ServeOptions;
   readonly plan: ContainerPlan | null;
+  /** Null where the container contract is not served. */
+  readonly frontEnd: ContainerFrontEnd | null;
   readonly log: Logger;
   readonly metrics: ServerMetrics;
 }
@@ -52,12 +54,14 @@ export async function openListeners(parts: ListenerParts, opened: HttpListener[]
     opened.push(listener);
     log.info(`Started Metrics Service at ${address}:${listener.port}`);
   }
-  if (options.container !== null) opened.push(await openContract(parts, options.container, limits));
+  if (options.container !== null && parts.frontEnd !== null)
+    opened.push(await openContract(parts, options.container, parts.frontEnd, limits));
 }
 
 async function openContract(
-  { engine, plan, log, options }: ListenerParts,
+  { engine, plan, log }: ListenerParts,
   container: NonNullable<ServeOptions["container"]>,
+  frontEnd: ContainerFrontEnd,
   limits: HttpLimits,
 ): Promise<HttpListener> {
   const { listen } = container;
@@ -70,8 +74,8 @@ async function openContract(
     logger: log,
     address,
     integerRange: "refuse",
-    pingMode: plan?.pingMode ?? "ready",
-    defaultModelName: plan?.defaultModelName ?? options.loadModels[0] ?? "",
+    pingMode: frontEnd.pingMode,
+    defaultModelName: frontEnd.defaultModelName,
     mlRoot: container.mlRoot,
     chooseModelDirectory: findArchiveModel,
   });

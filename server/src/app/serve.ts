@@ -1,7 +1,13 @@
 import { InferenceError, systemClock, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
 import type { HttpListener } from "../protocols/index.ts";
-import { ContainerRefusal, containerPlan, type ContainerPlan } from "./container-environment.ts";
+import {
+  ContainerRefusal,
+  containerFrontEnd,
+  containerPlan,
+  type ContainerFrontEnd,
+  type ContainerPlan,
+} from "./container-environment.ts";
 import { dataDirectories } from "./directories.ts";
 import type { ServeOptions } from "./options.ts";
 import { createServerMetrics } from "./server-metrics.ts";
@@ -18,8 +24,10 @@ import { serverVersion } from "./version.ts";
 export async function runServe(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
   let plan: ContainerPlan | null = null;
+  let frontEnd: ContainerFrontEnd | null = null;
   try {
     plan = options.container?.fromEnvironment === true ? containerPlan(process.env, options.container.mlRoot) : null;
+    frontEnd = options.container === null ? null : (plan ?? containerFrontEnd(process.env));
   } catch (error) {
     if (!(error instanceof ContainerRefusal)) throw error;
     process.stderr.write(`${error.message}\n`);
@@ -52,7 +60,7 @@ export async function runServe(options: ServeOptions): Promise<number> {
       await engine[Symbol.asyncDispose]();
       return 1;
     }
-    await openListeners({ engine, options, plan, log, metrics }, listeners);
+    await openListeners({ engine, options, plan, frontEnd, log, metrics }, listeners);
   } catch (error) {
     if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
     await closeAll(listeners, engine, AbortSignal.abort());
