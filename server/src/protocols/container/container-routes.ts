@@ -6,7 +6,6 @@ import {
   readWholeBody,
   reply,
   replyError,
-  replyJson,
   statusOfCode,
   type Exchange,
   type HttpLimits,
@@ -145,13 +144,13 @@ class ContainerRoutes {
   }
 
   readonly list: Answer = (exchange) => {
-    replyJson(exchange, { models: this.#models.list().map(describeModel) });
+    replyPlainJson(exchange, { models: this.#models.list().map(describeModel) });
   };
 
   readonly describe: Answer = (exchange, id) => {
     const model = this.#models.loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
-    replyJson(exchange, describeModel(model));
+    replyPlainJson(exchange, describeModel(model));
   };
 
   readonly load: Answer = async (exchange) => {
@@ -179,6 +178,11 @@ class ContainerRoutes {
       refuse(exchange, error);
     }
   };
+}
+
+/** The original gives these JSON bodies no content type of their own. */
+function replyPlainJson(exchange: Exchange, value: unknown): void {
+  reply(exchange, 200, "text/plain", Buffer.from(JSON.stringify(value)));
 }
 
 function describeModel(model: HostedModel): { modelName: string; modelUrl: string } {

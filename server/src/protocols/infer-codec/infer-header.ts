@@ -41,7 +41,7 @@ export interface InferHeader {
   readonly priority: number;
   readonly queueTimeoutUs: number;
   readonly inputs: readonly InputHeader[];
-  /** null asks for all outputs, as `binaryOutputs` says. */
+  /** null asks for all outputs, as `binaryOutputs` says; it says nothing about listed ones. */
   readonly outputs: readonly OutputWish[] | null;
   readonly binaryOutputs: boolean;
 }
@@ -60,9 +60,7 @@ export function parseInferHeader(bytes: Uint8Array, inputBytesMax: number): Infe
   const inputs = spans.inputs.map((input) => readInput(scanner, input, inputBytesMax));
   if (spans.outputs === null) throw unableToParse("outputs", "attempt to access JSON non-array as array");
   const outputs =
-    spans.outputs === undefined || spans.outputs.length === 0
-      ? null
-      : readOutputs(scanner, spans.outputs, binaryOutputs);
+    spans.outputs === undefined || spans.outputs.length === 0 ? null : readOutputs(scanner, spans.outputs);
   return { scanner, id, parameters, sequence, priority, queueTimeoutUs, inputs, outputs, binaryOutputs };
 }
 
@@ -150,22 +148,19 @@ function checkedCount(name: string, shape: readonly number[]): number {
   );
 }
 
-function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[], binaryOutputs: boolean): OutputWish[] {
+/** `binary_data_output` of the request says nothing about outputs that are listed: each speaks for itself. */
+function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[]): OutputWish[] {
   const outputs: OutputWish[] = [];
   for (const spans of list) {
     if (spans.nameAt === -1) throw missingMember("name");
     const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
-    const wish = { name, ...readOutputParameters(scanner, spans.parametersAt, binaryOutputs) };
+    const wish = { name, ...readOutputParameters(scanner, spans.parametersAt) };
     if (!outputs.some((other) => other.name === name)) outputs.push(wish);
   }
   return outputs;
 }
 
-function readOutputParameters(
-  scanner: JsonScanner,
-  at: number,
-  binaryOutputs: boolean,
-): { binary: boolean; classCount: number } {
+function readOutputParameters(scanner: JsonScanner, at: number): { binary: boolean; classCount: number } {
   let binaryAt = -1;
   let classAt = -1;
   let regionAt = -1;
@@ -184,8 +179,7 @@ function readOutputParameters(
           classAt,
           (text) => new InferenceError("INTERNAL", `Unable to set 'classification': ${text}`),
         );
-  const binary =
-    binaryAt === -1 ? binaryOutputs : booleanAt(scanner, binaryAt, (text) => unableToParse("binary_data", text));
+  const binary = binaryAt !== -1 && booleanAt(scanner, binaryAt, (text) => unableToParse("binary_data", text));
   if (regionAt !== -1) {
     if (classAt !== -1) throw conflict("classification");
     if (binaryAt !== -1 && binary) throw conflict("binary_data");

@@ -1,6 +1,6 @@
 import { InferenceError } from "../../base/index.ts";
 import type { ModelMetadata } from "../../engine/index.ts";
-import { datatypes, type Arena, type Block, type Tensor } from "../../tensor/index.ts";
+import { datatypes, elementCount, type Arena, type Block, type Tensor } from "../../tensor/index.ts";
 
 /** The single input of a raw request: where the body's bytes go, and what the tensor will be. */
 export interface RawInput {
@@ -32,6 +32,13 @@ export function placeRawInput(
   }
   const deduced = isBytes ? [1] : deduceShape(name, configured, Math.floor(bodyBytes / datatypes[datatype].byteSize));
   const shape = batches ? [1, ...deduced] : deduced;
+  const expectedBytes = isBytes ? bodyBytes : elementCount(shape) * datatypes[datatype].byteSize;
+  if (bodyBytes !== expectedBytes) {
+    // The original's own name for the input at this point; it is the model's only from here on.
+    throw refused(
+      `input byte size mismatch for input 'raw_input' for model '${metadata.name}'. Expected ${expectedBytes}, got ${bodyBytes}`,
+    );
+  }
   const byteLength = isBytes ? bodyBytes + 4 : bodyBytes;
   const block: Block | null = arena !== null && byteLength > 0 ? arena.allocate(byteLength) : null;
   const data = block === null ? new Uint8Array(byteLength) : block.bytes;
