@@ -1,26 +1,22 @@
 import { spawnSync } from "node:child_process";
-import { cpus } from "node:os";
 import { cacheDirectory, ensureEnvironment, environmentNames } from "../conformance/environments/index.ts";
 
 /**
  * `npm test`: everything a person can run on a machine without a GPU, in this order. It sets up what it needs: the Python
- * environments of the suites are made below the cache directory once and kept.
+ * environments of the suites are made below the cache directory once and kept. The suites run one after another: they start
+ * servers, kill them and measure what is left.
  */
 const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
-  { name: "format, lint, types, dead code, unit tests", command: ["npm", "run", "--silent", "check"] },
-  { name: "workers' Python side", command: ["node", "--test", "server/python/*.test.ts"] },
+  { name: "format, lint, types, dead files, unit tests", command: ["npm", "run", "--silent", "check"] },
   {
-    name: "KServe conformance, live against tritonserver and Galatea",
-    command: ["node", "conformance/kserve/run.ts", "--target", "both"],
-  },
-  {
-    name: "suites with real clients and faults",
+    name: "suites: tritonserver's recorded answers, real clients, faults, examples",
     command: [
       "node",
       "--test",
-      `--test-concurrency=${Math.max(1, cpus().length)}`,
+      "--test-concurrency=1",
       "conformance/**/*.test.ts",
       "examples/**/*.test.ts",
+      "bench/*.test.ts",
     ],
   },
 ];

@@ -138,7 +138,7 @@ function containerCommand(spec: InstanceSpec, socketPath: string, options: Platf
     command: process.execPath,
     args: [
       ...process.execArgv,
-      fileURLToPath(new URL("../main.ts", import.meta.url)),
+      fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../main.ts" : "../main.js", import.meta.url)),
       "serve",
       `--sagemaker-socket=${socketPath}`,
       `--ml-root=${spec.mlRoot}`,
