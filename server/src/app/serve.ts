@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { InferenceError, systemClock, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
 import type { HttpListener } from "../protocols/index.ts";
@@ -56,7 +57,9 @@ export async function runServe(options: ServeOptions): Promise<number> {
   });
   const listeners: HttpListener[] = [];
   try {
-    if (!(await loadAtStart(engine, options, plan, log, stopping.signal))) {
+    const refusal = await refusedRepository(options.repositories);
+    if (refusal !== null) log.error(`creating server: ${refusal}`);
+    if (refusal !== null || !(await loadAtStart(engine, options, plan, log, stopping.signal))) {
       await engine[Symbol.asyncDispose]();
       return 1;
     }
@@ -69,6 +72,16 @@ export async function runServe(options: ServeOptions): Promise<number> {
   log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
   await stop.stopped;
   return shutDown(listeners, engine, options.exitTimeoutSecs, log);
+}
+
+/** What the original says of the first repository that is no directory; null when all are. */
+async function refusedRepository(repositories: readonly string[]): Promise<string | null> {
+  for (const path of repositories) {
+    const found = await stat(path).catch(() => null);
+    if (found === null) return `Internal - failed to stat file ${path}`;
+    if (!found.isDirectory()) return "Invalid argument - repository path is not a valid directory";
+  }
+  return null;
 }
 
 async function loadAtStart(
