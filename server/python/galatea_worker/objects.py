@@ -97,26 +97,37 @@ class Tensor:
 
     def to_dlpack(self):
         """A DLPack capsule over the same memory."""
-        return self.as_numpy().__dlpack__()
+        return self.__dlpack__()
 
     def __dlpack__(self, **options):
-        return self.as_numpy().__dlpack__(**options)
+        if self._datatype == datatypes.BYTES:
+            raise TritonModelException("DLPack does not have support for string tensors.")
+        if self._datatype != datatypes.BF16:
+            return self.as_numpy().__dlpack__(**options)
+        from . import dlpack
+
+        return dlpack.bfloat_capsule(np.ndarray(self._shape, np.uint16, self._buffer, self._offset))
 
     def __dlpack_device__(self):
         return (1, 0)
 
     @staticmethod
     def from_dlpack(name, tensor):
-        """A tensor over what `tensor` exports (an object with `__dlpack__`, in the machine's memory)."""
-        if not hasattr(tensor, "__dlpack__"):
-            raise TritonModelException(
-                "Tensor.from_dlpack needs an object with __dlpack__; bare DLPack capsules are not supported yet"
-            )
+        """A tensor over what `tensor`, a DLPack capsule or an object with `__dlpack__`, exports in the machine's memory."""
         if not hasattr(np, "from_dlpack"):
             raise TritonModelException("Tensor.from_dlpack needs numpy 1.22 or newer, found %s" % np.__version__)
-        array = np.from_dlpack(tensor)
+        if hasattr(tensor, "__dlpack_device__") and tensor.__dlpack_device__()[0] != 1:
+            raise TritonModelException("Tensor.from_dlpack: '%s' does not lie in the machine's memory" % name)
+        from . import dlpack
+
+        try:
+            array, is_bfloat = dlpack.import_array(tensor)
+        except ValueError as error:
+            raise TritonModelException("Tensor.from_dlpack: %s" % error)
         if not array.flags.c_contiguous:
             raise TritonModelException("DLPack tensor is not contiguous. Only contiguous DLPack tensors that are stored in C-Order are supported.")
+        if is_bfloat:
+            return tensor_of_wire(name, datatypes.BF16, array.shape, (array, 0, array.nbytes))
         return Tensor(name, array)
 
 

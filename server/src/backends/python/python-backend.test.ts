@@ -84,16 +84,45 @@ test("a batch of requests is executed in one call and answered in order", async 
   assert.equal(only(loaded).name, "add_sub_0");
 });
 
+const throughCapsule = `return [pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("OUT", t.to_dlpack())])
+            for r in requests for t in [r.inputs()[0]]]`;
+
+test("DLPack takes capsules and exporting objects, once each, and nothing else", async () => {
+  await using capsules = await fixture.load("capsules", model(throughCapsule));
+  const input = inArena(fixture.arena, floats("IN", [1, 2.5, -3]));
+  const response = await ask(capsules, [input]);
+  assert.deepEqual(floatsOf(response.outputs[0]!), [1, 2.5, -3]);
+  releaseResponse(response);
+  input.block!.release();
+  const body = `import numpy as np
+numbers = np.arange(3, dtype=np.float32)
+assert pb_utils.Tensor.from_dlpack("OUT", pb_utils.Tensor("A", numbers)).as_numpy().tolist() == [0, 1, 2]
+capsule = numbers.__dlpack__()
+pb_utils.Tensor.from_dlpack("OUT", capsule)
+told = []
+for wrong in (capsule, "text", np.arange(6, dtype=np.float32).reshape(2, 3).T):
+    try:
+        pb_utils.Tensor.from_dlpack("OUT", wrong)
+    except pb_utils.TritonModelException as error:
+        told.append(str(error)[:24])
+try:
+    pb_utils.Tensor("S", np.array([b"x"], dtype=np.object_)).to_dlpack()
+except pb_utils.TritonModelException as error:
+    told.append(str(error)[:24])
+assert told == ["Tensor.from_dlpack: expe"] * 2 + ["DLPack tensor is not con", "DLPack does not have sup"], told
+return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", numbers)]) for r in requests]`;
+  await using refusing = await fixture.load("refusing", model(body));
+  assert.deepEqual(floatsOf((await ask(refusing, [floats("IN", [0])])).outputs[0]!), [0, 1, 2]);
+  assert.equal(fixture.arena.usedBytes, 0);
+});
+
 test("every datatype comes back as it went in, whatever its shape, inline and in the arena", async () => {
   for (const datatype of Object.keys(datatypes) as Datatype[]) {
     const { byteSize, configName } = datatypes[datatype];
-    // BF16 has no numpy type: it may be handed on, not looked into.
-    const body =
-      datatype === "BF16"
-        ? "return [pb_utils.InferenceResponse([t]) for r in requests for t in [r.inputs()[0]]]"
-        : echo;
+    // BF16 has no numpy type: DLPack hands it on.
+    const body = datatype === "BF16" ? throughCapsule : echo;
     const config = `backend: "python" input [{ name: "IN" data_type: ${configName} dims: [ -1, -1 ] }]
-      output [{ name: "${datatype === "BF16" ? "IN" : "OUT"}" data_type: ${configName} dims: [ -1, -1 ] }]`;
+      output [{ name: "OUT" data_type: ${configName} dims: [ -1, -1 ] }]`;
     await using loaded = await fixture.load(`type_${datatype.toLowerCase()}`, model(body), config);
     for (const shape of [
       [2, 3],

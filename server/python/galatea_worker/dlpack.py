@@ -1,0 +1,57 @@
+"""DLPack capsules to and from numpy arrays. BF16, which numpy does not have, passes as uint16 with another type code."""
+
+import ctypes
+
+import numpy as np
+
+# DLDataTypeCode of dlpack.h, and where a DLManagedTensor holds it: behind data (8 bytes), device (8) and ndim (4).
+_UNSIGNED = 1
+_BFLOAT = 4
+_CODE_OFFSET = 20
+_NAME = b"dltensor"
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype = ctypes.c_int
+_is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+class _Exporter:
+    """What numpy imports from: an object that hands out a capsule it was given."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, **_options):
+        return self._capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def _type_code(capsule):
+    return ctypes.c_uint8.from_address(_pointer_of(capsule, _NAME) + _CODE_OFFSET)
+
+
+def bfloat_capsule(words):
+    """A capsule of BF16 elements over a uint16 array's memory."""
+    capsule = words.__dlpack__()
+    _type_code(capsule).value = _BFLOAT
+    return capsule
+
+
+def import_array(source):
+    """(array, is_bfloat) over what `source`, a capsule or an object with `__dlpack__`, exports; BF16 comes as uint16."""
+    if isinstance(source, np.ndarray):
+        return source, False
+    capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
+    if not _is_valid(capsule, _NAME):
+        raise ValueError("expected a DLPack capsule that was not used yet, or an object with __dlpack__")
+    code = _type_code(capsule)
+    is_bfloat = code.value == _BFLOAT
+    if is_bfloat:
+        # The capsule is ours from here on; its owner's deleter does not look at the type.
+        code.value = _UNSIGNED
+    return np.from_dlpack(_Exporter(capsule)), is_bfloat
