@@ -50,7 +50,8 @@ function checkInputNames(request: InferenceRequest, facts: ModelFacts): void {
     if (known === undefined) unknown ??= tensor;
     else if (!known.optional) required++;
     for (let j = 0; j < i; j++) {
-      if (request.inputs[j]?.name === tensor.name) throw invalid(`input '${tensor.name}' already exists in request`);
+      if (request.inputs[j]?.name === tensor.name)
+        throw refuse(request, `input '${tensor.name}' already exists in request`);
     }
   }
   if (unknown === null && required === facts.requiredInputCount) return;
@@ -63,7 +64,7 @@ function checkInputNames(request: InferenceRequest, facts: ModelFacts): void {
 function wrongCount(request: InferenceRequest, facts: ModelFacts): string {
   const got = new Set(request.inputs.map((tensor) => tensor.name));
   const missing = facts.inputs.filter((input) => !input.optional && !got.has(input.name)).map((input) => input.name);
-  const list = (names: Iterable<string>) => `[${[...names].map((name) => `'${name}'`).join(", ")}]`;
+  const list = (names: Iterable<string>) => `[${[...names].map((name) => `'${name}'`).join(",")}]`;
   const optional = facts.requiredInputCount !== facts.inputs.length;
   const expected = optional
     ? `expected number of inputs between ${facts.requiredInputCount} and ${facts.inputs.length} but got ${got.size}`
@@ -120,7 +121,7 @@ function checkStrings(request: InferenceRequest, tensor: Tensor, expectedCount: 
     if (data.byteLength - offset < 4)
       throw refuse(
         request,
-        `incomplete string length indicator ${where}, expecting 4 bytes but only ${data.byteLength - offset} bytes available. Please make sure the string length indicator is in one contiguous buffer.`,
+        `incomplete string length indicator ${where}, expecting 4 bytes but only ${data.byteLength - offset} bytes available. Please make sure the string length indicator is in one buffer.`,
       );
     const length =
       ((data[offset] as number) |
@@ -130,9 +131,8 @@ function checkStrings(request: InferenceRequest, tensor: Tensor, expectedCount: 
       0;
     offset += 4;
     if (length > data.byteLength - offset)
-      throw refuse(
-        request,
-        `incomplete string data ${where}, expecting string of length ${length} but only ${data.byteLength - offset} bytes available`,
+      throw invalid(
+        `incomplete string data for inference input '${tensor.name}', expecting string of length ${length} but only ${data.byteLength - offset} bytes available`,
       );
     offset += length;
     count++;
