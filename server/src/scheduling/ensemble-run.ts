@@ -1,5 +1,6 @@
 import { InferenceError } from "../base/index.ts";
 import {
+  noParameters,
   releaseResponse,
   type InferenceRequest,
   type InferenceResponse,
@@ -201,24 +202,31 @@ export class EnsembleRun implements GateWaiter {
   }
 
   #finish(): void {
-    const { graph, modelVersion } = this.#shared;
-    const missing = this.#plan.outputs.some((output) => this.#tensors[output.tensor] === null);
-    if (missing) {
+    const { graph } = this.#shared;
+    const made = this.#plan.outputs.filter((output) => this.#tensors[output.tensor] !== null);
+    // The original's answer when its last step brought nothing: no outputs and no parameters.
+    if (made.length === 0) return this.#succeed([], noParameters);
+    if (made.length < this.#plan.outputs.length) {
       const text = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made";
       const prefix = `in ensemble '${graph.name}', ${requestPrefix(this.#request)}`;
       return this.#fail(new InferenceError("INVALID_ARG", prefix + text));
     }
-    const outputs = this.#plan.outputs.map(({ name, dims, tensor: from }): Tensor => {
+    const outputs = made.map(({ name, dims, tensor: from }): Tensor => {
       const stored = this.#tensors[from] as StoredTensor;
       const { datatype, shape, data, block } = stored.tensor;
       block?.retain();
       return { name, datatype, shape: adaptShape(shape, stored.makerBatches, dims, graph.batches), data, block };
     });
+    this.#succeed(outputs, this.#parameters());
+  }
+
+  #succeed(outputs: readonly Tensor[], parameters: ReadonlyMap<string, ParameterValue>): void {
+    const { modelVersion } = this.#shared;
     const record = this.#record;
     record.executedBatchSize = record.batchSize;
     record.countsExecution = true;
     this.#settle();
-    this.#resolve({ modelName: this.#request.modelName, modelVersion, outputs, parameters: this.#parameters() });
+    this.#resolve({ modelName: this.#request.modelName, modelVersion, outputs, parameters });
   }
 
   /** The original answers an ensemble's request with its sequence flags, set or not. */

@@ -201,6 +201,15 @@ test("a missing ensemble output is the original's deadlock text (tritonserver 2.
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
+test("where the last step brings none of the outputs the answer has none, and no parameters, as the original's", async () => {
+  const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
+  const answer = scheduler.infer(requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
+  await hand.step("a").end(["unknown"]);
+  const { outputs, parameters } = await answer;
+  assert.deepEqual([outputs, parameters.size], [[], 0]);
+  assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
+});
+
 test("a step whose input was not made runs without it: what is missing is its own model's to judge", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>X,Y", "b: X,Y>O"), {
     inputs: [input("I")],
