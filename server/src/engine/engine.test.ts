@@ -206,10 +206,55 @@ describe("engine", () => {
       /circular dependency between ensembles: chain -> chain/,
     );
     disk.chain = chainConfig.replace('"echo2"', '"ghost"');
-    await assert.rejects(engine.loadModel("chain", null, signal), /depends on 'ghost' which has no loaded version/);
+    await assert.rejects(
+      engine.loadModel("chain", null, signal),
+      /load failed for model 'chain': ensemble chain contains models that are not available or ambiguous: ghost\n/,
+    );
     await assert.rejects(
       engine.loadModel("ghost", null, signal),
       /failed to load 'ghost', failed to poll from model repository: no directory/,
+    );
+  });
+
+  it("tells what is wrong with a configuration from what is wrong with a version, and names no version for ensembles", async () => {
+    const refused = (code: string, message: RegExp) => (error: InferenceError) =>
+      error.code === code && message.test(error.message);
+    disk.echo = `${echoConfig} dynamic_batching { preferred_batch_size: 5 }`;
+    await assert.rejects(
+      engine.loadModel("echo", null, signal),
+      refused("INTERNAL", /^failed to load 'echo', failed to poll from model repository: dynamic batching preferred/),
+    );
+    disk.echo = echoConfig.replace("dims: [ -1 ]", "dims: [ 0 ]");
+    await assert.rejects(
+      engine.loadModel("echo", null, signal),
+      refused(
+        "INVALID_ARG",
+        /^load failed for model 'echo': version 1 is at UNAVAILABLE state: Invalid argument: model/,
+      ),
+    );
+    await assert.rejects(
+      engine.loadModel("chain", null, signal),
+      refused(
+        "INVALID_ARG",
+        /^load failed for model 'chain': ensemble 'chain' depends on 'echo' .* failed with error: version 1 is at/,
+      ),
+    );
+    disk.echo = echoConfig;
+    disk.chain = chainConfig.replace('key: "X" value: "A"', 'key: "Z" value: "A"');
+    await assert.rejects(
+      engine.loadModel("chain", null, signal),
+      refused(
+        "INVALID_ARG",
+        /^load failed for model 'chain': in ensemble chain, .* non-existing input Z in model echo\n$/,
+      ),
+    );
+    assert.deepEqual(
+      (await engine.repositoryIndex(false)).map((row) => [row.name, row.version, row.state]),
+      [
+        ["echo", "1", "READY"],
+        ["echo2", "1", "READY"],
+        ["chain", "1", "UNAVAILABLE"],
+      ],
     );
   });
 

@@ -1,11 +1,19 @@
 import { InferenceError, assert, inferenceCodeText, type Clock, type Logger } from "../base/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backends/index.ts";
-import { checkConfig, checkEnsembleModels, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
+import {
+  checkConfig,
+  checkEnsembleModels,
+  checkFoundConfig,
+  refuseUnbuilt,
+  type ModelConfig,
+} from "../modelconfig/index.ts";
 import type { Scheduler } from "../scheduling/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import type { Catalog, CatalogModel } from "./catalog.ts";
+import { chargedModel, ensembleOf } from "./composition.ts";
 import type { LoadOverride } from "./engine.ts";
 import { readLabels } from "./labels.ts";
+import { loadFailed, notPolled, stepFailure } from "./load-failures.ts";
 import { contentOf } from "./model-content.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
 import type { ModelEntry, ModelTable } from "./model-entry.ts";
@@ -75,13 +83,16 @@ export class ModelLoader {
     options: { override: LoadOverride | null; ancestors: readonly ModelEntry[]; signal: AbortSignal },
   ): Promise<void> {
     const found = await this.#find(space, entry, options.override);
+    for (const { version } of found.versions) {
+      if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "loading" });
+    }
+    const composing = await this.#composing(space, entry, found, options);
     const failures: string[] = [];
     for (const { version, directory } of found.versions) {
       const before = entry.versions.get(version);
-      if (before?.at !== "ready") entry.move(version, { at: "loading" });
       try {
         const source = { ...found, version, versionDirectory: directory };
-        await this.#loadVersion(space, entry, source, found.config, options);
+        await this.#loadVersion(space, entry, source, { config: found.config, composing, signal: options.signal });
       } catch (thrown) {
         const error = InferenceError.from(thrown);
         const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
@@ -94,25 +105,21 @@ export class ModelLoader {
     for (const { version } of entry.ready()) {
       if (!found.versions.some((wanted) => wanted.version === version)) this.retire(space, entry, version, "unloaded");
     }
-    if (failures.length > 0)
-      throw new InferenceError("INVALID_ARG", `load failed for model '${entry.name}': ${failures.join("")}`);
+    if (failures.length > 0) throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${failures.join("")}`);
   }
 
-  /** The original hides the reason behind one sentence; ours follows it. */
   async #find(space: LoadSpace, entry: ModelEntry, override: LoadOverride | null): Promise<CatalogModel> {
     try {
-      return await space.catalog.find(entry.name, override);
+      const found = await space.catalog.find(entry.name, override);
+      checkFoundConfig(found.config);
+      return found;
     } catch (thrown) {
       const error = InferenceError.from(thrown);
       this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
       if (override !== null && error.message.startsWith("Invalid config override")) throw error;
       if (entry.latest === null && error.code !== "NOT_FOUND")
         entry.move(-1, { at: "unavailable", reason: error.message });
-      throw new InferenceError(
-        "INTERNAL",
-        `failed to load '${entry.name}', failed to poll from model repository: ${error.message}`,
-        { cause: error },
-      );
+      throw new InferenceError("INTERNAL", `${notPolled(entry.name)}: ${error.message}`, { cause: error });
     }
   }
 
@@ -120,15 +127,15 @@ export class ModelLoader {
     space: LoadSpace,
     entry: ModelEntry,
     source: ModelSource,
-    found: ModelConfig,
-    options: { ancestors: readonly ModelEntry[]; signal: AbortSignal },
+    load: { config: ModelConfig; composing: ReadonlyMap<string, ModelConfig> | null; signal: AbortSignal },
   ): Promise<void> {
+    const { config: found, composing } = load;
     const startNs = this.#parts.clock.monotonicNs();
     const { version } = source;
     const context: LoadContext = {
       arena: space.arena,
       backendConfig: this.#parts.backendConfig(found.backend),
-      signal: options.signal,
+      signal: load.signal,
       onHealth: (health) => {
         const state = entry.versions.get(version);
         if (state?.at === "ready") state.unhealthy = health.ok ? null : health.reason;
@@ -136,9 +143,7 @@ export class ModelLoader {
       },
     };
     const { config, made } =
-      found.scheduling.kind === "ensemble"
-        ? await this.#ensemble(space, entry, found, options)
-        : await this.#backendModel(entry, source, found, context);
+      composing !== null ? ensembleOf(found, composing) : await this.#backendModel(entry, source, found, context);
     const scheduler = this.#parts.scheduler(space, config, version, made);
     const serving = new ServingVersion({
       config,
@@ -209,14 +214,39 @@ export class ModelLoader {
     for (const [other, model] of this.#sharing) this.#parts.budget.correct(other, await model.memoryBytes());
   }
 
-  async #ensemble(
+  /**
+   * Brings the steps of an ensemble up and gives their configurations by name; null for any other model. What is wrong between an
+   * ensemble and its steps is no version's fault, and the original's texts name none.
+   */
+  async #composing(
+    space: LoadSpace,
+    entry: ModelEntry,
+    found: CatalogModel,
+    options: { ancestors: readonly ModelEntry[]; signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, ModelConfig> | null> {
+    if (found.config.scheduling.kind !== "ensemble") return null;
+    try {
+      const composing = await this.#loadSteps(space, entry, found.config, options);
+      checkEnsembleModels(found.config, composing);
+      return composing;
+    } catch (thrown) {
+      const error = InferenceError.from(thrown);
+      this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
+      const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
+      for (const { version } of found.versions) {
+        if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "unavailable", reason });
+      }
+      if (error.code === "UNAVAILABLE") throw error;
+      throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${error.message}\n`, { cause: error });
+    }
+  }
+
+  async #loadSteps(
     space: LoadSpace,
     entry: ModelEntry,
     config: ModelConfig,
     options: { ancestors: readonly ModelEntry[]; signal: AbortSignal },
-  ): Promise<{ config: ModelConfig; made: Composition }> {
-    refuseUnbuilt(config);
-    checkConfig(config);
+  ): Promise<ReadonlyMap<string, ModelConfig>> {
     assert(config.scheduling.kind === "ensemble", `${config.name} is an ensemble`);
     const names = [...new Set(config.scheduling.steps.map((step) => step.modelName))];
     const ancestors = [...options.ancestors, entry];
@@ -229,18 +259,10 @@ export class ModelLoader {
       }),
     );
     steps.forEach((step, i) => {
-      if (step.status === "fulfilled") return;
-      const error = InferenceError.from(step.reason);
-      throw new InferenceError(
-        error.code === "UNAVAILABLE" ? "UNAVAILABLE" : "INVALID_ARG",
-        error.message.startsWith("Out of memory")
-          ? error.message
-          : `ensemble '${config.name}' depends on '${names[i]}' which has no loaded version. Model '${names[i]}' loading failed with error: ${error.message}`,
-        { cause: error },
-      );
+      if (step.status === "rejected")
+        throw stepFailure(config.name, names[i] as string, InferenceError.from(step.reason));
     });
-    checkEnsembleModels(config, composing);
-    return { config, made: { kind: "ensemble", stepConfigs: composing } };
+    return composing;
   }
 
   /** Takes one version out of service now; those inside finish in the background. */
@@ -274,16 +296,4 @@ export class ModelLoader {
       if (step.dependents.size === 0 && !step.explicitlyLoaded) this.unload(space, step, true);
     }
   }
-}
-
-/** The model with its charge tied to its life. */
-function chargedModel(model: LoadedModel, release: () => Promise<void>): LoadedModel {
-  return {
-    instances: model.instances,
-    memoryBytes: () => model.memoryBytes(),
-    async [Symbol.asyncDispose]() {
-      await model[Symbol.asyncDispose]();
-      await release();
-    },
-  };
 }

@@ -10,19 +10,20 @@ import { refuse } from "./refuse.ts";
 
 type Check = (message: ModelConfigMessage) => void;
 
-/** In the order the original finds them: the first that fails is the answer. */
-const checks: readonly Check[] = [
+/** In the order the original finds them: the first that fails is the answer. These look at a configuration as it was found. */
+const foundChecks: readonly Check[] = [
   checkIdentity,
   checkVersionPolicy,
   checkDynamicBatching,
   checkSequenceBatching,
   checkResponseCache,
   checkEnsembleGraph,
-  checkTensors,
-  checkBatchTensors,
-  checkInstanceGroups,
-  checkWarmup,
 ];
+
+/** Those that wait until the backend of a version has completed the configuration. */
+const completedChecks: readonly Check[] = [checkTensors, checkBatchTensors, checkInstanceGroups, checkWarmup];
+
+const checks: readonly Check[] = [...foundChecks, ...completedChecks];
 
 /**
  * Refuses (INVALID_ARG, the original's texts) a completed configuration that contradicts itself. What needs other models is in
@@ -45,9 +46,12 @@ export function configProblems(config: ModelConfig): readonly string[] {
   });
 }
 
-/** What can be said before a backend has completed tensors: everything but them. */
-export function checkUnfinishedConfig(config: ModelConfig): void {
-  for (const check of checks) if (check !== checkTensors && check !== checkBatchTensors) check(config.message);
+/**
+ * Refuses what is wrong whatever a backend completes. The original finds these before it looks at any version and answers them as a
+ * model that is not there; the others belong to the version they were found at.
+ */
+export function checkFoundConfig(config: ModelConfig): void {
+  for (const check of foundChecks) check(config.message);
 }
 
 function checkIdentity(message: ModelConfigMessage): void {

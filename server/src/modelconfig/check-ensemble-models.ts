@@ -20,13 +20,14 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
     if (model === undefined) {
       refuse(`ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`);
     }
-    if (model.maxBatchSize < config.maxBatchSize) {
+    // A step that does not batch takes the batch as part of its shape.
+    if (model.maxBatchSize > 0 && model.maxBatchSize < config.maxBatchSize) {
       refuse(
         `ensemble ${config.name} allows maximum batch size ${config.maxBatchSize}, but it contains model ${model.name} ` +
           `which only allows maximum batch size to be ${model.maxBatchSize}`,
       );
     }
-    checkNames(config.name, step, model);
+    checkMappedInputs(config.name, step, model);
     const check = (tensorName: string, tensor: ModelConfig["inputs"][number] | ModelConfig["outputs"][number]) => {
       const fact = factOf(tensor, model);
       const known = facts.get(tensorName);
@@ -36,7 +37,13 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
     for (const input of model.inputs) {
       const tensorName = step.inputMap.get(input.name);
       if (tensorName !== undefined) check(tensorName, input);
+      else if (!input.optional) {
+        refuse(
+          `in ensemble ${config.name}, input ${input.name} in model ${model.name} is not mapped to any ensemble tensors`,
+        );
+      }
     }
+    checkMappedOutputs(config.name, step, model);
     for (const output of model.outputs) {
       const tensorName = step.outputMap.get(output.name);
       if (tensorName !== undefined) check(tensorName, output);
@@ -44,7 +51,7 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
   }
 }
 
-function checkNames(ensemble: string, step: EnsembleStepConfig, model: ModelConfig): void {
+function checkMappedInputs(ensemble: string, step: EnsembleStepConfig, model: ModelConfig): void {
   for (const [input, tensor] of step.inputMap) {
     if (!model.inputs.some((known) => known.name === input)) {
       refuse(
@@ -52,13 +59,9 @@ function checkNames(ensemble: string, step: EnsembleStepConfig, model: ModelConf
       );
     }
   }
-  for (const input of model.inputs) {
-    if (!input.optional && !step.inputMap.has(input.name)) {
-      refuse(
-        `in ensemble ${ensemble}, input ${input.name} in model ${model.name} is not mapped to any ensemble tensors`,
-      );
-    }
-  }
+}
+
+function checkMappedOutputs(ensemble: string, step: EnsembleStepConfig, model: ModelConfig): void {
   const written = new Set<string>();
   for (const [output, tensor] of step.outputMap) {
     if (!model.outputs.some((known) => known.name === output)) {

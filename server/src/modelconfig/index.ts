@@ -2,7 +2,7 @@
  * config.pbtxt: parse, complete, check, print. Everything here is pure; files are read by `repository/`.
  *
  * The order of a load: `parseConfigText` or `parseConfigOverride`, `completeConfig` (defaults, backend from the files),
- * the backend's own completion (`mergeAutoComplete`), `refuseUnbuilt`, `checkConfig`, for ensembles `checkEnsembleModels`.
+ * `checkFoundConfig` (wrong whatever a backend completes), and for each version the backend's own completion (`mergeAutoComplete`), `refuseUnbuilt`, `checkConfig`, for ensembles `checkEnsembleModels`.
  * All refusals are InferenceError: INVALID_ARG with the original's texts, UNSUPPORTED for what is not built yet.
  */
 export type {
@@ -18,7 +18,7 @@ export type {
   VersionPolicy,
 } from "./model-config.ts";
 export { mergeAutoComplete } from "./auto-complete.ts";
-export { checkConfig, checkUnfinishedConfig, configProblems } from "./check-config.ts";
+export { checkConfig, checkFoundConfig, configProblems } from "./check-config.ts";
 export { checkEnsembleModels } from "./check-ensemble-models.ts";
 export { completeConfig, type CompletionContext } from "./complete-config.ts";
 export type { ModelConfigMessage } from "./message.ts";

@@ -48,6 +48,29 @@ suite("an ensemble that does not fit its models is refused with the original's s
   }
 });
 
+test("an ensemble that batches may have a step that does not", () => {
+  const tensors = (dims: string) =>
+    `input { name: "I" data_type: TYPE_FP32 dims: [ ${dims} ] } output { name: "O" data_type: TYPE_FP32 dims: [ ${dims} ] }`;
+  const map = 'input_map { key: "I" value: "I" } output_map { key: "O" value: "O" }';
+  const steps = `ensemble_scheduling { step { model_name: "plain" model_version: -1 ${map} } }`;
+  const ensemble = complete("e", `platform: "ensemble" max_batch_size: 2 ${tensors("3")} ${steps}`);
+  const plain = (dims: string) => new Map([["plain", complete("plain", `backend: "python" ${tensors(dims)}`)]]);
+  checkEnsembleModels(ensemble, plain("-1, -1"));
+  assert.throws(() => checkEnsembleModels(ensemble, plain("2, 4")), /inconsistent shape: \[-1,3\] .* while \[2,4\]/);
+});
+
+test("of an ensemble's faults at one step, a tensor's shape comes before an input that is not mapped", () => {
+  const two = 'input { name: "A" data_type: TYPE_FP32 dims: 4 } input { name: "B" data_type: TYPE_FP32 dims: 4 }';
+  const output = 'output { name: "O" data_type: TYPE_FP32 dims: 4 }';
+  const map = 'input_map { key: "A" value: "I" } output_map { key: "O" value: "O" }';
+  const steps = `ensemble_scheduling { step { model_name: "two" model_version: -1 ${map} } }`;
+  const ensemble = (dims: string) =>
+    complete("e", `platform: "ensemble" input { name: "I" data_type: TYPE_FP32 dims: ${dims} } ${output} ${steps}`);
+  const composing = new Map([["two", complete("two", `backend: "python" ${two} ${output}`)]]);
+  assert.throws(() => checkEnsembleModels(ensemble("1"), composing), /ensemble tensor I: inconsistent shape/);
+  assert.throws(() => checkEnsembleModels(ensemble("4"), composing), /input B in model two is not mapped/);
+});
+
 suite("what is not built yet is refused by name", () => {
   const io = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "O" data_type: TYPE_FP32 dims: 1 }';
   const rows: readonly (readonly [string, string])[] = [

@@ -1,0 +1,27 @@
+import { InferenceError } from "../base/index.ts";
+
+/** The original's sentence for whatever keeps a model from being looked at: it hides the reason, ours follows it. */
+export const notPolled = (name: string) => `failed to load '${name}', failed to poll from model repository`;
+
+/** What the original puts in front of every other reason. */
+export const loadFailed = (name: string) => `load failed for model '${name}': `;
+
+/** Why an ensemble cannot have its step, in the original's words. */
+export function stepFailure(ensemble: string, step: string, error: InferenceError): InferenceError {
+  const options = { cause: error };
+  if (error.code === "UNAVAILABLE") {
+    const isMemory = error.message.startsWith("Out of memory");
+    return new InferenceError("UNAVAILABLE", isMemory ? error.message : dependsOn(ensemble, step, error), options);
+  }
+  if (error.message.startsWith(notPolled(step))) {
+    const text = `ensemble ${ensemble} contains models that are not available or ambiguous: ${step}`;
+    return new InferenceError("INVALID_ARG", `${text}\n${error.message}`, options);
+  }
+  return new InferenceError("INVALID_ARG", dependsOn(ensemble, step, error), options);
+}
+
+function dependsOn(ensemble: string, step: string, error: InferenceError): string {
+  const prefix = loadFailed(step);
+  const reason = error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message;
+  return `ensemble '${ensemble}' depends on '${step}' which has no loaded version. Model '${step}' loading failed with error: ${reason}`;
+}
