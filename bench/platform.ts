@@ -29,8 +29,13 @@ export interface Platform extends AsyncDisposable {
   readonly pid: number;
   putObject(key: string, content: Uint8Array): Promise<void>;
   putArchive(key: string, content: Pack): Promise<void>;
-  /** A multi-model endpoint over every archive below the prefix. */
-  createMultiModelEndpoint(name: string, prefix: string, instanceType: string): Promise<void>;
+  /** A multi-model endpoint over every archive below the prefix; the environment is its container's. */
+  createMultiModelEndpoint(
+    name: string,
+    prefix: string,
+    instanceType: string,
+    environment?: Record<string, string>,
+  ): Promise<void>;
 }
 
 export const clientSettings = (port: number) => ({
@@ -60,8 +65,13 @@ export async function startPlatform(dataDirectory: string): Promise<Platform> {
     pid: child.pid ?? 0,
     putObject,
     putArchive: async (key, content) => putObject(key, await pack(content)),
-    async createMultiModelEndpoint(name, prefix, instanceType) {
-      const container = { Image: image, Mode: "MultiModel" as const, ModelDataUrl: `s3://${bucket}/${prefix}` };
+    async createMultiModelEndpoint(name, prefix, instanceType, environment = {}) {
+      const container = {
+        Image: image,
+        Mode: "MultiModel" as const,
+        ModelDataUrl: `s3://${bucket}/${prefix}`,
+        Environment: environment,
+      };
       await sagemaker.send(
         new CreateModelCommand({ ModelName: name, ExecutionRoleArn: role, PrimaryContainer: container }),
       );

@@ -30,14 +30,26 @@ export function zipf(count: number, exponent: number, random: () => number): () 
   };
 }
 
-/** How often the least-recently-used set of `capacity` holds the next of these: the hit rate nothing practical beats by much. */
-export function idealLruHitRate(sequence: readonly number[], capacity: number): number {
-  const held = new Map<number, true>();
+/**
+ * How often the least-recently-used set of `capacity` holds the next of these: the hit rate nothing practical beats by much.
+ * With `times`, when each was asked and answered, what is asked again before its miss was answered is no hit: no cache has
+ * what is still on its way.
+ */
+export function idealLruHitRate(
+  sequence: readonly number[],
+  capacity: number,
+  times?: readonly { readonly startMs: number; readonly endMs: number }[],
+): number {
+  /** Key to when its miss was answered. */
+  const held = new Map<number, number>();
   let hits = 0;
-  for (const key of sequence) {
-    if (held.delete(key)) hits++;
-    else if (held.size >= capacity) held.delete(held.keys().next().value as number);
-    held.set(key, true);
+  for (const [index, key] of sequence.entries()) {
+    const { startMs, endMs } = times?.[index] ?? { startMs: 0, endMs: 0 };
+    const readyMs = held.get(key);
+    if (readyMs !== undefined && readyMs <= startMs) hits++;
+    if (readyMs === undefined && held.size >= capacity) held.delete(held.keys().next().value as number);
+    held.delete(key);
+    held.set(key, readyMs ?? endMs);
   }
   return hits / sequence.length;
 }

@@ -8,19 +8,23 @@ import { median, type BenchContext, type Measure } from "../row.ts";
 import { temporaryDirectory } from "../servers.ts";
 import { idealLruHitRate, seededRandom, zipf } from "../zipf.ts";
 
-/** 4 GiB: room for about two hundred of the models, each of which holds 16 MiB. */
 const instanceType = "ml.c5.large";
-const instanceMemoryBytes = 4 * 2 ** 30;
+/** What the models may hold: a tenth of them, and no more than the instance gives. Each holds 16 MiB and a worker's own. */
+const modelBytes = 20 * 2 ** 20;
+const modelMemoryBytesMax = Math.floor(0.9 * 4 * 2 ** 30);
 const clients = 8;
-const sampleEveryMs = 5000;
+const sampleEveryMs = 2000;
 const endpoint = "zipf";
 const body = Buffer.from(JSON.stringify({ inputs: [{ name: "IN", datatype: "INT32", shape: [1], data: [0] }] }));
 
 interface Outcome {
+  /** Answers of a model that had answered since its load, and first answers. */
   readonly hitsMs: number[];
   readonly missesMs: number[];
   readonly failures: string[];
+  /** What was asked for, in the order of asking, and when. */
   readonly sequence: number[];
+  readonly times: { startMs: number; endMs: number }[];
 }
 
 /** Thousands of models behind one endpoint, asked with Zipf's weights by eight clients. */
@@ -33,20 +37,25 @@ export const zipfRow = {
     const archive = await pack(weighty);
     for (let index = 0; index < modelCount; index++) await platform.putObject(`zipf/${index}.tar.gz`, archive);
     context.log(`${modelCount} archives uploaded`);
-    await platform.createMultiModelEndpoint(endpoint, "zipf/", instanceType);
+    const memoryBytes = Math.min(modelMemoryBytesMax, Math.ceil(modelCount / 10) * modelBytes);
+    await platform.createMultiModelEndpoint(endpoint, "zipf/", instanceType, {
+      GALATEA_MODEL_MEMORY_BYTES: String(memoryBytes),
+    });
     await warmUp(platform);
-    const outcome: Outcome = { hitsMs: [], missesMs: [], failures: [], sequence: [] };
+    const restBytes = (await treeMemory(platform.pid)).proportionalBytes;
+    const outcome: Outcome = { hitsMs: [], missesMs: [], failures: [], sequence: [], times: [] };
     const endMs = performance.now() + context.zipfSeconds * 1000;
     const next = zipf(modelCount, 1, seededRandom(7));
     const memory = sampleMemory(platform, endMs);
     await Promise.all(Array.from({ length: clients }, () => runClient(platform, next, endMs, outcome)));
-    const peakBytes = Math.max(...(await memory));
-    const loaded = await loadedModels(platform);
-    const answered = outcome.hitsMs.length + outcome.missesMs.length;
-    const hitRate = outcome.hitsMs.length / answered;
-    const ideal = idealLruHitRate(outcome.sequence, loaded);
+    const heldBytes = Math.max(...(await memory)) - restBytes;
+    const loaded = (await statistics(platform, "/aws/sagemaker/Endpoints", "LoadedModelCount")).max;
+    const hits = await statistics(platform, "AWS/SageMaker", "ModelCacheHit");
+    const hitRate = hits.sum / hits.count;
+    const ideal = idealLruHitRate(outcome.sequence, loaded, outcome.times);
     for (const failure of outcome.failures.slice(0, 5)) context.log(`failed: ${failure}`);
-    context.log(`${answered} answers, ${loaded} loaded, hit rate ${hitRate.toFixed(4)}, ideal LRU ${ideal.toFixed(4)}`);
+    const counted = `${hits.count} invocations, of them ${hits.sum} for loaded models, ${outcome.missesMs.length} first answers`;
+    context.log(`${counted}; at most ${loaded} loaded; hit rate ${hitRate.toFixed(4)}, ideal LRU ${ideal.toFixed(4)}`);
     const plain = (what: string, unit: string, value: number, max: number | null): Measure => ({
       what: `${modelCount} models, Zipf 1.0: ${what}`,
       unit,
@@ -56,8 +65,9 @@ export const zipfRow = {
     });
     return [
       plain("failed requests", "", outcome.failures.length, 0),
-      plain("proportional memory at its peak", "MB", peakBytes / 1e6, instanceMemoryBytes / 1e6),
+      plain("proportional memory added by models at its peak", "MB", heldBytes / 1e6, memoryBytes / 1e6),
       plain("hit rate below an ideal LRU's", "points", (ideal - hitRate) * 100, 1),
+      plain("loaded at once, at most", "", loaded, null),
       plain("hits, p50", "ms", median(outcome.hitsMs), null),
       plain("hits, p99", "ms", quantile(outcome.hitsMs, 0.99), null),
       plain("misses, p50", "ms", median(outcome.missesMs), null),
@@ -71,9 +81,12 @@ async function runClient(platform: Platform, next: () => number, endMs: number, 
     const index = next();
     outcome.sequence.push(index);
     const startMs = performance.now();
+    const time = { startMs, endMs: Number.POSITIVE_INFINITY };
+    outcome.times.push(time);
     const path = `/endpoints/${endpoint}/invocations`;
     const answer = await ask(platform.port, "POST", path, body, invokeHeaders(`${index}.tar.gz`));
-    const tookMs = performance.now() - startMs;
+    time.endMs = performance.now();
+    const tookMs = time.endMs - startMs;
     if (answer.status !== 200) {
       outcome.failures.push(`${answer.status} ${answer.body.toString("utf8").slice(0, 300)}`);
       continue;
@@ -94,14 +107,18 @@ async function sampleMemory(platform: Platform, endMs: number): Promise<number[]
   return samples;
 }
 
-/** The most that were loaded at once, as the platform's own metric says. */
-async function loadedModels(platform: Platform): Promise<number> {
+/** A metric of the endpoint since it is there, as CloudWatch tells it. Throws when there is none: a guess would be judged. */
+async function statistics(
+  platform: Platform,
+  namespace: string,
+  metric: string,
+): Promise<{ readonly sum: number; readonly count: number; readonly max: number }> {
   const client = new CloudWatchClient(clientSettings(platform.port));
   try {
     const { Datapoints = [] } = await client.send(
       new GetMetricStatisticsCommand({
-        Namespace: "AWS/SageMaker",
-        MetricName: "LoadedModelCount",
+        Namespace: namespace,
+        MetricName: metric,
         Dimensions: [
           { Name: "EndpointName", Value: endpoint },
           { Name: "VariantName", Value: "AllTraffic" },
@@ -109,10 +126,17 @@ async function loadedModels(platform: Platform): Promise<number> {
         StartTime: new Date(Date.now() - 3_600_000),
         EndTime: new Date(Date.now() + 60_000),
         Period: 60,
-        Statistics: ["Maximum"],
+        Statistics: ["Maximum", "Sum", "SampleCount"],
       }),
     );
-    return Math.max(1, ...Datapoints.map((point) => point.Maximum ?? 0));
+    if (Datapoints.length === 0) throw new Error(`the platform has no ${metric}`);
+    const total = (values: readonly (number | undefined)[]) =>
+      values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+    return {
+      sum: total(Datapoints.map((point) => point.Sum)),
+      count: total(Datapoints.map((point) => point.SampleCount)),
+      max: Math.max(...Datapoints.map((point) => point.Maximum ?? 0)),
+    };
   } finally {
     client.destroy();
   }
