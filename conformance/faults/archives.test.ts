@@ -207,3 +207,16 @@ test("a single model whose archive is broken fails its endpoint with the reason,
   assert.equal(platform.servers().length, 1);
   await assertGoodAnswers();
 });
+
+test("a single model that raises fails its endpoint with the container's last words, and leaves no process", async () => {
+  const raising = [
+    { path: "m/config.pbtxt", body: faultyConfig },
+    { path: "m/1/model.py", body: "raise ValueError('not today')\n" },
+  ];
+  await put("raises-single.tar.gz", tarball(raising));
+  const single = "single-raises";
+  await createEndpoint(platform, { name: single, modelDataUrl: `s3://${bucket}/${prefix}raises-single.tar.gz` });
+  assert.match(await endpointIs(platform, single, "Failed"), /ValueError: not today/);
+  assert.equal(platform.servers().length, 1);
+  await assertGoodAnswers();
+});

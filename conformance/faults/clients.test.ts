@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { assertEchoes, doing, errorOf, infer, inferPath, load, outputOf, textOf } from "./asking.ts";
+import { ask, assertEchoes, doing, errorOf, infer, inferPath, load, outputOf, textOf } from "./asking.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { arenaBytes, openFiles, residentBytes } from "./processes.ts";
 import { openServing, type Serving } from "./serving.ts";
@@ -102,7 +102,7 @@ test("a client that goes away in the middle of its tensors leaves nothing", asyn
     const line = `Inference-Header-Content-Length: ${header.length}\r\n`;
     const begun = Buffer.concat([Buffer.from(head(header.length + bytes, line) + header), Buffer.alloc(bytes / 2, 1)]);
     await wires.open(8, begun);
-    await until("their bytes have arrived", () => arenaBytes(serving.server.pid) >= held.arena + 4 * bytes);
+    await until("their bytes have arrived", () => arenaBytes(serving.server.pid) >= (7 * bytes) / 2);
     await assertEchoes(port, "direct");
   }
   await assertNothingHeld(held);
@@ -160,21 +160,32 @@ async function occupy(model: string, name: string) {
   return { answers, release: () => writeFile(`${marker}.go`, "") };
 }
 
+/** Requests of a model that wait for its instance, as the server counts them. */
+async function waitingCount(model: string): Promise<number> {
+  const { body } = await ask(serving.server.metricsPort, { path: "/metrics" });
+  const line = new RegExp(`^nv_inference_pending_request_count\\{.*model="${model}".*\\} (\\d+)$`, "m").exec(
+    body.toString(),
+  );
+  return Number(line?.[1]);
+}
+
 for (const model of ["direct", "batched"] as const) {
   test(`requests whose clients go away while they are queued (${model}) are never executed, and those behind them are`, async () => {
-    const held = holdings();
     const { answers, release } = await occupy(model, "queue");
     const gone = new AbortController();
     // The first of them may be on its way to the worker already: it is kept, not given up.
     answers.push(infer(port, model, doing("echo", { id: "next" })));
+    // An answer on another connection: the request before it has arrived.
+    await waitingCount(model);
     const left = Array.from({ length: 20 }, (_, i) =>
       assert.rejects(infer(port, model, doing("echo", { id: `gone-${i}` }), { signal: gone.signal })),
     );
+    await until("they are queued", async () => (await waitingCount(model)) >= 20);
     answers.push(infer(port, model, doing("echo", { id: "stayed" })));
-    await until("all are queued", () => socketCount() >= held.sockets + 23);
+    await until("another is queued behind them", async () => (await waitingCount(model)) >= 21);
     gone.abort();
     await Promise.all(left);
-    await until("the server has seen them go", () => socketCount() <= held.sockets + 3);
+    await until("they have left the queue", async () => (await waitingCount(model)) <= 2);
     await release();
     for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
     const executed = textOf(await infer(port, model, doing("executed"))).split(",");
@@ -188,14 +199,14 @@ for (const model of ["direct", "batched"] as const) {
 test("a client that goes away gives its place in a bounded queue to another", async () => {
   const { answers, release } = await occupy("bounded", "bound");
   answers.push(infer(port, "bounded", doing("echo", { id: "ahead" })));
+  await waitingCount("bounded");
   const gone = new AbortController();
   const waiting = Array.from({ length: 8 }, () => infer(port, "bounded", doing("echo"), { signal: gone.signal }));
   const refused = await Promise.race(waiting);
   assert.match(errorOf(refused, 503), /Exceeds maximum queue size$/);
-  const sockets = socketCount();
   gone.abort();
   await Promise.allSettled(waiting);
-  await until("the server has seen them go", () => socketCount() < sockets);
+  await until("they have left the queue", async () => (await waitingCount("bounded")) <= 1);
   const taken = infer(port, "bounded", doing("echo", { id: "later" }));
   await release();
   assert.equal((await taken).status, 200);

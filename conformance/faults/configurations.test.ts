@@ -96,53 +96,45 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "a negative batch size",
     edit("max_batch_size: 0", "max_batch_size: -3"),
-    "Invalid argument: 'max_batch_size' must be non-negative value for NAME",
+    "'max_batch_size' must be non-negative value for NAME",
   ],
   [
     "a backend that does not exist",
     edit('backend: "python"', 'backend: "pythn"'),
-    "Invalid argument: unable to find backend library for backend 'pythn', try specifying runtime on the model configuration. This server has: python, onnxruntime.",
+    "unable to find backend library for backend 'pythn', try specifying runtime on the model configuration. This server has: python, onnxruntime.",
   ],
-  ["an input without a name", edit('name: "VALUE" ', ""), "Invalid argument: model input must specify 'name' for NAME"],
+  ["an input without a name", edit('name: "VALUE" ', ""), "model input must specify 'name' for NAME"],
   [
     "an input without a datatype",
     edit("data_type: TYPE_FP32 ", ""),
-    "Invalid argument: model input 'VALUE' must specify 'data_type' for NAME",
+    "model input 'VALUE' must specify 'data_type' for NAME",
   ],
-  [
-    "an input without dims",
-    edit("dims: [ -1 ]", ""),
-    "Invalid argument: model input 'VALUE' must specify 'dims' for NAME",
-  ],
+  ["an input without dims", edit("dims: [ -1 ]", ""), "model input 'VALUE' must specify 'dims' for NAME"],
   [
     "a dimension of zero",
     edit("dims: [ -1 ]", "dims: [ 0 ]"),
-    "Invalid argument: model input 'VALUE' dimension must be integer >= 1, or -1 to indicate a variable-size dimension for NAME",
+    "model input 'VALUE' dimension must be integer >= 1, or -1 to indicate a variable-size dimension for NAME",
   ],
   [
     "a dimension of -2",
     edit("dims: [ -1 ]", "dims: [ -2 ]"),
-    "Invalid argument: model input 'VALUE' dimension must be integer >= 1, or -1 to indicate a variable-size dimension for NAME",
+    "model input 'VALUE' dimension must be integer >= 1, or -1 to indicate a variable-size dimension for NAME",
   ],
-  [
-    "two inputs of one name",
-    edit('"VALUE"', '"DO"'),
-    "Invalid argument: model input 'DO' is specified more than once for NAME",
-  ],
+  ["two inputs of one name", edit('"VALUE"', '"DO"'), "model input 'DO' is specified more than once for NAME"],
   [
     "a reshape to another size",
     edit("dims: [ 1 ] }", "dims: [ 4 ] reshape { shape: [ 3 ] } }"),
-    "Invalid argument: model input 'DO' has different size for dims and reshape for NAME",
+    "model input 'DO' has different size for dims and reshape for NAME",
   ],
   [
     "a preferred batch above the largest",
     edit("max_batch_size: 0", "max_batch_size: 2\ndynamic_batching { preferred_batch_size: [ 8 ] }"),
-    "Invalid argument: dynamic batching preferred size must be <= max batch size for NAME",
+    "dynamic batching preferred size must be <= max batch size for NAME",
   ],
   [
     "a priority beyond its levels",
     edit("max_batch_size: 0", "max_batch_size: 2\ndynamic_batching { priority_levels: 2 default_priority_level: 3 }"),
-    "Invalid argument: default priority level must be in range [1, 2] for NAME",
+    "default priority level must be in range [1, 2] for NAME",
   ],
   [
     "two schedulers",
@@ -152,7 +144,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "a GPU on the CPU",
     more("instance_group { kind: KIND_CPU gpus: [ 0 ] }"),
-    "Invalid argument: instance group NAME_0 of model NAME has kind KIND_CPU but specifies one or more GPUs",
+    "instance group NAME_0 of model NAME has kind KIND_CPU but specifies one or more GPUs",
   ],
   [
     "a program that is not there",
@@ -167,12 +159,12 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "an ensemble of a model that is not there",
     'platform: "ensemble"\ninput { name: "A" data_type: TYPE_FP32 dims: [ 1 ] }\noutput { name: "B" data_type: TYPE_FP32 dims: [ 1 ] }\nensemble_scheduling { step { model_name: "nobody" model_version: -1 input_map { key: "X" value: "A" } output_map { key: "Y" value: "B" } } }',
-    "Invalid argument: ensemble 'NAME' depends on 'nobody' which has no loaded version. Model 'nobody' loading failed with error: failed to load 'nobody', failed to poll from model repository: model 'nobody' is in no model repository (looked in REPOSITORY)",
+    "ensemble 'NAME' depends on 'nobody' which has no loaded version. Model 'nobody' loading failed with error: failed to load 'nobody', failed to poll from model repository: model 'nobody' is in no model repository (looked in REPOSITORY)",
   ],
   [
     "an ensemble of itself",
     'platform: "ensemble"\ninput { name: "A" data_type: TYPE_FP32 dims: [ 1 ] }\noutput { name: "B" data_type: TYPE_FP32 dims: [ 1 ] }\nensemble_scheduling { step { model_name: "NAME" model_version: -1 input_map { key: "A" value: "A" } output_map { key: "B" value: "B" } } }',
-    "Invalid argument: ensemble 'NAME' depends on 'NAME' which has no loaded version. Model 'NAME' loading failed with error: circular dependency between ensembles: NAME -> NAME",
+    "ensemble 'NAME' depends on 'NAME' which has no loaded version. Model 'NAME' loading failed with error: circular dependency between ensembles: NAME -> NAME",
   ],
 ];
 

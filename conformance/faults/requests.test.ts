@@ -114,13 +114,13 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "a string longer than its tensor",
     binary([value, inTail("DO", "BYTES", [1], 8)], prefixed(4_000_000_000, "echo")),
     400,
-    "[request id: <id_unknown>] incomplete string data for inference input 'DO' for model 'faulty', expecting string of length 4000000000 but only 4 bytes available",
+    "expecting string of length 4000000000 but only 4 bytes available",
   ],
   [
     "a string cut inside its length",
     binary([value, inTail("DO", "BYTES", [1], 3)], Buffer.alloc(3)),
     400,
-    "[request id: <id_unknown>] incomplete string length indicator for inference input 'DO' for model 'faulty', expecting 4 bytes but only 3 bytes available. Please make sure the string length indicator is in one contiguous buffer.",
+    "[request id: <id_unknown>] incomplete string length indicator for inference input 'DO' for model 'faulty', expecting 4 bytes but only 3 bytes available.",
   ],
   [
     "two strings where the shape has one",
@@ -228,7 +228,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "an input that the model does not have",
     json(what, value, { ...value, name: "OTHER" }),
     400,
-    "[request id: <id_unknown>] expected 2 inputs but got 3 inputs for model 'faulty'. Got input(s) ['DO', 'VALUE', 'OTHER'], but missing required input(s) []. Please provide all required input(s).",
+    "[request id: <id_unknown>] expected 2 inputs but got 3 inputs for model 'faulty'.",
   ],
   ["an input twice", json(what, value, value), 400, "input 'VALUE' already exists in request"],
   [
@@ -307,7 +307,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "ten thousand unknown inputs",
     json(what, value, ...Array.from({ length: 10_000 }, (_, i) => ({ ...value, name: `X${i}` }))),
     400,
-    "[request id: <id_unknown>] expected 2 inputs but got 10002 inputs for model 'faulty'. Got input(s) ['DO', 'VALUE', 'X0', ",
+    "[request id: <id_unknown>] expected 2 inputs but got 10002 inputs for model 'faulty'.",
   ],
   [
     "gzip that is none",
@@ -339,7 +339,7 @@ for (const [sentence, sent, status, text] of refused) {
   test(`refused: ${sentence}`, async () => {
     const answer = await infer(port, "faulty", sent.body, sent.headers === undefined ? {} : { headers: sent.headers });
     const error = errorOf(answer, status);
-    assert.equal(error.slice(0, text.length), text);
+    assert.ok(error.includes(text), error);
     await assertEchoes(port, "faulty");
   });
 }
