@@ -7,5 +7,8 @@ if (major < 24) {
   );
   process.exitCode = 1;
 } else {
-  await import("../src/main.ts");
+  const { existsSync } = await import("node:fs");
+  // A checkout runs its sources; what is published has only what was built of them.
+  const source = new URL("../src/main.ts", import.meta.url);
+  await import(existsSync(source) ? source : new URL("../dist/main.js", import.meta.url));
 }
