@@ -159,7 +159,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "an ensemble of a model that is not there",
     'platform: "ensemble"\ninput { name: "A" data_type: TYPE_FP32 dims: [ 1 ] }\noutput { name: "B" data_type: TYPE_FP32 dims: [ 1 ] }\nensemble_scheduling { step { model_name: "nobody" model_version: -1 input_map { key: "X" value: "A" } output_map { key: "Y" value: "B" } } }',
-    "ensemble 'NAME' depends on 'nobody' which has no loaded version. Model 'nobody' loading failed with error: failed to load 'nobody', failed to poll from model repository: model 'nobody' is in no model repository (looked in REPOSITORY)",
+    "ensemble NAME contains models that are not available or ambiguous: nobody",
   ],
   [
     "an ensemble of itself",

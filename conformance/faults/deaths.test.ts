@@ -7,7 +7,7 @@ import { startGalatea } from "../environments/index.ts";
 import { assertEchoes, doing, errorOf, infer, load, textOf } from "./asking.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { descendantsOf, openFiles, processesMarked } from "./processes.ts";
-import { assertNothingLeft, openServing, type Serving } from "./serving.ts";
+import { assertNothingLeft, compileCache, openServing, type Serving } from "./serving.ts";
 import { pidIn, until } from "./until.ts";
 
 const models = ["held", "bystander"] as const;
@@ -176,7 +176,7 @@ class TritonPythonModel:
   const again = await startGalatea({
     repositories: [serving.repository],
     flags: [`--data=${serving.data}`, "--model-control-mode=explicit", "--load-model=slow"],
-    env: { TMPDIR: serving.temporary },
+    env: { TMPDIR: serving.temporary, NODE_COMPILE_CACHE: compileCache },
   });
   try {
     await assertEchoes(again.httpPort, "slow");

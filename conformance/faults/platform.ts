@@ -12,7 +12,7 @@ import {
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { descendantsOf, processesMarked } from "./processes.ts";
-import { assertNoProcesses, assertNoSharedMemory, makeWorkplace, type Workplace } from "./serving.ts";
+import { assertNoProcesses, assertNoSharedMemory, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
 import { until } from "./until.ts";
 
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
@@ -136,7 +136,12 @@ const logBytesMax = 1 << 20;
 async function up(place: Workplace): Promise<Running> {
   const child = spawn(process.execPath, [main, "up", "--port", "0", "--data", place.data], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], TMPDIR: place.temporary },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: process.env["HOME"],
+      TMPDIR: place.temporary,
+      NODE_COMPILE_CACHE: compileCache,
+    },
   });
   // The test process may be ended by its runner; the platform must not outlive it.
   const kill = () => child.kill("SIGKILL");

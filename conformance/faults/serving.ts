@@ -23,6 +23,9 @@ export interface Serving extends AsyncDisposable, Workplace {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Node's compiled code is kept between runs on purpose; it has no business in the folder that must be empty at the end. */
+export const compileCache = join(cacheDirectory(process.env), "node-compile-cache");
+
 export interface ServingOptions {
   /** Fills the repository before the start. */
   readonly write?: (workplace: Workplace) => Promise<void>;
@@ -59,7 +62,7 @@ export async function openServing(options: ServingOptions = {}): Promise<Serving
     const server = await startGalatea({
       repositories: [place.repository],
       flags: [`--data=${place.data}`, `--ml-root=${place.mlRoot}`, ...(options.flags ?? [])],
-      env: { TMPDIR: place.temporary, ...options.env },
+      env: { TMPDIR: place.temporary, NODE_COMPILE_CACHE: compileCache, ...options.env },
     });
     return {
       ...place,
