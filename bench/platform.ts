@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pack, type Pack } from "./archive.ts";
+import { CloudWatchClient, GetMetricStatisticsCommand } from "@aws-sdk/client-cloudwatch";
 import {
   CreateEndpointCommand,
   CreateEndpointConfigCommand,
@@ -130,4 +131,40 @@ export async function warmUp(platform: Platform): Promise<void> {
   await platform.putArchive("warm/add_sub.tar.gz", addSub);
   await platform.createMultiModelEndpoint("warm", "warm/", "ml.m5.large");
   await mustAsk(platform.port, "POST", "/endpoints/warm/invocations", addSubBody, invokeHeaders("add_sub.tar.gz"));
+}
+
+/** A metric of an endpoint since it is there, as CloudWatch tells it. Throws when there is none: a guess would be judged. */
+export async function metricStatistics(
+  platform: Platform,
+  namespace: string,
+  metric: string,
+  endpoint: string,
+): Promise<{ readonly sum: number; readonly count: number; readonly max: number }> {
+  const client = new CloudWatchClient(clientSettings(platform.port));
+  try {
+    const { Datapoints = [] } = await client.send(
+      new GetMetricStatisticsCommand({
+        Namespace: namespace,
+        MetricName: metric,
+        Dimensions: [
+          { Name: "EndpointName", Value: endpoint },
+          { Name: "VariantName", Value: "AllTraffic" },
+        ],
+        StartTime: new Date(Date.now() - 3_600_000),
+        EndTime: new Date(Date.now() + 60_000),
+        Period: 60,
+        Statistics: ["Maximum", "Sum", "SampleCount"],
+      }),
+    );
+    if (Datapoints.length === 0) throw new Error(`the platform has no ${metric}`);
+    const total = (values: readonly (number | undefined)[]) =>
+      values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+    return {
+      sum: total(Datapoints.map((point) => point.Sum)),
+      count: total(Datapoints.map((point) => point.SampleCount)),
+      max: Math.max(...Datapoints.map((point) => point.Maximum ?? 0)),
+    };
+  } finally {
+    client.destroy();
+  }
 }

@@ -5,7 +5,7 @@ import { mustAsk, timedMs } from "../ask.ts";
 import { invokeModel, loadModel, originalRoot, startOracleContainer, writeUnpacked } from "../container.ts";
 import { runLoad, requestBytes } from "../load.ts";
 import { addSub, threeSteps } from "../models.ts";
-import { invokeBytes, invokeHeaders, startPlatform, warmUp, type Platform } from "../platform.ts";
+import { invokeBytes, invokeHeaders, metricStatistics, startPlatform, warmUp, type Platform } from "../platform.ts";
 import { addSubBody, pipelineBody } from "../requests.ts";
 import { median, type BenchContext, type Measure } from "../row.ts";
 import { temporaryDirectory, writeModels } from "../servers.ts";
@@ -78,6 +78,11 @@ export const coldInvocationRow = {
         .map((time) => time.toFixed(1))
         .join(" ")}`,
     );
+    for (const metric of ["ModelDownloadingTime", "ModelLoadingTime"]) {
+      const { sum, count, max } = await metricStatistics(platform, "AWS/SageMaker", metric, "cold");
+      const meanMs = (sum - max) / (count - 1) / 1000;
+      context.log(`${metric}: longest ${(max / 1000).toFixed(1)} ms, the others ${meanMs.toFixed(1)} ms`);
+    }
     return [
       {
         what: "cold multi-model invocation of three Python steps, p50",

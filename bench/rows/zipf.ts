@@ -1,8 +1,7 @@
-import { CloudWatchClient, GetMetricStatisticsCommand } from "@aws-sdk/client-cloudwatch";
 import { ask } from "../ask.ts";
 import { pack } from "../archive.ts";
 import { weighty } from "../models.ts";
-import { clientSettings, invokeHeaders, startPlatform, warmUp, type Platform } from "../platform.ts";
+import { invokeHeaders, metricStatistics, startPlatform, warmUp, type Platform } from "../platform.ts";
 import { treeMemory } from "../processes.ts";
 import { median, type BenchContext, type Measure } from "../row.ts";
 import { temporaryDirectory } from "../servers.ts";
@@ -11,7 +10,9 @@ import { idealLruHitRate, seededRandom, zipf } from "../zipf.ts";
 const instanceType = "ml.c5.large";
 /** What the models may hold: a tenth of them, and no more than the instance gives. Each holds 16 MiB and a worker's own. */
 const modelBytes = 20 * 2 ** 20;
-const modelMemoryBytesMax = Math.floor(0.9 * 4 * 2 ** 30);
+/** Of an instance's memory, models may take this part; the rest is the container's own. */
+const modelMemoryShare = 0.9;
+const modelMemoryBytesMax = Math.floor(modelMemoryShare * 4 * 2 ** 30);
 const clients = 8;
 const sampleEveryMs = 2000;
 const endpoint = "zipf";
@@ -49,8 +50,8 @@ export const zipfRow = {
     const memory = sampleMemory(platform, endMs);
     await Promise.all(Array.from({ length: clients }, () => runClient(platform, next, endMs, outcome)));
     const heldBytes = Math.max(...(await memory)) - restBytes;
-    const loaded = (await statistics(platform, "/aws/sagemaker/Endpoints", "LoadedModelCount")).max;
-    const hits = await statistics(platform, "AWS/SageMaker", "ModelCacheHit");
+    const loaded = (await metricStatistics(platform, "/aws/sagemaker/Endpoints", "LoadedModelCount", endpoint)).max;
+    const hits = await metricStatistics(platform, "AWS/SageMaker", "ModelCacheHit", endpoint);
     const hitRate = hits.sum / hits.count;
     const ideal = idealLruHitRate(outcome.sequence, loaded, outcome.times);
     for (const failure of outcome.failures.slice(0, 5)) context.log(`failed: ${failure}`);
@@ -65,7 +66,7 @@ export const zipfRow = {
     });
     return [
       plain("failed requests", "", outcome.failures.length, 0),
-      plain("proportional memory added by models at its peak", "MB", heldBytes / 1e6, memoryBytes / 1e6),
+      plain("proportional memory added at its peak", "MB", heldBytes / 1e6, memoryBytes / modelMemoryShare / 1e6),
       plain("hit rate below an ideal LRU's", "points", (ideal - hitRate) * 100, 1),
       plain("loaded at once, at most", "", loaded, null),
       plain("hits, p50", "ms", median(outcome.hitsMs), null),
@@ -105,41 +106,6 @@ async function sampleMemory(platform: Platform, endMs: number): Promise<number[]
     );
   }
   return samples;
-}
-
-/** A metric of the endpoint since it is there, as CloudWatch tells it. Throws when there is none: a guess would be judged. */
-async function statistics(
-  platform: Platform,
-  namespace: string,
-  metric: string,
-): Promise<{ readonly sum: number; readonly count: number; readonly max: number }> {
-  const client = new CloudWatchClient(clientSettings(platform.port));
-  try {
-    const { Datapoints = [] } = await client.send(
-      new GetMetricStatisticsCommand({
-        Namespace: namespace,
-        MetricName: metric,
-        Dimensions: [
-          { Name: "EndpointName", Value: endpoint },
-          { Name: "VariantName", Value: "AllTraffic" },
-        ],
-        StartTime: new Date(Date.now() - 3_600_000),
-        EndTime: new Date(Date.now() + 60_000),
-        Period: 60,
-        Statistics: ["Maximum", "Sum", "SampleCount"],
-      }),
-    );
-    if (Datapoints.length === 0) throw new Error(`the platform has no ${metric}`);
-    const total = (values: readonly (number | undefined)[]) =>
-      values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
-    return {
-      sum: total(Datapoints.map((point) => point.Sum)),
-      count: total(Datapoints.map((point) => point.SampleCount)),
-      max: Math.max(...Datapoints.map((point) => point.Maximum ?? 0)),
-    };
-  } finally {
-    client.destroy();
-  }
 }
 
 function quantile(values: readonly number[], share: number): number {

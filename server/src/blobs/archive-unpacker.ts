@@ -5,7 +5,7 @@ import { ArchiveError, type ArchiveLimits, type UnpackedArchive } from "./archiv
 import type { FromUnpackThread, ToUnpackThread } from "./archive-worker.ts";
 
 export interface UnpackerOptions {
-  /** Unpacking threads, started at the first use. */
+  /** Unpacking threads, started at the first use or by `prepare`. */
   readonly threadCount: number;
   /** Source bytes handed to a thread and not yet consumed, per archive. */
   readonly aheadBytesMax: number;
@@ -45,6 +45,11 @@ export class ArchiveUnpacker implements AsyncDisposable {
 
   get contentDirectory(): string | null {
     return this.#options.contentDirectory;
+  }
+
+  /** Starts a thread when there is none, so that the first archive need not wait for that. */
+  prepare(): void {
+    if (!this.#closed && this.#threads.length === 0) this.#startThread();
   }
 
   /**

@@ -341,7 +341,10 @@ export class FleetMember implements AsyncDisposable {
     const { plan, fleet } = this.#options;
     await rm(this.#directory, { recursive: true, force: true });
     await mkdir(join(this.#mlRoot, "models"), { recursive: true });
-    if (this.#agent !== null) return;
+    if (this.#agent !== null) {
+      fleet.unpacker.prepare();
+      return;
+    }
     const seconds = plan.variant.ModelDataDownloadTimeoutInSeconds ?? 1800;
     await downloadModelData(plan.model.container, join(this.#mlRoot, "model"), {
       store: fleet.store,
