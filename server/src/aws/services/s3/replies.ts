@@ -108,7 +108,9 @@ export function sendError(
     response.writeHead(error.statusFallback, headers).end(body ?? undefined);
     return;
   }
-  response.writeHead(error.statusFallback, { ...headers, Connection: "close" }).end(body ?? undefined, () => {
+  // Without `Connection: close`: with it node would end the connection as soon as the answer is written, and the client, still
+  // sending, would meet a reset in its place. What it sends within the time is read and dropped.
+  response.writeHead(error.statusFallback, headers).end(body ?? undefined, () => {
     const timer = clock.timer(lingerMs, () => incoming.socket.destroy());
     incoming.once("close", () => timer[Symbol.dispose]());
   });
