@@ -107,7 +107,7 @@ if (mayMount()) {
       const objects = join(platform.place.data, "objects");
       const { bavail } = await statfs(objects);
       await filled(objects, 2 * mebibyte, async () => {
-        const error = await refused(put(platform, "too-large.bin", randomBytes(4 * mebibyte)));
+        const error = await refused(put(platform, "too-large.bin", randomBytes(24 * mebibyte)));
         assert.ok(error.status >= 500, `${error.status} ${error.name}: ${error.message}`);
         const missing = await refused(
           platform.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: "too-large.bin" })),
