@@ -5,7 +5,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { answerHttpsHosts, createGateway, createS3Service, stsHosts } from "../aws/index.ts";
-import { systemClock, type Logger } from "../base/index.ts";
+import { delay, systemClock, TaskGroup, type Logger } from "../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
 import {
   createDirectoryLogStreams,
@@ -33,6 +33,7 @@ const headersTimeoutMs = 60_000;
 const headerBytesMax = 64 * 1024;
 const connectionsMax = 10_000;
 const tunnelsMax = 100;
+const logPruneIntervalMs = 3_600_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000 };
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 
@@ -98,6 +99,13 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const logs = opening.use(
     createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
   );
+  const upkeep = opening.use(new TaskGroup((error) => log.error("upkeep failed", { error: String(error) })));
+  upkeep.run(async (closing) => {
+    for (;;) {
+      await delay(systemClock, logPruneIntervalMs, closing);
+      await logs.prune();
+    }
+  });
   const hosting = opening.use(
     new Hosting({
       records,

@@ -11,7 +11,7 @@ import type { ServeOptions } from "./options.ts";
 import { overrideDirectory } from "./override-directory.ts";
 import { openPythonBackend } from "./python.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
-import { runsMax } from "./thread-pool.ts";
+import { checkThreadPool, runsMax } from "./thread-pool.ts";
 import { serverVersion } from "./version.ts";
 
 /** Sparse: an arena takes memory only where tensors lie. */
@@ -68,6 +68,7 @@ function backends(options: ServeOptions, log: Logger, directories: DataDirectori
     lazyBackend("python", () => openPythonBackend({ python: options.python, log, directories })),
     lazyBackend("onnxruntime", async () => {
       const { createOnnxRuntimeBackend } = await import("../backends/onnxruntime/index.ts");
+      checkThreadPool();
       return createOnnxRuntimeBackend({
         libraryPath: onnxRuntimeLibrary(),
         runsMax,
