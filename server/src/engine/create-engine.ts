@@ -271,8 +271,9 @@ export class EngineCore implements Engine, AsyncDisposable {
     space.arena[Symbol.dispose]();
   }
 
-  memory() {
-    return { usedBytes: this.#budget.usedBytes, budgetBytes: this.#budget.budgetBytes };
+  memory(namespace?: string) {
+    const usedBytes = namespace === undefined ? this.#budget.usedBytes : this.#budget.usedBytesOf(namespace);
+    return { usedBytes, budgetBytes: this.#budget.budgetBytes };
   }
 
   #space(namespace: string): LoadSpace {

@@ -28,8 +28,8 @@ export interface Engine {
   openNamespace(source: NamespaceSource, signal: AbortSignal): Promise<void>;
   /** Unloads everything of the namespace and gives its memory back; resolves when that is done. NOT_FOUND when unknown. */
   closeNamespace(namespace: string): Promise<void>;
-  /** Bytes now held by everything loaded, and the budget (null: none). */
-  memory(): { readonly usedBytes: number; readonly budgetBytes: number | null };
+  /** Bytes now held by everything loaded, or by what one namespace loaded, and the budget (null: none). */
+  memory(namespace?: string): { readonly usedBytes: number; readonly budgetBytes: number | null };
 }
 
 export interface NamespaceSource {

@@ -1,5 +1,10 @@
 import { InferenceError } from "../base/index.ts";
 
+/** What was charged for, by identity. */
+export interface ChargeOwner {
+  readonly namespace: string;
+}
+
 /**
  * What loading may cost. A load reserves its estimate first (the last measured cost of the same content, else the caller's
  * guess), so that concurrent loads cannot pass the budget together, and is corrected by measurement afterwards.
@@ -7,7 +12,7 @@ import { InferenceError } from "../base/index.ts";
  */
 export class MemoryBudget {
   readonly budgetBytes: number | null;
-  readonly #charges = new Map<object, number>();
+  readonly #charges = new Map<ChargeOwner, number>();
   readonly #learned = new Map<string, number>();
   readonly #learnedMax: number;
   #usedBytes = 0;
@@ -21,12 +26,19 @@ export class MemoryBudget {
     return this.#usedBytes;
   }
 
+  /** What the namespace's models are charged with. */
+  usedBytesOf(namespace: string): number {
+    let bytes = 0;
+    for (const [owner, charged] of this.#charges) if (owner.namespace === namespace) bytes += charged;
+    return bytes;
+  }
+
   /**
    * Charges `owner` with what the backend knows it will cost, else with what `contentKey` cost last time, else with the guess;
    * throws UNAVAILABLE when that does not fit.
    */
   reserve(
-    owner: object,
+    owner: ChargeOwner,
     what: string,
     cost: { readonly knownBytes: number | null; readonly contentKey: string; readonly guessBytes: number },
   ): void {
@@ -35,7 +47,7 @@ export class MemoryBudget {
   }
 
   /** Replaces the estimate by the measured cost and remembers it; throws UNAVAILABLE, nothing charged, when it does not fit after all. */
-  settle(owner: object, what: string, contentKey: string, measuredBytes: number): void {
+  settle(owner: ChargeOwner, what: string, contentKey: string, measuredBytes: number): void {
     this.release(owner);
     this.#learned.delete(contentKey);
     this.#learned.set(contentKey, measuredBytes);
@@ -47,19 +59,19 @@ export class MemoryBudget {
   }
 
   /** A later measurement of something already loaded: never refused, it is there. */
-  correct(owner: object, measuredBytes: number): void {
+  correct(owner: ChargeOwner, measuredBytes: number): void {
     const charged = this.#charges.get(owner);
     if (charged === undefined) return;
     this.#usedBytes += measuredBytes - charged;
     this.#charges.set(owner, measuredBytes);
   }
 
-  release(owner: object): void {
+  release(owner: ChargeOwner): void {
     this.#usedBytes -= this.#charges.get(owner) ?? 0;
     this.#charges.delete(owner);
   }
 
-  #admit(owner: object, what: string, bytes: number): void {
+  #admit(owner: ChargeOwner, what: string, bytes: number): void {
     if (this.budgetBytes !== null && this.#usedBytes + bytes > this.budgetBytes) {
       throw new InferenceError(
         "UNAVAILABLE",

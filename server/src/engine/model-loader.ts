@@ -15,7 +15,7 @@ import type { LoadOverride } from "./engine.ts";
 import { readLabels } from "./labels.ts";
 import { loadFailed, notPolled, stepFailure } from "./load-failures.ts";
 import { contentOf } from "./model-content.ts";
-import type { MemoryBudget } from "./memory-budget.ts";
+import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
 import type { ModelEntry, ModelTable } from "./model-entry.ts";
 import type { OpenedVersion } from "./observers.ts";
 import type { RequestObserver } from "./request-observer.ts";
@@ -49,7 +49,7 @@ export interface LoaderParts {
 export class ModelLoader {
   readonly #parts: LoaderParts;
   /** Models whose backend shares memory between equal ones, by their charge. */
-  readonly #sharing = new Map<object, LoadedModel>();
+  readonly #sharing = new Map<ChargeOwner, LoadedModel>();
 
   constructor(parts: LoaderParts) {
     this.#parts = parts;
@@ -183,7 +183,7 @@ export class ModelLoader {
       );
     }
     const content = await contentOf(source, found);
-    const charge = {};
+    const charge: ChargeOwner = { namespace: entry.namespace };
     const what = `model '${entry.name}' version ${source.version}`;
     const knownBytes = await backend.estimateBytes(source, found);
     this.#parts.budget.reserve(charge, what, { knownBytes, contentKey: content.key, guessBytes: content.guessBytes });
@@ -208,7 +208,7 @@ export class ModelLoader {
   }
 
   /** What the model held alone goes; memory it shared is charged to another holder from now on. */
-  async #uncharge(charge: object): Promise<void> {
+  async #uncharge(charge: ChargeOwner): Promise<void> {
     this.#parts.budget.release(charge);
     if (!this.#sharing.delete(charge)) return;
     for (const [other, model] of this.#sharing) this.#parts.budget.correct(other, await model.memoryBytes());

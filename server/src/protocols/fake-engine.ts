@@ -220,8 +220,11 @@ export class FakeEngine implements Engine {
     return Promise.reject(new InferenceError("NOT_FOUND", `namespace '${namespace}' is not registered`));
   }
 
-  memory(): { usedBytes: number; budgetBytes: number | null } {
-    return { usedBytes: 1000 * this.namespaces.size, budgetBytes: null };
+  memory(namespace?: string): { usedBytes: number; budgetBytes: number | null } {
+    return {
+      usedBytes: 1000 * (namespace === undefined ? this.namespaces.size : Number(this.namespaces.has(namespace))),
+      budgetBytes: null,
+    };
   }
 }
 

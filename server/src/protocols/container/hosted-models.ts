@@ -27,7 +27,7 @@ export interface HostedModel {
 /** What a load cost, told to the platform so that it need not guess. */
 export interface LoadCost {
   readonly milliseconds: number;
-  /** Growth of the engine's memory over the load; other loads at the same time show in it. */
+  /** What the engine charges the archive's models with. */
   readonly memoryBytes: number;
 }
 
@@ -87,11 +87,10 @@ export class HostedModels {
     const { engine, clock, chooseModelDirectory } = this.#options;
     const chosen = await chooseModelDirectory(await directory);
     const startedNs = clock.monotonicNs();
-    const bytesBefore = engine.memory().usedBytes;
     await engine.openNamespace({ namespace: model.id, servedName: model.servedName, ...chosen }, signal);
     return {
       milliseconds: (clock.monotonicNs() - startedNs) / 1e6,
-      memoryBytes: Math.max(0, engine.memory().usedBytes - bytesBefore),
+      memoryBytes: engine.memory(model.id).usedBytes,
     };
   }
 
