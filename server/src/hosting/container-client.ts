@@ -46,6 +46,8 @@ const memoryHeader = "x-galatea-model-bytes";
 export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pool: Pool;
   readonly #limits: ContainerLimits;
+  /** A connection broke and nothing has been answered since: the container may be dying. */
+  #isSuspect = false;
 
   constructor(socketPath: string, limits: ContainerLimits) {
     this.#limits = limits;
@@ -61,6 +63,10 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     });
   }
 
+  get isSuspect(): boolean {
+    return this.#isSuspect;
+  }
+
   /** Whether it says 200 in time. A connection refused is not an error here: it is not up yet. */
   async ping(signal: AbortSignal): Promise<boolean> {
     try {
@@ -68,6 +74,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(pingMsMax)]);
       const reply = await this.#pool.request({ method: "GET", path: "/ping", signal: limit });
       await reply.body.dump();
+      this.#isSuspect = false;
       return reply.statusCode === 200;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -79,7 +86,13 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   /** Rejects when there is no answer: the connection failed, or the signal's reason. */
   async invoke(request: ContainerRequest): Promise<ContainerReply> {
     const { path, headers, body, signal } = request;
-    const reply = await this.#pool.request({ method: "POST", path, headers, body: body ?? null, signal });
+    let reply;
+    try {
+      reply = await this.#pool.request({ method: "POST", path, headers, body: body ?? null, signal });
+    } catch (error) {
+      if (!signal.aborted) this.#isSuspect = true;
+      throw error;
+    }
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
 

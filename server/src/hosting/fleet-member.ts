@@ -1,9 +1,9 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { AwsError } from "../base/index.ts";
+import { AwsError, delay } from "../base/index.ts";
 import { ModelAgent, agentLimits, type ModelLease } from "./agent/model-agent.ts";
-import { errorText, type ContainerReply } from "./container-client.ts";
+import { errorText, type ContainerClient, type ContainerReply } from "./container-client.ts";
 import type { VariantMetrics } from "./endpoint-metrics.ts";
 import type { FleetOptions } from "./fleet.ts";
 import { Instance } from "./instance.ts";
@@ -37,6 +37,9 @@ interface Exchange {
   readonly body: Buffer | Readable;
   readonly signal: AbortSignal;
 }
+
+/** Between looks at a container whose connection broke. */
+const suspectPingIntervalMs = 20;
 
 /** What one invocation came to; every metric of it is recorded from this, once. */
 interface Outcome {
@@ -259,7 +262,7 @@ export class FleetMember implements AsyncDisposable {
     const { headers, body, signal } = exchange;
     const { restartWaitMsMax } = this.#options.fleet.invocationLimits;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(restartWaitMsMax)]);
-    const client = this.#instance.client ?? (await this.#instance.ready(limit));
+    const client = await this.#trustedClient(limit);
     try {
       return await client.invoke({ path, headers: { ...headers }, body, signal });
     } catch (error) {
@@ -269,6 +272,19 @@ export class FleetMember implements AsyncDisposable {
         throw error;
       });
       return await successor.invoke({ path, headers: { ...headers }, body, signal });
+    }
+  }
+
+  /**
+   * The container's connections; after one broke, only when it answers a ping: a container that is dying still has its socket, and
+   * a request queued there would be lost with it.
+   */
+  async #trustedClient(limit: AbortSignal): Promise<ContainerClient> {
+    for (;;) {
+      const client = this.#instance.client ?? (await this.#instance.ready(limit));
+      if (client.isSuspect) await client.ping(limit);
+      if (!client.isSuspect) return client;
+      await delay(this.#options.fleet.clock, suspectPingIntervalMs, limit);
     }
   }
 
