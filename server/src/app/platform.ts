@@ -1,10 +1,10 @@
 import { mkdir, rm } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { answerHttpsHosts, createGateway, createS3Service, stsHosts } from "../aws/index.ts";
+import { answerHttpsHosts, createGateway, createS3Service, stsHosts, type Gateway } from "../aws/index.ts";
 import { delay, systemClock, TaskGroup, type Logger } from "../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
 import {
@@ -30,6 +30,8 @@ export const platformRegion = "us-east-1";
 /** Longer than the pools of boto3 keep an idle connection, so that it is they who close it. */
 const keepAliveTimeoutMs = 75_000;
 const headersTimeoutMs = 60_000;
+/** Longer than any answer is held back: an invocation has 60 s. */
+const stallTimeoutMs = 120_000;
 const headerBytesMax = 64 * 1024;
 const connectionsMax = 10_000;
 const tunnelsMax = 100;
@@ -62,8 +64,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   opening.use(lock);
   const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs, maxHeaderSize: headerBytesMax, noDelay: true });
   server.headersTimeout = headersTimeoutMs;
-  // Uploads of many gigabytes take their time; a stalled one is ended by the store's own progress limit.
+  // Uploads of many gigabytes take their time; one on which no byte moves does not.
   server.requestTimeout = 0;
+  server.timeout = stallTimeoutMs;
   server.maxConnections = connectionsMax;
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
   const certificate = await clientCertificate(directories.clients);
@@ -94,6 +97,12 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       clock: systemClock,
     }),
   );
+  // Whoever calls while the endpoints are being brought back waits for that.
+  const { promise: open, resolve: opened } = Promise.withResolvers<Gateway>();
+  const whenOpen = (request: IncomingMessage, response: ServerResponse) => {
+    void open.then((gateway) => gateway.handle(request, response));
+  };
+  server.on("request", whenOpen).on("checkContinue", whenOpen);
   const url = await listen(server, options);
   opening.defer(() => close(server));
   const logs = opening.use(
@@ -129,13 +138,16 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   );
   await hosting.resume();
   const services = await platformServices({ hosting, logs, records, series, accountId: platformAccount });
-  createGateway({
+  const gateway = createGateway({
     services: { ...services, s3: createS3Service({ store, domain: null, logger: log }) },
     credentials: null,
     regionDefault: platformRegion,
     accountIdDefault: platformAccount,
     logger: log,
-  }).attach(server);
+  });
+  server.off("request", whenOpen).off("checkContinue", whenOpen);
+  gateway.attach(server);
+  opened(gateway);
   const closing = opening.move();
   return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }

@@ -177,6 +177,16 @@ describe("engine", () => {
     );
   });
 
+  it("makes nothing of a model whose label file is missing", async () => {
+    disk.echo = echoConfig.replace('name: "Y"', 'name: "Y" label_filename: "absent.txt"');
+    await assert.rejects(
+      engine.loadModel("echo", null, signal),
+      /failed to open label file .*absent\.txt of output 'Y'/,
+    );
+    assert.equal(backend.loadedCount, 0);
+    assert.equal(engine.memory().usedBytes, 0);
+  });
+
   it("answers lookups in the original's words", async () => {
     await assert.rejects(
       engine.infer(request("nobody", "X", [1])),

@@ -142,6 +142,8 @@ export class ModelLoader {
         if (!health.ok) this.#parts.log.error(`model '${entry.name}' version ${version}: ${health.reason}`);
       },
     };
+    // Before anything is made that would have to be ended again.
+    const labels = await readLabels(source.modelDirectory, found);
     const { config, made } =
       composing !== null ? ensembleOf(found, composing) : await this.#backendModel(entry, source, found, context);
     const scheduler = this.#parts.scheduler(space, config, version, made);
@@ -149,7 +151,7 @@ export class ModelLoader {
       config,
       version,
       model: made.kind === "model" ? made.model : null,
-      labels: await readLabels(source.modelDirectory, config),
+      labels,
       scheduler,
       observer: this.#parts.observer({
         namespace: space.namespace,
