@@ -23,7 +23,7 @@ class Channel:
         self._lock = threading.Lock()
         self._released = []
         self.idle = False
-        self._awake = False
+        self.next_is_near = False
 
     def send(self, data):
         """Sends one frame."""
@@ -53,23 +53,19 @@ class Channel:
             self._end += count
 
     def _receive_some(self, into):
-        """Waits for bytes. Work that follows at once is awaited awake: falling asleep and being woken costs more than a small model.
+        """Waits for bytes. A frame that is near is looked for: falling asleep and being woken costs more than a small model.
 
-        Looking gives way to whatever else could run, and stops being tried when the last try was in vain.
+        Looking gives way to whatever else could run.
         """
-        if self._awake:
+        if self.next_is_near:
+            self.next_is_near = False
             until = time.perf_counter() + _AWAKE_SECONDS
             while time.perf_counter() < until:
                 try:
                     return self._socket.recv_into(into, 0, socket.MSG_DONTWAIT)
                 except BlockingIOError:
                     os.sched_yield()
-            self._awake = False
-            return self._socket.recv_into(into)
-        began = time.perf_counter()
-        count = self._socket.recv_into(into)
-        self._awake = time.perf_counter() - began < _AWAKE_SECONDS
-        return count
+        return self._socket.recv_into(into)
 
     def _make_room(self, size):
         if self._start + size <= len(self._buffer):

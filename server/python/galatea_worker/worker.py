@@ -151,7 +151,8 @@ class Worker:
 
     def _on_execute(self, frame):
         began = _now()
-        execution_id = wire.HEADER.unpack_from(frame, 0)[3]
+        execution_id, next_is_near = wire.HEADER.unpack_from(frame, 0)[3:]
+        self.channel.next_is_near = next_is_near != 0
         requests, spaces, lent = self._open_requests(frame)
         frame = None
         opened = _now()

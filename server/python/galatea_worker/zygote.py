@@ -47,7 +47,6 @@ def _preload(names):
 
 def _become_worker(descriptors, control):
     sock, lifeline, output, arena = descriptors
-    os.setsid()
     # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
     fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
@@ -70,12 +69,15 @@ def _become_worker(descriptors, control):
 
 
 def _fork(descriptors, control):
-    """Forks twice; the pid of the worker, whose parent is the server by then. Raises OSError where the machine refuses."""
+    """Forks twice; the pid of the worker, whose parent is the server by then. Raises OSError where the machine refuses.
+
+    The worker tells its pid itself, out of a process group of its own: the end of this process ends the group of this process.
+    """
     told, tell = os.pipe()
     middle = os.fork()
     if middle == 0:
         try:
-            os.write(tell, _LENGTH.pack(_fork_worker(descriptors, control, (told, tell))))
+            _fork_worker(descriptors, control, (told, tell))
         except OSError as error:
             os.write(tell, _LENGTH.pack(-(error.errno or 1)))
         finally:
@@ -85,7 +87,7 @@ def _fork(descriptors, control):
     os.close(told)
     os.waitpid(middle, 0)
     if len(answer) != _LENGTH.size:
-        raise OSError("the process that forks the worker has died")
+        raise OSError("the worker died before it began")
     (pid,) = _LENGTH.unpack(answer)
     if pid < 0:
         raise OSError(-pid, os.strerror(-pid))
@@ -93,11 +95,12 @@ def _fork(descriptors, control):
 
 
 def _fork_worker(descriptors, control, pipe):
-    pid = os.fork()
-    if pid != 0:
-        return pid
+    if os.fork() != 0:
+        return
     status = 1
     try:
+        os.setsid()
+        os.write(pipe[1], _LENGTH.pack(os.getpid()))
         for descriptor in pipe:
             os.close(descriptor)
         _become_worker(descriptors, control)
@@ -112,7 +115,6 @@ def _fork_worker(descriptors, control, pipe):
             sys.stderr.flush()
         finally:
             os._exit(status)
-    return 0
 
 
 def _receive(control, buffer, descriptors):

@@ -22,8 +22,8 @@ export interface Instance {
   /** As in the original: `<group>_<index>`, visible to Python models and in messages. */
   readonly name: string;
   /**
-   * How many executions may be handed over before the first has resolved: 1 for most; a backend that hides the hand-over
-   * latency of a worker process behind the run before takes 2. Executions still run one after another.
+   * How many executions may be handed over before the first has resolved, at this moment: 1 for most; a backend that hides the
+   * hand-over latency of a worker process behind the run before takes 2 or more. Executions still run one after another.
    */
   readonly executionsMax: number;
   execute(batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution>;

@@ -31,7 +31,6 @@ export class FrameChannel {
   /** Frames that leave at the end of this turn. */
   #outgoing: Buffer | null = null;
   #outgoingBytes = 0;
-  #closed = false;
 
   constructor(fd: number, events: ChannelEvents) {
     this.#fd = fd;
@@ -49,21 +48,18 @@ export class FrameChannel {
       },
     });
     this.#socket.on("error", () => {}); // A reset by a dying worker; `close` follows and says it.
-    this.#socket.on("close", () => {
-      this.#closed = true;
-      events.onClosed();
-    });
+    this.#socket.on("close", () => events.onClosed());
   }
 
   /**
-   * Sends a frame together with others of this turn of the event loop, soon. Waking a sleeping worker costs more than all else in a
-   * send (a third of the server's time with three small steps and 8 clients), so it is done once for all of them.
+   * Sends a frame together with the others of this turn of the event loop, at its end. Waking a sleeping worker costs more than all
+   * else in a send (a third of the server's time with three small steps and 8 clients), so it is done once for all of them.
    */
   sendSoon(frame: Uint8Array): void {
     const { byteLength } = frame;
     if (byteLength > outgoingBytesMax) return this.send(frame);
     if (this.#outgoingBytes + byteLength > outgoingBytesMax) this.#flush();
-    if (this.#outgoingBytes === 0) process.nextTick(() => this.#flush());
+    if (this.#outgoingBytes === 0) setImmediate(() => this.#flush());
     this.#outgoing ??= Buffer.allocUnsafeSlow(outgoingBytesMax);
     this.#outgoing.set(frame, this.#outgoingBytes);
     this.#outgoingBytes += byteLength;
@@ -82,7 +78,7 @@ export class FrameChannel {
   }
 
   #sendBytes(frame: Uint8Array): void {
-    if (this.#closed) return;
+    if (this.#socket.destroyed) return;
     let sent = 0;
     if (this.#pendingWrites === 0) {
       try {
@@ -97,15 +93,12 @@ export class FrameChannel {
     this.#socket.write(Buffer.from(frame.subarray(sent)), () => this.#pendingWrites--);
   }
 
-  /**
-   * Looks for a frame without giving the event loop its turn, until `until` says to stop. For an answer that is due in less time
-   * than falling asleep and being woken takes.
-   */
-  receiveWithin(until: () => boolean): void {
-    while (!this.#closed) {
+  /** Takes the frames that a process which has ended left in the socket. */
+  drain(): void {
+    while (!this.#socket.destroyed) {
       const byteLength = receiveNow(this.#fd, readBuffer);
-      if (byteLength > 0) this.#receive(byteLength);
-      if (until()) return;
+      if (byteLength === 0) return;
+      this.#receive(byteLength);
     }
   }
 
@@ -122,7 +115,7 @@ export class FrameChannel {
     try {
       let at = 0;
       if (this.#partial !== null) at = this.#continuePartial(byteLength);
-      while (this.#partial === null && at < byteLength && !this.#closed) at = this.#takeFrame(at, byteLength);
+      while (this.#partial === null && at < byteLength && !this.#socket.destroyed) at = this.#takeFrame(at, byteLength);
     } catch (error) {
       if (!(error instanceof MalformedRecord)) throw error;
       this.#partial = null;

@@ -8,6 +8,7 @@ import type { ModelFacts } from "./execution-codec.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
+import { Traffic } from "./traffic.ts";
 import { ExecuteEncoder } from "./wire.ts";
 import { ZygotePool } from "./zygote-pool.ts";
 
@@ -62,13 +63,14 @@ class PythonBackend implements Backend {
   readonly #pool: ZygotePool;
   readonly #reaper = new ChildReaper();
   readonly #encoder = new ExecuteEncoder();
-  readonly #traffic = { executionCount: 0 };
+  readonly #traffic: Traffic;
   readonly #completed = new Map<string, CompletedWorker>();
   /** Ends of workers that nobody else waits for. */
   readonly #ending = new Set<Promise<unknown>>();
 
   constructor(options: PythonBackendOptions) {
     this.#options = options;
+    this.#traffic = new Traffic(options.clock);
     const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, clock, logger } = options;
     this.#pool = new ZygotePool({
       workerDirectory,

@@ -5,6 +5,7 @@ import { createBackoff, type Backoff } from "../../processes/index.ts";
 import { LoanCollector, outcomeOf, type ModelFacts } from "./execution-codec.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
+import { briefNs, type Traffic } from "./traffic.ts";
 import {
   decodeAsk,
   decodeReleased,
@@ -34,8 +35,8 @@ export interface InstanceOptions {
   /** An execution of this length ends its worker; null: never. */
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
-  /** Executions under way in all instances of the server. */
-  readonly traffic: { executionCount: number };
+  /** Shared by all instances of the server. */
+  readonly traffic: Traffic;
 }
 
 type State =
@@ -46,21 +47,21 @@ type State =
 
 interface Pending {
   readonly executionId: number;
-  readonly requestCount: number;
+  readonly batch: readonly InferenceRequest[];
+  readonly signal: AbortSignal | null;
+  readonly brief: boolean;
   readonly spaces: LentBlock[];
   readonly resolve: (execution: Execution) => void;
 }
 
 /** A worker that has lived for so long did not die of its start: the next failure starts the back-off over. */
 const soundAfterMs = 10_000;
-/** How long the event loop may be held up for an answer. */
-const briefNs = 100_000;
+/** A request that follows an answer within this time is one of a client that sends one after another. */
+const nearNs = 200_000;
 
 /** One instance of a Python model: one worker at a time, another when it dies. */
 export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
-  /** The next batch waits in the socket while the worker runs the one before: it costs the worker no wait. */
-  readonly executionsMax = 2;
   readonly #options: InstanceOptions;
   readonly #backoff: Backoff;
   readonly #pending = new Map<number, Pending>();
@@ -76,6 +77,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #reportedId = 0;
   /** What the worker's last execution took, as it measured it. */
   #lastRunNs = Number.POSITIVE_INFINITY;
+  #lastResultNs = 0;
 
   constructor(options: InstanceOptions, worker: PythonWorker) {
     this.name = options.name;
@@ -84,13 +86,21 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#state = this.#up(worker);
   }
 
+  /**
+   * The next batch waits in the socket while the worker runs the one before: it costs the worker no wait. A worker that takes less time for
+   * one than it takes to be woken is woken for several.
+   */
+  get executionsMax(): number {
+    return this.#lastRunNs <= briefNs ? 8 : 2;
+  }
+
   /** The living worker's process, null when there is none now. */
   get pid(): number | null {
     return this.#state.at === "up" ? this.#state.worker.pid : null;
   }
 
   execute(batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution> {
-    if (this.#state.at === "up") return this.#run(this.#state.worker, batch);
+    if (this.#state.at === "up") return this.#run(this.#state.worker, batch, signal);
     return this.#executeLater(batch, signal);
   }
 
@@ -99,12 +109,12 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (this.#state.at === "starting") await this.#state.settled;
     const state = this.#state;
     if (signal?.aborted) return failed(batch.length, new InferenceError("CANCELLED", "the request was cancelled"));
-    if (state.at === "up") return await this.#run(state.worker, batch);
+    if (state.at === "up") return await this.#run(state.worker, batch, signal);
     const reason = state.at === "down" ? state.reason : `Stub process '${this.name}' is not healthy.`;
     return failed(batch.length, new InferenceError("INTERNAL", reason));
   }
 
-  #run(worker: PythonWorker, batch: readonly InferenceRequest[]): Promise<Execution> {
+  #run(worker: PythonWorker, batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution> {
     const executionId = (this.#lastExecutionId = (this.#lastExecutionId + 1) >>> 0);
     const collector = new LoanCollector(this.#options.facts, worker.lent, executionId);
     const requests: WireRequest[] = [];
@@ -116,27 +126,20 @@ export class PythonInstance implements Instance, AsyncDisposable {
       return Promise.resolve(failed(batch.length, error));
     }
     const spaces = this.#lendSpaces(worker, executionId, batch.length);
-    const frame = this.#options.encoder.encode({ executionId, loans: collector.loans, spaces, requests });
+    const { encoder, traffic, clock } = this.#options;
+    const brief = this.#lastRunNs <= briefNs;
+    traffic.began(brief);
+    const nowNs = clock.monotonicNs();
+    const { isLone } = traffic;
+    const nextIsNear = isLone && brief && nowNs - this.#lastResultNs < nearNs;
+    const frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
+    if (this.#pending.size === 0) this.#headSinceNs = nowNs;
+    this.#watch ??= this.#watchdog();
+    if (isLone) worker.send(frame);
+    else worker.sendSoon(frame);
     return new Promise((resolve) => {
-      this.#options.traffic.executionCount++;
-      this.#pending.set(executionId, { executionId, requestCount: batch.length, spaces, resolve });
-      if (this.#pending.size === 1) this.#headSinceNs = this.#options.clock.monotonicNs();
-      this.#watch ??= this.#watchdog();
-      if (this.#options.traffic.executionCount > 1) worker.sendSoon(frame);
-      else this.#sendAndAwaitBriefly(worker, executionId, frame);
+      this.#pending.set(executionId, { executionId, batch, signal, brief, spaces, resolve });
     });
-  }
-
-  /**
-   * With nothing else under way, an answer that took microseconds the last time is looked for at once: sleeping and being woken
-   * would cost more than the model (add_sub over HTTP with one client: p50 58 us with it and an awake worker, 180 us without either; bench/rows/add-sub.ts).
-   */
-  #sendAndAwaitBriefly(worker: PythonWorker, executionId: number, frame: Uint8Array): void {
-    const { clock } = this.#options;
-    worker.send(frame);
-    if (this.#lastRunNs > briefNs) return;
-    const endNs = clock.monotonicNs() + briefNs;
-    worker.receiveWithin(() => !this.#pending.has(executionId) || clock.monotonicNs() > endNs);
   }
 
   /** Space for what the last batch of this size gave; none when the arena has none to spare: the worker will ask. */
@@ -187,6 +190,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
     worker.lent.endSpaces(pending.spaces);
     this.#lastRunNs = result.inputNs + result.inferNs + result.outputNs;
+    this.#lastResultNs = this.#options.clock.monotonicNs();
     this.#settle(pending, {
       outcomes,
       computeInputNs: result.inputNs,
@@ -198,10 +202,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #outcomes(worker: PythonWorker, pending: Pending, result: WireResult): Outcome[] {
     if (result.responses === null) {
       const message = `Failed to process the request(s) for model '${this.name}', message: ${result.message}`;
-      return repeated(pending.requestCount, new InferenceError("INTERNAL", message));
+      return repeated(pending.batch.length, new InferenceError("INTERNAL", message));
     }
-    if (result.responses.length !== pending.requestCount)
-      throw new MalformedRecord(`${result.responses.length} responses to ${pending.requestCount} requests`);
+    if (result.responses.length !== pending.batch.length)
+      throw new MalformedRecord(`${result.responses.length} responses to ${pending.batch.length} requests`);
     const used = new Set<LentBlock>();
     const find = (lentId: number) => {
       const lent = worker.lent.find(lentId, pending.executionId);
@@ -217,14 +221,14 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
     if (used.size > 0 || this.#spaceSizes.length > 0) {
       this.#spaceSizes = Array.from(used, (lent) => lent.byteLength);
-      this.#spaceRequests = pending.requestCount;
+      this.#spaceRequests = pending.batch.length;
     }
     return outcomes;
   }
 
   #settle(pending: Pending, execution: Execution): void {
     this.#pending.delete(pending.executionId);
-    this.#options.traffic.executionCount--;
+    this.#options.traffic.ended(pending.brief);
     if (this.#pending.size > 0) this.#headSinceNs = this.#options.clock.monotonicNs();
     pending.resolve(execution);
   }
@@ -244,12 +248,21 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   #onEnd(worker: PythonWorker, reason: string): void {
-    for (const pending of this.#pending.values())
-      this.#settle(pending, failed(pending.requestCount, new InferenceError("INTERNAL", reason)));
-    if (this.#state.at !== "up" || this.#state.worker !== worker) return;
-    this.#options.logger.error(reason, { instance: this.name });
-    this.#options.onHealth(reason);
-    this.#afterFailure(reason);
+    const [head, ...notBegun] = this.#pending.values();
+    this.#pending.clear();
+    if (head !== undefined) this.#settle(head, failed(head.batch.length, new InferenceError("INTERNAL", reason)));
+    if (this.#state.at === "up" && this.#state.worker === worker) {
+      this.#options.logger.error(reason, { instance: this.name });
+      this.#options.onHealth(reason);
+      this.#afterFailure(reason);
+    }
+    for (const pending of notBegun) void this.#runAgain(pending);
+  }
+
+  /** A worker executes in order: what waited behind the execution that it died of had not begun. */
+  async #runAgain(pending: Pending): Promise<void> {
+    this.#options.traffic.ended(false);
+    pending.resolve(await this.#executeLater(pending.batch, pending.signal));
   }
 
   /** The first failure is answered at once, those that follow it with growing waits. */

@@ -87,11 +87,6 @@ export class PythonWorker {
     this.#events = events;
   }
 
-  /** See FrameChannel.receiveWithin. */
-  receiveWithin(until: () => boolean): void {
-    this.#channel.receiveWithin(until);
-  }
-
   /** See FrameChannel.sendSoon. */
   sendSoon(frame: Uint8Array): void {
     this.#channel.sendSoon(frame);
@@ -180,6 +175,8 @@ export class PythonWorker {
     await this.#lastWords();
     closeSync(this.#lifelineFd);
     this.#output.destroy();
+    // Answers given before the end count.
+    this.#channel.drain();
     this.#channel.close();
     this.lent.endAll();
     const reason = this.#reason(end);

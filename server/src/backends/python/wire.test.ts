@@ -24,6 +24,7 @@ const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
 
 const golden: WireExecute = {
   executionId: 7,
+  nextIsNear: true,
   loans: [{ lentId: 3, byteOffset: 5 * 2 ** 32, byteLength: 2 ** 20 }],
   spaces: [{ lentId: 4, byteOffset: 4096, byteLength: 512 }],
   requests: [

@@ -141,6 +141,8 @@ export interface WireExecute {
   readonly executionId: number;
   readonly loans: readonly WireLent[];
   readonly spaces: readonly WireLent[];
+  /** The next frame is likely to follow within microseconds of the answer: the worker looks for it instead of sleeping. */
+  readonly nextIsNear: boolean;
   readonly requests: readonly WireRequest[];
 }
 
@@ -180,7 +182,7 @@ export class ExecuteEncoder {
     view.setUint16(4, kinds.execute, true);
     view.setUint16(6, requests.length, true);
     view.setUint32(8, execute.executionId, true);
-    view.setUint32(12, 0, true);
+    view.setUint32(12, execute.nextIsNear ? 1 : 0, true);
     view.setUint32(16, loans.length, true);
     view.setUint32(20, spaces.length, true);
     view.setUint32(24, inlineOffset, true);
