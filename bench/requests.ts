@@ -41,3 +41,23 @@ export function identityRequest(byteLength: number): Uint8Array {
     "inference-header-content-length": String(header.length),
   });
 }
+
+/** `batch` sentences of `tokens` tokens to the MiniLM encoder, binary in both directions. */
+export function encoderRequest(batch: number, tokens: number): Uint8Array {
+  const byteLength = batch * tokens * 8;
+  const input = (name: string) => ({
+    name,
+    datatype: "INT64",
+    shape: [batch, tokens],
+    parameters: { binary_data_size: byteLength },
+  });
+  const header = Buffer.from(
+    JSON.stringify({
+      inputs: [input("input_ids"), input("attention_mask")],
+      parameters: { binary_data_output: true },
+    }),
+  );
+  const numbers = (value: bigint) => Buffer.from(new BigInt64Array(batch * tokens).fill(value).buffer);
+  const body = Buffer.concat([header, numbers(1996n), numbers(1n)]);
+  return requestBytes("/v2/models/encoder/infer", body, { "inference-header-content-length": String(header.length) });
+}

@@ -2,6 +2,7 @@
 import type { Row } from "../row.ts";
 import { addSubRow } from "./add-sub.ts";
 import { churnRow } from "./churn.ts";
+import { encoderRow } from "./encoder.ts";
 import { coldInvocationRow, coldMiniLmRow, invokeOverheadRow } from "./hosting.ts";
 import { memoryRow } from "./memory.ts";
 import { miniLmRow } from "./minilm.ts";
@@ -16,6 +17,7 @@ export const rows: readonly Row[] = [
   identityBinaryRow,
   ensembleRow,
   miniLmRow,
+  encoderRow,
   modelLoadRow,
   coldInvocationRow,
   coldMiniLmRow,

@@ -44,7 +44,7 @@ export const miniLmRow = {
     ] as const) {
       const request = requestBytes(path, body(tokens));
       const figures = await alternate(context, pair, `${tokens} tokens`, async (server) => {
-        const load = { clients: 8, durationMs: context.quick ? 1000 : 5000, warmUpMs: context.quick ? 300 : 1500 };
+        const load = { clients: 8, durationMs: context.quick ? 1000 : 5000, warmUpMs: context.quick ? 300 : 8000 };
         const result = await runLoad({ port: server.httpPort, request, ...load });
         return result.perSecond;
       });

@@ -1,17 +1,18 @@
 """One worker: loads a model and executes batches until the server says otherwise or is gone."""
 
 import gc
-import importlib
+import importlib.util
 import inspect
 import json
 import os
 import sys
 import time
+import types
 
 import numpy as np
 
 from . import arena as arena_module
-from . import datatypes, failures, objects, wire
+from . import datatypes, failures, objects, thread_pools, wire
 from .channel import Channel
 from .model_config import ModelConfig
 from .objects import InferenceResponse, TritonModelException
@@ -104,12 +105,12 @@ class Worker:
         os.close(self._arena_fd)
         self._inline_bytes_max = body["inlineBytesMax"]
         self.version_directory = body["versionDirectory"]
-        _limit_thread_pools(body["threads"])
+        if body["threads"] != 1:
+            thread_pools.grow(body["threads"])
         self._known_modules = len(sys.modules)
         for path in body["path"]:
             sys.path.append(path)
-        module = importlib.import_module(body["module"])
-        self._model_class = module.TritonPythonModel
+        self._model_class = _import_model(body["package"], body["module"], self.version_directory).TritonPythonModel
         return {"completes": hasattr(self._model_class, "auto_complete_config")}
 
     def _complete(self, body):
@@ -333,6 +334,26 @@ class _Large:
         self.placed = None
 
 
+def _import_model(package_name, module_name, directory):
+    """The model as module `<version>.<name>`, as the original imports it.
+
+    Its place is known: the search of the import system would touch, and so copy, 400 kB of pages that workers share.
+    """
+    name = "%s.%s" % (package_name, module_name)
+    path = os.path.join(directory, module_name + ".py")
+    if not os.path.isfile(path):
+        return importlib.import_module(name)
+    package = types.ModuleType(package_name)
+    package.__path__ = [directory]
+    sys.modules[package_name] = package
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    setattr(package, module_name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
 def _newest_modules(known):
     """Names imported since `known` modules were there. The older names are not touched: counting a reference copies their page."""
     names = []
@@ -355,28 +376,6 @@ def _environment_modules(names):
         if origin in ("built-in", "frozen") or os.path.realpath(origin).startswith(prefixes):
             found.append(name)
     return sorted(found)
-
-
-def _limit_thread_pools(threads):
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
-        os.environ[variable] = str(threads)
-    os.environ["TOKENIZERS_PARALLELISM"] = "false" if threads == 1 else "true"
-    if threads > 1:
-        _grow_openblas(threads)
-
-
-def _grow_openblas(threads):
-    """numpy's OpenBLAS was held at one thread before the fork; its pool is told apart by symbol names."""
-    import ctypes
-
-    with open("/proc/self/maps") as maps:
-        paths = {line.split(None, 5)[5].strip() for line in maps if "openblas" in line and line.count("/")}
-    for path in paths:
-        library = ctypes.CDLL(path)
-        for symbol in ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads"):
-            if hasattr(library, symbol):
-                getattr(library, symbol)(ctypes.c_int(threads))
-                break
 
 
 def start(fd, arena_fd):

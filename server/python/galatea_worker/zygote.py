@@ -17,8 +17,9 @@ import socket
 import struct
 import sys
 
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
-    os.environ[_variable] = "1"
+from . import thread_pools  # noqa: E402
+
+thread_pools.limit(1)
 
 import numpy as np  # noqa: E402
 
@@ -59,8 +60,6 @@ def _become_worker(descriptors, control):
     os.dup2(output, 2)
     os.close(output)
     control.close()
-    faulthandler.enable(all_threads=True)
-    faulthandler.register(signal.SIGUSR2, all_threads=True)
     if "random" in sys.modules:
         sys.modules["random"].seed()
     if "numpy.random" in sys.modules:
@@ -148,6 +147,9 @@ def main():
     """Serves fork requests until the server closes the socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
+    # Set up here for every worker: what a worker does itself copies pages that all could share.
+    faulthandler.enable(all_threads=True)
+    faulthandler.register(signal.SIGUSR2, all_threads=True)
     failed = _preload(sys.argv[2:])
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

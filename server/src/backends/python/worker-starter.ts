@@ -50,7 +50,8 @@ export async function startWorker(
     versionDirectory: source.versionDirectory,
     threads: plan.threads,
     path: [source.versionDirectory, source.modelDirectory],
-    module: `${source.version}.${plan.modelFilename.replace(/\.py$/, "")}`,
+    package: String(source.version),
+    module: plan.modelFilename.replace(/\.py$/, ""),
   };
   try {
     const loaded = await worker.call(kinds.load, kinds.loaded, body, signal);

@@ -1,0 +1,54 @@
+/**
+ * ONNX Runtime's C API in a loop with nothing around it, in a process of its own:
+ *   node bench/bare-encoder.ts <model.onnx> <batch> <tokens> <milliseconds>
+ * Prints milliseconds per run.
+ */
+import { fileURLToPath } from "node:url";
+import { globSync } from "node:fs";
+import { openOnnxRuntime } from "../server/src/native/index.ts";
+
+const [modelPath = "", batchText = "", tokensText = "", durationText = ""] = process.argv.slice(2);
+const [batch, tokens, durationMs] = [Number(batchText), Number(tokensText), Number(durationText)];
+const packageDirectory = fileURLToPath(new URL("../node_modules/onnxruntime-node/", import.meta.url));
+const [libraryPath] = globSync(`bin/napi-v*/${process.platform}/${process.arch}/libonnxruntime.so*`, {
+  cwd: packageDirectory,
+}).map((path) => packageDirectory + path);
+if (libraryPath === undefined) throw new Error("no ONNX Runtime library in onnxruntime-node");
+
+await using runtime = openOnnxRuntime({
+  libraryPath,
+  intraOpThreadCount: 0,
+  interOpThreadCount: 0,
+  spin: true,
+  runsMax: 1,
+});
+await using session = await runtime.openSession({
+  modelPath,
+  graphOptimization: "all",
+  parallelExecution: false,
+  ownThreads: null,
+  memoryArena: true,
+  memoryPattern: true,
+  shrinkArenaAfterRun: false,
+  customOpLibraries: [],
+  optimizedModelPath: null,
+  config: new Map(),
+});
+const ids = new BigInt64Array(batch * tokens).fill(1996n);
+const mask = new BigInt64Array(batch * tokens).fill(1n);
+const run = {
+  inputs: session.inputs.map(({ name }, index) => ({
+    index,
+    shape: [batch, tokens],
+    data: new Uint8Array((name === "input_ids" ? ids : mask).buffer),
+  })),
+  outputs: [{ index: 0, target: { shape: [batch, tokens, 384], data: new Uint8Array(batch * tokens * 384 * 4) } }],
+  place: (): Uint8Array => {
+    throw new Error("the output has a place");
+  },
+};
+for (let warm = 0; warm < 20; warm++) await session.run(run, null);
+const startMs = performance.now();
+let runCount = 0;
+for (; performance.now() - startMs < durationMs; runCount++) await session.run(run, null);
+console.log((performance.now() - startMs) / runCount);
