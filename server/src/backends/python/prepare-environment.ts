@@ -1,6 +1,6 @@
 import { randomUUID, createHash } from "node:crypto";
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Clock } from "../../base/index.ts";
 import { describeEnd, readProcessStart, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
 import { delay } from "../../base/index.ts";
@@ -12,6 +12,7 @@ export interface PrepareOptions {
   readonly packages: readonly string[];
   /** Interpreters to try, best first; names are looked up in PATH. */
   readonly pythons: readonly string[];
+  /** What the installers run with, and nothing else: PATH, HOME, PIP_ and UV_ variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
@@ -27,7 +28,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
     .update(JSON.stringify([options.packages, 1]))
     .digest("hex")
     .slice(0, 16);
-  const parent = join(options.dataDirectory, "python");
+  const parent = resolve(options.dataDirectory, "python");
   const directory = join(parent, identity);
   const python = join(directory, "bin", "python");
   if (await isFile(join(directory, "ready"))) return python;
@@ -74,12 +75,44 @@ async function takeLock(path: string, options: PrepareOptions): Promise<void> {
 
 async function makeEnvironment(directory: string, options: PrepareOptions): Promise<void> {
   const python = await findPython(options);
-  if (await canRun("uv", ["--version"], options)) {
-    options.onProgress("making the Python environment with uv");
-    await run("uv", ["venv", "--python", python, directory], options);
-    await run("uv", ["pip", "install", "--python", join(directory, "bin", "python"), ...options.packages], options);
-    return;
+  if (!mayUseUv(options.env) || !(await canRun("uv", ["--version"], options)))
+    return makeWithPip(python, directory, options);
+  try {
+    await makeWithUv(python, directory, options);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    options.onProgress((error as Error).message);
+    options.onProgress("uv could not make the Python environment; pip is tried instead");
+    await rm(directory, { recursive: true, force: true });
+    await makeWithPip(python, directory, options);
   }
+}
+
+const pipSources = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_CONFIG_FILE"];
+const uvSources = [
+  "UV_DEFAULT_INDEX",
+  "UV_INDEX",
+  "UV_INDEX_URL",
+  "UV_EXTRA_INDEX_URL",
+  "UV_FIND_LINKS",
+  "UV_CONFIG_FILE",
+];
+
+/** uv reads none of pip's settings: where only pip is told where packages come from, uv would take them from elsewhere. */
+function mayUseUv(env: PrepareOptions["env"]): boolean {
+  return uvSources.some((name) => env[name]) || !pipSources.some((name) => env[name]);
+}
+
+async function makeWithUv(python: string, directory: string, options: PrepareOptions): Promise<void> {
+  options.onProgress(`making the Python environment with uv and ${python}`);
+  await run("uv", ["--quiet", "venv", "--python", python, directory], options);
+  options.onProgress(`installing ${options.packages.join(", ")}`);
+  // pip compiles what it installs as well; otherwise each of the first workers would do it while it starts.
+  const install = ["--quiet", "pip", "install", "--compile-bytecode", "--python", join(directory, "bin", "python")];
+  await run("uv", [...install, ...options.packages], options);
+}
+
+async function makeWithPip(python: string, directory: string, options: PrepareOptions): Promise<void> {
   options.onProgress(`making the Python environment with ${python} -m venv`);
   if (!(await canRun(python, ["-c", "import venv, ensurepip"], options))) {
     throw new Error(
@@ -92,9 +125,14 @@ async function makeEnvironment(directory: string, options: PrepareOptions): Prom
   await run(join(directory, "bin", "python"), pip, options);
 }
 
+/** The interpreter's own path: by its name alone uv would look for one by rules of its own, and may find another. */
 async function findPython(options: PrepareOptions): Promise<string> {
-  const check = "import sys; sys.exit(0 if sys.version_info >= (3, 9) else 1)";
-  for (const python of options.pythons) if (await canRun(python, ["-c", check], options)) return python;
+  const check = "import sys; sys.version_info >= (3, 9) or sys.exit(1); print('executable=' + sys.executable)";
+  for (const python of options.pythons) {
+    const lines = await linesOf(python, ["-c", check], options);
+    const found = lines?.find((line) => line.startsWith("executable="));
+    if (found !== undefined) return found.slice("executable=".length);
+  }
   throw new Error(
     `no Python 3.9 or newer was found (looked for ${options.pythons.join(", ")}). Install it with: apt-get install python3 python3-venv`,
   );
@@ -105,7 +143,8 @@ function start(command: string, args: readonly string[], options: PrepareOptions
     command,
     args,
     env: options.env,
-    cwd: null,
+    // The working directory is the user's: a uv.toml there would configure uv, a venv.py there would be imported.
+    cwd: "/",
     extraFds: [],
     onLine: (line) => options.onProgress(line),
     onExit: () => {},
@@ -114,13 +153,22 @@ function start(command: string, args: readonly string[], options: PrepareOptions
 }
 
 async function canRun(command: string, args: readonly string[], options: PrepareOptions): Promise<boolean> {
+  return (await linesOf(command, args, options)) !== null;
+}
+
+/** The last lines of what the command wrote; null where it is absent or fails. */
+async function linesOf(
+  command: string,
+  args: readonly string[],
+  options: PrepareOptions,
+): Promise<readonly string[] | null> {
   try {
     const quiet = { ...options, onProgress: () => {} };
     await using child = await start(command, args, quiet);
-    return (await child.ended).exitCode === 0;
+    return (await child.ended).exitCode === 0 ? child.outputTail() : null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "EACCES") return false;
+    if (code === "ENOENT" || code === "EACCES") return null;
     throw error;
   }
 }

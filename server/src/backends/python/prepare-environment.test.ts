@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { systemClock } from "../../base/index.ts";
+import { preparePythonEnvironment, type PrepareOptions } from "./index.ts";
+
+const run = promisify(execFile);
+const systemPath = "/usr/local/bin:/usr/bin:/bin";
+const startDirectory = process.cwd();
+
+let directory: string;
+/** Where the real uv is, as its own package on PyPI carries it. */
+let uvDirectory: string;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "galatea-prepare-"));
+  const kept = join(homedir(), ".cache/galatea/python-test");
+  uvDirectory = dirname(await preparePythonEnvironment({ ...options([]), dataDirectory: kept, packages: ["uv<1"] }));
+});
+
+after(async () => {
+  process.chdir(startDirectory);
+  await rm(directory, { recursive: true, force: true });
+});
+
+function options(lines: string[], env: Readonly<Record<string, string>> = {}): PrepareOptions {
+  return {
+    dataDirectory: join(directory, "data"),
+    packages: ["six"],
+    pythons: ["python3.11", "python3"],
+    env: { PATH: systemPath, HOME: homedir(), LANG: "C.UTF-8", ...env },
+    clock: systemClock,
+    onProgress: (line) => lines.push(line),
+    signal: AbortSignal.timeout(120_000),
+  };
+}
+
+/** A fresh data directory, uv first in PATH. */
+function withUv(name: string, lines: string[], env: Readonly<Record<string, string>> = {}): PrepareOptions {
+  const path = `${uvDirectory}:${systemPath}`;
+  // Certificates of the machine, as pip has them: a proxy between here and PyPI may have one of its own.
+  return { ...options(lines, { PATH: path, UV_SYSTEM_CERTS: "true", ...env }), dataDirectory: join(directory, name) };
+}
+
+async function maker(python: string): Promise<"uv" | "venv"> {
+  const text = await readFile(join(dirname(python), "..", "pyvenv.cfg"), "utf8");
+  return /^uv = /m.test(text) ? "uv" : "venv";
+}
+
+test("uv makes the environment where it is installed, in whatever project the program was started", async () => {
+  await writeFile(join(directory, "uv.toml"), 'required-version = "<0.1"\n');
+  await writeFile(join(directory, "venv.py"), "raise SystemExit('imported from the working directory')\n");
+  process.chdir(directory);
+  const lines: string[] = [];
+  const wanted = withUv("with-uv", lines);
+  const [python, other] = await Promise.all([preparePythonEnvironment(wanted), preparePythonEnvironment(wanted)]);
+  assert.equal(python, other);
+  assert.equal(await maker(python), "uv", lines.join("\n"));
+  assert.match(lines.join("\n"), /^making the Python environment with uv and \/\S+$/m);
+  assert.ok(lines.includes("waiting for another process that makes the Python environment"), lines.join("\n"));
+  const { stdout } = await run(python, ["-c", "import six; print(six.__cached__)"], { env: {} });
+  assert.ok((await stat(stdout.trim())).isFile(), "six was not compiled");
+  assert.equal((await readdir(dirname(dirname(dirname(python))))).length, 1, "the lock is left over");
+  const again: string[] = [];
+  assert.equal(await preparePythonEnvironment({ ...wanted, onProgress: (line) => again.push(line) }), python);
+  assert.deepEqual(again, []);
+});
+
+test("what uv cannot make pip makes, and both is told", async () => {
+  const lines: string[] = [];
+  const python = await preparePythonEnvironment(withUv("offline", lines, { UV_OFFLINE: "1", UV_NO_CACHE: "1" }));
+  assert.equal(await maker(python), "venv");
+  await run(python, ["-c", "import six"], { env: {} });
+  assert.match(lines.join("\n"), /uv --quiet pip install .*: exit code 1\n.*six.*network was disabled/s);
+  assert.ok(lines.includes("uv could not make the Python environment; pip is tried instead"), lines.join("\n"));
+});
+
+test("where only pip is told where packages come from, they come from there", async () => {
+  const env = { PIP_INDEX_URL: "http://127.0.0.1:1/simple", PIP_RETRIES: "0", PIP_CONFIG_FILE: "/dev/null" };
+  const lines: string[] = [];
+  await assert.rejects(
+    preparePythonEnvironment(withUv("own-index", lines, env)),
+    /^Error: making the Python environment failed: \S+ -m pip install .* six: exit code 1\n.*No matching distribution/s,
+  );
+  assert.match(lines[0] ?? "", /^making the Python environment with \/\S+ -m venv$/);
+});
+
+test("an interpreter that is too old or absent is passed over; with none left it is told what to install", async () => {
+  const lines: string[] = [];
+  await assert.rejects(
+    preparePythonEnvironment({ ...withUv("none", lines), pythons: ["/bin/false", "python-of-nobody"] }),
+    { message: /^no Python 3\.9 or newer was found \(looked for \/bin\/false, python-of-nobody\)\. Install it with: / },
+  );
+});
