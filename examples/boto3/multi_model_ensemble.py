@@ -1,12 +1,14 @@
 """Thousands of ensembles behind one endpoint: the workflow as a SageMaker user writes it.
 
-Nothing in this file knows Galatea. Point boto3 at a running platform first:
+Nothing in this file knows Galatea. It needs the clients alone, and boto3 pointed at a running platform:
 
+    python3 -m venv .venv && .venv/bin/pip install boto3 numpy "tritonclient[http]"
+    npx galatea up &
     eval "$(npx galatea env)"
-    python examples/boto3/multi_model_ensemble.py MODEL_REPOSITORY
+    .venv/bin/python examples/boto3/multi_model_ensemble.py MODEL_REPOSITORY
 
 MODEL_REPOSITORY is a Triton model repository whose ensemble takes TEXT (BYTES, [1]) and gives EMBEDDING (FP32);
-`npm start` leaves one at <data directory>/story/models.
+`npm start -- --once` leaves one at .galatea/story/models. The script removes everything that it made except the bucket.
 """
 
 import json
@@ -33,7 +35,10 @@ role = f"arn:aws:iam::{account}:role/AmazonSageMaker-DefaultRole"
 # 1. Package the ensemble and upload it once for each tenant.
 bucket = f"sagemaker-{region}-{account}"
 prefix = f"multi-model-ensembles-{stamp}"
-s3_client.create_bucket(Bucket=bucket)
+try:
+    s3_client.create_bucket(Bucket=bucket)
+except s3_client.exceptions.BucketAlreadyOwnedByYou:
+    pass  # from an earlier run
 
 
 def package(repository, path):
@@ -130,4 +135,6 @@ sm_client.delete_model(ModelName=model_name)
 sm_client.delete_endpoint_config(EndpointConfigName=model_name)
 sm_client.delete_endpoint(EndpointName=model_name)
 sm_client.get_waiter("endpoint_deleted").wait(EndpointName=model_name)
+for tenant in ("tenant-a.tar.gz", "tenant-b.tar.gz"):
+    s3_client.delete_object(Bucket=bucket, Key=f"{prefix}/{tenant}")
 print("done")
