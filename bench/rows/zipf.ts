@@ -10,6 +10,8 @@ import { idealLruHitRate, seededRandom, zipf } from "../zipf.ts";
 const instanceType = "ml.c5.large";
 /** What the models may hold: a tenth of them, and no more than the instance gives. Each holds 16 MiB and a worker's own. */
 const modelBytes = 20 * 2 ** 20;
+/** Two small files, each charged with a block beside its bytes: what one model takes of the disk cache. A fifth of the models fit. */
+const modelDiskBytes = 10 * 2 ** 10;
 /** Of an instance's memory, models may take this part; the rest is the container's own. */
 const modelMemoryShare = 0.9;
 const modelMemoryBytesMax = Math.floor(modelMemoryShare * 4 * 2 ** 30);
@@ -41,6 +43,7 @@ export const zipfRow = {
     const memoryBytes = Math.min(modelMemoryBytesMax, Math.ceil(modelCount / 10) * modelBytes);
     await platform.createMultiModelEndpoint(endpoint, "zipf/", instanceType, {
       GALATEA_MODEL_MEMORY_BYTES: String(memoryBytes),
+      GALATEA_MODEL_DISK_BYTES: String(Math.ceil(modelCount / 5) * modelDiskBytes),
     });
     await warmUp(platform);
     const restBytes = (await treeMemory(platform.pid)).proportionalBytes;
@@ -52,10 +55,12 @@ export const zipfRow = {
     const heldBytes = Math.max(...(await memory)) - restBytes;
     const loaded = (await metricStatistics(platform, "/aws/sagemaker/Endpoints", "LoadedModelCount", endpoint)).max;
     const hits = await metricStatistics(platform, "AWS/SageMaker", "ModelCacheHit", endpoint);
+    const downloads = await metricStatistics(platform, "AWS/SageMaker", "ModelDownloadingTime", endpoint);
     const hitRate = hits.sum / hits.count;
     const ideal = idealLruHitRate(outcome.sequence, loaded, outcome.times);
     for (const failure of outcome.failures.slice(0, 5)) context.log(`failed: ${failure}`);
     const counted = `${hits.count} invocations, of them ${hits.sum} for loaded models, ${outcome.missesMs.length} first answers`;
+    context.log(`${downloads.count} downloads`);
     context.log(`${counted}; at most ${loaded} loaded; hit rate ${hitRate.toFixed(4)}, ideal LRU ${ideal.toFixed(4)}`);
     const plain = (what: string, unit: string, value: number, max: number | null): Measure => ({
       what: `${modelCount} models, Zipf 1.0: ${what}`,
