@@ -82,6 +82,18 @@ function tooLarge(byteLength: number, limits: HttpLimits): BodyError {
   );
 }
 
+const discardedBytesMin = 16 * 1024;
+
+/**
+ * Gives the memory of a piece that has been copied back at once; nobody may look at it again. The collector does not see how large
+ * these pieces are until they add up to 64 MiB, and then goes through the whole heap: a tenth of the server's time with tensors of 1 MB.
+ */
+export function discardChunk(chunk: Buffer): void {
+  const { buffer } = chunk;
+  if (chunk.byteLength < discardedBytesMin || chunk.byteLength !== buffer.byteLength) return;
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
 const emptyBody = Buffer.alloc(0);
 
 /**

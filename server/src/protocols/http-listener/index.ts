@@ -3,7 +3,15 @@
  * signal aborts when the client is gone, bodies read under limits, replies in the protocol's error shape.
  * Knows no route and no model.
  */
-export { BodyError, GatheredBody, declaredLength, readBody, readWholeBody, type BodySink } from "./body.ts";
+export {
+  BodyError,
+  declaredLength,
+  discardChunk,
+  GatheredBody,
+  readBody,
+  readWholeBody,
+  type BodySink,
+} from "./body.ts";
 export type { Exchange } from "./exchange.ts";
 export { defaultHttpLimits, type HttpLimits } from "./limits.ts";
 export { openHttpListener, type HttpListener, type HttpListenerOptions, type ListenAddress } from "./listener.ts";

@@ -2,7 +2,14 @@ import { InferenceError } from "../../base/index.ts";
 import type { Engine } from "../../engine/index.ts";
 import { noParameters } from "../../inference/index.ts";
 import { JsonScanner, releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
-import { declaredLength, readBody, readWholeBody, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import {
+  declaredLength,
+  discardChunk,
+  readBody,
+  readWholeBody,
+  type Exchange,
+  type HttpLimits,
+} from "../http-listener/index.ts";
 import {
   parseInferHeader,
   placeInputs,
@@ -137,6 +144,7 @@ async function streamRaw(exchange: Exchange, declared: number, options: InferBod
       write(chunk) {
         into.set(chunk, at);
         at += chunk.length;
+        discardChunk(chunk);
       },
     });
   } catch (error) {
@@ -163,7 +171,10 @@ async function streamBinary(
     placed = placeInputs(header, placeOptions(options, declared - headerBytes));
   };
   const write = (chunk: Buffer) => {
-    if (placed !== null) return placed.tail.write(chunk);
+    if (placed !== null) {
+      placed.tail.write(chunk);
+      return discardChunk(chunk);
+    }
     if (gathered === null && chunk.length >= headerBytes) {
       begin(chunk.subarray(0, headerBytes));
       placed!.tail.write(chunk.subarray(headerBytes));

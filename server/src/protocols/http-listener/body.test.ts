@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { discardChunk } from "./body.ts";
+
+test("a discarded piece gives its memory back; what shares its memory with others is left alone", () => {
+  const whole = Buffer.allocUnsafeSlow(64 * 1024).fill(7);
+  const part = whole.subarray(0, 32 * 1024);
+  discardChunk(part);
+  assert.equal(
+    part.every((byte) => byte === 7),
+    true,
+  );
+  discardChunk(whole);
+  assert.equal(whole.byteLength, 0);
+  const pooled = Buffer.from("small");
+  discardChunk(pooled);
+  assert.equal(pooled.toString(), "small");
+});
