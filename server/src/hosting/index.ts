@@ -25,6 +25,13 @@ export {
 } from "./invocation.ts";
 export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
 export type { LogEvent, LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";
+export {
+  metricMigrations,
+  MetricRecords,
+  metricRecordsLimits,
+  type MetricRecordsLimits,
+  type MetricRecordsOptions,
+} from "./metric-records.ts";
 export type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "./model-host.ts";
 export type {
   ContainerDefinition,

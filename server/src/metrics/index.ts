@@ -8,11 +8,14 @@ export type {
   MetricName,
   PointsQuery,
   ResolutionMs,
+  SeriesChanges,
   SeriesFilter,
   SeriesKey,
   SeriesRecorder,
   StatisticSet,
+  StoredContents,
   StoredPoint,
+  StoredSeries,
 } from "./series.ts";
 export { createHostMetrics, type HostMetricsOptions } from "./host-metrics.ts";
 export {

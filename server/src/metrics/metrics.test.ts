@@ -3,7 +3,15 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import type { Clock } from "../base/index.ts";
 import { parseCpuTimes, parseMemory } from "./host-metrics.ts";
-import { MetricRegistry, MinuteSeries, createHostMetrics, createInferenceMetrics, type SeriesKey } from "./index.ts";
+import {
+  MetricRegistry,
+  MinuteSeries,
+  createHostMetrics,
+  createInferenceMetrics,
+  type SeriesChanges,
+  type SeriesKey,
+  type StoredSeries,
+} from "./index.ts";
 import { ValueHistogram } from "./value-histogram.ts";
 
 function clockAt(epochMs: number): Clock & { ms: number } {
@@ -155,7 +163,14 @@ test("a histogram stays bounded and keeps its high percentiles", () => {
   assert.ok(histogram.valueAt(2000) > 4e8);
 });
 
-test("drained points restore a store that answers the same; nothing is drained twice", () => {
+/** Everything that is to be written, in one part. */
+function taken(series: MinuteSeries, openAtMs: number | null = null): SeriesChanges {
+  const parts = [...series.takeChanges(openAtMs, 1e9)];
+  assert.ok(parts.length <= 1);
+  return parts[0] ?? { opened: [], points: [], evicted: [] };
+}
+
+test("what was taken restores a store that answers the same; nothing is taken twice", () => {
   const clock = clockAt(start);
   const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
   const recorder = series.recorder(latency);
@@ -168,17 +183,89 @@ test("drained points restore a store that answers the same; nothing is drained t
       resolutionMs: 60_000,
     },
   );
-  const drained = series.drain();
-  assert.equal(drained.length, 2);
-  assert.deepEqual(series.drain(), []);
+  assert.deepEqual(taken(series, start).points, [], "the minute is not over");
+  const changes = taken(series);
+  assert.deepEqual([changes.opened.length, changes.points.length], [2, 2]);
+  assert.deepEqual(taken(series).points, []);
   const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
-  restored.load(drained);
+  restored.load({ series: changes.opened, points: changes.points, nextNumber: 3 });
   const [first, second] = restored.query(latency, { ...everything, startMs: start, periodMs: minute });
   assert.deepEqual([first?.sampleCount, first?.sum, first?.maximum], [100, 5050, 100]);
   assert.ok(Math.abs((first?.percentile(0.9) ?? 0) - 90) < 1.5);
   assert.deepEqual([second?.unit, second?.sampleCount, second?.percentile(0.5)], ["None", 2, null]);
+  const recentlyActive = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: start + 1 };
+  assert.deepEqual(restored.list(recentlyActive), [], "a series is as recently active as its last point");
   restored.recorder(latency).record(7);
-  assert.equal(restored.drain().length, 1, "a restored store drains only what changed since");
+  const since = taken(restored);
+  assert.deepEqual([since.opened, since.points.length], [[], 1], "only what changed since");
+  assert.equal(since.points[0]?.sampleCount, 101, "the minute goes on where it was");
+});
+
+test("what could not be written is taken again, in the state it has then; parts are about as large as asked", () => {
+  const clock = clockAt(start);
+  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
+  for (let index = 0; index < 6; index++) series.recorder({ ...latency, metricName: `m${index}` }).record(1);
+  const parts = [...series.takeChanges(null, 4)];
+  assert.deepEqual(
+    parts.map(({ points }) => points.length),
+    [4, 2],
+  );
+  series.putBack(parts[0] as SeriesChanges);
+  series.recorder({ ...latency, metricName: "m0" }).record(1);
+  const again = taken(series);
+  assert.deepEqual([again.opened.length, again.points.length], [4, 4]);
+  assert.equal(again.points.find(({ seriesNumber }) => seriesNumber === 1)?.sampleCount, 2);
+});
+
+test("a series that was evicted is told once it had been stored, and its number is not given again", () => {
+  const clock = clockAt(start);
+  const series = new MinuteSeries({ clock, seriesMax: 1, bytesMax: 1e6 });
+  const recorder = series.recorder(latency);
+  recorder.record(1);
+  assert.deepEqual(taken(series).evicted, []);
+  series.recorder({ ...latency, metricName: "other" }).record(1);
+  recorder.record(1);
+  const changes = taken(series);
+  assert.deepEqual(changes.evicted, [1]);
+  assert.deepEqual(
+    changes.opened.map(({ number }) => number),
+    [3],
+  );
+  // The process ended before the eviction was written: the later of two series of one name is the one.
+  const restored = new MinuteSeries({ clock, seriesMax: 5, bytesMax: 1e6 });
+  const opened = [{ ...changes.opened[0], number: 1 } as StoredSeries, ...changes.opened];
+  const points = changes.points.flatMap((point) => [{ ...point, seriesNumber: 1, sum: 9 }, point]);
+  restored.load({ series: opened, points, nextNumber: 4 });
+  assert.equal(restored.query(latency, { ...everything, startMs: start, periodMs: minute })[0]?.sum, 1);
+  assert.deepEqual(taken(restored).evicted, [1]);
+});
+
+test("a merged point is stored once, when it is complete, and stands for the points that it was made of", () => {
+  const clock = clockAt(start);
+  const tiers = [
+    { periodMs: minute, retentionMs: 10 * minute },
+    { periodMs: 5 * minute, retentionMs: 600 * minute },
+  ];
+  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
+  const recorder = series.recorder(latency);
+  for (let index = 0; index < 5; index++, clock.ms += minute) recorder.record(index);
+  const minutes = taken(series);
+  assert.equal(minutes.points.length, 5);
+  clock.ms = start + 14 * minute;
+  assert.deepEqual(series.takeExpired()[0], { periodMs: minute, beforeMs: start });
+  assert.deepEqual(taken(series).points, [], "a part of the five minutes is still kept in minutes");
+  clock.ms = start + 15 * minute;
+  assert.deepEqual(series.takeExpired()[0], { periodMs: minute, beforeMs: start + 5 * minute });
+  const merged = taken(series);
+  assert.deepEqual(
+    merged.points.map(({ periodMs, startMs, sum }) => [periodMs, startMs, sum]),
+    [[5 * minute, start, 10]],
+  );
+  // The process ended before the minutes were deleted.
+  const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
+  restored.load({ series: minutes.opened, points: [...minutes.points, ...merged.points], nextNumber: 2 });
+  const [point] = restored.query(latency, { ...everything, startMs: start, periodMs: 5 * minute });
+  assert.deepEqual([point?.sampleCount, point?.sum], [5, 10]);
 });
 
 test("points move to wider tiers with age and go at last", () => {

@@ -4,15 +4,18 @@ import type {
   MetricName,
   PointsQuery,
   ResolutionMs,
+  SeriesChanges,
   SeriesFilter,
   SeriesKey,
   SeriesRecorder,
   StatisticSet,
+  StoredContents,
   StoredPoint,
+  StoredSeries,
 } from "./series.ts";
 import { SeriesPoint } from "./series-point.ts";
 import { Series, metricId, sortedDimensions } from "./series-store.ts";
-import { defaultTiers, type SeriesTier } from "./series-tiers.ts";
+import { cutoffMs, defaultTiers, type SeriesTier } from "./series-tiers.ts";
 
 export interface MinuteSeriesOptions {
   readonly clock: Clock;
@@ -31,6 +34,8 @@ export interface SampleOptions {
 
 /** Tiers are aged and bounds enforced at most this often. */
 const agingIntervalMs = 60_000;
+/** Points restored between two looks at the bounds. */
+const restoredMax = 100_000;
 
 /** Statistics by minute, bounded in memory. One exact set of dimensions and one unit make a series. */
 export class MinuteSeries {
@@ -38,8 +43,16 @@ export class MinuteSeries {
   readonly #tiers: readonly SeriesTier[];
   /** Series of one metric and dimension set: one for each unit. */
   readonly #metrics = new Map<string, Series[]>();
-  #seriesCount = 0;
+  /** A series is here and in `#metrics`, or evicted. */
+  readonly #byNumber = new Map<number, Series>();
+  /** Series with points to be written. */
+  readonly #changed = new Set<Series>();
+  /** Written series that are no more. */
+  #evicted: number[] = [];
+  #nextNumber = 1;
   #agedAtMs = 0;
+  /** Where the bound on bytes made points go early; told once. */
+  #droppedBeforeMs = 0;
 
   constructor(options: MinuteSeriesOptions) {
     this.#options = options;
@@ -93,29 +106,74 @@ export class MinuteSeries {
     return datapoints.sort((a, b) => a.startMs - b.startMs);
   }
 
-  /** What changed since the last call: to be written, keyed by series, `periodMs` and `startMs`. */
-  drain(): readonly StoredPoint[] {
-    const stored: StoredPoint[] = [];
-    for (const ofUnits of this.#metrics.values()) {
-      for (const series of ofUnits) {
-        for (const point of series.takeChanged()) stored.push(storedPoint(series.key, series.resolutionMs, point));
+  /**
+   * What changed since it was last taken, in parts of about `countMax` points, each looked up when it is asked for. The point that
+   * covers `openAtMs` is left for later; null takes all. What cannot be written is put back.
+   */
+  *takeChanges(openAtMs: number | null, countMax: number): Generator<SeriesChanges> {
+    let [opened, points, evicted]: [StoredSeries[], StoredPoint[], number[]] = [[], [], this.#evicted];
+    this.#evicted = [];
+    for (const series of this.#changed.values().toArray()) {
+      if (series.isEvicted) continue;
+      series.age(this.#options.clock.epochMs());
+      const taken = series.takeChanged(openAtMs);
+      if (taken.length > 0 && !series.isStored) {
+        series.isStored = true;
+        opened.push(series.identity);
       }
+      for (const point of taken) points.push(storedPoint(series.identity.number, point));
+      if (points.length < countMax) continue;
+      yield { opened, points, evicted };
+      [opened, points, evicted] = [[], [], []];
     }
-    return stored;
+    if (points.length > 0 || evicted.length > 0) yield { opened, points, evicted };
   }
 
-  /** Puts persisted points back; one that exists is replaced. */
-  load(points: Iterable<StoredPoint>): void {
+  /** These changes were not written. */
+  putBack({ opened, points, evicted }: SeriesChanges): void {
+    this.#evicted.push(...evicted);
+    for (const { number } of opened) {
+      const series = this.#byNumber.get(number);
+      if (series !== undefined) series.isStored = false;
+    }
+    for (const { seriesNumber, periodMs, startMs } of points) {
+      this.#byNumber.get(seriesNumber)?.markChangedAt(periodMs, startMs);
+    }
+  }
+
+  /** Persisted points that began before those times may go, once every change was written: they were merged or dropped here. */
+  takeExpired(): readonly { readonly periodMs: number; readonly beforeMs: number }[] {
+    const nowMs = this.#options.clock.epochMs();
+    this.#age(nowMs);
+    const droppedBeforeMs = this.#droppedBeforeMs;
+    this.#droppedBeforeMs = 0;
+    return this.#tiers.map(({ periodMs }, index) => {
+      return { periodMs, beforeMs: Math.max(droppedBeforeMs, cutoffMs(this.#tiers, index, nowMs)) };
+    });
+  }
+
+  /** Points of that width are merged, and expire, by whole periods of this one. */
+  blockMs(periodMs: number): number {
+    const next = this.#tiers.findIndex((tier) => tier.periodMs === periodMs) + 1;
+    return this.#tiers[next]?.periodMs ?? periodMs;
+  }
+
+  /** Puts back what was persisted, before anything is recorded. Of two states of one point the later one counts. */
+  load({ series, points, nextNumber }: StoredContents): void {
+    this.#nextNumber = nextNumber;
+    for (const identity of series) {
+      const former = this.#find(identity.key);
+      // It was evicted, and ended with the process before that was written.
+      if (former !== undefined) this.#evict(former);
+      this.#open(identity).isStored = true;
+    }
+    let restored = 0;
     for (const stored of points) {
-      this.#seriesFor(stored.key, stored.resolutionMs).restore(SeriesPoint.restore(stored));
+      this.#byNumber.get(stored.seriesNumber)?.restore(SeriesPoint.restore(stored));
+      if (++restored % restoredMax === 0) this.#age(this.#options.clock.epochMs());
     }
     this.#age(this.#options.clock.epochMs());
-  }
-
-  /** Persisted points of a width that began before that time are over: in memory they were merged into wider ones. */
-  expired(): readonly { readonly periodMs: number; readonly beforeMs: number }[] {
-    const nowMs = this.#options.clock.epochMs();
-    return this.#tiers.map((tier) => ({ periodMs: tier.periodMs, beforeMs: nowMs - tier.retentionMs }));
+    for (const each of this.#all()) if (each.isEmpty) this.#evict(each);
   }
 
   #pointFor(series: Series, timestampMs: number): SeriesPoint | null {
@@ -125,17 +183,26 @@ export class MinuteSeries {
   }
 
   #seriesFor(key: SeriesKey, resolutionMs: ResolutionMs): Series {
-    const id = metricId(key);
-    let ofUnits = this.#metrics.get(id);
-    const found = ofUnits?.find((series) => series.key.unit === key.unit);
+    const found = this.#find(key);
     if (found !== undefined) return found;
-    if (this.#seriesCount >= this.#options.seriesMax) this.#evictIdle();
-    ofUnits = this.#metrics.get(id) ?? [];
-    this.#metrics.set(id, ofUnits);
-    const made = new Series({ ...key, dimensions: sortedDimensions(key.dimensions) }, resolutionMs, this.#tiers);
+    const identity = { number: this.#nextNumber++, key, resolutionMs };
+    const made = this.#open({ ...identity, key: { ...key, dimensions: sortedDimensions(key.dimensions) } });
     made.lastRecordedMs = this.#options.clock.epochMs();
+    return made;
+  }
+
+  #find(key: SeriesKey): Series | undefined {
+    return this.#metrics.get(metricId(key))?.find((series) => series.key.unit === key.unit);
+  }
+
+  #open(identity: StoredSeries): Series {
+    if (this.#byNumber.size >= this.#options.seriesMax) this.#evictIdle();
+    const made = new Series(identity, this.#tiers, this.#changed);
+    const id = metricId(identity.key);
+    const ofUnits = this.#metrics.get(id) ?? [];
+    this.#metrics.set(id, ofUnits);
     ofUnits.push(made);
-    this.#seriesCount++;
+    this.#byNumber.set(identity.number, made);
     return made;
   }
 
@@ -158,32 +225,38 @@ export class MinuteSeries {
     for (const hour of [...hours.keys()].sort((a, b) => a - b)) {
       if (byteLength <= this.#options.bytesMax * 0.9) return;
       byteLength -= hours.get(hour) as number;
-      for (const series of this.#all()) series.dropBefore((hour + 1) * 3_600_000);
+      this.#droppedBeforeMs = (hour + 1) * 3_600_000;
+      for (const series of this.#all()) series.dropBefore(this.#droppedBeforeMs);
     }
   }
 
   /** A hundredth at a time, so that many new series do not each search for a victim. */
   #evictIdle(): void {
     const idle = this.#all().sort((a, b) => a.lastRecordedMs - b.lastRecordedMs);
-    for (const series of idle.slice(0, Math.max(1, Math.ceil(idle.length / 100)))) {
-      series.isEvicted = true;
-      this.#seriesCount--;
-      const id = metricId(series.key);
-      const left = (this.#metrics.get(id) ?? []).filter((other) => other !== series);
-      if (left.length === 0) this.#metrics.delete(id);
-      else this.#metrics.set(id, left);
-    }
+    for (const series of idle.slice(0, Math.max(1, Math.ceil(idle.length / 100)))) this.#evict(series);
+  }
+
+  #evict(series: Series): void {
+    const { number, key } = series.identity;
+    series.isEvicted = true;
+    if (series.isStored) this.#evicted.push(number);
+    this.#byNumber.delete(number);
+    this.#changed.delete(series);
+    const id = metricId(key);
+    const left = (this.#metrics.get(id) ?? []).filter((other) => other !== series);
+    if (left.length === 0) this.#metrics.delete(id);
+    else this.#metrics.set(id, left);
   }
 
   #all(): Series[] {
-    return [...this.#metrics.values()].flat();
+    return [...this.#byNumber.values()];
   }
 }
 
-function storedPoint(key: SeriesKey, resolutionMs: ResolutionMs, point: SeriesPoint): StoredPoint {
+function storedPoint(seriesNumber: number, point: SeriesPoint): StoredPoint {
   const { periodMs, startMs, sampleCount, sum, minimum, maximum } = point;
   const histogram = point.encodeHistogram();
-  return { key, resolutionMs, periodMs, startMs, sampleCount, sum, minimum, maximum, histogram };
+  return { seriesNumber, periodMs, startMs, sampleCount, sum, minimum, maximum, histogram };
 }
 
 function matches(series: Series, filter: SeriesFilter): boolean {

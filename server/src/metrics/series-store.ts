@@ -1,16 +1,20 @@
-import type { Dimension, MetricName, ResolutionMs, SeriesKey } from "./series.ts";
+import type { Dimension, MetricName, StoredSeries } from "./series.ts";
 import { SeriesPoint } from "./series-point.ts";
-import type { SeriesTier } from "./series-tiers.ts";
+import { cutoffMs, type SeriesTier } from "./series-tiers.ts";
 
 /** Estimated memory of a point without its histogram. */
 export const pointBytes = 160;
 
-/** One series: its points by tier, ascending in time. `changed` is told of every point that differs from what was persisted. */
+/**
+ * One series: its points by tier, ascending in time. It stands in the queue that it is given while it has points that differ from
+ * what was persisted.
+ */
 export class Series {
-  readonly key: SeriesKey;
-  readonly resolutionMs: ResolutionMs;
+  readonly identity: StoredSeries;
   /** Dropped from its store: a recorder that still holds it must look it up again. */
   isEvicted = false;
+  /** Its identity was persisted. */
+  isStored = false;
   lastRecordedMs = 0;
   /** Estimated; a point's histogram counts once a later point was made. */
   byteLength = 0;
@@ -18,16 +22,21 @@ export class Series {
   readonly #points: SeriesPoint[][];
   readonly #firstTier: number;
   readonly #changed = new Set<SeriesPoint>();
+  readonly #queue: Set<Series>;
 
-  constructor(key: SeriesKey, resolutionMs: ResolutionMs, tiers: readonly SeriesTier[]) {
-    this.key = key;
-    this.resolutionMs = resolutionMs;
+  constructor(identity: StoredSeries, tiers: readonly SeriesTier[], queue: Set<Series>) {
+    this.identity = identity;
+    this.#queue = queue;
     this.#tiers = tiers;
     this.#points = tiers.map(() => []);
     this.#firstTier = Math.max(
       0,
-      tiers.findIndex((tier) => tier.periodMs >= resolutionMs),
+      tiers.findIndex((tier) => tier.periodMs >= identity.resolutionMs),
     );
+  }
+
+  get key(): StoredSeries["key"] {
+    return this.identity.key;
   }
 
   get isEmpty(): boolean {
@@ -38,23 +47,32 @@ export class Series {
   pointAt(timestampMs: number, nowMs: number): SeriesPoint | null {
     for (let index = this.#firstTier; index < this.#tiers.length; index++) {
       const tier = this.#tiers[index] as SeriesTier;
-      if (timestampMs < nowMs - tier.retentionMs) continue;
+      if (timestampMs < cutoffMs(this.#tiers, index, nowMs)) continue;
       const point = this.#pointOf(index, timestampMs - (timestampMs % tier.periodMs));
-      this.#changed.add(point);
+      this.markChanged(point);
       if (timestampMs > this.lastRecordedMs) this.lastRecordedMs = timestampMs;
       return point;
     }
     return null;
   }
 
-  /** The newest point again, when it covers that time. */
   markChanged(point: SeriesPoint): void {
+    if (this.#changed.size === 0) this.#queue.add(this);
     this.#changed.add(point);
+  }
+
+  /** As `markChanged`, where there still is such a point. */
+  markChangedAt(periodMs: number, startMs: number): void {
+    const points = this.#points[this.#tiers.findIndex((tier) => tier.periodMs === periodMs)] ?? [];
+    const point = points[indexAt(points, startMs)];
+    if (point?.startMs === startMs) this.markChanged(point);
   }
 
   restore(point: SeriesPoint): void {
     const index = this.#tiers.findIndex((tier) => tier.periodMs === point.periodMs);
     if (index < 0) return;
+    // It was persisted when all that it covers was merged into it.
+    for (let finer = 0; finer < index; finer++) this.#remove(finer, point.startMs, point.startMs + point.periodMs);
     const points = this.#points[index] as SeriesPoint[];
     const at = indexAt(points, point.startMs);
     const replaced = points[at]?.startMs === point.startMs ? points[at] : undefined;
@@ -77,30 +95,36 @@ export class Series {
     }
   }
 
-  takeChanged(): readonly SeriesPoint[] {
-    if (this.#changed.size === 0) return [];
-    const changed = [...this.#changed];
-    this.#changed.clear();
-    return changed;
+  /** Without the one that covers `openAtMs`. */
+  takeChanged(openAtMs: number | null): readonly SeriesPoint[] {
+    const taken: SeriesPoint[] = [];
+    for (const point of this.#changed) {
+      if (openAtMs !== null && point.startMs <= openAtMs && openAtMs < point.startMs + point.periodMs) continue;
+      this.#changed.delete(point);
+      taken.push(point);
+    }
+    if (this.#changed.size === 0) this.#queue.delete(this);
+    return taken;
   }
 
   /** Merges what a tier no longer keeps into the next; the last tier's old points go. */
   age(nowMs: number): void {
-    for (const [index, tier] of this.#tiers.entries()) {
+    for (let index = 0; index < this.#tiers.length; index++) {
       const oldest = (this.#points[index] as SeriesPoint[])[0];
-      if (oldest === undefined || oldest.startMs >= nowMs - tier.retentionMs) continue;
+      const beforeMs = cutoffMs(this.#tiers, index, nowMs);
+      if (oldest === undefined || oldest.startMs >= beforeMs) continue;
       const next = this.#tiers[index + 1];
-      for (const point of this.#removeBefore(index, nowMs - tier.retentionMs)) {
+      for (const point of this.#remove(index, 0, beforeMs)) {
         if (next === undefined) continue;
         const into = this.#pointOf(index + 1, point.startMs - (point.startMs % next.periodMs));
         into.merge(point);
-        this.#changed.add(into);
+        this.markChanged(into);
       }
     }
   }
 
   dropBefore(timestampMs: number): void {
-    for (let index = 0; index < this.#tiers.length; index++) this.#removeBefore(index, timestampMs);
+    for (let index = 0; index < this.#tiers.length; index++) this.#remove(index, 0, timestampMs);
   }
 
   /** Adds this series' bytes to the hours they belong to. */
@@ -113,9 +137,10 @@ export class Series {
     }
   }
 
-  #removeBefore(index: number, timestampMs: number): readonly SeriesPoint[] {
+  #remove(index: number, startMs: number, endMs: number): readonly SeriesPoint[] {
     const points = this.#points[index] as SeriesPoint[];
-    const removed = points.splice(0, indexAt(points, timestampMs));
+    const at = indexAt(points, startMs);
+    const removed = points.splice(at, indexAt(points, endMs) - at);
     for (const point of removed) {
       this.#changed.delete(point);
       this.byteLength -= pointBytes + point.histogramBytes;

@@ -14,3 +14,13 @@ export const defaultTiers: readonly SeriesTier[] = [
   { periodMs: 300_000, retentionMs: 63 * dayMs },
   { periodMs: hourMs, retentionMs: 455 * dayMs },
 ];
+
+/**
+ * Points of a tier that begin before this time are merged into the next tier, or go. Always whole periods of the next tier, so
+ * that a merged point is complete when it is made.
+ */
+export function cutoffMs(tiers: readonly SeriesTier[], index: number, nowMs: number): number {
+  const beforeMs = nowMs - (tiers[index] as SeriesTier).retentionMs;
+  const next = tiers[index + 1];
+  return next === undefined ? beforeMs : beforeMs - (beforeMs % next.periodMs);
+}

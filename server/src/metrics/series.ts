@@ -61,13 +61,36 @@ export interface SeriesRecorder {
   record(value: number): void;
 }
 
-/** A point as it is persisted: the newest state of one period of one series replaces the one written before. */
-export interface StoredPoint extends StatisticSet {
+/** A series as it is persisted. Its number is never given to another series. */
+export interface StoredSeries {
+  readonly number: number;
   readonly key: SeriesKey;
   readonly resolutionMs: ResolutionMs;
+}
+
+/** A point as it is persisted: the newest state of one period of one series replaces the one written before. */
+export interface StoredPoint extends StatisticSet {
+  readonly seriesNumber: number;
   /** Width of this point: the series' resolution, or that of the tier it was merged into. */
   readonly periodMs: number;
   readonly startMs: number;
   /** Opaque distribution of the values; empty when min and max say all, null when only sums are known. */
   readonly histogram: Uint8Array | null;
+}
+
+/** What is to be written with one commit. */
+export interface SeriesChanges {
+  /** Whose first points these are. */
+  readonly opened: readonly StoredSeries[];
+  readonly points: readonly StoredPoint[];
+  /** Numbers of series that are no more; what is still stored of their points means nothing. */
+  readonly evicted: readonly number[];
+}
+
+/** What was persisted; points in the order in which they were written. */
+export interface StoredContents {
+  readonly series: Iterable<StoredSeries>;
+  readonly points: Iterable<StoredPoint>;
+  /** Above every number that was ever given. */
+  readonly nextNumber: number;
 }
