@@ -1,10 +1,8 @@
 import { mkdir, rm } from "node:fs/promises";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { answerHttpsHosts, createGateway, createS3Service, stsHosts, type Gateway } from "../aws/index.ts";
+import { answerHttpsHosts, createGateway, createS3Service, stsHosts } from "../aws/index.ts";
 import { delay, systemClock, TaskGroup, type Logger } from "../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
 import {
@@ -21,19 +19,19 @@ import { MinuteSeries } from "../metrics/index.ts";
 import { lockDirectory, openRecords, recordsDefaults } from "../records/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import type { DataDirectories } from "./directories.ts";
+import {
+  closeServer,
+  createPlatformServer,
+  holdRequests,
+  listen,
+  type PlatformServerLimits,
+} from "./platform-server.ts";
 import { platformServices } from "./platform-services.ts";
 import { makeSocketsDirectory } from "./sockets-directory.ts";
 
 export const platformAccount = "000000000000";
 export const platformRegion = "us-east-1";
 
-/** Longer than the pools of boto3 keep an idle connection, so that it is they who close it. */
-const keepAliveTimeoutMs = 75_000;
-const headersTimeoutMs = 60_000;
-/** Longer than any answer is held back: an invocation has 60 s. */
-const stallTimeoutMs = 120_000;
-const headerBytesMax = 64 * 1024;
-const connectionsMax = 10_000;
 const tunnelsMax = 100;
 const logPruneIntervalMs = 3_600_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000 };
@@ -46,6 +44,7 @@ export interface PlatformOptions {
   readonly log: Logger;
   /** The environment that containers get their own variables on top of. */
   readonly environment: Readonly<Record<string, string>>;
+  readonly serverLimits: PlatformServerLimits;
 }
 
 export interface Platform extends AsyncDisposable {
@@ -62,12 +61,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);
   }
   opening.use(lock);
-  const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs, maxHeaderSize: headerBytesMax, noDelay: true });
-  server.headersTimeout = headersTimeoutMs;
-  // Uploads of many gigabytes take their time; one on which no byte moves does not.
-  server.requestTimeout = 0;
-  server.timeout = stallTimeoutMs;
-  server.maxConnections = connectionsMax;
+  const server = createPlatformServer(options.serverLimits);
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
   const certificate = await clientCertificate(directories.clients);
   answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax });
@@ -98,13 +92,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     }),
   );
   // Whoever calls while the endpoints are being brought back waits for that.
-  const { promise: open, resolve: opened } = Promise.withResolvers<Gateway>();
-  const whenOpen = (request: IncomingMessage, response: ServerResponse) => {
-    void open.then((gateway) => gateway.handle(request, response));
-  };
-  server.on("request", whenOpen).on("checkContinue", whenOpen);
+  const openTo = holdRequests(server);
   const url = await listen(server, options);
-  opening.defer(() => close(server));
+  opening.defer(() => closeServer(server));
   const logs = opening.use(
     createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
   );
@@ -145,9 +135,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     accountIdDefault: platformAccount,
     logger: log,
   });
-  server.off("request", whenOpen).off("checkContinue", whenOpen);
-  gateway.attach(server);
-  opened(gateway);
+  openTo(gateway);
   const closing = opening.move();
   return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
@@ -167,23 +155,4 @@ function containerCommand(spec: InstanceSpec, socketPath: string, options: Platf
     ],
     env: { ...options.environment, ...spec.environment },
   };
-}
-
-function listen(server: Server, { host, port }: PlatformOptions): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host, port, backlog: 1024 }, () => {
-      server.off("error", reject);
-      const bound = server.address() as AddressInfo;
-      const name = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
-      resolve(`http://${name}:${bound.port}`);
-    });
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

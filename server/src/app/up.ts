@@ -2,6 +2,7 @@ import { systemClock } from "../base/index.ts";
 import { dataDirectories } from "./directories.ts";
 import type { UpOptions } from "./options.ts";
 import { passedEnvironment } from "./passed-environment.ts";
+import { platformServerLimits } from "./platform-server.ts";
 import { openPlatform } from "./platform.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { createTritonLog } from "./triton-log.ts";
@@ -28,6 +29,7 @@ export async function runUp(options: UpOptions): Promise<number> {
       directories: dataDirectories(options.dataDirectory, process.env),
       log,
       environment: passedEnvironment(),
+      serverLimits: platformServerLimits,
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { request as ask, type ClientRequest, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { silentLogger } from "../base/index.ts";
+import { dataDirectories } from "./directories.ts";
+import { platformServerLimits } from "./platform-server.ts";
+import { openPlatform, type Platform } from "./platform.ts";
+
+const stallTimeoutMs = 500;
+let root: string;
+let platform: Platform;
+
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), "gal-platform-"));
+  platform = await openPlatform({
+    host: "127.0.0.1",
+    port: 0,
+    directories: dataDirectories(root, {}),
+    log: silentLogger,
+    environment: {},
+    serverLimits: { ...platformServerLimits, stallTimeoutMs },
+  });
+  assert.equal((await finish(begin("PUT", "/bkt", {}))).status, 200);
+});
+
+after(async () => {
+  await platform[Symbol.asyncDispose]();
+  await rm(root, { recursive: true, force: true });
+});
+
+interface Sending {
+  readonly request: ClientRequest;
+  /** Rejects where the connection ended instead. */
+  readonly answered: Promise<IncomingMessage>;
+}
+
+function begin(method: string, path: string, headers: Readonly<Record<string, string | number>>): Sending {
+  const request = ask(`${platform.url}${path}`, { method, headers, agent: false });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once("response", resolve).once("error", reject);
+  });
+  return { request, answered };
+}
+
+async function finish({ request, answered }: Sending): Promise<{ status: number; body: string }> {
+  request.end();
+  const answer = await answered;
+  let body = "";
+  for await (const chunk of answer.setEncoding("latin1")) body += chunk;
+  return { status: answer.statusCode ?? 0, body };
+}
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The files below the store's folder. */
+async function stored(): Promise<string[]> {
+  const entries = await readdir(join(root, "objects"), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+test("a connection on which no byte of a body arrives any more is ended, and nothing is left of its object", async () => {
+  const sagemaker = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "SageMaker.ListModels" };
+  const untouched = await stored();
+  for (const [method, path, headers] of [
+    ["PUT", "/bkt/stalled", {}],
+    ["POST", "/", sagemaker],
+  ] as const) {
+    const startedMs = performance.now();
+    const sending = begin(method, path, { ...headers, "content-length": 1000 });
+    sending.request.write("{".padEnd(500));
+    await assert.rejects(sending.answered, { code: "ECONNRESET" }, path);
+    const tookMs = performance.now() - startedMs;
+    assert.ok(tookMs >= stallTimeoutMs * 0.9 && tookMs < stallTimeoutMs * 10, `${path} ended after ${tookMs} ms`);
+  }
+  assert.equal((await finish(begin("GET", "/bkt/stalled", {}))).status, 404);
+  const signal = AbortSignal.timeout(10_000);
+  while ((await stored()).length > untouched.length) {
+    signal.throwIfAborted();
+    await wait(10);
+  }
+  assert.deepEqual(await stored(), untouched);
+});
+
+test("a client that is slow but steady is not ended, however long its body takes", async () => {
+  const sending = begin("PUT", "/bkt/slow", { "content-length": 30 });
+  for (let sent = 0; sent < 30; sent++) {
+    sending.request.write("x");
+    await wait(stallTimeoutMs / 10);
+  }
+  assert.equal((await finish(sending)).status, 200);
+  assert.deepEqual(await finish(begin("GET", "/bkt/slow", {})), { status: 200, body: "x".repeat(30) });
+});
