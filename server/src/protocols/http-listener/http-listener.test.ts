@@ -151,6 +151,34 @@ test("a body that stalls is answered 408; a model that takes longer than that is
   assert.equal((await answer).status, 200);
 });
 
+test("a connection whose body stalls is told so and ended; one that is slow but steady is answered", async () => {
+  const stallTimeoutMs = 500;
+  await using serving = await serve({ stallTimeoutMs });
+  const header = '{"inputs":[{"name":"IN","shape":[5],"datatype":"FP32","parameters":{"binary_data_size":20}}]}';
+  const binary = Buffer.concat([Buffer.from(header), Buffer.from(new Float32Array([1, 2, 3, 4, 5]).buffer)]);
+  const requests = [post(url, json), post(url, binary, `Inference-Header-Content-Length: ${header.length}\r\n`)];
+  await Promise.all(
+    requests.map(async (request) => {
+      using connection = await RawConnection.open(serving.port);
+      connection.send(request.subarray(0, -10));
+      assert.equal((await connection.reply())!.status, 408);
+      assert.equal(await connection.reply(), null);
+    }),
+  );
+  await Promise.all(
+    requests.map(async (request) => {
+      using connection = await RawConnection.open(serving.port);
+      const answer = connection.reply();
+      const stepBytes = Math.ceil(request.length / 20);
+      for (let sent = 0; sent < request.length; sent += stepBytes) {
+        connection.send(request.subarray(sent, sent + stepBytes));
+        await new Promise((resolve) => setTimeout(resolve, stallTimeoutMs / 8));
+      }
+      assert.equal((await answer)!.status, 200);
+    }),
+  );
+});
+
 test("header lines that do not come, are too long, or lie about the length are told so", async () => {
   await using serving = await serve({ headersTimeoutMs: 200, headerBytesMax: 8192 });
   const slow = await ask(serving.port, "GET /v2 HTTP/1.1\r\nX-");
