@@ -5,6 +5,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { openOnnxRuntime } from "../server/src/native/index.ts";
 
 const [modelPath = "", batchText = "", tokensText = "", durationText = ""] = process.argv.slice(2);
@@ -17,7 +18,8 @@ if (libraryPath === undefined) throw new Error("no ONNX Runtime library in onnxr
 
 await using runtime = openOnnxRuntime({
   libraryPath,
-  intraOpThreadCount: 0,
+  intraOpThreadCount: availableParallelism(),
+  ownThreadCountMax: 0,
   interOpThreadCount: 0,
   spin: true,
   runsMax: 1,

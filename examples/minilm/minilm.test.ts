@@ -39,6 +39,7 @@ before(async () => {
     libraryPath: join(dirname(entry), `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`),
     intraOpThreadCount: 0,
     interOpThreadCount: 0,
+    ownThreadCountMax: 0,
     spin: false,
     runsMax: 1,
   });

@@ -11,7 +11,7 @@ import type { ServeOptions } from "./options.ts";
 import { overrideDirectory } from "./override-directory.ts";
 import { openPythonBackend } from "./python.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
-import { checkThreadPool, runsMax } from "./thread-pool.ts";
+import { checkThreadPool, coreCount, runsMax } from "./thread-pool.ts";
 import { serverVersion } from "./version.ts";
 
 /** Sparse: an arena takes memory only where tensors lie. */
@@ -72,7 +72,8 @@ function backends(options: ServeOptions, log: Logger, directories: DataDirectori
       return createOnnxRuntimeBackend({
         libraryPath: onnxRuntimeLibrary(),
         runsMax,
-        intraOpThreadCount: 0,
+        intraOpThreadCount: coreCount(),
+        ownThreadCountMax: Math.max(64, 8 * coreCount()),
         log,
         clock: systemClock,
       });

@@ -1,8 +1,23 @@
-import { availableParallelism } from "node:os";
+import { readFileSync } from "node:fs";
+import { availableParallelism, cpus } from "node:os";
 import { checkThreadPoolSize, threadPoolSizeFor } from "../native/index.ts";
 
 /** Native model runs at once, over all models. */
 export const runsMax = Math.max(2, availableParallelism());
+
+/** Cores rather than the threads that they run at once: two threads of one core have its arithmetic only once. */
+export function coreCount(): number {
+  const cores = new Set<string>();
+  for (let cpu = 0; cpu < cpus().length; cpu++) {
+    try {
+      cores.add(readFileSync(`/sys/devices/system/cpu/cpu${cpu}/topology/thread_siblings_list`, "utf8"));
+    } catch {
+      // A machine that does not tell: every processor counts as a core.
+      return availableParallelism();
+    }
+  }
+  return Math.max(1, Math.min(cores.size, availableParallelism()));
+}
 
 /**
  * Sizes libuv's pool before its first use (it reads the variable once): with the pool full of model runs, a file read would

@@ -26,7 +26,14 @@ let runtime: OnnxRuntime;
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "onnxruntime-"));
-  runtime = openOnnxRuntime({ libraryPath, intraOpThreadCount: 2, interOpThreadCount: 0, spin: false, runsMax: 2 });
+  runtime = openOnnxRuntime({
+    libraryPath,
+    intraOpThreadCount: 2,
+    ownThreadCountMax: 2,
+    interOpThreadCount: 0,
+    spin: false,
+    runsMax: 2,
+  });
 });
 
 after(async () => {
@@ -219,7 +226,14 @@ test("what ONNX Runtime refuses is told in its own words", async () => {
   );
   assert.throws(
     () =>
-      openOnnxRuntime({ libraryPath: broken, intraOpThreadCount: 1, interOpThreadCount: 0, spin: false, runsMax: 1 }),
+      openOnnxRuntime({
+        libraryPath: broken,
+        intraOpThreadCount: 1,
+        ownThreadCountMax: 0,
+        interOpThreadCount: 0,
+        spin: false,
+        runsMax: 1,
+      }),
     (error) => error instanceof InferenceError && error.code === "UNAVAILABLE" && error.message.includes(broken),
   );
 });

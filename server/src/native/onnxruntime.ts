@@ -24,10 +24,12 @@ export {
 export interface OnnxRuntimeOptions {
   /** libonnxruntime.so, libonnxruntime.so.1, ... */
   readonly libraryPath: string;
-  /** Threads of the pool that all sessions share, the calling thread included; 0 lets the library count the cores. */
+  /** Threads of a run, the calling thread included: in a pool of the session's own, or in the one that all others share. */
   readonly intraOpThreadCount: number;
+  /** Sessions get pools of their own until these have so many threads together. */
+  readonly ownThreadCountMax: number;
   readonly interOpThreadCount: number;
-  /** Whether threads of the shared pool burn their core for a moment before they sleep. */
+  /** Whether threads of pools burn their core for a moment before they sleep. */
   readonly spin: boolean;
   /** Runs at once over all sessions. */
   readonly runsMax: number;
@@ -38,7 +40,7 @@ export interface OnnxSessionOptions {
   readonly modelPath: string;
   readonly graphOptimization: "none" | "basic" | "extended" | "all";
   readonly parallelExecution: boolean;
-  /** Threads of a pool of the session's own; null shares the common one. */
+  /** Threads of a pool of the session's own, whatever others have; null leaves it to the runtime. */
   readonly ownThreads: { readonly intraOp: number; readonly interOp: number } | null;
   readonly memoryArena: boolean;
   readonly memoryPattern: boolean;
@@ -112,10 +114,18 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
   const runGate = openGate(options.runsMax);
   const loadGate = openGate(loadsMax);
   let sessionCount = 0;
+  let ownThreadCount = 0;
+
+  /** The threads of an own pool for a session that does not say, 0 to share the common one. */
+  function ownThreads(sessionOptions: OnnxSessionOptions): number {
+    const { intraOpThreadCount, ownThreadCountMax } = options;
+    if (sessionOptions.ownThreads !== null || sessionOptions.parallelExecution || intraOpThreadCount < 2) return 0;
+    return ownThreadCount + intraOpThreadCount > ownThreadCountMax ? 0 : intraOpThreadCount;
+  }
 
   async function load(sessionOptions: OnnxSessionOptions): Promise<bigint> {
     using _admitted = await loadGate.enter(null);
-    const handle = makeSessionOptions(api, sessionOptions);
+    const handle = makeSessionOptions(api, sessionOptions, options.spin);
     try {
       return await madeAsync(api, api.createSession, env, textBytes(sessionOptions.modelPath), handle);
     } finally {
@@ -127,7 +137,13 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
   return {
     version: library.version,
     async openSession(sessionOptions) {
-      const session = await load(sessionOptions);
+      const threadCount = ownThreads(sessionOptions);
+      const own = threadCount > 0 ? { intraOp: threadCount, interOp: 0 } : sessionOptions.ownThreads;
+      ownThreadCount += threadCount;
+      const session = await load({ ...sessionOptions, ownThreads: own }).catch((error: unknown) => {
+        ownThreadCount -= threadCount;
+        throw error;
+      });
       const runConfig = new Map(
         sessionOptions.shrinkArenaAfterRun ? [["memory.enable_memory_arena_shrinkage", "cpu:0"]] : [],
       );
@@ -161,6 +177,7 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
           await Promise.all(running);
           runs.close();
           sessionCount -= 1;
+          ownThreadCount -= threadCount;
           await giveBackFreeMemory();
         },
       };
@@ -192,12 +209,25 @@ function openEnvironment({ api }: OrtLibrary, options: OnnxRuntimeOptions): bigi
 /** GraphOptimizationLevel. */
 const graphLevels = { none: 0, basic: 1, extended: 2, all: 99 } as const;
 
-function makeSessionOptions(api: OrtApi, options: OnnxSessionOptions): bigint {
+/**
+ * Threads of a session's own pool look for work for this long before they sleep: enough between two operators, and little beyond the
+ * end of a run, where they only keep a core from others (the shared pool has no such setting, and its runs of MiniLM take 7.1 ms where
+ * these take 6.2; bench/rows/encoder.ts).
+ */
+const ownSpinUs = 50;
+
+function makeSessionOptions(api: OrtApi, options: OnnxSessionOptions, spin: boolean): bigint {
   const handle = made(api, api.createSessionOptions);
   const config = new Map([
     // Weights outside the shared memory pool, which never shrinks: an unloaded model's are given back.
     ["session.use_device_allocator_for_initializers", "1"],
     ...(options.memoryArena ? [["session.use_env_allocators", "1"] as const] : []),
+    ...(options.ownThreads === null
+      ? []
+      : [
+          ["session.intra_op.allow_spinning", spin ? "1" : "0"] as const,
+          ["session.intra_op.spin_duration_us", String(ownSpinUs)] as const,
+        ]),
     ...options.config,
   ]);
   try {

@@ -16,8 +16,10 @@ export interface OnnxRuntimeBackendOptions {
   readonly libraryPath: string;
   /** Native runs at once over all models; UV_THREADPOOL_SIZE must be `threadPoolSizeFor` this. */
   readonly runsMax: number;
-  /** Threads of the pool all sessions share; 0 takes the number of cores. `--backend-config` may set another. */
+  /** Threads of a run. `--backend-config` may set another number. */
   readonly intraOpThreadCount: number;
+  /** Sessions have thread pools of their own until these have so many threads together; the others share one. */
+  readonly ownThreadCountMax: number;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -38,7 +40,8 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
     runtime ??= openOnnxRuntime({
       libraryPath: options.libraryPath,
       runsMax: options.runsMax,
-      intraOpThreadCount: threadCount(context, "intra_op_thread_count") ?? options.intraOpThreadCount,
+      intraOpThreadCount: threadCount(context, "intra_op_thread_count") || options.intraOpThreadCount,
+      ownThreadCountMax: options.ownThreadCountMax,
       interOpThreadCount: threadCount(context, "inter_op_thread_count") ?? 0,
       // ONNX Runtime's own name for it. Off, each step of a run waits for its threads to wake (MiniLM, 8 tokens: 2.2 ms
       // instead of 1.5 on two cores); on, they take the cores from worker processes for a moment after each step.

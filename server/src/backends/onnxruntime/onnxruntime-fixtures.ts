@@ -32,7 +32,14 @@ export async function openWorkshop(): Promise<Workshop> {
   const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
   const logged: string[] = [];
   const log = createLogger((level: LogLevel, message: string) => logged.push(`${level}: ${message}`));
-  const backend = createOnnxRuntimeBackend({ libraryPath, runsMax: 4, intraOpThreadCount: 1, log, clock: systemClock });
+  const backend = createOnnxRuntimeBackend({
+    libraryPath,
+    runsMax: 4,
+    intraOpThreadCount: 2,
+    ownThreadCountMax: 8,
+    log,
+    clock: systemClock,
+  });
   const context = (backendConfig: Record<string, string>): LoadContext => ({
     arena,
     backendConfig: new Map(Object.entries(backendConfig)),
