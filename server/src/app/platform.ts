@@ -12,6 +12,9 @@ import {
   hostingMigrations,
   instanceLimits,
   invocationLimits,
+  metricMigrations,
+  MetricRecords,
+  metricRecordsLimits,
   type InstanceSpec,
 } from "../hosting/index.ts";
 import { ProcessHost, type ContainerCommand } from "../hosts/index.ts";
@@ -70,11 +73,13 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     await openRecords({
       ...recordsDefaults,
       path: join(directories.records, "galatea.db"),
-      migrations: hostingMigrations,
+      migrations: [...hostingMigrations, ...metricMigrations],
     }),
   );
   const store = opening.use(await openDirectoryStore({ folder: directories.objects, logger: log }));
   const series = new MinuteSeries({ clock: systemClock, ...seriesLimits });
+  // Closed after everything that records, before the records.
+  opening.use(new MetricRecords({ records, series, limits: metricRecordsLimits, clock: systemClock, logger: log }));
   const unpacker = opening.use(
     new ArchiveUnpacker({
       ...unpackerDefaults,
