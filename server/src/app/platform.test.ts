@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { request as ask, type ClientRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { silentLogger } from "../base/index.ts";
 import { dataDirectories } from "./directories.ts";
-import { platformServerLimits } from "./platform-server.ts";
+import { platformServerLimits, type PlatformServerLimits } from "./platform-server.ts";
 import { openPlatform, type Platform } from "./platform.ts";
 
 const stallTimeoutMs = 500;
@@ -15,14 +15,7 @@ let platform: Platform;
 
 before(async () => {
   root = await mkdtemp(join(tmpdir(), "gal-platform-"));
-  platform = await openPlatform({
-    host: "127.0.0.1",
-    port: 0,
-    directories: dataDirectories(root, {}),
-    log: silentLogger,
-    environment: {},
-    serverLimits: { ...platformServerLimits, stallTimeoutMs },
-  });
+  platform = await open(0, { ...platformServerLimits, stallTimeoutMs });
   assert.equal((await finish(begin("PUT", "/bkt", {}))).status, 200);
 });
 
@@ -30,6 +23,17 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
   await rm(root, { recursive: true, force: true });
 });
+
+function open(port: number, serverLimits: PlatformServerLimits): Promise<Platform> {
+  return openPlatform({
+    host: "127.0.0.1",
+    port,
+    directories: dataDirectories(root, {}),
+    log: silentLogger,
+    environment: {},
+    serverLimits,
+  });
+}
 
 interface Sending {
   readonly request: ClientRequest;
@@ -95,4 +99,39 @@ test("a client that is slow but steady is not ended, however long its body takes
   }
   assert.equal((await finish(sending)).status, 200);
   assert.deepEqual(await finish(begin("GET", "/bkt/slow", {})), { status: 200, body: "x".repeat(30) });
+});
+
+test("requests that arrive while a platform takes up what the last one left wait until it is ready", async () => {
+  const port = Number(new URL(platform.url).port);
+  await platform[Symbol.asyncDispose]();
+  // Trees of instances that ended without tidying up: removing them is part of the start, and takes it a moment.
+  for (let index = 0; index < 500; index++)
+    await mkdir(join(root, "instances", `i-${index}`, "model", "1"), { recursive: true });
+  let ready = false;
+  const opening = open(port, platformServerLimits).then((opened) => {
+    ready = true;
+    return opened;
+  });
+  const connecting = async (): Promise<Sending> => {
+    for (;;) {
+      const sending = begin("PUT", "/bkt/early", { "content-length": 5 });
+      const connected = new Promise((resolve) =>
+        sending.request.once("socket", (socket) => socket.once("connect", () => resolve(false))),
+      );
+      sending.request.write("early");
+      const refused = sending.answered.then(
+        () => false,
+        (error: NodeJS.ErrnoException) => error.code === "ECONNREFUSED",
+      );
+      if (!(await Promise.race([connected, refused]))) return sending;
+    }
+  };
+  try {
+    const sending = await connecting();
+    assert.equal(ready, false, "the platform was ready before the request could be sent");
+    assert.equal((await finish(sending)).status, 200);
+  } finally {
+    platform = await opening;
+  }
+  assert.deepEqual(await finish(begin("GET", "/bkt/early", {})), { status: 200, body: "early" });
 });
