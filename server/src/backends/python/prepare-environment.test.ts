@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { systemClock } from "../../base/index.ts";
@@ -107,4 +107,17 @@ test("an interpreter that is too old or absent is passed over; with none left it
     preparePythonEnvironment({ ...withUv("none", lines), pythons: ["/bin/false", "python-of-nobody"] }),
     { message: /^no Python 3\.9 or newer was found \(looked for \/bin\/false, python-of-nobody\)\. Install it with: / },
   );
+});
+
+test("the lock of a process that is gone, or that was cut off while it was written, is nobody's; several callers make one environment", async () => {
+  for (const left of ["4194304 1", ""]) {
+    const lines: string[] = [];
+    const one = { ...options(lines), dataDirectory: join(directory, `locked-${left.length}`) };
+    const path = await preparePythonEnvironment(one);
+    const made = dirname(dirname(path));
+    await rm(join(made, "ready"));
+    await writeFile(`${made}.lock`, left);
+    assert.deepEqual(await Promise.all([one, one, one].map(preparePythonEnvironment)), [path, path, path]);
+    assert.deepEqual(await readdir(dirname(made)), [basename(made)]);
+  }
 });

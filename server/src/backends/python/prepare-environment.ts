@@ -1,5 +1,5 @@
 import { randomUUID, createHash } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { link, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Clock } from "../../base/index.ts";
 import { describeEnd, readProcessStart, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
@@ -52,25 +52,50 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() ?? false;
 }
 
-/** One maker at a time; the lock of a process that is gone is nobody's. */
+/** One maker at a time; the lock of a process that is gone is nobody's. A lock appears with its content or not at all. */
 async function takeLock(path: string, options: PrepareOptions): Promise<void> {
-  const own = `${process.pid} ${readProcessStart(process.pid) ?? 0} ${randomUUID()}`;
-  for (let said = false; ; said = true) {
-    try {
-      await using file = await open(path, "wx");
-      await file.writeFile(own);
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-    const [pid, startTicks] = (await readFile(path, "utf8").catch(() => "")).split(" ").map(Number);
-    if (pid !== undefined && startTicks !== undefined && readProcessStart(pid) !== startTicks)
-      await rm(path, { force: true });
-    else {
+  const own = `${process.pid} ${readProcessStart(process.pid) ?? 0}`;
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, own);
+  try {
+    for (let said = false; !(await linked(draft, path)); said = true) {
+      const holder = await readFile(path, "utf8").catch(() => null);
+      if (holder === null) continue;
+      const [pid = 0, startTicks] = holder.split(" ").map(Number);
+      if (readProcessStart(pid) !== startTicks) {
+        await removeLockOf(holder, path);
+        continue;
+      }
       if (!said) options.onProgress("waiting for another process that makes the Python environment");
       await delay(options.clock, 200, options.signal);
     }
+  } finally {
+    await rm(draft, { force: true });
   }
+}
+
+/** False where there is a file already. */
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Takes the lock out of the way and looks again whose it was: another waiter may have been faster and hold it by now. */
+async function removeLockOf(holder: string, path: string): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  if ((await readFile(aside, "utf8")) !== holder) await linked(aside, path);
+  await rm(aside, { force: true });
 }
 
 async function makeEnvironment(directory: string, options: PrepareOptions): Promise<void> {
