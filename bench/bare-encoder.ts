@@ -3,17 +3,18 @@
  *   node bench/bare-encoder.ts <model.onnx> <batch> <tokens> <milliseconds>
  * Prints milliseconds per run.
  */
-import { fileURLToPath } from "node:url";
 import { globSync } from "node:fs";
+import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
+import { dirname, join } from "node:path";
 import { openOnnxRuntime } from "../server/src/native/index.ts";
 
 const [modelPath = "", batchText = "", tokensText = "", durationText = ""] = process.argv.slice(2);
 const [batch, tokens, durationMs] = [Number(batchText), Number(tokensText), Number(durationText)];
-const packageDirectory = fileURLToPath(new URL("../node_modules/onnxruntime-node/", import.meta.url));
-const [libraryPath] = globSync(`bin/napi-v*/${process.platform}/${process.arch}/libonnxruntime.so*`, {
-  cwd: packageDirectory,
-}).map((path) => packageDirectory + path);
+const packageDirectory = dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json"));
+const [libraryPath] = globSync(
+  join(packageDirectory, `bin/napi-v*/${process.platform}/${process.arch}/libonnxruntime.so*`),
+);
 if (libraryPath === undefined) throw new Error("no ONNX Runtime library in onnxruntime-node");
 
 await using runtime = openOnnxRuntime({
