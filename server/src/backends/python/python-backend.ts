@@ -9,7 +9,7 @@ import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
 import { Traffic } from "./traffic.ts";
-import { ExecuteEncoder } from "./wire.ts";
+import { ExecuteEncoder } from "./execute-encoder.ts";
 import { ZygotePool } from "./zygote-pool.ts";
 
 export interface PythonBackendOptions extends EnvironmentOptions {

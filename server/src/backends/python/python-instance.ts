@@ -6,18 +6,9 @@ import { LoanCollector, outcomeOf, type ModelFacts } from "./execution-codec.ts"
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { briefNs, type Traffic } from "./traffic.ts";
-import {
-  decodeAsk,
-  decodeReleased,
-  decodeResult,
-  encodeSpace,
-  type ExecuteEncoder,
-  kinds,
-  MalformedRecord,
-  readHeader,
-  type WireRequest,
-  type WireResult,
-} from "./wire.ts";
+import { type ExecuteEncoder } from "./execute-encoder.ts";
+import { decodeAsk, decodeReleased, decodeResult, readHeader } from "./frame-decoder.ts";
+import { encodeSpace, kinds, MalformedRecord, type WireRequest, type WireResult } from "./wire.ts";
 
 export interface InstanceOptions {
   readonly name: string;

@@ -5,7 +5,8 @@ import { signalGroup } from "../../native/index.ts";
 import { describeEnd, OutputLines, type ChildReaper, type ProcessEnd } from "../../processes/index.ts";
 import { FrameChannel } from "./frame-channel.ts";
 import { LentBlocks } from "./lent-blocks.ts";
-import { decodeJson, encodeFrame, encodeJson, kinds, MalformedRecord, readHeader } from "./wire.ts";
+import { decodeJson, readHeader } from "./frame-decoder.ts";
+import { encodeFrame, encodeJson, kinds, MalformedRecord } from "./wire.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {

@@ -5,16 +5,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import {
-  decodeAsk,
-  decodeJson,
-  decodeReleased,
-  decodeResult,
-  encodeSpace,
-  ExecuteEncoder,
-  MalformedRecord,
-  type WireExecute,
-} from "./wire.ts";
+import { ExecuteEncoder } from "./execute-encoder.ts";
+import { decodeAsk, decodeJson, decodeReleased, decodeResult } from "./frame-decoder.ts";
+import { encodeSpace, MalformedRecord, type WireExecute } from "./wire.ts";
 
 const vectorsPath = fileURLToPath(new URL("../../../../conformance/vectors/python-wire.json", import.meta.url));
 const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<

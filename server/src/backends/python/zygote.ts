@@ -5,7 +5,8 @@ import { openPipe, openSocketPair, sendDescriptors } from "../../native/index.ts
 import { describeEnd, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { FrameChannel } from "./frame-channel.ts";
-import { decodeJson, encodeFrame, headerBytes, kinds, readHeader } from "./wire.ts";
+import { decodeJson, readHeader } from "./frame-decoder.ts";
+import { encodeFrame, headerBytes, kinds } from "./wire.ts";
 
 /** A process of its own from here on: the zygote may end, it does not. The receiver owns the descriptors. */
 export interface ForkedWorker {

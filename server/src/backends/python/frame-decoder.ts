@@ -1,0 +1,160 @@
+import {
+  type FrameHeader,
+  headerBytes,
+  inlinePlace,
+  MalformedRecord,
+  rankMax,
+  responseBytes,
+  resultHeadBytes,
+  statusBatchFailed,
+  tensorBytes,
+  type WireResponse,
+  type WireResult,
+  type WireTensor,
+} from "./wire.ts";
+
+/** Reads a frame that cannot be trusted: every read is checked against the frame's end. */
+class FrameReader {
+  readonly #frame: Buffer;
+  readonly #view: DataView;
+  at = headerBytes;
+
+  constructor(frame: Buffer) {
+    this.#frame = frame;
+    this.#view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+  }
+
+  /** Moves past `byteLength` bytes and says where they began. */
+  take(byteLength: number): number {
+    const { at } = this;
+    if (byteLength > this.#frame.byteLength - at) throw new MalformedRecord("it ends before its content does");
+    this.at = at + byteLength;
+    return at;
+  }
+
+  u8 = (at: number) => this.#view.getUint8(at);
+  u16 = (at: number) => this.#view.getUint16(at, true);
+  u32 = (at: number) => this.#view.getUint32(at, true);
+
+  natural(at: number): number {
+    const high = this.#view.getUint32(at + 4, true);
+    if (high > 0x1f_ffff) throw new MalformedRecord("a number beyond 2^53");
+    return high * 0x1_0000_0000 + this.#view.getUint32(at, true);
+  }
+
+  text(byteLength: number): string {
+    if (byteLength === 0) return "";
+    const at = this.take(byteLength);
+    return this.#frame.toString("utf8", at, at + byteLength);
+  }
+
+  align8(): void {
+    this.take(-this.at & 7);
+  }
+}
+
+export function readHeader(frame: Buffer): FrameHeader {
+  return {
+    kind: frame.readUInt16LE(4),
+    count: frame.readUInt16LE(6),
+    id: frame.readUInt32LE(8),
+    extra: frame.readUInt32LE(12),
+  };
+}
+
+/** A RESULT frame. Inline tensors' bytes are copied out, once for all of them: the frame's buffer is used again. */
+export function decodeResult(frame: Buffer): WireResult {
+  const { count, id, extra } = readHeader(frame);
+  const reader = new FrameReader(frame);
+  const head = reader.take(resultHeadBytes);
+  const released = readNumbers(reader, reader.u32(head));
+  reader.align8();
+  const result = {
+    executionId: id,
+    released,
+    inputNs: reader.natural(head + 16),
+    inferNs: reader.natural(head + 24),
+    outputNs: reader.natural(head + 32),
+  };
+  if (extra === statusBatchFailed) return { ...result, responses: null, message: reader.text(reader.u32(head + 8)) };
+  const inlineOffset = reader.u32(head + 4);
+  if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
+    throw new MalformedRecord("its inline bytes lie elsewhere");
+  const inline = new Uint8Array(frame.byteLength - inlineOffset);
+  inline.set(frame.subarray(inlineOffset));
+  const responses: WireResponse[] = [];
+  for (let index = 0; index < count; index++) responses.push(readResponse(reader, inline));
+  if (reader.at > inlineOffset) throw new MalformedRecord("its responses run into its inline bytes");
+  return { ...result, responses, message: "" };
+}
+
+function readNumbers(reader: FrameReader, count: number): number[] {
+  const at = reader.take(count * 4);
+  const numbers: number[] = [];
+  for (let index = 0; index < count; index++) numbers.push(reader.u32(at + index * 4));
+  return numbers;
+}
+
+function readResponse(reader: FrameReader, inline: Uint8Array): WireResponse {
+  const at = reader.take(responseBytes);
+  const status = reader.u16(at);
+  const number = reader.u16(at + 2);
+  const text = reader.text(reader.u32(at + 4));
+  reader.align8();
+  if (status === 1) return { kind: "error", code: number, message: text };
+  if (status !== 0) throw new MalformedRecord(`response status ${status}`);
+  const outputs: WireTensor[] = [];
+  for (let index = 0; index < number; index++) outputs.push(readTensor(reader, inline));
+  return { kind: "outputs", parametersJson: text, outputs };
+}
+
+function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor {
+  const at = reader.take(tensorBytes);
+  const rank = reader.u8(at + 3);
+  if (rank > rankMax) throw new MalformedRecord(`a tensor of ${rank} dimensions`);
+  const place = reader.u32(at + 4);
+  const byteOffset = reader.natural(at + 8);
+  const byteLength = reader.natural(at + 16);
+  const dims = reader.take(rank * 8);
+  const shape: number[] = [];
+  for (let axis = 0; axis < rank; axis++) shape.push(reader.natural(dims + axis * 8));
+  let data: Uint8Array | null = null;
+  if (place === inlinePlace) {
+    if (byteOffset + byteLength > inline.byteLength) throw new MalformedRecord("an inline tensor beyond the frame");
+    data = new Uint8Array(inline.buffer, byteOffset, byteLength);
+  }
+  const { u16, u8 } = reader;
+  return {
+    nameIndex: u16(at),
+    datatype: u8(at + 2),
+    shape,
+    place: place === inlinePlace ? null : place,
+    byteOffset,
+    byteLength,
+    data,
+  };
+}
+
+/** An ASK frame: the sizes of the output space that the worker needs. */
+export function decodeAsk(frame: Buffer): number[] {
+  const reader = new FrameReader(frame);
+  const { count } = readHeader(frame);
+  const at = reader.take(count * 8);
+  return Array.from({ length: count }, (_, index) => reader.natural(at + index * 8));
+}
+
+/** A RELEASED frame: lent blocks that the worker sees no more. */
+export function decodeReleased(frame: Buffer): number[] {
+  return readNumbers(new FrameReader(frame), readHeader(frame).extra);
+}
+
+/** The body of a frame that carries JSON. */
+export function decodeJson(frame: Buffer): Record<string, unknown> {
+  try {
+    const body: unknown = JSON.parse(frame.toString("utf8", headerBytes));
+    if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new MalformedRecord("a body that is no JSON object");
+}
