@@ -9,6 +9,7 @@ from . import wire
 
 _FIRST_BUFFER_BYTES = 16 * 1024
 _AWAKE_SECONDS = 0.0002
+_LOOK_BYTES_MAX = 256 * 1024
 
 
 class Channel:
@@ -67,6 +68,29 @@ class Channel:
                 except BlockingIOError:
                     os.sched_yield()
         return self._socket.recv_into(into)
+
+    def look(self):
+        """Takes what has arrived, without waiting, and gives (kind, id) of each whole frame that `receive` is going to give."""
+        while self._end - self._start < _LOOK_BYTES_MAX:
+            have = self._end - self._start
+            if self._end == len(self._buffer):
+                self._make_room(max(2 * have, _FIRST_BUFFER_BYTES))
+            try:
+                count = self._socket.recv_into(self._view[self._end :], 0, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                break
+            if count == 0:
+                break
+            self._end += count
+        frames = []
+        at = self._start
+        while self._end - at >= wire.HEADER_BYTES:
+            size, kind, _, frame_id, _ = wire.HEADER.unpack_from(self._view, at)
+            at += size
+            if at > self._end:
+                break
+            frames.append((kind, frame_id))
+        return frames
 
     def _make_room(self, size):
         if self._start + size <= len(self._buffer):

@@ -14,6 +14,7 @@ INITIALIZE = 3
 EXECUTE = 4
 SPACE = 5
 FINALIZE = 6
+CANCEL = 7
 
 # Worker to server.
 HELLO = 65

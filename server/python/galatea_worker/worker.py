@@ -19,6 +19,7 @@ from .objects import InferenceResponse, TritonModelException
 
 _OWN_FILES = frozenset((__file__, importlib.__file__))
 _now = time.perf_counter_ns
+_SLOW_NS = 1_000_000
 
 # The worker of this process: pb_utils' functions have no other way to it.
 _worker = None
@@ -51,6 +52,7 @@ class Worker:
         self._arena_fd = arena_fd
         self._arena = None
         self._waiting = []
+        self._cancelled = set()
         self._model_class = None
         self._model = None
         self._execute = None
@@ -79,6 +81,8 @@ class Worker:
             kind = wire.HEADER.unpack_from(frame, 0)[1]
             if kind == wire.EXECUTE:
                 self._on_execute(frame)
+            elif kind == wire.CANCEL:
+                self._cancelled.discard(wire.HEADER.unpack_from(frame, 0)[3])
             elif kind == wire.FINALIZE:
                 self._on_finalize()
                 return
@@ -153,6 +157,8 @@ class Worker:
     def _on_execute(self, frame):
         began = _now()
         execution_id, next_is_near = wire.HEADER.unpack_from(frame, 0)[3:]
+        if self._cancelled and execution_id in self._cancelled:
+            return self._skip(execution_id, frame)
         self.channel.next_is_near = next_is_near != 0
         requests, spaces, lent = self._open_requests(frame)
         frame = None
@@ -183,6 +189,20 @@ class Worker:
             durations = (durations[0], durations[1], _now() - executed)
             data = wire.encode_result(execution_id, self.channel.take_released(), answers, durations)
         self.channel.send(data)
+        if executed - opened > _SLOW_NS:
+            self._find_cancelled()
+
+    def _skip(self, execution_id, frame):
+        """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
+        self._cancelled.discard(execution_id)
+        released = [lent_id for lent_id, _, _ in wire.decode_execute(frame)[0]] + self.channel.take_released()
+        self.channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
+
+    def _find_cancelled(self):
+        """While a long execution ran, clients of those behind it may have left."""
+        headers = [wire.HEADER.unpack_from(frame, 0) for frame in self._waiting]
+        frames = [(header[1], header[3]) for header in headers] + self.channel.look()
+        self._cancelled.update(frame_id for kind, frame_id in frames if kind == wire.CANCEL)
 
     def _call(self, requests):
         result = self._execute(requests)

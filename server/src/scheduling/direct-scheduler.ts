@@ -28,7 +28,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   get pendingCount(): number {
-    return this.#queue.length;
+    return this.#queue.length + this.#pool.waitingCount;
   }
 
   infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<InferenceResponse> {

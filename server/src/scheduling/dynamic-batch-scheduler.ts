@@ -63,7 +63,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   get pendingCount(): number {
-    return this.#queue.length;
+    return this.#queue.length + this.#pool.waitingCount;
   }
 
   infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<InferenceResponse> {
@@ -128,10 +128,10 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
       if (slot === null) break;
       const decision = chooseBatch(this.#queue, this.#policy, nowNs);
       if (decision.kind === "wait") {
-        if (slot.executionCount === 0) return this.#delayOver.set(decision.untilNs);
+        if (slot.batches.length === 0) return this.#delayOver.set(decision.untilNs);
         break;
       }
-      if (slot.executionCount > 0 && !(decision.complete && this.#mayLeaveEarly(decision.requestCount))) break;
+      if (slot.batches.length > 0 && !(decision.complete && this.#mayLeaveEarly(decision.requestCount))) break;
       this.#pool.start(slot, this.#take(decision.requestCount));
     }
     this.#delayOver[Symbol.dispose]();

@@ -5,7 +5,8 @@ import type { QueuedRequest } from "./queued-request.ts";
 /** An instance and the executions handed to it that have not ended. */
 export interface Slot {
   readonly instance: Instance;
-  executionCount: number;
+  /** Handed over and not ended, in order; the instance executes the first. */
+  readonly batches: (readonly QueuedRequest[])[];
 }
 
 /** Counts the requests of a batch that somebody still waits for; its signal aborts when the last one is given up. */
@@ -42,7 +43,7 @@ export class InstancePool {
   #executingCount = 0;
 
   constructor(instances: readonly Instance[], clock: Clock, events: PoolEvents) {
-    this.#slots = instances.map((instance) => ({ instance, executionCount: 0 }));
+    this.#slots = instances.map((instance) => ({ instance, batches: [] }));
     this.#clock = clock;
     this.#events = events;
   }
@@ -51,22 +52,31 @@ export class InstancePool {
     return this.#executingCount;
   }
 
+  /** Requests that wait at an instance behind those it executes, and that somebody still waits for. */
+  get waitingCount(): number {
+    let count = 0;
+    for (const { batches } of this.#slots)
+      for (let index = 1; index < batches.length; index++)
+        for (const request of batches[index]!) if (request.at === "executing") count++;
+    return count;
+  }
+
   /** The least loaded instance that takes another execution. */
   free(): Slot | null {
     const slots = this.#slots;
     let best: Slot | null = null;
     for (let offset = 0; offset < slots.length; offset++) {
       const slot = slots[(this.#turn + offset) % slots.length] as Slot;
-      if (slot.executionCount >= slot.instance.executionsMax) continue;
-      if (slot.executionCount === 0) return slot;
-      if (best === null || slot.executionCount < best.executionCount) best = slot;
+      if (slot.batches.length >= slot.instance.executionsMax) continue;
+      if (slot.batches.length === 0) return slot;
+      if (best === null || slot.batches.length < best.batches.length) best = slot;
     }
     return best;
   }
 
   /** Hands the batch over. The requests have left their queue. */
   start(slot: Slot, batch: readonly QueuedRequest[]): void {
-    slot.executionCount++;
+    slot.batches.push(batch);
     this.#executingCount++;
     this.#turn = (this.#slots.indexOf(slot) + 1) % this.#slots.length;
     const nowNs = this.#clock.monotonicNs();
@@ -85,7 +95,7 @@ export class InstancePool {
     } catch (error) {
       outcome = InferenceError.from(error);
     }
-    slot.executionCount--;
+    slot.batches.splice(slot.batches.indexOf(batch), 1);
     this.#executingCount--;
     this.#events.freed();
     if (outcome instanceof InferenceError) {

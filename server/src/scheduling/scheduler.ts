@@ -10,7 +10,7 @@ import type { InferenceRequest, InferenceResponse, RequestRecord } from "../infe
  */
 export interface Scheduler {
   infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<InferenceResponse>;
-  /** Requests waiting, not yet handed to an instance (the gauge nv_inference_pending_request_count). */
+  /** Requests waiting, in the queue or behind others at an instance (the gauge nv_inference_pending_request_count). */
   readonly pendingCount: number;
   /** Refuses new requests (UNAVAILABLE) and resolves when the last one in flight has ended. */
   close(): Promise<void>;

@@ -344,6 +344,34 @@ ${echo}`;
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
+test("what nobody waits for any more is not executed behind a long execution", async () => {
+  const body = `import time\nvalue = requests[0].inputs()[0].as_numpy()\nprint("executes", value[0], value.size, flush=True)
+if value[0] == 9: time.sleep(0.3)\n${echo}`;
+  await using loaded = await fixture.load("recalled", model(body));
+  const large = Array.from({ length: 8192 }, () => 3);
+  const gone = new AbortController();
+  const run = (values: number[], signal: AbortSignal | null) =>
+    only(loaded).execute([request([floats("IN", values)])], signal);
+  const executions = [run([9], null), run([2], gone.signal), run(large, gone.signal), run([4], null)];
+  gone.abort();
+  const outcomes = (await Promise.all(executions)).map(({ outcomes: [outcome] }) => outcome!);
+  for (const [index, value] of [
+    [0, 9],
+    [3, 4],
+  ] as const) {
+    const response = outcomes[index] as InferenceResponse;
+    assert.deepEqual(floatsOf(response.outputs[0]!), [value]);
+    releaseResponse(response);
+  }
+  for (const index of [1, 2]) assert.match((outcomes[index] as InferenceError).message, /message: cancelled$/);
+  await until(() => fixture.log.includes("info: executes 4.0 1"));
+  assert.deepEqual(
+    fixture.log.filter((line) => /executes [234]\.0/.test(line)),
+    ["info: executes 4.0 1"],
+  );
+  assert.equal(fixture.arena.usedBytes, 0);
+});
+
 test("a hanging worker is reported with its Python stack, and ended only where that is configured", async () => {
   const body = `import time\nif requests[0].inputs()[0].as_numpy()[0]: time.sleep(1000)\n${echo}`;
   await using killing = await openFixture({ hangReportMs: 30, hangKillMs: 300 });

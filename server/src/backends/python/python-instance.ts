@@ -8,7 +8,7 @@ import type { PythonWorker } from "./python-worker.ts";
 import { briefNs, type Traffic } from "./traffic.ts";
 import { type ExecuteEncoder } from "./execute-encoder.ts";
 import { decodeAsk, decodeReleased, decodeResult, readHeader } from "./frame-decoder.ts";
-import { encodeSpace, kinds, MalformedRecord, type WireRequest, type WireResult } from "./wire.ts";
+import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireRequest, type WireResult } from "./wire.ts";
 
 export interface InstanceOptions {
   readonly name: string;
@@ -41,6 +41,8 @@ interface Pending {
   readonly batch: readonly InferenceRequest[];
   readonly signal: AbortSignal | null;
   readonly brief: boolean;
+  /** Tells the worker that nobody waits any more; null for an execution that begins at once. */
+  readonly onAbort: (() => void) | null;
   readonly spaces: LentBlock[];
   readonly resolve: (execution: Execution) => void;
 }
@@ -128,9 +130,17 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#watch ??= this.#watchdog();
     if (isLone) worker.send(frame);
     else worker.sendSoon(frame);
+    const onAbort = this.#pending.size > 0 && signal !== null ? () => this.#cancel(worker, executionId) : null;
+    if (onAbort !== null) signal?.addEventListener("abort", onAbort, { once: true });
     return new Promise((resolve) => {
-      this.#pending.set(executionId, { executionId, batch, signal, brief, spaces, resolve });
+      this.#pending.set(executionId, { executionId, batch, signal, brief, onAbort, spaces, resolve });
     });
+  }
+
+  /** One that has begun runs to its end. */
+  #cancel(worker: PythonWorker, executionId: number): void {
+    const [head] = this.#pending.keys();
+    if (head !== executionId) worker.sendSoon(encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId }));
   }
 
   /** Space for what the last batch of this size gave; none when the arena has none to spare: the worker will ask. */
@@ -180,7 +190,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
       throw error;
     }
     worker.lent.endSpaces(pending.spaces);
-    this.#lastRunNs = result.inputNs + result.inferNs + result.outputNs;
+    const runNs = result.inputNs + result.inferNs + result.outputNs;
+    if (runNs > 0) this.#lastRunNs = runNs;
     this.#lastResultNs = this.#options.clock.monotonicNs();
     this.#settle(pending, {
       outcomes,
@@ -219,6 +230,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #settle(pending: Pending, execution: Execution): void {
     this.#pending.delete(pending.executionId);
+    if (pending.onAbort !== null) pending.signal?.removeEventListener("abort", pending.onAbort);
     this.#options.traffic.ended(pending.brief);
     if (this.#pending.size > 0) this.#headSinceNs = this.#options.clock.monotonicNs();
     pending.resolve(execution);
@@ -253,6 +265,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** A worker executes in order: what waited behind the execution that it died of had not begun. */
   async #runAgain(pending: Pending): Promise<void> {
     this.#options.traffic.ended(false);
+    if (pending.onAbort !== null) pending.signal?.removeEventListener("abort", pending.onAbort);
     pending.resolve(await this.#executeLater(pending.batch, pending.signal));
   }
 

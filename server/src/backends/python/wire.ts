@@ -10,6 +10,7 @@ export const kinds = {
   execute: 4,
   space: 5,
   finalize: 6,
+  cancel: 7,
   hello: 65,
   loaded: 66,
   completed: 67,
