@@ -1,21 +1,25 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { delay, InferenceError, systemClock } from "../../base/index.ts";
-import { releaseResponse, type InferenceResponse, type Instance } from "../../inference/index.ts";
+import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { readProcessStart } from "../../processes/index.ts";
-import { datatypes, type Datatype, type Tensor } from "../../tensor/index.ts";
-import type { LoadedModel } from "../backend.ts";
+import { datatypes, type Datatype } from "../../tensor/index.ts";
 import {
   addSubConfig,
   addSubModel,
+  ask,
+  echo,
   floats,
   floatsOf,
+  header,
   inArena,
+  model,
   oneInOneOut,
+  only,
   openFixture,
+  pidOf,
   request,
   tensor,
+  until,
   type PythonFixture,
 } from "./python-fixture.ts";
 
@@ -26,37 +30,6 @@ before(async () => {
 });
 
 after(() => fixture[Symbol.asyncDispose]());
-
-const header = "import triton_python_backend_utils as pb_utils\nimport numpy as np\n";
-
-/** A model whose execute is `body`; `requests` is the batch. */
-function model(body: string, more = ""): string {
-  const indented = body.replaceAll("\n", "\n        ");
-  return `${header}class TritonPythonModel:\n    def execute(self, requests):\n        ${indented}\n${more}`;
-}
-
-const echo =
-  'return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", r.inputs()[0].as_numpy())]) for r in requests]';
-
-function only(loaded: LoadedModel): Instance {
-  return loaded.instances[0]!;
-}
-
-async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
-  const { outcomes } = await only(loaded).execute([request(inputs)], null);
-  const [outcome] = outcomes;
-  if (outcome instanceof InferenceError) throw outcome;
-  return outcome!;
-}
-
-function pidOf(loaded: LoadedModel): number {
-  return (loaded.instances[0] as unknown as { pid: number }).pid;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const signal = AbortSignal.timeout(5000);
-  while (!condition()) await delay(systemClock, 2, signal);
-}
 
 test("a batch of requests is executed in one call and answered in order", async () => {
   await using loaded = await fixture.load("add_sub", addSubModel, addSubConfig);
@@ -304,85 +277,6 @@ for (const [name, body, code, message] of failures) {
   });
 }
 
-test("a crash fails the execution it happened in, with the cause; what came before and after it is answered", async () => {
-  const body = `import os, ctypes, sys\nvalue = requests[0].inputs()[0].as_numpy()[0]
-if value == 1: os._exit(3)
-if value == 2: ctypes.string_at(0)
-if value == 3:
-    print("last words", file=sys.stderr)
-    os.kill(os.getpid(), 9)
-${echo}`;
-  await using loaded = await fixture.load("crashes", model(body));
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
-  const large = Array.from({ length: 8192 }, (_, index) => index + 5);
-  const values = [[6], [3], [7], large];
-  const executions = values.map((value) => only(loaded).execute([request([floats("IN", value)])], null));
-  const outcomes = (await Promise.all(executions)).map((execution) => execution.outcomes[0]!);
-  assert.match(
-    (outcomes[1] as InferenceError).message,
-    /^Stub process 'crashes_0' is not healthy\. \(signal SIGKILL; last output:\nlast words\)$/,
-  );
-  for (const index of [0, 2, 3]) {
-    const response = outcomes[index] as InferenceResponse;
-    assert.deepEqual(floatsOf(response.outputs[0]!), values[index]);
-    releaseResponse(response);
-  }
-  assert.deepEqual(
-    fixture.health.slice(-2).map(({ ok }) => ok),
-    [false, true],
-  );
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [5])])).outputs[0]!), [5]);
-  await assert.rejects(ask(loaded, [floats("IN", [1])]), {
-    message: "Stub process 'crashes_0' is not healthy. (exit code 3)",
-  });
-  // The second failure in a row waits: meanwhile requests fail at once, with the cause.
-  await assert.rejects(ask(loaded, [floats("IN", [0])]), { message: /is not healthy\. \(exit code 3\)$/ });
-  await until(() => fixture.health.at(-1)?.ok === true);
-  await assert.rejects(ask(loaded, [floats("IN", [2])]), {
-    message: /\(signal SIGSEGV; last output:\n.*Segmentation fault/s,
-  });
-  assert.equal(fixture.arena.usedBytes, 0);
-});
-
-test("what nobody waits for any more is not executed behind a long execution", async () => {
-  const body = `import time\nvalue = requests[0].inputs()[0].as_numpy()\nprint("executes", value[0], value.size, flush=True)
-if value[0] == 9: time.sleep(0.3)\n${echo}`;
-  await using loaded = await fixture.load("recalled", model(body));
-  const large = Array.from({ length: 8192 }, () => 3);
-  const gone = new AbortController();
-  const run = (values: number[], signal: AbortSignal | null) =>
-    only(loaded).execute([request([floats("IN", values)])], signal);
-  const executions = [run([9], null), run([2], gone.signal), run(large, gone.signal), run([4], null)];
-  gone.abort();
-  const outcomes = (await Promise.all(executions)).map(({ outcomes: [outcome] }) => outcome!);
-  for (const [index, value] of [
-    [0, 9],
-    [3, 4],
-  ] as const) {
-    const response = outcomes[index] as InferenceResponse;
-    assert.deepEqual(floatsOf(response.outputs[0]!), [value]);
-    releaseResponse(response);
-  }
-  for (const index of [1, 2]) assert.match((outcomes[index] as InferenceError).message, /message: cancelled$/);
-  await until(() => fixture.log.includes("info: executes 4.0 1"));
-  assert.deepEqual(
-    fixture.log.filter((line) => /executes [234]\.0/.test(line)),
-    ["info: executes 4.0 1"],
-  );
-  assert.equal(fixture.arena.usedBytes, 0);
-});
-
-test("a hanging worker is reported with its Python stack, and ended only where that is configured", async () => {
-  const body = `import time\nif requests[0].inputs()[0].as_numpy()[0]: time.sleep(1000)\n${echo}`;
-  await using killing = await openFixture({ hangReportMs: 30, hangKillMs: 300 });
-  await using loaded = await killing.load("hangs", model(body));
-  await assert.rejects(ask(loaded, [floats("IN", [1])]), {
-    message:
-      /^Stub process 'hangs_0' is not healthy\. \(signal SIGKILL, ended because of: an execution took more than 300 ms; last output:.*model\.py", line 6 in execute/s,
-  });
-  assert.ok(killing.log.some((line) => /warning: executing for .* the Python stack of the worker follows/.test(line)));
-});
-
 test("megabytes of output are bounded in the log and stop nothing", async () => {
   await using loaded = await fixture.load(
     "prints",
@@ -463,35 +357,6 @@ test("auto_complete_config completes, its worker becomes the first instance, and
     },
   );
 });
-
-test("a killed zygote takes no worker with it, and the next load has another", async () => {
-  await using own = await openFixture();
-  await using loaded = await own.load("orphan", model(echo));
-  const zygotePid = await zygoteOf(pidOf(loaded));
-  process.kill(zygotePid, "SIGKILL");
-  await until(() => readProcessStart(zygotePid) === null);
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
-  process.kill(pidOf(loaded), "SIGKILL");
-  await until(() => own.health.at(-1)?.ok === true);
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
-});
-
-/** A child of this process that runs the zygote's program and is older than the worker: the youngest such. */
-async function zygoteOf(workerPid: number): Promise<number> {
-  const { readFile } = await import("node:fs/promises");
-  const pids: number[] = [];
-  for (const entry of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    const pid = Number(entry);
-    const commandLine = await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "");
-    const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
-    const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-    const group = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2]);
-    if (commandLine.includes("galatea_zygote.py") && parent === process.pid && group === pid && pid < workerPid)
-      pids.push(pid);
-  }
-  const workers = new Set([workerPid]);
-  return pids.filter((pid) => !workers.has(pid)).sort((a, b) => b - a)[0]!;
-}
 
 test("memory of a loaded model is that of its workers alone", async () => {
   await using loaded = await fixture.load("memory", addSubModel, addSubConfig);

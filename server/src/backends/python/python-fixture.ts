@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createLogger, systemClock, type Logger } from "../../base/index.ts";
-import { noParameters, type InferenceRequest } from "../../inference/index.ts";
+import { createLogger, delay, InferenceError, systemClock, type Logger } from "../../base/index.ts";
+import { noParameters, type InferenceRequest, type InferenceResponse, type Instance } from "../../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../../modelconfig/index.ts";
 import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadedModel, ModelSource } from "../backend.ts";
@@ -158,4 +158,35 @@ export function request(inputs: Tensor[], more: Partial<InferenceRequest> = {}):
 export function floatsOf(output: Tensor): number[] {
   const copy = output.data.slice();
   return [...new Float32Array(copy.buffer, 0, copy.byteLength / datatypes.FP32.byteSize)];
+}
+
+export const header = "import triton_python_backend_utils as pb_utils\nimport numpy as np\n";
+
+/** A model whose execute is `body`; `requests` is the batch. */
+export function model(body: string, more = ""): string {
+  const indented = body.replaceAll("\n", "\n        ");
+  return `${header}class TritonPythonModel:\n    def execute(self, requests):\n        ${indented}\n${more}`;
+}
+
+export const echo =
+  'return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", r.inputs()[0].as_numpy())]) for r in requests]';
+
+export function only(loaded: LoadedModel): Instance {
+  return loaded.instances[0]!;
+}
+
+export async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
+  const { outcomes } = await only(loaded).execute([request(inputs)], null);
+  const [outcome] = outcomes;
+  if (outcome instanceof InferenceError) throw outcome;
+  return outcome!;
+}
+
+export function pidOf(loaded: LoadedModel): number {
+  return (loaded.instances[0] as unknown as { pid: number }).pid;
+}
+
+export async function until(condition: () => boolean): Promise<void> {
+  const signal = AbortSignal.timeout(5000);
+  while (!condition()) await delay(systemClock, 2, signal);
 }
