@@ -7,7 +7,7 @@ import { globSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
-import { openOnnxRuntime } from "../server/src/native/index.ts";
+import { openOnnxRuntime, plainSession } from "../server/src/native/index.ts";
 
 const [modelPath = "", batchText = "", tokensText = "", durationText = ""] = process.argv.slice(2);
 const [batch, tokens, durationMs] = [Number(batchText), Number(tokensText), Number(durationText)];
@@ -27,15 +27,7 @@ await using runtime = openOnnxRuntime({
 });
 await using session = await runtime.openSession({
   modelPath,
-  graphOptimization: "all",
-  parallelExecution: false,
-  ownThreads: null,
-  memoryArena: true,
-  memoryPattern: true,
-  shrinkArenaAfterRun: false,
-  customOpLibraries: [],
-  optimizedModelPath: null,
-  config: new Map(),
+  ...plainSession,
 });
 const ids = new BigInt64Array(batch * tokens).fill(1996n);
 const mask = new BigInt64Array(batch * tokens).fill(1n);

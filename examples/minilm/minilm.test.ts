@@ -6,7 +6,7 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { openOnnxRuntime, type OnnxRuntime, type OnnxSession } from "../../server/src/native/index.ts";
+import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "../../server/src/native/index.ts";
 import { assembleRepository } from "./assemble.ts";
 import { fetchWeights } from "./fetch-weights.ts";
 
@@ -45,15 +45,7 @@ before(async () => {
   });
   session = await runtime.openSession({
     modelPath: join(repository, "encoder/1/model.onnx"),
-    graphOptimization: "all",
-    parallelExecution: false,
-    ownThreads: null,
-    memoryArena: true,
-    memoryPattern: true,
-    shrinkArenaAfterRun: false,
-    customOpLibraries: [],
-    optimizedModelPath: null,
-    config: new Map(),
+    ...plainSession,
   });
 });
 

@@ -16,7 +16,7 @@ class Channel:
     """Frames over a stream socket. One thread receives; any thread sends."""
 
     def __init__(self, fd):
-        # The class below socket.socket: its constructor touches a tenth of the memory.
+        # The class below socket.socket, whose constructor goes through enumerations and so copies pages that workers share.
         self._socket = socket.SocketType(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
         self._buffer = bytearray(_FIRST_BUFFER_BYTES)
         self._view = memoryview(self._buffer)

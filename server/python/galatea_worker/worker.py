@@ -357,7 +357,7 @@ class _Large:
 def _import_model(package_name, module_name, directory):
     """The model as module `<version>.<name>`, as the original imports it.
 
-    Its place is known: the search of the import system would touch, and so copy, 400 kB of pages that workers share.
+    Its place is known: the search of the import system would touch, and so copy, 160 kB of pages that workers share.
     """
     name = "%s.%s" % (package_name, module_name)
     path = os.path.join(directory, module_name + ".py")

@@ -4,6 +4,7 @@ export {
   checkThreadPoolSize,
   onnxStringType,
   openOnnxRuntime,
+  plainSession,
   threadPoolSizeFor,
   type OnnxInput,
   type OnnxOutput,

@@ -10,9 +10,9 @@ import { InferenceError } from "../base/index.ts";
 import {
   checkThreadPoolSize,
   openOnnxRuntime,
+  plainSession,
   type OnnxRuntime,
   type OnnxSession,
-  type OnnxSessionOptions,
   threadPoolSizeFor,
 } from "./onnxruntime.ts";
 
@@ -41,18 +41,6 @@ after(async () => {
   await rm(directory, { recursive: true });
 });
 
-const plain: Omit<OnnxSessionOptions, "modelPath"> = {
-  graphOptimization: "all",
-  parallelExecution: false,
-  ownThreads: null,
-  memoryArena: true,
-  memoryPattern: true,
-  shrinkArenaAfterRun: false,
-  customOpLibraries: [],
-  optimizedModelPath: null,
-  config: new Map(),
-};
-
 let modelCount = 0;
 
 async function openModel(model: Partial<OnnxModel>): Promise<OnnxSession> {
@@ -67,7 +55,7 @@ async function openModel(model: Partial<OnnxModel>): Promise<OnnxSession> {
     operators: [],
     ...model,
   });
-  return await runtime.openSession({ ...plain, modelPath });
+  return await runtime.openSession({ ...plainSession, modelPath });
 }
 
 const operator = (name: string, inputs: readonly string[], outputs: readonly string[]) => ({
@@ -209,11 +197,11 @@ test("aborting ends a running model, a waiting one, and one not begun", async ()
 test("what ONNX Runtime refuses is told in its own words", async () => {
   const broken = join(directory, "broken.onnx");
   await writeFile(broken, "this is no model");
-  await assert.rejects(runtime.openSession({ ...plain, modelPath: broken }), {
+  await assert.rejects(runtime.openSession({ ...plainSession, modelPath: broken }), {
     code: "INTERNAL",
     message: /^onnx runtime error 7: Load model from .*broken\.onnx failed:Protobuf parsing failed\.$/,
   });
-  await assert.rejects(runtime.openSession({ ...plain, modelPath: join(directory, "absent.onnx") }), {
+  await assert.rejects(runtime.openSession({ ...plainSession, modelPath: join(directory, "absent.onnx") }), {
     message: /^onnx runtime error 3: .*absent\.onnx.*/,
   });
   await assert.rejects(openModel({ ...identity("FLOAT"), opsets: { "": 9999 } }), {
@@ -251,7 +239,7 @@ test("200 loads and runs leave no memory behind", async () => {
   });
   const data = new Uint8Array(8 * width * 4);
   const cycle = async () => {
-    await using session = await runtime.openSession({ ...plain, modelPath });
+    await using session = await runtime.openSession({ ...plainSession, modelPath });
     await session.run(
       {
         inputs: [{ index: 0, shape: [8, width], data }],

@@ -53,6 +53,19 @@ export interface OnnxSessionOptions {
   readonly config: ReadonlyMap<string, string>;
 }
 
+/** A session without anything special. */
+export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
+  graphOptimization: "all",
+  parallelExecution: false,
+  ownThreads: null,
+  memoryArena: true,
+  memoryPattern: true,
+  shrinkArenaAfterRun: false,
+  customOpLibraries: [],
+  optimizedModelPath: null,
+  config: new Map(),
+};
+
 export interface OnnxSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];

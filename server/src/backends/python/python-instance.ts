@@ -6,7 +6,7 @@ import { LoanCollector, outcomeOf, type ModelFacts } from "./execution-codec.ts"
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { briefNs, type Traffic } from "./traffic.ts";
-import { type ExecuteEncoder } from "./execute-encoder.ts";
+import type { ExecuteEncoder } from "./execute-encoder.ts";
 import { decodeAsk, decodeReleased, decodeResult, readHeader } from "./frame-decoder.ts";
 import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireRequest, type WireResult } from "./wire.ts";
 
