@@ -90,8 +90,9 @@ const options = (clock = new HandClock()) => ({ clock, queueLengthMax: 1000 });
 test("what arrives while the instance executes becomes one batch", async () => {
   const instance = new HandInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
-  const sent = ["a", "b", "c", "d", "e", "f"].map((id) => send(scheduler, id));
+  const sent = [send(scheduler, "a")];
   await turn();
+  sent.push(...["b", "c", "d", "e", "f"].map((id) => send(scheduler, id)));
   await instance.end();
   await instance.end();
   await instance.end();
@@ -102,10 +103,20 @@ test("what arrives while the instance executes becomes one batch", async () => {
   );
 });
 
+test("what arrives in one turn of the event loop becomes one batch, at an idle instance too", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
+  for (const id of ["a", "b", "c"]) send(scheduler, id);
+  await turn();
+  assert.deepEqual(instance.log, ["a b c"]);
+});
+
 test("an instance that takes two executions gets a second one only when that batch cannot grow", async () => {
   const instance = new HandInstance("m_0_0", 2);
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(3), options());
-  for (const id of ["a", "b", "c"]) send(scheduler, id);
+  send(scheduler, "a");
+  await turn();
+  for (const id of ["b", "c"]) send(scheduler, id);
   await turn();
   assert.deepEqual(instance.log, ["a"]);
   send(scheduler, "d");
@@ -161,6 +172,7 @@ test("requests share a batch only where variable shapes agree and optional input
   const instance = new HandInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(8, {}, { inputs }), options());
   send(scheduler, "first");
+  await turn();
   for (const [id, length, withMask] of [
     ["a", 4, false],
     ["b", 4, false],
@@ -237,7 +249,9 @@ test("with preserve_ordering answers leave in order of arrival across instances;
 test("a batch's signal aborts when its last request is given up, not before", async () => {
   const instance = new HandInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
-  const [, b, c] = ["a", "b", "c"].map((id) => send(scheduler, id));
+  send(scheduler, "a");
+  await turn();
+  const [b, c] = ["b", "c"].map((id) => send(scheduler, id));
   await instance.end();
   const signal = instance.signals[1];
   b?.controller.abort();

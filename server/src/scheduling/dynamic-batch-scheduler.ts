@@ -25,8 +25,8 @@ import { WakeUp } from "./wake-up.ts";
  * - While every instance executes, batches go on forming. An instance that takes a second execution ahead gets one only when that
  *   batch cannot grow any more: handing over a small one early hides some 20 us and costs a whole execution. A batch with a request
  *   that has a queue timeout never goes ahead.
- * - Requests that arrive in one turn of the event loop are looked at together, at its end; only a request that finds the
- *   scheduler empty starts at once.
+ * - Requests that arrive in one turn of the event loop are looked at together, at its end: otherwise the first of a burst would be
+ *   executed alone and the rest after it.
  * - Queue timeouts fire by timer, whether an instance is free or not.
  * - `preserve_ordering` orders responses by arrival across instances. Requests that are given up or time out settle at once.
  */
@@ -76,11 +76,9 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     record.queuedNs = this.#options.clock.monotonicNs();
     const queued = new QueuedRequest(request, record, releaseInputs, this);
     if (this.#keyRules.length > 0) queued.batchKey = batchKeyOf(this.#keyRules, request);
-    const wasIdle = this.#isIdle();
     this.#queue.add(queued, level);
     this.#order?.enter(queued);
-    if (wasIdle) this.#formBatches();
-    else this.#forming ??= setImmediate(this.#form);
+    this.#forming ??= setImmediate(this.#form);
     if (queued.heapIndex >= 0) this.#armExpiry();
     return queued.promise;
   }
@@ -113,8 +111,14 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   #refusal(request: InferenceRequest, level: number): InferenceError | null {
     if (this.#drain.closing) return stopping(request);
     if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
-    const isFull = this.#queue.length >= this.#options.queueLengthMax || this.#queue.isFull(level);
-    return isFull ? queueFull(request) : null;
+    if (!this.#isFull(level)) return null;
+    // What arrived in this turn counts as waiting only where no instance is free for it.
+    if (this.#forming !== null) this.#formBatches();
+    return this.#isFull(level) ? queueFull(request) : null;
+  }
+
+  #isFull(level: number): boolean {
+    return this.#queue.length >= this.#options.queueLengthMax || this.#queue.isFull(level);
   }
 
   #formBatches(): void {
