@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { availableParallelism } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { systemClock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
@@ -11,7 +12,6 @@ import type { ServeOptions } from "./options.ts";
 import { overrideDirectory } from "./override-directory.ts";
 import { openPythonBackend } from "./python.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
-import { checkThreadPool, coreCount, runsMax } from "./thread-pool.ts";
 import { serverVersion } from "./version.ts";
 
 /** Sparse: an arena takes memory only where tensors lie. */
@@ -68,12 +68,11 @@ function backends(options: ServeOptions, log: Logger, directories: DataDirectori
     lazyBackend("python", () => openPythonBackend({ python: options.python, log, directories })),
     lazyBackend("onnxruntime", async () => {
       const { createOnnxRuntimeBackend } = await import("../backends/onnxruntime/index.ts");
-      checkThreadPool();
       return createOnnxRuntimeBackend({
         libraryPath: onnxRuntimeLibrary(),
-        runsMax,
-        intraOpThreadCount: coreCount(),
-        ownThreadCountMax: Math.max(64, 8 * coreCount()),
+        runsMax: Math.max(2, availableParallelism()),
+        intraOpThreadCount: 0,
+        ownThreadCountMax: Math.max(64, 8 * availableParallelism()),
         log,
         clock: systemClock,
       });

@@ -1,11 +1,9 @@
 /** The C library and native libraries as TypeScript: the only folder that knows koffi. */
 export { openSharedMemory, pageBytes, type SharedMemory } from "./memory.ts";
 export {
-  checkThreadPoolSize,
   onnxStringType,
   openOnnxRuntime,
   plainSession,
-  threadPoolSizeFor,
   type OnnxInput,
   type OnnxOutput,
   type OnnxResult,

@@ -68,6 +68,9 @@ const functions = {
   getResizedStringTensorElementBuffer: [252, "void *", ["void *", "size_t", "size_t", "void *"]],
 } as const satisfies Readonly<Record<string, readonly [number, string, readonly string[]]>>;
 
+/** Result and parameters of `Run`, for the threads that call it by its address. */
+export const runPrototype: [string, string[]] = [functions.run[1], [...functions.run[2]]];
+
 /** What a parameter may be: a handle or address, memory we own, text (copied for the call), a number. */
 export type Argument = bigint | ArrayBufferView | string | number | null;
 /** A handle, or a status; null is the null pointer. */
@@ -86,6 +89,7 @@ const apiVersion = 16;
 
 export interface OrtLibrary {
   readonly api: OrtApi;
+  readonly runAddress: bigint;
   /** As the library says it: "1.30.0". */
   readonly version: string;
 }
@@ -114,12 +118,15 @@ export function openOrtLibrary(libraryPath: string): OrtLibrary {
       functionAt(table, index, result, parameters),
     ]),
   ) as OrtApi;
-  return { api, version };
+  return { api, runAddress: addressAt(table, functions.run[0]), version };
 }
 
 function functionAt(table: Pointer, index: number, result: string, parameters: readonly string[]): NativeFunction {
-  const address = koffi.decode(table, index * 8, "void *") as unknown;
-  return koffi.decode(address, koffi.proto(result, [...parameters])) as NativeFunction;
+  return koffi.decode(addressAt(table, index), koffi.proto(result, [...parameters])) as NativeFunction;
+}
+
+function addressAt(table: Pointer, index: number): bigint {
+  return koffi.decode(table, index * 8, "void *") as bigint;
 }
 
 /** Throws what a status says, released; returns when there is none. */

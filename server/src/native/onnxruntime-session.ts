@@ -1,5 +1,6 @@
 import { assert, InferenceError } from "../base/index.ts";
 import { addressOf, checkStatus, copyFrom, copyTo, made, type OrtApi, readText, takeError } from "./onnxruntime-api.ts";
+import type { RunValues } from "./run-threads.ts";
 
 /** An input or output as the model file declares it. */
 export interface OnnxValueInfo {
@@ -66,6 +67,8 @@ interface Frame {
   readonly inputValues: BigUint64Array;
   readonly outputNames: BigUint64Array;
   readonly outputValues: BigUint64Array;
+  /** Where the four begin, in this order. */
+  readonly addresses: readonly [bigint, bigint, bigint, bigint];
   readonly shape: BigInt64Array;
   readonly runOptions: bigint;
 }
@@ -79,6 +82,8 @@ export interface SessionParts {
   /** The library's default allocator, for strings. */
   readonly allocator: bigint;
   readonly runConfig: ReadonlyMap<string, string>;
+  /** Calls the library's `Run` off the event loop; resolves to its status, 0 for success. */
+  readonly callRun: (values: RunValues) => Promise<bigint>;
 }
 
 /** Runs of one loaded model. `close` must wait for the last run; whoever admits runs sees to that. */
@@ -137,47 +142,48 @@ export class SessionRuns {
     api.releaseSession(session);
   }
 
-  #call(frame: Frame, run: OnnxRun, signal: AbortSignal | null): Promise<void> {
-    const { api, session } = this.#parts;
-    return new Promise((resolve, reject) => {
-      let settled = false;
-      const onAbort = () => {
-        if (!settled) checkStatus(api, api.runOptionsSetTerminate(frame.runOptions));
-      };
-      if (signal?.aborted) return reject(cancelled());
-      signal?.addEventListener("abort", onAbort, { once: true });
-      // `frame` is used in the callback and `run` is in #held: both outlive the call.
-      api.run.async(
+  async #call(frame: Frame, run: OnnxRun, signal: AbortSignal | null): Promise<void> {
+    const { api, session, callRun } = this.#parts;
+    const [inputNames, inputs, outputNames, outputs] = frame.addresses;
+    const onAbort = () => checkStatus(api, api.runOptionsSetTerminate(frame.runOptions));
+    if (signal?.aborted) throw cancelled();
+    signal?.addEventListener("abort", onAbort, { once: true });
+    let status: bigint;
+    try {
+      // `frame` is a local of the caller and `run` is in #held: both outlive the call.
+      status = await callRun([
         session,
         frame.runOptions,
-        frame.inputNames,
-        frame.inputValues,
+        inputNames,
+        inputs,
         run.inputs.length,
-        frame.outputNames,
+        outputNames,
         run.outputs.length,
-        frame.outputValues,
-        (error, status) => {
-          settled = true;
-          signal?.removeEventListener("abort", onAbort);
-          if (signal?.aborted) checkStatus(api, api.runOptionsUnsetTerminate(frame.runOptions));
-          if (error !== null && error !== undefined) return reject(error);
-          if (status === null) return resolve();
-          const failure = takeError(api, status as bigint);
-          reject(signal?.aborted ? cancelled(failure) : failure);
-        },
-      );
-    });
+        outputs,
+      ]);
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+      if (signal?.aborted) checkStatus(api, api.runOptionsUnsetTerminate(frame.runOptions));
+    }
+    if (status === 0n) return;
+    const failure = takeError(api, status);
+    throw signal?.aborted ? cancelled(failure) : failure;
   }
 
   #makeFrame(): Frame {
     const { api, runConfig } = this.#parts;
     const runOptions = made(api, api.createRunOptions);
     for (const [key, value] of runConfig) checkStatus(api, api.addRunConfigEntry(runOptions, key, value));
+    const inputNames = new BigUint64Array(this.inputs.length);
+    const inputValues = new BigUint64Array(this.inputs.length);
+    const outputNames = new BigUint64Array(this.outputs.length);
+    const outputValues = new BigUint64Array(this.outputs.length);
     return {
-      inputNames: new BigUint64Array(this.inputs.length),
-      inputValues: new BigUint64Array(this.inputs.length),
-      outputNames: new BigUint64Array(this.outputs.length),
-      outputValues: new BigUint64Array(this.outputs.length),
+      inputNames,
+      inputValues,
+      outputNames,
+      outputValues,
+      addresses: [addressOf(inputNames), addressOf(inputValues), addressOf(outputNames), addressOf(outputValues)],
       shape: new BigInt64Array(rankMax),
       runOptions,
     };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -7,14 +8,8 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { type OnnxModel, type OnnxType, onnxTypes, writeOnnxFile } from "../../../examples/minilm/onnx-writer.ts";
 import { InferenceError } from "../base/index.ts";
-import {
-  checkThreadPoolSize,
-  openOnnxRuntime,
-  plainSession,
-  type OnnxRuntime,
-  type OnnxSession,
-  threadPoolSizeFor,
-} from "./onnxruntime.ts";
+import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "./onnxruntime.ts";
+import { usableProcessors } from "./processors.ts";
 
 const libraryPath = join(
   dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json")),
@@ -226,6 +221,21 @@ test("what ONNX Runtime refuses is told in its own words", async () => {
   );
 });
 
+test("a session's own threads keep to processors of their own, and are gone with it", async () => {
+  // Threads that may run on one processor only.
+  const boundCount = () =>
+    readdirSync("/proc/self/task").filter((task) =>
+      /^Cpus_allowed_list:\t\d+$/m.test(readFileSync(`/proc/self/task/${task}/status`, "utf8")),
+    ).length;
+  const processorCount = usableProcessors().order.length;
+  const before = boundCount();
+  {
+    await using _session = await openModel(identity("FLOAT"));
+    assert.equal(boundCount() - before, processorCount > 1 ? 1 : 0);
+  }
+  assert.equal(boundCount(), before);
+});
+
 test("200 loads and runs leave no memory behind", async () => {
   const width = 1024;
   const modelPath = join(directory, "weights.onnx");
@@ -257,28 +267,23 @@ test("200 loads and runs leave no memory behind", async () => {
   assert.ok(grownBytes < 40 * 2 ** 20, `grew by ${grownBytes} bytes`);
 });
 
-test("the asynchronous door has stack for C code that needs more than a mebibyte", () => {
+test("both doors have stack for C code that needs more than a mebibyte", () => {
   // glibc's regcomp goes down once per parenthesis: 2,000 of them need between 1 and 2 MiB.
   const script = `
     import { koffi } from ${JSON.stringify(new URL("./koffi.ts", import.meta.url).href)};
     koffi.config(JSON.parse(process.argv[1]));
     const regcomp = koffi.load(null).func("int regcomp(void *compiled, void *pattern, int flags)");
     const held = [Buffer.alloc(256), Buffer.from("(".repeat(2000) + "a" + ")".repeat(2000) + "\\0")];
-    regcomp.async(...held, 1, (error, result) => (process.exitCode = error === null && held.length === 2 ? result : 1));
+    const end = (error, result) => (process.exitCode = error === null && held.length === 2 ? result : 1);
+    if (process.argv[2] === "async") regcomp.async(...held, 1, end);
+    else end(null, regcomp(...held, 1));
   `;
-  const run = (config: object) =>
-    spawnSync(process.execPath, ["--input-type=module-typescript", "-e", script, JSON.stringify(config)]);
-  const ours = run({});
-  assert.deepEqual([ours.status, ours.signal], [0, null], ours.stderr.toString());
-  assert.notEqual(run({ async_stack_size: 1024 * 1024 }).status, 0, "the call fits into 1 MiB: it proves nothing");
-});
-
-test("a thread pool too small for the runs is told at the start", () => {
-  assert.equal(threadPoolSizeFor(16), 24);
-  checkThreadPoolSize(16, "24");
-  assert.throws(
-    () => checkThreadPoolSize(16, "23"),
-    /UV_THREADPOOL_SIZE is 23, but 16 concurrent runs need at least 24/,
-  );
-  assert.throws(() => checkThreadPoolSize(16, undefined), /UV_THREADPOOL_SIZE is not set/);
+  const run = (door: string, config: object) =>
+    spawnSync(process.execPath, ["--input-type=module-typescript", "-e", script, JSON.stringify(config), door]);
+  for (const door of ["async", "sync"]) {
+    const ours = run(door, {});
+    assert.deepEqual([ours.status, ours.signal], [0, null], ours.stderr.toString());
+    const small = run(door, { [`${door}_stack_size`]: 1024 * 1024 });
+    assert.notEqual(small.status, 0, "the call fits into 1 MiB: it proves nothing");
+  }
 });

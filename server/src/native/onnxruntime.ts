@@ -1,4 +1,5 @@
-import { assert, InferenceError } from "../base/index.ts";
+import { availableParallelism } from "node:os";
+import { assert } from "../base/index.ts";
 import { koffi } from "./koffi.ts";
 import {
   checkStatus,
@@ -11,6 +12,9 @@ import {
 } from "./onnxruntime-api.ts";
 import { type OnnxResult, type OnnxRun, type OnnxValueInfo, SessionRuns } from "./onnxruntime-session.ts";
 import { openGate } from "./onnxruntime-gate.ts";
+import { type Placement, placeThreads } from "./placement.ts";
+import { usableProcessors } from "./processors.ts";
+import { openRunThreads } from "./run-threads.ts";
 
 export {
   onnxStringType,
@@ -24,14 +28,14 @@ export {
 export interface OnnxRuntimeOptions {
   /** libonnxruntime.so, libonnxruntime.so.1, ... */
   readonly libraryPath: string;
-  /** Threads of a run, the calling thread included: in a pool of the session's own, or in the one that all others share. */
+  /** Threads of a run, the calling thread included, 0 for one on each core: in a pool of the session's own, or in the one that all others share. */
   readonly intraOpThreadCount: number;
   /** Sessions get pools of their own until these have so many threads together. */
   readonly ownThreadCountMax: number;
   readonly interOpThreadCount: number;
   /** Whether threads of pools burn their core for a moment before they sleep. */
   readonly spin: boolean;
-  /** Runs at once over all sessions. */
+  /** Runs at once over all sessions, each on a thread of its own. */
   readonly runsMax: number;
 }
 
@@ -70,7 +74,7 @@ export interface OnnxSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];
   /**
-   * Runs the model on a pool thread; any number may be asked for at once, `runsMax` run. Borrows all memory of `run` until
+   * Runs the model on a run thread; any number may be asked for at once, `runsMax` run. Borrows all memory of `run` until
    * it settles. Aborting ends a waiting run at once and a running one at its next operator (CANCELLED); either way it has
    * settled only when the library has let go of the memory.
    */
@@ -86,26 +90,6 @@ export interface OnnxRuntime extends AsyncDisposable {
 /** Loads at once: more would only take each other's memory bandwidth. */
 const loadsMax = 2;
 
-/** Threads that native runs leave to files, names and compression when all runs are taken. */
-const spareThreads = 8;
-
-/** What UV_THREADPOOL_SIZE must say before the pool's first use, so that a full house of runs does not hold up a readFile. */
-export function threadPoolSizeFor(runsMax: number): number {
-  return runsMax + spareThreads;
-}
-
-/** Throws when the pool, sized by this environment value, could not carry `runsMax` native runs beside everything else. */
-export function checkThreadPoolSize(runsMax: number, environmentValue: string | undefined): void {
-  const size = environmentValue === undefined ? 4 : Number.parseInt(environmentValue, 10);
-  const wanted = threadPoolSizeFor(runsMax);
-  if (!(size >= wanted)) {
-    throw new InferenceError(
-      "INTERNAL",
-      `UV_THREADPOOL_SIZE is ${environmentValue ?? "not set"}, but ${runsMax} concurrent runs need at least ${wanted}`,
-    );
-  }
-}
-
 /** The C API's severity "fatal": errors come as statuses and are told there, to whom they concern. */
 const logSeverity = 4;
 const ortArenaAllocator = 1;
@@ -118,27 +102,39 @@ const ortMemoryDefault = 0;
 export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
   const library = openOrtLibrary(options.libraryPath);
   const { api } = library;
-  const env = openEnvironment(library, options);
+  const { order: processors, coreCount } = usableProcessors();
+  const intraOpThreadCount = options.intraOpThreadCount || Math.min(coreCount, availableParallelism());
+  const env = openEnvironment(library, { ...options, intraOpThreadCount });
   const cpuMemory = made(api, api.createCpuMemoryInfo, ortArenaAllocator, ortMemoryDefault);
   const arena = made(api, api.createArenaCfg, 0, extendAsRequested, -1, -1);
   checkStatus(api, api.createAndRegisterAllocator(env, cpuMemory, arena));
   api.releaseArenaCfg(arena);
   const allocator = made(api, api.getAllocatorWithDefaultOptions);
-  const runGate = openGate(options.runsMax);
+  const { runsMax } = options;
+  const runThreads = openRunThreads({ runAddress: library.runAddress, threadCount: runsMax, processors });
+  const runGate = openGate(runsMax);
   const loadGate = openGate(loadsMax);
   let sessionCount = 0;
   let ownThreadCount = 0;
+  let placedCount = 0;
 
   /** The threads of an own pool for a session that does not say, 0 to share the common one. */
   function ownThreads(sessionOptions: OnnxSessionOptions): number {
-    const { intraOpThreadCount, ownThreadCountMax } = options;
     if (sessionOptions.ownThreads !== null || sessionOptions.parallelExecution || intraOpThreadCount < 2) return 0;
-    return ownThreadCount + intraOpThreadCount > ownThreadCountMax ? 0 : intraOpThreadCount;
+    return ownThreadCount + intraOpThreadCount > options.ownThreadCountMax ? 0 : intraOpThreadCount;
   }
 
-  async function load(sessionOptions: OnnxSessionOptions): Promise<bigint> {
+  /** null where the session's pool is not its own, or its threads have no processor each. */
+  function place({ ownThreads: own, parallelExecution }: OnnxSessionOptions): Placement | null {
+    if (own === null || parallelExecution) return null;
+    const placement = placeThreads(processors, own.intraOp, placedCount);
+    if (placement !== null) placedCount += 1;
+    return placement;
+  }
+
+  async function load(sessionOptions: OnnxSessionOptions, placement: Placement | null): Promise<bigint> {
     using _admitted = await loadGate.enter(null);
-    const handle = makeSessionOptions(api, sessionOptions, options.spin);
+    const handle = makeSessionOptions(api, sessionOptions, { spin: options.spin, placement });
     try {
       return await madeAsync(api, api.createSession, env, textBytes(sessionOptions.modelPath), handle);
     } finally {
@@ -152,15 +148,25 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
     async openSession(sessionOptions) {
       const threadCount = ownThreads(sessionOptions);
       const own = threadCount > 0 ? { intraOp: threadCount, interOp: 0 } : sessionOptions.ownThreads;
+      const placed = { ...sessionOptions, ownThreads: own };
+      const placement = place(placed);
+      runThreads.prepare(placement);
       ownThreadCount += threadCount;
-      const session = await load({ ...sessionOptions, ownThreads: own }).catch((error: unknown) => {
+      const session = await load(placed, placement).catch((error: unknown) => {
         ownThreadCount -= threadCount;
         throw error;
       });
       const runConfig = new Map(
         sessionOptions.shrinkArenaAfterRun ? [["memory.enable_memory_arena_shrinkage", "cpu:0"]] : [],
       );
-      const runs = new SessionRuns({ api, session, cpuMemory, allocator, runConfig });
+      const runs = new SessionRuns({
+        api,
+        session,
+        cpuMemory,
+        allocator,
+        runConfig,
+        callRun: (values) => runThreads.run(values, placement),
+      });
       sessionCount += 1;
       const running = new Set<Promise<unknown>>();
       let open = true;
@@ -195,11 +201,11 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
         },
       };
     },
-    [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose]() {
       assert(sessionCount === 0, `ONNX Runtime is closed with ${sessionCount} sessions open`);
+      await runThreads[Symbol.asyncDispose]();
       api.releaseMemoryInfo(cpuMemory);
       api.releaseEnv(env);
-      return Promise.resolve();
     },
   };
 }
@@ -229,7 +235,11 @@ const graphLevels = { none: 0, basic: 1, extended: 2, all: 99 } as const;
  */
 const ownSpinUs = 50;
 
-function makeSessionOptions(api: OrtApi, options: OnnxSessionOptions, spin: boolean): bigint {
+function makeSessionOptions(
+  api: OrtApi,
+  options: OnnxSessionOptions,
+  { spin, placement }: { spin: boolean; placement: Placement | null },
+): bigint {
   const handle = made(api, api.createSessionOptions);
   const config = new Map([
     // Weights outside the shared memory pool, which never shrinks: an unloaded model's are given back.
@@ -241,6 +251,10 @@ function makeSessionOptions(api: OrtApi, options: OnnxSessionOptions, spin: bool
           ["session.intra_op.allow_spinning", spin ? "1" : "0"] as const,
           ["session.intra_op.spin_duration_us", String(ownSpinUs)] as const,
         ]),
+    // The library counts processors from 1.
+    ...(placement === null
+      ? []
+      : [["session.intra_op_thread_affinities", placement.pool.map((processor) => processor + 1).join(";")] as const]),
     ...options.config,
   ]);
   try {

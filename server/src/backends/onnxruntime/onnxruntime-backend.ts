@@ -14,9 +14,9 @@ import { type SessionLease, SharedSessions } from "./shared-sessions.ts";
 export interface OnnxRuntimeBackendOptions {
   /** libonnxruntime.so.1 of the onnxruntime-node package, or any other from 1.16 on. Opened with the first model. */
   readonly libraryPath: string;
-  /** Native runs at once over all models; UV_THREADPOOL_SIZE must be `threadPoolSizeFor` this. */
+  /** Native runs at once over all models. */
   readonly runsMax: number;
-  /** Threads of a run. `--backend-config` may set another number. */
+  /** Threads of a run, 0 for one on each core. `--backend-config` may set another number. */
   readonly intraOpThreadCount: number;
   /** Sessions have thread pools of their own until these have so many threads together; the others share one. */
   readonly ownThreadCountMax: number;

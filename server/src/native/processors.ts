@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { koffi } from "./koffi.ts";
+import { checkCall } from "./system-error.ts";
+
+export interface Processors {
+  /** Numbers of the processors that this process may use, one of each core before the second ones of a core. */
+  readonly order: readonly number[];
+  /** Cores among them: two processors of one core have its arithmetic only once. */
+  readonly coreCount: number;
+}
+
+const self = 0;
+/** A cpu_set_t: 1024 processors. */
+const setBytes = 128;
+
+export function usableProcessors(): Processors {
+  const getAffinity = koffi.load(null).func("int sched_getaffinity(int thread, size_t byteLength, void *mask)");
+  const mask = new Uint8Array(setBytes);
+  checkCall("sched_getaffinity", getAffinity(self, mask.byteLength, mask) as number);
+  const cores = new Set<string>();
+  const first: number[] = [];
+  const others: number[] = [];
+  for (let processor = 0; processor < setBytes * 8; processor += 1) {
+    if (((mask[processor >> 3] as number) & (1 << (processor & 7))) === 0) continue;
+    const core = coreOf(processor);
+    if (cores.has(core)) others.push(processor);
+    else first.push(processor);
+    cores.add(core);
+  }
+  return { order: [...first, ...others], coreCount: first.length };
+}
+
+/** The processors of a core, as a text that tells it from other cores. */
+function coreOf(processor: number): string {
+  try {
+    return readFileSync(`/sys/devices/system/cpu/cpu${processor}/topology/thread_siblings_list`, "utf8");
+  } catch {
+    // A machine that does not tell: every processor counts as a core.
+    return String(processor);
+  }
+}
