@@ -3,6 +3,12 @@ import { ShortestDouble } from "./shortest-double.ts";
 /** Pieces are of this size; a text that fits the first one costs no allocation beyond its copy. */
 const pieceBytes = 64 * 1024;
 
+/** Below it doubles are subnormal, which the fast way does not print. */
+const normalMin = 2 ** -1022;
+
+/** More than the longest text and what ShortestDouble overwrites beyond its end. */
+const doubleBytesMax = 48;
+
 const upperHex = "0123456789ABCDEF";
 
 /**
@@ -15,6 +21,7 @@ export class JsonSink {
   #pieces: Buffer[] = [];
   #piecesBytes = 0;
   #bytes: Buffer = this.#scratch;
+  #view = viewOf(this.#scratch);
   #at = 0;
 
   /** Bytes written so far. */
@@ -29,6 +36,7 @@ export class JsonSink {
     this.#pieces.push(this.#bytes === this.#scratch ? Buffer.from(written) : written);
     this.#piecesBytes += this.#at;
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(pieceBytes, byteLength));
+    this.#view = viewOf(this.#bytes);
     this.#at = 0;
   }
 
@@ -46,6 +54,7 @@ export class JsonSink {
   reset(): void {
     this.#pieces = [];
     this.#piecesBytes = 0;
+    if (this.#bytes !== this.#scratch) this.#view = viewOf(this.#scratch);
     this.#bytes = this.#scratch;
     this.#at = 0;
   }
@@ -143,7 +152,7 @@ export class JsonSink {
    * The thresholds between plain and exponent form are the same in JavaScript and in the original.
    */
   double(value: number): void {
-    this.#reserve(32);
+    this.#reserve(doubleBytesMax);
     const bytes = this.#bytes;
     if (value > -1e9 && value < 1e9 && (value | 0) === value && (value !== 0 || !Object.is(value, -0))) {
       if (value >= 0 && value < 10) bytes[this.#at++] = 0x30 + value;
@@ -156,40 +165,14 @@ export class JsonSink {
     if (Number.isNaN(value)) return this.ascii("NaN");
     if (value < 0) bytes[this.#at++] = 0x2d;
     const magnitude = Math.abs(value);
-    if (this.#shortest.generate(magnitude)) this.#digits();
+    if (magnitude >= normalMin && magnitude < Infinity)
+      this.#at = this.#shortest.write(this.#view, this.#at, magnitude);
     else this.ascii(magnitude === Infinity ? "Infinity" : String(magnitude));
   }
+}
 
-  /** The digits just generated, plain from 10^-6 up to 10^21, else with an exponent. Room has been made. */
-  #digits(): void {
-    const { digits, length, exponent } = this.#shortest;
-    const bytes = this.#bytes;
-    let at = this.#at;
-    const point = length + exponent;
-    if (point > 21 || point <= -6) {
-      bytes[at++] = 0x30 + digits[0]!;
-      if (length > 1) bytes[at++] = 0x2e;
-      for (let i = 1; i < length; i++) bytes[at++] = 0x30 + digits[i]!;
-      bytes[at++] = 0x65;
-      this.#at = at;
-      return this.integer(point - 1);
-    }
-    if (point <= 0) {
-      bytes[at++] = 0x30;
-      bytes[at++] = 0x2e;
-      for (let i = point; i < 0; i++) bytes[at++] = 0x30;
-    }
-    for (let i = 0; i < length; i++) {
-      if (i === point && i > 0) bytes[at++] = 0x2e;
-      bytes[at++] = 0x30 + digits[i]!;
-    }
-    if (exponent >= 0) {
-      for (let i = 0; i < exponent; i++) bytes[at++] = 0x30;
-      bytes[at++] = 0x2e;
-      bytes[at++] = 0x30;
-    }
-    this.#at = at;
-  }
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 const shortEscapes: readonly number[] = (() => {
