@@ -15,6 +15,7 @@ import type { SchedulerOptions } from "./options.ts";
 import { PriorityQueue } from "./priority-queue.ts";
 import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
 import { queueFull, stopping, timedOut } from "./refusals.ts";
+import { ReturnForecast } from "./return-forecast.ts";
 import { ResponseOrder } from "./response-order.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { WakeUp } from "./wake-up.ts";
@@ -27,6 +28,8 @@ import { WakeUp } from "./wake-up.ts";
  *   that has a queue timeout never goes ahead.
  * - Requests that arrive in one turn of the event loop are looked at together, at its end: otherwise the first of a burst would be
  *   executed alone and the rest after it.
+ * - Where no delay is configured, a batch still waits for requests that are about to come back when that is cheaper than another
+ *   execution (`ReturnForecast`).
  * - Queue timeouts fire by timer, whether an instance is free or not.
  * - `preserve_ordering` orders responses by arrival across instances. Requests that are given up or time out settle at once.
  */
@@ -47,6 +50,9 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   readonly #pool: InstancePool;
   readonly #drain = new Drain();
   readonly #delayOver: WakeUp;
+  /** null where the configuration says how long to wait, or several instances take turns. */
+  readonly #forecast: ReturnForecast | null;
+  #gathering: Disposable | null = null;
   readonly #form = () => this.#formBatches();
   #forming: NodeJS.Immediate | null = null;
   #expiry: { readonly atNs: number; readonly timer: Disposable } | null = null;
@@ -60,6 +66,9 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#order = config.scheduling.preserveOrdering ? new ResponseOrder() : null;
     this.#pool = new InstancePool(instances, options.clock, this);
     this.#delayOver = new WakeUp(options.clock, this.#form);
+    const { batchSizeMax, preferredBatchSizes, queueDelayMaxNs } = this.#policy;
+    const isLeftToUs = queueDelayMaxNs === 0 && [...preferredBatchSizes].every((size) => size === batchSizeMax);
+    this.#forecast = isLeftToUs && instances.length === 1 ? new ReturnForecast(batchSizeMax) : null;
   }
 
   get pendingCount(): number {
@@ -76,6 +85,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     record.queuedNs = this.#options.clock.monotonicNs();
     const queued = new QueuedRequest(request, record, releaseInputs, this);
     if (this.#keyRules.length > 0) queued.batchKey = batchKeyOf(this.#keyRules, request);
+    this.#forecast?.arrived(record.queuedNs);
     this.#queue.add(queued, level);
     this.#order?.enter(queued);
     this.#forming ??= setImmediate(this.#form);
@@ -95,7 +105,11 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#drainIfIdle();
   }
 
-  freed(): void {
+  freed(requestCount: number, startedNs: number): void {
+    if (this.#forecast !== null) {
+      const nowNs = this.#options.clock.monotonicNs();
+      this.#forecast.ended(requestCount, nowNs - startedNs, nowNs);
+    }
     this.#formBatches();
   }
 
@@ -124,6 +138,8 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   #formBatches(): void {
     if (this.#forming !== null) clearImmediate(this.#forming);
     this.#forming = null;
+    this.#gathering?.[Symbol.dispose]();
+    this.#gathering = null;
     if (this.#queue.length === 0) return;
     const nowNs = this.#options.clock.monotonicNs();
     this.#expire(nowNs);
@@ -135,10 +151,19 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
         if (slot.batches.length === 0) return this.#delayOver.set(decision.untilNs);
         break;
       }
+      if (slot.batches.length === 0 && !decision.complete && this.#gathers(nowNs)) return;
       if (slot.batches.length > 0 && !(decision.complete && this.#mayLeaveEarly(decision.requestCount))) break;
       this.#pool.start(slot, this.#take(decision.requestCount));
     }
     this.#delayOver[Symbol.dispose]();
+  }
+
+  /** Lets the batch wait for requests that are due, unless one in it may not wait. */
+  #gathers(nowNs: number): boolean {
+    const untilNs = this.#forecast?.waitUntilNs(nowNs) ?? null;
+    if (untilNs === null || !this.#mayLeaveEarly(this.#queue.length)) return false;
+    this.#gathering = this.#options.clock.timer(Math.ceil((untilNs - nowNs) / 1e6), this.#form);
+    return true;
   }
 
   /** A request handed to a busy instance is out of its timeout's reach, so one with a deadline waits in the queue. */
@@ -194,6 +219,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     if (!this.#drain.closing || !this.#isIdle()) return;
     this.#expiry?.timer[Symbol.dispose]();
     this.#delayOver[Symbol.dispose]();
+    this.#gathering?.[Symbol.dispose]();
     this.#drain.finish();
   }
 }

@@ -26,7 +26,7 @@ export class Flight {
 
 export interface PoolEvents {
   /** An execution has ended: its instance can take another. Called before the ended batch's requests settle. */
-  freed(): void;
+  freed(requestCount: number, startedNs: number): void;
   /** Outcomes of an ended batch, in its order; only requests that nobody gave up settle to a caller. */
   settle(request: QueuedRequest, outcome: Execution["outcomes"][number]): void;
   /** Nothing executes any more. */
@@ -97,7 +97,7 @@ export class InstancePool {
     }
     slot.batches.splice(slot.batches.indexOf(batch), 1);
     this.#executingCount--;
-    this.#events.freed();
+    this.#events.freed(batch.length, (batch[0] as QueuedRequest).record.startedNs);
     if (outcome instanceof InferenceError) {
       for (const request of batch) this.#end(request, outcome);
     } else this.#succeeded(batch, outcome);

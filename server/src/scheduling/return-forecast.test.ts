@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { ReturnForecast } from "./return-forecast.ts";
+
+const ms = 1e6;
+
+interface Loop {
+  readonly clientCount: number;
+  /** What an execution of so many requests takes. */
+  readonly costMs: (requestCount: number) => number;
+  /** From the end of a batch of so many until they are all there again, one after the other. */
+  readonly returnMs: (requestCount: number) => number;
+}
+
+/**
+ * Clients that send one request after the other to one instance, the first of them alone at the start. Gives the sizes of the first
+ * batches, and how long the instance was kept waiting at most.
+ */
+function simulate(
+  loop: Loop,
+  batchCount: number,
+): { readonly sizes: readonly number[]; readonly longestWaitMs: number } {
+  const forecast = new ReturnForecast(64);
+  const arrivals = Array.from({ length: loop.clientCount }, (_, client) => (client === 0 ? 0 : 1) * ms + client);
+  const sizes: number[] = [];
+  let nowNs = 0;
+  let waiting = 0;
+  let longestWaitMs = 0;
+  let waitsSinceNs: number | null = null;
+  const take = (): void => {
+    arrivals.sort((a, b) => a - b);
+    while (arrivals.length > 0 && (arrivals[0] as number) <= nowNs) {
+      forecast.arrived(arrivals.shift() as number);
+      waiting += 1;
+    }
+  };
+  while (sizes.length < batchCount) {
+    take();
+    if (waiting === 0) {
+      nowNs = arrivals[0] as number;
+      continue;
+    }
+    const untilNs = forecast.waitUntilNs(nowNs);
+    if (untilNs !== null) {
+      waitsSinceNs ??= nowNs;
+      nowNs = Math.min(untilNs, arrivals[0] ?? untilNs);
+      continue;
+    }
+    if (waitsSinceNs !== null) longestWaitMs = Math.max(longestWaitMs, (nowNs - waitsSinceNs) / ms);
+    waitsSinceNs = null;
+    const requestCount = waiting;
+    waiting = 0;
+    sizes.push(requestCount);
+    const startedNs = nowNs;
+    nowNs += loop.costMs(requestCount) * ms;
+    take();
+    forecast.ended(requestCount, nowNs - startedNs, nowNs);
+    const last = loop.returnMs(requestCount) * ms;
+    for (let place = 1; place <= requestCount; place += 1) arrivals.push(nowNs + (last * place) / requestCount);
+  }
+  return { sizes, longestWaitMs };
+}
+
+test("two groups of clients that would take turns at an instance for ever become one batch", () => {
+  const { sizes } = simulate({ clientCount: 8, costMs: (n) => 2.5 + 0.4 * n, returnMs: (n) => 0.8 + 0.15 * n }, 200);
+  assert.ok(sizes.slice(0, 10).includes(7), `they begin apart: ${sizes.slice(0, 10).join(" ")}`);
+  assert.deepEqual(new Set(sizes.slice(100)), new Set([8]));
+});
+
+test("nobody waits where a batch costs as much as its requests one by one", () => {
+  assert.equal(simulate({ clientCount: 8, costMs: (n) => 0.8 * n, returnMs: () => 1 }, 200).longestWaitMs, 0);
+});
+
+test("property: no instance waits for longer than an execution's fixed cost", () => {
+  const cost = {
+    fixedMs: fc.double({ min: 0, max: 20, noNaN: true }),
+    eachMs: fc.double({ min: 0.01, max: 5, noNaN: true }),
+  };
+  const delay = fc.double({ min: 0, max: 30, noNaN: true });
+  fc.assert(
+    fc.property(
+      fc.record(cost),
+      delay,
+      fc.integer({ min: 1, max: 20 }),
+      ({ fixedMs, eachMs }, returnMs, clientCount) => {
+        const { longestWaitMs } = simulate(
+          { clientCount, costMs: (n) => fixedMs + eachMs * n, returnMs: (n) => returnMs + 0.01 * n },
+          100,
+        );
+        assert.ok(longestWaitMs <= fixedMs + 1e-6, `${longestWaitMs} of ${fixedMs} ms`);
+      },
+    ),
+  );
+});
+
+test("who did not come back is not waited for again and again", () => {
+  const forecast = new ReturnForecast(8);
+  let nowNs = 0;
+  for (const requestCount of [1, 4, 1, 4, 1, 4]) {
+    nowNs += (2 + 0.5 * requestCount) * ms;
+    forecast.ended(requestCount, (2 + 0.5 * requestCount) * ms, nowNs);
+    nowNs += 0.8 * ms;
+    for (let index = 0; index < requestCount; index += 1) forecast.arrived(nowNs);
+  }
+  let waits = 0;
+  for (let round = 0; round < 20; round += 1) {
+    forecast.ended(4, 4 * ms, nowNs);
+    // Somebody else is there; the four never are.
+    const untilNs = forecast.waitUntilNs(nowNs);
+    if (untilNs !== null) {
+      waits += 1;
+      assert.ok(untilNs - nowNs <= 2 * ms);
+      assert.equal(forecast.waitUntilNs(untilNs), null);
+    }
+    nowNs += 5 * ms;
+  }
+  assert.ok(waits >= 1 && waits <= 2, `${waits} waits`);
+});
