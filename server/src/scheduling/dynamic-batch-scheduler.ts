@@ -68,7 +68,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#delayOver = new WakeUp(options.clock, this.#form);
     const { batchSizeMax, preferredBatchSizes, queueDelayMaxNs } = this.#policy;
     const isLeftToUs = queueDelayMaxNs === 0 && [...preferredBatchSizes].every((size) => size === batchSizeMax);
-    this.#forecast = isLeftToUs && instances.length === 1 ? new ReturnForecast(batchSizeMax) : null;
+    this.#forecast = isLeftToUs && instances.length === 1 ? new ReturnForecast() : null;
   }
 
   get pendingCount(): number {

@@ -21,7 +21,7 @@ function simulate(
   loop: Loop,
   batchCount: number,
 ): { readonly sizes: readonly number[]; readonly longestWaitMs: number } {
-  const forecast = new ReturnForecast(64);
+  const forecast = new ReturnForecast();
   const arrivals = Array.from({ length: loop.clientCount }, (_, client) => (client === 0 ? 0 : 1) * ms + client);
   const sizes: number[] = [];
   let nowNs = 0;
@@ -95,7 +95,7 @@ test("property: no instance waits for longer than an execution's fixed cost", ()
 });
 
 test("who did not come back is not waited for again and again", () => {
-  const forecast = new ReturnForecast(8);
+  const forecast = new ReturnForecast();
   let nowNs = 0;
   for (const requestCount of [1, 4, 1, 4, 1, 4]) {
     nowNs += (2 + 0.5 * requestCount) * ms;

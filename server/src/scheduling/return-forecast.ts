@@ -5,6 +5,8 @@ const memory = 0.97;
 /** Of an execution's fixed cost, the part that waiting for company may take when all goes as usual, and the rest when it does not. */
 const usualShare = 0.8;
 const lateShare = 0.2;
+/** Batches of as many requests and more are kept as one size. */
+const sizesMax = 256;
 
 /**
  * Whether it pays to let a free instance wait a moment, learned from what happens.
@@ -23,15 +25,11 @@ export class ReturnForecast {
   #squares = 0;
   #products = 0;
   /** By the number of requests in a batch: after how long as many have arrived again; 0 where that is not known. */
-  readonly #returnNs: Float64Array;
+  readonly #returnNs = new Float64Array(sizesMax);
   #endedNs = 0;
   #endedCount = 0;
   #missing = 0;
   #fixedNs = 0;
-
-  constructor(requestCountMax: number) {
-    this.#returnNs = new Float64Array(requestCountMax + 1);
-  }
 
   /** An execution has ended, and the requests of its batch are about to settle. */
   ended(requestCount: number, durationNs: number, nowNs: number): void {
@@ -51,7 +49,7 @@ export class ReturnForecast {
     if (this.#missing > 0) return;
     const usual = this.#usualReturnNs();
     const returnNs = nowNs - this.#endedNs;
-    this.#returnNs[this.#endedCount] = usual === 0 ? returnNs : usual * 0.75 + returnNs * 0.25;
+    this.#returnNs[this.#place()] = usual === 0 ? returnNs : usual * 0.75 + returnNs * 0.25;
   }
 
   /** Until when a batch of what has arrived shall wait for what is due; null when it shall not. */
@@ -64,13 +62,17 @@ export class ReturnForecast {
     const untilNs = dueNs + Math.min(usual, fixed) * lateShare;
     if (nowNs < untilNs) return untilNs;
     // They did not come: whoever they were is slower now, or gone.
-    this.#returnNs[this.#endedCount] = usual * 2;
+    this.#returnNs[this.#place()] = usual * 2;
     this.#missing = 0;
     return null;
   }
 
   #usualReturnNs(): number {
-    return this.#returnNs[this.#endedCount] ?? 0;
+    return this.#returnNs[this.#place()] as number;
+  }
+
+  #place(): number {
+    return Math.min(this.#endedCount, sizesMax - 1);
   }
 
   /** The straight line through sizes and durations, at size 0. While all sizes are alike, what it was before. */
