@@ -230,3 +230,14 @@ test("a client that goes away during execution does not end it, and the model an
   assert.equal(textOf(await infer(port, "single", doing("pid"))), String(pid));
   assert.equal(outputOf(await infer(port, "single", doing("executed")), "TEXT")[0], "left,,");
 });
+
+test("a model can ask whether the client that it works for has gone away", async () => {
+  const gone = new AbortController();
+  const left = assert.rejects(infer(port, "batched", doing("until_left asked"), { signal: gone.signal }));
+  const marker = join(serving.repository, "batched", "asked");
+  const pid = await pidIn(`${marker}.running`);
+  gone.abort();
+  await left;
+  assert.equal(await pidIn(`${marker}.left`), pid);
+  await assertEchoes(port, "batched");
+});

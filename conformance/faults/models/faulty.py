@@ -22,6 +22,7 @@ class TritonPythonModel:
         words = pb_utils.get_input_tensor_by_name(request, "DO").as_numpy().reshape(-1)[0].decode().split(" ")
         value = pb_utils.get_input_tensor_by_name(request, "VALUE").as_numpy()
         self.done.append(request.request_id())
+        self.request = request
         text = getattr(self, words[0])(value, *words[1:])
         return pb_utils.InferenceResponse(
             [pb_utils.Tensor("OUT", value), pb_utils.Tensor("TEXT", np.array([text or ""], object))]
@@ -44,6 +45,16 @@ class TritonPythonModel:
             file.write(str(os.getpid()))
         while not os.path.exists(path + ".go"):
             time.sleep(0.005)
+
+    def until_left(self, value, name):
+        """Runs until its client has gone away, and says so by the file `<name>.left`."""
+        path = os.path.join(self.directory, name)
+        with open(path + ".running", "w") as file:
+            file.write(str(os.getpid()))
+        while not self.request.is_cancelled():
+            time.sleep(0.005)
+        with open(path + ".left", "w") as file:
+            file.write(str(os.getpid()))
 
     def spin(self, value):
         """Holds the interpreter lock for ever: no Python signal handler runs."""

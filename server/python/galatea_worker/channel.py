@@ -13,7 +13,7 @@ _LOOK_BYTES_MAX = 256 * 1024
 
 
 class Channel:
-    """Frames over a stream socket. One thread receives; any thread sends."""
+    """Frames over a stream socket. Any thread sends; who holds `reading` receives and looks, at first the thread that makes the channel."""
 
     def __init__(self, fd):
         # The class below socket.socket, whose constructor goes through enumerations and so copies pages that workers share.
@@ -23,6 +23,8 @@ class Channel:
         self._start = 0
         self._end = 0
         self._lock = threading.Lock()
+        self.reading = threading.Lock()
+        self.reading.acquire()
         self._released = []
         self.idle = False
         self.next_is_near = False
@@ -70,7 +72,10 @@ class Channel:
         return self._socket.recv_into(into)
 
     def look(self):
-        """Takes what has arrived, without waiting, and gives (kind, id) of each whole frame that `receive` is going to give."""
+        """Takes what has arrived, without waiting, and gives the header of each whole frame that `receive` is going to give.
+
+        A frame that `receive` gave is no longer good then.
+        """
         while self._end - self._start < _LOOK_BYTES_MAX:
             have = self._end - self._start
             if self._end == len(self._buffer):
@@ -82,15 +87,15 @@ class Channel:
             if count == 0:
                 break
             self._end += count
-        frames = []
+        headers = []
         at = self._start
         while self._end - at >= wire.HEADER_BYTES:
-            size, kind, _, frame_id, _ = wire.HEADER.unpack_from(self._view, at)
-            at += size
+            header = wire.HEADER.unpack_from(self._view, at)
+            at += header[0]
             if at > self._end:
                 break
-            frames.append((kind, frame_id))
-        return frames
+            headers.append(header)
+        return headers
 
     def _make_room(self, size):
         if self._start + size <= len(self._buffer):

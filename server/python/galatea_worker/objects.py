@@ -134,7 +134,7 @@ class Tensor:
 class InferenceRequest:
     """One request of a batch."""
 
-    __slots__ = ("_inputs", "_request_id", "_correlation_id", "_flags", "_timeout", "_parameters", "_requested", "_model_name")
+    __slots__ = ("_inputs", "_request_id", "_correlation_id", "_flags", "_timeout", "_parameters", "_requested", "_place")
 
     def __init__(self, *_arguments, **_options):
         raise TritonModelException("pb_utils.InferenceRequest: calling other models (BLS) is not supported yet")
@@ -172,8 +172,10 @@ class InferenceRequest:
         return list(self._requested)
 
     def is_cancelled(self):
-        """False: a request given up while it executes is executed to its end."""
-        return False
+        """Whether the client has gone away. The answer of such a request is dropped: what costs time may be left undone."""
+        from .worker import is_given_up
+
+        return is_given_up(*self._place)
 
     def trace(self):
         """Traces are not built."""
@@ -234,8 +236,8 @@ class InferenceResponse:
         return json.dumps(self._parameters) if self._parameters else ""
 
 
-def request_of_wire(wire, inputs, requested):
-    """An InferenceRequest over decoded parts."""
+def request_of_wire(wire, inputs, requested, place):
+    """An InferenceRequest over decoded parts; `place` is its execution's id and its position there."""
     request = InferenceRequest.__new__(InferenceRequest)
     request._inputs = inputs
     request._request_id = wire.request_id
@@ -244,6 +246,7 @@ def request_of_wire(wire, inputs, requested):
     request._timeout = wire.timeout_us
     request._parameters = wire.parameters
     request._requested = requested
+    request._place = place
     return request
 
 

@@ -40,6 +40,11 @@ def model_directory():
     return _worker.version_directory
 
 
+def is_given_up(execution_id, place):
+    """Whether nobody waits any more for a request of an execution that has begun; from any thread."""
+    return _worker.is_given_up(execution_id, place)
+
+
 class Refused(Exception):
     """A whole batch fails with this text alone."""
 
@@ -52,7 +57,8 @@ class Worker:
         self._arena_fd = arena_fd
         self._arena = None
         self._waiting = []
-        self._cancelled = set()
+        # By execution: the places of its requests that nobody waits for any more, as far as the socket was looked through.
+        self._given_up = {}
         self._model_class = None
         self._model = None
         self._execute = None
@@ -82,7 +88,8 @@ class Worker:
             if kind == wire.EXECUTE:
                 self._on_execute(frame)
             elif kind == wire.CANCEL:
-                self._cancelled.discard(wire.HEADER.unpack_from(frame, 0)[3])
+                # In its turn it comes after its execution: whoever it concerned was told by then.
+                self._given_up.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
             elif kind == wire.FINALIZE:
                 self._on_finalize()
                 return
@@ -156,13 +163,14 @@ class Worker:
 
     def _on_execute(self, frame):
         began = _now()
-        execution_id, next_is_near = wire.HEADER.unpack_from(frame, 0)[3:]
-        if self._cancelled and execution_id in self._cancelled:
+        count, execution_id, next_is_near = wire.HEADER.unpack_from(frame, 0)[2:]
+        if self._given_up and len(self._given_up.get(execution_id, ())) == count:
             return self._skip(execution_id, frame)
         self.channel.next_is_near = next_is_near != 0
-        requests, spaces, lent = self._open_requests(frame)
+        requests, spaces, lent = self._open_requests(execution_id, frame)
         frame = None
         opened = _now()
+        self.channel.reading.release()
         try:
             responses = self._call(requests)
         except BaseException as error:  # noqa: B902 - SystemExit fails the batch as in the original, and leaves the process
@@ -170,6 +178,8 @@ class Worker:
             message = str(error) if isinstance(error, Refused) else failures.describe(error, _OWN_FILES)
             error.__traceback__ = None
             error = None
+        finally:
+            self.channel.reading.acquire()
         executed = _now()
         if responses is not None:
             try:
@@ -190,19 +200,29 @@ class Worker:
             data = wire.encode_result(execution_id, self.channel.take_released(), answers, durations)
         self.channel.send(data)
         if executed - opened > _SLOW_NS:
-            self._find_cancelled()
+            self._find_given_up()
 
     def _skip(self, execution_id, frame):
         """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
-        self._cancelled.discard(execution_id)
+        del self._given_up[execution_id]
         released = [lent_id for lent_id, _, _ in wire.decode_execute(frame)[0]] + self.channel.take_released()
         self.channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
-    def _find_cancelled(self):
-        """While a long execution ran, clients of those behind it may have left."""
-        headers = [wire.HEADER.unpack_from(frame, 0) for frame in self._waiting]
-        frames = [(header[1], header[3]) for header in headers] + self.channel.look()
-        self._cancelled.update(frame_id for kind, frame_id in frames if kind == wire.CANCEL)
+    def _find_given_up(self):
+        """Clients of this execution and of those behind it may have left."""
+        headers = [wire.HEADER.unpack_from(frame, 0) for frame in self._waiting] + self.channel.look()
+        for _, kind, _, execution_id, place in headers:
+            if kind == wire.CANCEL:
+                self._given_up.setdefault(execution_id, set()).add(place)
+
+    def is_given_up(self, execution_id, place):
+        """See the function of this name. While no model code runs the socket is not looked at."""
+        if self.channel.reading.acquire(False):
+            try:
+                self._find_given_up()
+            finally:
+                self.channel.reading.release()
+        return place in self._given_up.get(execution_id, ())
 
     def _call(self, requests):
         result = self._execute(requests)
@@ -231,7 +251,7 @@ class Worker:
             asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(coroutine)
 
-    def _open_requests(self, frame):
+    def _open_requests(self, execution_id, frame):
         loans, spaces, wire_requests, inline_offset = wire.decode_execute(frame)
         inline = bytearray(frame[inline_offset:])
         lent = [
@@ -246,7 +266,7 @@ class Worker:
                 buffer = inline if place == wire.INLINE else lent[place][3]
                 inputs.append(objects.tensor_of_wire(names[name_index], datatype, shape, (buffer, offset, size)))
             requested = self._output_names if one.requested is None else [self._output_names[i] for i in one.requested]
-            requests.append(objects.request_of_wire(one, inputs, requested))
+            requests.append(objects.request_of_wire(one, inputs, requested, (execution_id, len(requests))))
         return requests, spaces, lent
 
     def _answers(self, execution_id, requests, responses, spaces, lent):

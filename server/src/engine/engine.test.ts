@@ -44,6 +44,7 @@ class EchoBackend implements Backend {
     const instance: Instance = {
       name: `${source.servedName}_0_0`,
       executionsMax: 1,
+      givenUp: () => {},
       execute: async (batch) => ({
         computeInputNs: 1,
         computeInferNs: 2,

@@ -16,7 +16,6 @@ export interface Execution {
  * retains the block itself). It never rejects for a reason of the requests or of a crash: those are outcomes. It rejects
  * only for bugs. A batch's requests agree in every shape beyond the batch axis unless the model allows ragged batches;
  * the sum of their batch sizes is at most the model's max_batch_size.
- * `signal` aborts when every request of the batch has been given up: a backend that can, stops the run.
  */
 export interface Instance {
   /** As in the original: `<group>_<index>`, visible to Python models and in messages. */
@@ -26,5 +25,10 @@ export interface Instance {
    * hand-over latency of a worker process behind the run before takes 2 or more. Executions still run one after another.
    */
   readonly executionsMax: number;
-  execute(batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution>;
+  execute(batch: readonly InferenceRequest[]): Promise<Execution>;
+  /**
+   * Nobody waits any more for this request of a batch that was handed over and has not resolved. A backend that can tells the model,
+   * and stops a run, or does not begin it, when all of its batch have been given up.
+   */
+  givenUp(request: InferenceRequest): void;
 }

@@ -246,18 +246,20 @@ test("with preserve_ordering answers leave in order of arrival across instances;
   assert.equal(a?.releaseCount, 1);
 });
 
-test("a batch's signal aborts when its last request is given up, not before", async () => {
+test("an instance hears of each request of its batch that is given up, of none that waits or has settled", async () => {
   const instance = new HandInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
-  send(scheduler, "a");
+  const a = send(scheduler, "a");
   await turn();
-  const [b, c] = ["b", "c"].map((id) => send(scheduler, id));
+  const [b, c, d] = ["b", "c", "d"].map((id) => send(scheduler, id));
+  d?.controller.abort();
   await instance.end();
-  const signal = instance.signals[1];
-  b?.controller.abort();
-  assert.equal(signal?.aborted, false);
+  a.controller.abort();
+  assert.deepEqual([instance.log, instance.left], [["a", "b c"], []]);
   c?.controller.abort();
-  assert.equal(signal?.aborted, true);
+  assert.deepEqual(instance.left, ["c"]);
+  b?.controller.abort();
+  assert.deepEqual(instance.left, ["c", "b"]);
   await instance.end();
   assert.deepEqual([b?.releaseCount, c?.releaseCount], [1, 1]);
 });

@@ -9,21 +9,6 @@ export interface Slot {
   readonly batches: (readonly QueuedRequest[])[];
 }
 
-/** Counts the requests of a batch that somebody still waits for; its signal aborts when the last one is given up. */
-export class Flight {
-  readonly controller = new AbortController();
-  #waiting: number;
-
-  constructor(requestCount: number) {
-    this.#waiting = requestCount;
-  }
-
-  lost(): void {
-    this.#waiting--;
-    if (this.#waiting === 0) this.controller.abort(new InferenceError("CANCELLED", ""));
-  }
-}
-
 export interface PoolEvents {
   /** An execution has ended: its instance can take another. Called before the ended batch's requests settle. */
   freed(requestCount: number, startedNs: number): void;
@@ -82,6 +67,7 @@ export class InstancePool {
     const nowNs = this.#clock.monotonicNs();
     for (const request of batch) {
       request.at = "executing";
+      request.instance = slot.instance;
       request.record.startedNs = nowNs;
     }
     void this.#run(slot, batch);
@@ -90,7 +76,7 @@ export class InstancePool {
   async #run(slot: Slot, batch: readonly QueuedRequest[]): Promise<void> {
     let outcome: Execution | InferenceError;
     try {
-      outcome = await slot.instance.execute(requestsOf(batch), signalOf(batch));
+      outcome = await slot.instance.execute(requestsOf(batch));
       if (outcome.outcomes.length !== batch.length) outcome = wrongCount(outcome, batch.length);
     } catch (error) {
       outcome = InferenceError.from(error);
@@ -132,15 +118,6 @@ export class InstancePool {
 function requestsOf(batch: readonly QueuedRequest[]): readonly InferenceRequest[] {
   if (batch.length === 1) return [(batch[0] as QueuedRequest).request];
   return batch.map((queued) => queued.request);
-}
-
-/** A single request's own signal serves its execution; a batch gets one that counts, unless somebody in it cannot leave. */
-function signalOf(batch: readonly QueuedRequest[]): AbortSignal | null {
-  if (batch.length === 1) return (batch[0] as QueuedRequest).request.signal;
-  for (const { request } of batch) if (request.signal === null) return null;
-  const flight = new Flight(batch.length);
-  for (const request of batch) request.flight = flight;
-  return flight.controller.signal;
 }
 
 function wrongCount(execution: Execution, requestCount: number): InferenceError {

@@ -3,9 +3,9 @@ import {
   releaseResponse,
   type InferenceRequest,
   type InferenceResponse,
+  type Instance,
   type RequestRecord,
 } from "../inference/index.ts";
-import type { Flight } from "./instance-pool.ts";
 import type { RequestList } from "./request-list.ts";
 
 /** A scheduler, as its requests see it. */
@@ -35,8 +35,8 @@ export class QueuedRequest {
   deadlineNs = Number.POSITIVE_INFINITY;
   /** Place in the heap of deadlines, -1 outside. */
   heapIndex = -1;
-  /** The execution that carries it, where that execution has a signal of its own. */
-  flight: Flight | null = null;
+  /** The instance that it has been handed to. */
+  instance: Instance | null = null;
   /** An outcome that waits for the responses of earlier requests. */
   held: InferenceResponse | InferenceError | null = null;
 
@@ -61,9 +61,9 @@ export class QueuedRequest {
   handleEvent(): void {
     if (this.at === "settled") return;
     const waited = this.at === "queued";
-    if (this.held !== null && !(this.held instanceof InferenceError)) releaseResponse(this.held);
+    if (this.held === null) this.instance?.givenUp(this.request);
+    else if (!(this.held instanceof InferenceError)) releaseResponse(this.held);
     this.held = null;
-    this.flight?.lost();
     this.reject(new InferenceError("CANCELLED", ""));
     this.#owner.givenUp(this, waited);
     if (waited) this.releaseInputs();

@@ -89,7 +89,8 @@ export class HandInstance implements Instance {
   readonly name: string;
   readonly executionsMax: number;
   readonly log: string[] = [];
-  readonly signals: (AbortSignal | null)[] = [];
+  /** Ids of requests that were given up after they had been handed over. */
+  readonly left: string[] = [];
   readonly #open: { ids: readonly string[]; end: (execution: Execution) => void; fail: (error: Error) => void }[] = [];
 
   constructor(name = "m_0_0", executionsMax = 1) {
@@ -97,13 +98,16 @@ export class HandInstance implements Instance {
     this.executionsMax = executionsMax;
   }
 
-  execute(batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution> {
+  execute(batch: readonly InferenceRequest[]): Promise<Execution> {
     const ids = batch.map((request) => request.id);
     this.log.push(ids.join(" "));
-    this.signals.push(signal);
     const { promise, resolve, reject } = Promise.withResolvers<Execution>();
     this.#open.push({ ids, end: resolve, fail: reject });
     return promise;
+  }
+
+  givenUp(request: InferenceRequest): void {
+    this.left.push(request.id);
   }
 
   /** Ends the oldest execution; every request gets a response named by its id unless `outcome` says otherwise. */

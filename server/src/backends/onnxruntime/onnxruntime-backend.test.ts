@@ -115,7 +115,7 @@ test("a batch is joined, run once and split; each request gets what it asked for
     request(pair(2, 20).toReversed(), ["sum"]),
     request(pair(1, 30), ["difference"]),
   ];
-  const { outcomes } = await model.instances[0]!.execute(batch, null);
+  const { outcomes } = await model.instances[0]!.execute(batch);
   assert.deepEqual(outputsOf(outcomes), [
     { sum: [11, 12], difference: [9, 10] },
     { sum: [21, 22, 23, 24] },
@@ -140,7 +140,7 @@ test("a single request and adjacent tensors of one block are read in place, misa
     block,
   });
   const batch = [request([view("a", 0), view("b", 16)]), request([view("a", 8), view("b", 24)])];
-  const { outcomes } = await model.instances[0]!.execute(batch, null);
+  const { outcomes } = await model.instances[0]!.execute(batch);
   assert.deepEqual(outputsOf(outcomes), [{ sum: [4, 6] }, { sum: [8, 10] }]);
   for (const outcome of outcomes) releaseResponse(answered(outcome));
   block.release();
@@ -148,7 +148,7 @@ test("a single request and adjacent tensors of one block are read in place, misa
   const odd = new Uint8Array(9);
   odd.set(new Uint8Array(Float32Array.of(5, 6).buffer), 1);
   const misaligned = bytes("a", "FP32", { shape: [1, 2], data: odd.subarray(1) });
-  const one = await model.instances[0]!.execute([request([misaligned, floats("b", [1, 2], [1, 1])])], null);
+  const one = await model.instances[0]!.execute([request([misaligned, floats("b", [1, 2], [1, 1])])]);
   assert.deepEqual(outputsOf(one.outcomes), [{ sum: [6, 7] }]);
   for (const outcome of one.outcomes) releaseResponse(answered(outcome));
   assert.equal(shop.arena.usedBytes, 0);
@@ -172,7 +172,7 @@ test("strings are batched too, and sizes that only the run knows are taken as th
     ["a", ""],
     ["ä\0b", "c", "d", "日"],
   ];
-  const { outcomes } = await model.instances[0]!.execute(wanted.map(text), null);
+  const { outcomes } = await model.instances[0]!.execute(wanted.map(text));
   const decoded = outcomes.map((outcome) =>
     splitBytesElements(answered(outcome).outputs[0]!.data).map((element) => new TextDecoder().decode(element)),
   );
@@ -185,7 +185,7 @@ test("strings are batched too, and sizes that only the run knows are taken as th
     operators: [operator("NonZero", ["x"], ["y"])],
   });
   await using finder = await shop.load(nonZero, "");
-  const found = await finder.instances[0]!.execute([request([floats("x", [4], [0, 5, 0, 7])])], null);
+  const found = await finder.instances[0]!.execute([request([floats("x", [4], [0, 5, 0, 7])])]);
   const output = answered(found.outcomes[0]).outputs[0]!;
   assert.deepEqual(
     [output.shape, [...new BigInt64Array(Uint8Array.from(output.data).buffer)]],
@@ -194,7 +194,7 @@ test("strings are batched too, and sizes that only the run knows are taken as th
       [1n, 3n],
     ],
   );
-  const none = await finder.instances[0]!.execute([request([floats("x", [2], [0, 0])])], null);
+  const none = await finder.instances[0]!.execute([request([floats("x", [2], [0, 0])])]);
   assert.deepEqual(answered(none.outcomes[0]).outputs[0]!.shape, [1, 0]);
   for (const each of [...found.outcomes, ...none.outcomes]) releaseResponse(answered(each));
   assert.equal(shop.arena.usedBytes, 0);
@@ -214,7 +214,7 @@ test("an output that does not have the declared size is delivered as it is", asy
   for (let round = 0; round < 2; round += 1) {
     const shape = bytes("shape", "INT64", { shape: [2], data: new Uint8Array(BigInt64Array.of(3n, 2n).buffer) });
     const x = floats("x", [2, 3], [1, 2, 3, 4, 5, 6]);
-    const { outcomes } = await model.instances[0]!.execute([request([x, shape])], null);
+    const { outcomes } = await model.instances[0]!.execute([request([x, shape])]);
     assert.deepEqual(answered(outcomes[0]).outputs[0]!.shape, [3, 2]);
     releaseResponse(answered(outcomes[0]));
   }
@@ -232,16 +232,24 @@ test("a failing run is every request's outcome and leaves no memory behind", asy
   });
   await using model = await shop.load(source, "max_batch_size: 8");
   const bad = () => request([floats("x", [1, 2], [1, 2]), floats("y", [1, 3], [1, 2, 3])]);
-  const { outcomes } = await model.instances[0]!.execute([bad(), bad()], null);
+  const { outcomes } = await model.instances[0]!.execute([bad(), bad()]);
   assert.equal(outcomes.length, 2);
   for (const outcome of outcomes) {
     assert.ok(outcome instanceof InferenceError);
     assert.match(outcome.message, /^onnx runtime error \d+: Non-zero status code returned while running Add node/);
   }
-  const controller = new AbortController();
-  controller.abort();
-  const gone = await model.instances[0]!.execute([bad()], controller.signal);
-  assert.ok(gone.outcomes[0] instanceof InferenceError && gone.outcomes[0].code === "CANCELLED");
+  const [instance] = model.instances;
+  const batch = [bad(), bad()];
+  const running = instance!.execute(batch);
+  for (const given of batch) instance!.givenUp(given);
+  const gone = await running;
+  for (const outcome of gone.outcomes) assert.ok(outcome instanceof InferenceError && outcome.code === "CANCELLED");
+  // One of two is not all, and a request that has ended is nobody's.
+  const half = [bad(), bad()];
+  const kept = instance!.execute(half);
+  for (const given of [half[0]!, batch[1]!]) instance!.givenUp(given);
+  for (const outcome of (await kept).outcomes)
+    assert.ok(outcome instanceof InferenceError && outcome.code === "INTERNAL");
   assert.equal(shop.arena.usedBytes, 0);
 });
 
@@ -322,10 +330,9 @@ test("equal content is one session, charged once; other content or settings are 
   // The charge moves on when its bearer goes.
   await models.shift()![Symbol.asyncDispose]();
   assert.deepEqual(await charges(), [true, false, true]);
-  const { outcomes } = await models[0]!.instances[0]!.execute(
-    [request([floats("a", [1, 1], [1]), floats("b", [1, 1], [2])])],
-    null,
-  );
+  const { outcomes } = await models[0]!.instances[0]!.execute([
+    request([floats("a", [1, 1], [1]), floats("b", [1, 1], [2])]),
+  ]);
   assert.deepEqual(outputsOf(outcomes), [{ sum: [3] }]);
   releaseResponse(answered(outcomes[0]));
   for (const model of models) await model[Symbol.asyncDispose]();

@@ -29,12 +29,24 @@ export interface InstanceParts {
   readonly unforeseeable: Set<number>;
 }
 
+/** Requests of the batch that runs that somebody waits for, and how to end the run when there are none. */
+interface Running {
+  readonly waiting: Set<InferenceRequest>;
+  readonly controller: AbortController;
+}
+
 /** One concurrent run of a shared session. */
 export function onnxRuntimeInstance(parts: InstanceParts): Instance {
+  let running: Running | null = null;
   return {
     name: parts.name,
     executionsMax: 1,
-    async execute(batch, signal) {
+    givenUp(request) {
+      if (running?.waiting.delete(request) && running.waiting.size === 0) running.controller.abort();
+    },
+    async execute(batch) {
+      running = { waiting: new Set(batch), controller: new AbortController() };
+      const { signal } = running.controller;
       const startNs = parts.clock.monotonicNs();
       let inferNs = startNs;
       let outputNs = startNs;
@@ -58,6 +70,8 @@ export function onnxRuntimeInstance(parts: InstanceParts): Instance {
       } catch (error) {
         const failure = InferenceError.from(error);
         return finish(batch.map(() => failure));
+      } finally {
+        running = null;
       }
     },
   };

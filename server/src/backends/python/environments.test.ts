@@ -42,7 +42,7 @@ class TritonPythonModel:
         Array.from({ length: 5000 }, () => 1),
       ),
     );
-    const { outcomes } = await loaded.instances[0]!.execute([request([input])], null);
+    const { outcomes } = await loaded.instances[0]!.execute([request([input])]);
     input.block!.release();
     assert.ok(outcomes[0] instanceof InferenceError, frame);
     assert.match(
@@ -63,7 +63,7 @@ test("a full arena is the documented error of the request that needed it, and pa
 `;
   await using loaded = await fixture.load("large", source);
   const ask = async (count: number) =>
-    (await loaded.instances[0]!.execute([request([floats("IN", [count])])], null)).outcomes[0]!;
+    (await loaded.instances[0]!.execute([request([floats("IN", [count])])])).outcomes[0]!;
   const refused = await ask(2 ** 28 + 2 ** 20);
   assert.ok(refused instanceof InferenceError);
   assert.match(refused.message, /shared memory arena is full: \d+ bytes requested/);
@@ -83,7 +83,7 @@ class TritonPythonModel:
 `;
   const ahead = async (name: string) => {
     await using loaded = await fixture.load(name, source);
-    const { outcomes } = await loaded.instances[0]!.execute([request([floats("IN", [1])])], null);
+    const { outcomes } = await loaded.instances[0]!.execute([request([floats("IN", [1])])]);
     return floatsOf((outcomes[0] as InferenceResponse).outputs[0]!)[0];
   };
   assert.equal(await ahead("first"), 0);
@@ -117,7 +117,7 @@ class TritonPythonModel:
       const config = `${oneInOneOut().replace("TYPE_FP32 dims: [ -1 ] }]\n", "TYPE_STRING dims: [ -1 ] }]\n")}
 parameters { key: "EXECUTION_ENV_PATH" value: { string_value: "${path}" } }`;
       await using loaded = await fixture.load("packed", modelPy, config);
-      const { outcomes } = await loaded.instances[0]!.execute([request([floats("IN", [1])])], null);
+      const { outcomes } = await loaded.instances[0]!.execute([request([floats("IN", [1])])]);
       const [outcome] = outcomes;
       if (outcome instanceof InferenceError) throw outcome;
       const text = Buffer.from(outcome!.outputs[0]!.data).subarray(4).toString();

@@ -43,7 +43,7 @@ test("a batch of requests is executed in one call and answered in order", async 
       floats("INPUT1", values),
     ]),
   );
-  const { outcomes, computeInferNs } = await only(loaded).execute(batch, null);
+  const { outcomes, computeInferNs } = await only(loaded).execute(batch);
   assert.ok(computeInferNs > 0);
   const [first, second] = outcomes as InferenceResponse[];
   assert.deepEqual(
@@ -153,7 +153,7 @@ test("a view that the model keeps past its request keeps its bytes", async () =>
       ),
     );
     const signal = AbortSignal.abort();
-    const execution = only(loaded).execute([request([input], { signal })], signal);
+    const execution = only(loaded).execute([request([input], { signal })]);
     const { outcomes } = await execution;
     input.block!.release();
     return floatsOf((outcomes[0] as InferenceResponse).outputs[0]!)[0];
@@ -178,7 +178,7 @@ test("only requested outputs are sent, unknown ones are dropped", async () => {
     output [{ name: "A" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "B" data_type: TYPE_FP32 dims: [ -1 ] }]`;
   await using loaded = await fixture.load("outputs", model(body), config);
   const namesOf = async (requestedOutputs: string[] | null) => {
-    const { outcomes } = await only(loaded).execute([request([floats("IN", [1])], { requestedOutputs })], null);
+    const { outcomes } = await only(loaded).execute([request([floats("IN", [1])], { requestedOutputs })]);
     return (outcomes[0] as InferenceResponse).outputs.map((output) => output.name);
   };
   assert.deepEqual(await namesOf(null), ["A", "B"]);
@@ -201,7 +201,7 @@ test("a request shows its id, parameters, sequence and timeout; pb_utils logs to
     sequence: { id: 42n, start: true, end: false },
     queueTimeoutUs: 5_000_000_000,
   });
-  const { outcomes } = await only(loaded).execute([one], null);
+  const { outcomes } = await only(loaded).execute([one]);
   const [output] = (outcomes[0] as InferenceResponse).outputs;
   assert.equal(
     Buffer.from(output!.data).subarray(4).toString(),

@@ -176,7 +176,7 @@ export function only(loaded: LoadedModel): Instance {
 }
 
 export async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
-  const { outcomes } = await only(loaded).execute([request(inputs)], null);
+  const { outcomes } = await only(loaded).execute([request(inputs)]);
   const [outcome] = outcomes;
   if (outcome instanceof InferenceError) throw outcome;
   return outcome!;

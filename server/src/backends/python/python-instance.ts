@@ -39,10 +39,7 @@ type State =
 interface Pending {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
-  readonly signal: AbortSignal | null;
   readonly brief: boolean;
-  /** Tells the worker that nobody waits any more; null for an execution that begins at once. */
-  readonly onAbort: (() => void) | null;
   readonly spaces: LentBlock[];
   readonly resolve: (execution: Execution) => void;
 }
@@ -92,22 +89,34 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return this.#state.at === "up" ? this.#state.worker.pid : null;
   }
 
-  execute(batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution> {
-    if (this.#state.at === "up") return this.#run(this.#state.worker, batch, signal);
-    return this.#executeLater(batch, signal);
+  execute(batch: readonly InferenceRequest[]): Promise<Execution> {
+    if (this.#state.at === "up") return this.#run(this.#state.worker, batch);
+    return this.#executeLater(batch);
+  }
+
+  /** The worker executes no batch of which all were given up before it began; a model that executes one can ask `is_cancelled()`. */
+  givenUp(request: InferenceRequest): void {
+    if (this.#state.at !== "up") return;
+    for (const { executionId, batch } of this.#pending.values()) {
+      const place = batch.indexOf(request);
+      if (place === -1) continue;
+      const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId, extra: place });
+      return this.#state.worker.sendSoon(frame);
+    }
   }
 
   /** A worker that is being started is waited for; one that keeps failing is not. */
-  async #executeLater(batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution> {
+  async #executeLater(batch: readonly InferenceRequest[]): Promise<Execution> {
     if (this.#state.at === "starting") await this.#state.settled;
     const state = this.#state;
-    if (signal?.aborted) return failed(batch.length, new InferenceError("CANCELLED", "the request was cancelled"));
-    if (state.at === "up") return await this.#run(state.worker, batch, signal);
+    if (batch.every(({ signal }) => signal?.aborted))
+      return failed(batch.length, new InferenceError("CANCELLED", "the request was cancelled"));
+    if (state.at === "up") return await this.#run(state.worker, batch);
     const reason = state.at === "down" ? state.reason : `Stub process '${this.name}' is not healthy.`;
     return failed(batch.length, new InferenceError("INTERNAL", reason));
   }
 
-  #run(worker: PythonWorker, batch: readonly InferenceRequest[], signal: AbortSignal | null): Promise<Execution> {
+  #run(worker: PythonWorker, batch: readonly InferenceRequest[]): Promise<Execution> {
     const executionId = (this.#lastExecutionId = (this.#lastExecutionId + 1) >>> 0);
     const collector = new LoanCollector(this.#options.facts, worker.lent, executionId);
     const requests: WireRequest[] = [];
@@ -130,17 +139,9 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#watch ??= this.#watchdog();
     if (isLone) worker.send(frame);
     else worker.sendSoon(frame);
-    const onAbort = this.#pending.size > 0 && signal !== null ? () => this.#cancel(worker, executionId) : null;
-    if (onAbort !== null) signal?.addEventListener("abort", onAbort, { once: true });
     return new Promise((resolve) => {
-      this.#pending.set(executionId, { executionId, batch, signal, brief, onAbort, spaces, resolve });
+      this.#pending.set(executionId, { executionId, batch, brief, spaces, resolve });
     });
-  }
-
-  /** One that has begun runs to its end. */
-  #cancel(worker: PythonWorker, executionId: number): void {
-    const [head] = this.#pending.keys();
-    if (head !== executionId) worker.sendSoon(encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId }));
   }
 
   /** Space for what the last batch of this size gave; none when the arena has none to spare: the worker will ask. */
@@ -230,7 +231,6 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #settle(pending: Pending, execution: Execution): void {
     this.#pending.delete(pending.executionId);
-    if (pending.onAbort !== null) pending.signal?.removeEventListener("abort", pending.onAbort);
     this.#options.traffic.ended(pending.brief);
     if (this.#pending.size > 0) this.#headSinceNs = this.#options.clock.monotonicNs();
     pending.resolve(execution);
@@ -265,8 +265,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** A worker executes in order: what waited behind the execution that it died of had not begun. */
   async #runAgain(pending: Pending): Promise<void> {
     this.#options.traffic.ended(false);
-    if (pending.onAbort !== null) pending.signal?.removeEventListener("abort", pending.onAbort);
-    pending.resolve(await this.#executeLater(pending.batch, pending.signal));
+    pending.resolve(await this.#executeLater(pending.batch));
   }
 
   /** The first failure is answered at once, those that follow it with growing waits. */

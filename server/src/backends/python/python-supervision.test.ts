@@ -38,7 +38,7 @@ ${echo}`;
   assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
   const large = Array.from({ length: 8192 }, (_, index) => index + 5);
   const values = [[6], [3], [7], large];
-  const executions = values.map((value) => only(loaded).execute([request([floats("IN", value)])], null));
+  const executions = values.map((value) => only(loaded).execute([request([floats("IN", value)])]));
   const outcomes = (await Promise.all(executions)).map((execution) => execution.outcomes[0]!);
   assert.match(
     (outcomes[1] as InferenceError).message,
@@ -71,11 +71,9 @@ test("what nobody waits for any more is not executed behind a long execution", a
 if value[0] == 9: time.sleep(0.3)\n${echo}`;
   await using loaded = await fixture.load("recalled", model(body));
   const large = Array.from({ length: 8192 }, () => 3);
-  const gone = new AbortController();
-  const run = (values: number[], signal: AbortSignal | null) =>
-    only(loaded).execute([request([floats("IN", values)])], signal);
-  const executions = [run([9], null), run([2], gone.signal), run(large, gone.signal), run([4], null)];
-  gone.abort();
+  const batches = [[9], [2], large, [4]].map((values) => [request([floats("IN", values)])]);
+  const executions = batches.map((batch) => only(loaded).execute(batch));
+  for (const given of [...batches[1]!, ...batches[2]!]) only(loaded).givenUp(given);
   const outcomes = (await Promise.all(executions)).map(({ outcomes: [outcome] }) => outcome!);
   for (const [index, value] of [
     [0, 9],
@@ -91,6 +89,46 @@ if value[0] == 9: time.sleep(0.3)\n${echo}`;
     fixture.log.filter((line) => /executes [234]\.0/.test(line)),
     ["info: executes 4.0 1"],
   );
+  assert.equal(fixture.arena.usedBytes, 0);
+});
+
+test("a model that executes learns which of its requests nobody waits for any more, on any of its threads", async () => {
+  const body = `import threading, time
+def wait(request, deadline=time.monotonic() + 30):
+    while not request.is_cancelled() and time.monotonic() < deadline: time.sleep(0.001)
+if getattr(self, "ended", None) is not None: self.ended = [self.ended[0].is_cancelled()]
+print("executes", flush=True)
+if len(requests) > 1:
+    wait(requests[1])
+    thread = threading.Thread(target=wait, args=(requests[2],))
+    thread.start(); thread.join()
+    self.ended = [requests[0]]
+return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([request.is_cancelled()], np.float32))]) for request in requests]`;
+  await using loaded = await fixture.load("asks", model(body));
+  const batch = [1, 2, 3].map((value) => request([floats("IN", [value])]));
+  const running = only(loaded).execute(batch);
+  const behind = [
+    request([
+      floats(
+        "IN",
+        Array.from({ length: 8192 }, () => 3),
+      ),
+    ]),
+    request([floats("IN", [4])]),
+  ];
+  const waiting = behind.map((one) => only(loaded).execute([one]));
+  await until(() => fixture.log.includes("info: executes"));
+  only(loaded).givenUp(batch[1]!);
+  only(loaded).givenUp(behind[0]!);
+  only(loaded).givenUp(batch[2]!);
+  const outcomes = (await Promise.all([running, ...waiting])).flatMap((execution) => execution.outcomes);
+  assert.match((outcomes[3] as InferenceError).message, /message: cancelled$/);
+  for (const [index, cancelled] of [0, 1, 1, null, 0].entries()) {
+    if (cancelled === null) continue;
+    const response = outcomes[index] as InferenceResponse;
+    assert.deepEqual(floatsOf(response.outputs[0]!), [cancelled]);
+    releaseResponse(response);
+  }
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
