@@ -23,7 +23,10 @@ class TritonPythonModel:
         value = pb_utils.get_input_tensor_by_name(request, "VALUE").as_numpy()
         self.done.append(request.request_id())
         self.request = request
-        text = getattr(self, words[0])(value, *words[1:])
+        try:
+            text = getattr(self, words[0])(value, *words[1:])
+        finally:
+            self.request = None
         return pb_utils.InferenceResponse(
             [pb_utils.Tensor("OUT", value), pb_utils.Tensor("TEXT", np.array([text or ""], object))]
         )
