@@ -1,23 +1,21 @@
 """One worker: loads a model and executes batches until the server says otherwise or is gone."""
 
 import gc
-import importlib.util
+import importlib
 import inspect
 import json
 import os
 import sys
 import time
-import types
-
-import numpy as np
 
 from . import arena as arena_module
-from . import datatypes, failures, objects, thread_pools, wire
+from . import failures, model_import, objects, outputs, thread_pools, wire
 from .channel import Channel
 from .model_config import ModelConfig
 from .objects import InferenceResponse, TritonModelException
 
-_OWN_FILES = frozenset((__file__, importlib.__file__))
+# Not shown in the traces of a model's errors.
+_OWN_FILES = frozenset((__file__, model_import.__file__, outputs.__file__, importlib.__file__))
 _now = time.perf_counter_ns
 _SLOW_NS = 1_000_000
 
@@ -65,8 +63,8 @@ class Worker:
         self._loop = None
         self._known_modules = 0
         self._input_names = ()
-        self._output_index = {}
         self._output_names = ()
+        self._outputs = None
         self._inline_bytes_max = 0
         self.version_directory = ""
 
@@ -121,7 +119,8 @@ class Worker:
         self._known_modules = len(sys.modules)
         for path in body["path"]:
             sys.path.append(path)
-        self._model_class = _import_model(body["package"], body["module"], self.version_directory).TritonPythonModel
+        module = model_import.import_model(body["package"], body["module"], self.version_directory)
+        self._model_class = module.TritonPythonModel
         return {"completes": hasattr(self._model_class, "auto_complete_config")}
 
     def _complete(self, body):
@@ -138,7 +137,7 @@ class Worker:
             raise Refused("Python model %s does not implement `execute` method." % body["path"])
         self._input_names = tuple(body["inputs"])
         self._output_names = tuple(body["outputs"])
-        self._output_index = {name: index for index, name in enumerate(self._output_names)}
+        self._outputs = outputs.Outputs(self._output_names, self._inline_bytes_max, self._arena, self._ask_space)
         model = self._model_class()
         if hasattr(model, "initialize"):
             model.initialize(body["args"])
@@ -147,7 +146,7 @@ class Worker:
         # What loading made lives as long as the model: the collector need not walk it again, nor dirty its pages.
         gc.collect()
         gc.freeze()
-        return {"imported": _environment_modules(_newest_modules(self._known_modules))}
+        return {"imported": model_import.environment_modules(self._known_modules)}
 
     def _on_finalize(self):
         if self._model is not None and hasattr(self._model, "finalize"):
@@ -183,7 +182,7 @@ class Worker:
         executed = _now()
         if responses is not None:
             try:
-                answers = self._answers(execution_id, requests, responses, spaces, lent)
+                answers = self._outputs.answers(execution_id, requests, responses, spaces, lent)
             except Exception as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
                 responses = None
                 message = failures.describe(error, _OWN_FILES)
@@ -269,78 +268,9 @@ class Worker:
             requests.append(objects.request_of_wire(one, inputs, requested, (execution_id, len(requests))))
         return requests, spaces, lent
 
-    def _answers(self, execution_id, requests, responses, spaces, lent):
-        answers = []
-        waiting = []
-        for request, response in zip(requests, responses):
-            error = response._error
-            if error is not None:
-                answers.append(("error", error._code, error._message[:65536]))
-                continue
-            requested = request._requested
-            everything = requested is self._output_names
-            outputs = []
-            for tensor in response._outputs:
-                index = self._output_index.get(tensor._name)
-                if index is None or not (everything or tensor._name in requested):
-                    continue
-                outputs.append(self._output(index, tensor, lent, waiting))
-            answers.append(("outputs", json.dumps(response._parameters) if response._parameters else "", outputs))
-        if waiting:
-            self._place(execution_id, waiting, spaces)
-            answers = [
-                (kind, first, [one.placed if isinstance(one, _Large) else one for one in second])
-                if kind == "outputs"
-                else (kind, first, second)
-                for kind, first, second in answers
-            ]
-        return answers
-
-    def _output(self, index, tensor, lent, waiting):
-        array = tensor._array
-        if array is None and tensor._datatype == datatypes.BYTES:
-            # A BYTES input handed on unread: its bytes are those of the output.
-            array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
-            size = tensor._size
-        elif array is None and datatypes.DTYPES[tensor._datatype] is None:
-            array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
-            size = tensor._size
-        elif tensor._datatype == datatypes.BYTES:
-            data = datatypes.serialize_elements(array)
-            if len(data) <= self._inline_bytes_max:
-                return (index, datatypes.BYTES, tensor._shape, wire.INLINE, 0, data)
-            array = np.frombuffer(data, np.uint8)
-            size = len(data)
-        else:
-            if array is None:
-                array = tensor.as_numpy()
-            size = array.nbytes
-        if size <= self._inline_bytes_max:
-            return (index, tensor._datatype, tensor._shape, wire.INLINE, 0, array.tobytes())
-        if array.flags.c_contiguous and lent:
-            offset = self._arena.offset_of(array)
-            if offset != -1:
-                for lent_id, lent_offset, lent_size, _ in lent:
-                    if lent_offset <= offset and offset + size <= lent_offset + lent_size:
-                        return (index, tensor._datatype, tensor._shape, lent_id, offset - lent_offset, size)
-        large = _Large(index, tensor._datatype, tensor._shape, array, size)
-        waiting.append(large)
-        return large
-
-    def _place(self, execution_id, waiting, spaces):
-        """Finds a block for each large output: first among the lent ones, then by asking once for all that is left."""
-        missing = []
-        for large in waiting:
-            for position, (lent_id, offset, size) in enumerate(spaces):
-                if size >= large.size:
-                    del spaces[position]
-                    self._write(large, lent_id, offset)
-                    break
-            else:
-                missing.append(large)
-        if not missing:
-            return
-        self.channel.send(wire.encode_ask(execution_id, [large.size for large in missing]))
+    def _ask_space(self, execution_id, sizes):
+        """Blocks for outputs of these sizes, [(lent_id, offset, size)]; other frames that come meanwhile are kept for their turn."""
+        self.channel.send(wire.encode_ask(execution_id, sizes))
         while True:
             frame = self.channel.receive()
             if frame is None:
@@ -351,71 +281,7 @@ class Worker:
         blocks, reason = wire.decode_space(frame)
         if blocks is None:
             raise TritonModelException(reason)
-        for large, (lent_id, offset, _) in zip(missing, blocks):
-            self._write(large, lent_id, offset)
-
-    def _write(self, large, lent_id, offset):
-        self._arena.write_array(offset, large.array)
-        large.placed = (large.index, large.datatype, large.shape, lent_id, 0, large.size)
-        large.array = None
-
-
-class _Large:
-    """An output that goes through the arena."""
-
-    __slots__ = ("index", "datatype", "shape", "array", "size", "placed")
-
-    def __init__(self, index, datatype, shape, array, size):
-        self.index = index
-        self.datatype = datatype
-        self.shape = shape
-        self.array = array
-        self.size = size
-        self.placed = None
-
-
-def _import_model(package_name, module_name, directory):
-    """The model as module `<version>.<name>`, as the original imports it.
-
-    Its place is known: the search of the import system would touch, and so copy, 160 kB of pages that workers share.
-    """
-    name = "%s.%s" % (package_name, module_name)
-    path = os.path.join(directory, module_name + ".py")
-    if not os.path.isfile(path):
-        return importlib.import_module(name)
-    package = types.ModuleType(package_name)
-    package.__path__ = [directory]
-    sys.modules[package_name] = package
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    setattr(package, module_name, module)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _newest_modules(known):
-    """Names imported since `known` modules were there. The older names are not touched: counting a reference copies their page."""
-    names = []
-    for name in reversed(sys.modules):
-        if len(sys.modules) - len(names) <= known:
-            break
-        names.append(name)
-    return names
-
-
-def _environment_modules(names):
-    """Those of the modules that belong to the environment itself and could be imported before a fork."""
-    prefixes = tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
-    found = []
-    for name in names:
-        spec = getattr(sys.modules.get(name), "__spec__", None)
-        origin = getattr(spec, "origin", None)
-        if "." in name or not isinstance(origin, str) or name.startswith("_"):
-            continue
-        if origin in ("built-in", "frozen") or os.path.realpath(origin).startswith(prefixes):
-            found.append(name)
-    return sorted(found)
+        return blocks
 
 
 def start(fd, arena_fd):

@@ -1,0 +1,114 @@
+"""What a model answers, as the wire takes it: small outputs inside the frame, large ones where they lie or in lent space."""
+
+import json
+
+import numpy as np
+
+from . import datatypes, wire
+
+
+class Outputs:
+    """Turns a model's responses into what `wire.encode_result` takes.
+
+    `ask_space(execution_id, sizes)` gives blocks, [(lent_id, offset, size)], for outputs that no lent space holds.
+    """
+
+    def __init__(self, names, inline_bytes_max, arena, ask_space):
+        self._names = names
+        self._index = {name: index for index, name in enumerate(names)}
+        self._inline_bytes_max = inline_bytes_max
+        self._arena = arena
+        self._ask_space = ask_space
+
+    def answers(self, execution_id, requests, responses, spaces, lent):
+        """One answer per response. `spaces` may be written to; a tensor that lies in one of the blocks `lent` stays there."""
+        answers = []
+        waiting = []
+        for request, response in zip(requests, responses):
+            error = response._error
+            if error is not None:
+                answers.append(("error", error._code, error._message[:65536]))
+                continue
+            requested = request._requested
+            everything = requested is self._names
+            outputs = []
+            for tensor in response._outputs:
+                index = self._index.get(tensor._name)
+                if index is None or not (everything or tensor._name in requested):
+                    continue
+                outputs.append(self._output(index, tensor, lent, waiting))
+            answers.append(("outputs", json.dumps(response._parameters) if response._parameters else "", outputs))
+        if waiting:
+            self._place(execution_id, waiting, spaces)
+            answers = [
+                (kind, first, [one.placed if isinstance(one, _Large) else one for one in second])
+                if kind == "outputs"
+                else (kind, first, second)
+                for kind, first, second in answers
+            ]
+        return answers
+
+    def _output(self, index, tensor, lent, waiting):
+        array = tensor._array
+        datatype = tensor._datatype
+        if array is None and (datatype == datatypes.BYTES or datatypes.DTYPES[datatype] is None):
+            # An input that numpy has no type for, handed on unread: its bytes are those of the output.
+            array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
+            size = tensor._size
+        elif datatype == datatypes.BYTES:
+            data = datatypes.serialize_elements(array)
+            if len(data) <= self._inline_bytes_max:
+                return (index, datatype, tensor._shape, wire.INLINE, 0, data)
+            array = np.frombuffer(data, np.uint8)
+            size = len(data)
+        else:
+            if array is None:
+                array = tensor.as_numpy()
+            size = array.nbytes
+        if size <= self._inline_bytes_max:
+            return (index, datatype, tensor._shape, wire.INLINE, 0, array.tobytes())
+        if array.flags.c_contiguous and lent:
+            offset = self._arena.offset_of(array)
+            if offset != -1:
+                for lent_id, lent_offset, lent_size, _ in lent:
+                    if lent_offset <= offset and offset + size <= lent_offset + lent_size:
+                        return (index, datatype, tensor._shape, lent_id, offset - lent_offset, size)
+        large = _Large(index, datatype, tensor._shape, array, size)
+        waiting.append(large)
+        return large
+
+    def _place(self, execution_id, waiting, spaces):
+        """Finds a block for each large output: first among the lent ones, then by asking once for all that is left."""
+        missing = []
+        for large in waiting:
+            for position, (lent_id, offset, size) in enumerate(spaces):
+                if size >= large.size:
+                    del spaces[position]
+                    self._write(large, lent_id, offset)
+                    break
+            else:
+                missing.append(large)
+        if not missing:
+            return
+        blocks = self._ask_space(execution_id, [large.size for large in missing])
+        for large, (lent_id, offset, _) in zip(missing, blocks):
+            self._write(large, lent_id, offset)
+
+    def _write(self, large, lent_id, offset):
+        self._arena.write_array(offset, large.array)
+        large.placed = (large.index, large.datatype, large.shape, lent_id, 0, large.size)
+        large.array = None
+
+
+class _Large:
+    """An output that goes through the arena."""
+
+    __slots__ = ("index", "datatype", "shape", "array", "size", "placed")
+
+    def __init__(self, index, datatype, shape, array, size):
+        self.index = index
+        self.datatype = datatype
+        self.shape = shape
+        self.array = array
+        self.size = size
+        self.placed = None
