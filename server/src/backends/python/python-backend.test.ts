@@ -332,6 +332,19 @@ class TritonPythonModel:
   assert.equal(readProcessStart(pid), null);
 });
 
+test("a model that asks for a GPU is told that it has none, and so is the log", async () => {
+  const group = "instance_group [{ kind: KIND_GPU count: 1 }]";
+  const source = model(echo, "    def initialize(self, args): print('kind', args['model_instance_kind'])\n");
+  await using loaded = await fixture.load("eager", source, oneInOneOut("TYPE_FP32", group));
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+  await until(() => fixture.log.includes("info: kind CPU"));
+  assert.ok(
+    fixture.log.includes(
+      "warning: model 'eager' asks for KIND_GPU; its instances run, and are told to run, on the CPU",
+    ),
+  );
+});
+
 test("auto_complete_config completes, its worker becomes the first instance, and its refusals are load errors", async () => {
   const complete = (body: string) => `import os\n${header}class TritonPythonModel:
     @staticmethod

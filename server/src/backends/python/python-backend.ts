@@ -107,6 +107,10 @@ class PythonBackend implements Backend {
       const message = `model '${source.servedName}': the decoupled transaction policy is not supported by the Python backend yet`;
       throw new InferenceError("UNSUPPORTED", message);
     }
+    if (config.instanceGroups.some((group) => group.kind === "KIND_GPU"))
+      this.#options.logger.warning(
+        `model '${config.name}' asks for KIND_GPU; its instances run, and are told to run, on the CPU`,
+      );
     const plan = await this.#plan(source, config, context);
     const facts = factsOf(source, config, plan);
     const configJson = printConfigJsonText(config);
