@@ -3,7 +3,7 @@ import { request as ask, type IncomingMessage, type ServerResponse } from "node:
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import type { Gateway } from "../aws/index.ts";
-import { closeServer, createPlatformServer, holdRequests, listen, platformServerLimits } from "./platform-server.ts";
+import { createPlatformServer, holdRequests, listen, platformServerLimits } from "./platform-server.ts";
 
 interface Held extends AsyncDisposable {
   readonly port: number;
@@ -12,16 +12,20 @@ interface Held extends AsyncDisposable {
   readonly open: () => void;
   /** Resolves when so many requests have reached the server. */
   arrived(count: number): Promise<void>;
+  readonly close: (graceMs: number) => Promise<void>;
 }
 
 async function held(): Promise<Held> {
-  const server = createPlatformServer(platformServerLimits);
+  const { server, close } = createPlatformServer(platformServerLimits);
   const openTo = holdRequests(server);
   const handled: string[] = [];
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     handled.push(request.url ?? "");
     if (request.headers.expect === "100-continue") response.writeContinue();
-    void request.toArray().then((chunks) => response.end(`${request.url} ${Buffer.concat(chunks).toString()}`));
+    request.toArray().then(
+      (chunks) => response.end(`${request.url} ${Buffer.concat(chunks).toString()}`),
+      () => response.destroy(),
+    );
   };
   const attach: Gateway["attach"] = (to) => void to.on("request", handle).on("checkContinue", handle);
   const state = { arrivedCount: 0, wake: () => {} };
@@ -35,10 +39,11 @@ async function held(): Promise<Held> {
     port: Number(new URL(url).port),
     handled,
     open: () => openTo({ handle, attach }),
+    close,
     async arrived(wanted) {
       while (state.arrivedCount < wanted) await new Promise<void>((resolve) => (state.wake = resolve));
     },
-    [Symbol.asyncDispose]: () => closeServer(server),
+    [Symbol.asyncDispose]: () => close(0),
   };
 }
 
@@ -97,4 +102,35 @@ test("what a client that has left meanwhile asked for is not carried out", async
   server.open();
   assert.equal(await answer, "/stayed ");
   assert.deepEqual(server.handled, ["/stayed"]);
+});
+
+test("a closing server ends connections without a request at once, and the others with their answers", async () => {
+  await using server = await held();
+  const [silent, idle, busy] = [
+    await connected(server.port),
+    await connected(server.port),
+    await connected(server.port),
+  ];
+  const ended = (socket: Socket) => new Promise((resolve) => socket.once("close", resolve).resume());
+  server.open();
+  idle.write("GET /idle HTTP/1.1\r\nHost: a\r\n\r\n");
+  await new Promise((resolve) => idle.once("data", resolve));
+  busy.write("PUT /busy HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbo");
+  await server.arrived(2);
+  const text = busy.toArray();
+  const closed = server.close(60_000);
+  await Promise.all([ended(silent), ended(idle)]);
+  busy.write("dy");
+  assert.match(Buffer.concat(await text).toString(), /\r\n\r\n\/busy body$/);
+  await closed;
+});
+
+test("what is under way when a server closes is cut off at the end of its grace", async () => {
+  await using server = await held();
+  const busy = await connected(server.port);
+  server.open();
+  busy.write("PUT /busy HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbo");
+  await server.arrived(1);
+  await server.close(20);
+  assert.deepEqual(await busy.toArray().catch(() => []), [], "no answer");
 });

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Gateway } from "../aws/index.ts";
 
 /** Every bound of the platform's port in one place. */
@@ -11,6 +11,8 @@ export interface PlatformServerLimits {
   readonly stallTimeoutMs: number;
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
+  /** What is under way when the platform stops may end within this; then it is cut off. */
+  readonly stopGraceMs: number;
 }
 
 export const platformServerLimits: PlatformServerLimits = {
@@ -19,9 +21,19 @@ export const platformServerLimits: PlatformServerLimits = {
   stallTimeoutMs: 120_000,
   headerBytesMax: 64 * 1024,
   connectionsMax: 10_000,
+  stopGraceMs: 30_000,
 };
 
-export function createPlatformServer(limits: PlatformServerLimits): Server {
+export interface PlatformServer {
+  readonly server: Server;
+  /**
+   * Takes no more connections, ends those without a request at once, the others with their answers, and after `graceMs` whatever is
+   * left. Resolves when no connection is.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+export function createPlatformServer(limits: PlatformServerLimits): PlatformServer {
   const server = createServer({
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     maxHeaderSize: limits.headerBytesMax,
@@ -32,7 +44,35 @@ export function createPlatformServer(limits: PlatformServerLimits): Server {
   server.requestTimeout = 0;
   server.timeout = limits.stallTimeoutMs;
   server.maxConnections = limits.connectionsMax;
-  return server;
+  const unused = unusedConnections(server);
+  const watch = (_request: IncomingMessage, response: ServerResponse) => {
+    response.once("close", () => {
+      if (!server.listening) server.closeIdleConnections();
+    });
+  };
+  server.on("request", watch).on("checkContinue", watch);
+  const close = (graceMs: number) =>
+    new Promise<void>((resolve) => {
+      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      server.close(() => {
+        clearTimeout(cut);
+        resolve();
+      });
+      for (const socket of unused) socket.destroy();
+    });
+  return { server, close };
+}
+
+/** Connections on which no request has come yet: to Node they are not idle. */
+function unusedConnections(server: Server): ReadonlySet<Socket> {
+  const unused = new Set<Socket>();
+  const used = ({ socket }: IncomingMessage) => unused.delete(socket);
+  server.on("connection", (socket: Socket) => {
+    unused.add(socket);
+    socket.once("close", () => unused.delete(socket));
+  });
+  server.on("request", used).on("checkContinue", used).on("connect", used);
+  return unused;
 }
 
 /**
@@ -65,13 +105,5 @@ export function listen(server: Server, { host, port }: { host: string; port: num
       const name = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
       resolve(`http://${name}:${bound.port}`);
     });
-  });
-}
-
-/** Resolves when no connection is left; those that are open are cut off. */
-export function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
   });
 }

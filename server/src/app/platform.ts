@@ -22,13 +22,7 @@ import { MinuteSeries } from "../metrics/index.ts";
 import { lockDirectory, openRecords, recordsDefaults } from "../records/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import type { DataDirectories } from "./directories.ts";
-import {
-  closeServer,
-  createPlatformServer,
-  holdRequests,
-  listen,
-  type PlatformServerLimits,
-} from "./platform-server.ts";
+import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
 import { platformServices } from "./platform-services.ts";
 import { makeSocketsDirectory } from "./sockets-directory.ts";
 
@@ -64,10 +58,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);
   }
   opening.use(lock);
-  const server = createPlatformServer(options.serverLimits);
+  const { server, close } = createPlatformServer(options.serverLimits);
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
   const certificate = await clientCertificate(directories.clients);
-  answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax });
+  const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax });
 
   const records = opening.use(
     await openRecords({
@@ -99,7 +93,11 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   // Whoever calls while the endpoints are being brought back waits for that.
   const openTo = holdRequests(server);
   const url = await listen(server, options);
-  opening.defer(() => closeServer(server));
+  const closeWithin = (graceMs: number) => {
+    tunnels[Symbol.dispose]();
+    return close(graceMs);
+  };
+  opening.defer(() => closeWithin(0));
   const logs = opening.use(
     createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
   );
@@ -141,6 +139,11 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     logger: log,
   });
   openTo(gateway);
+  // First of all: the requests under way are answered while everything is still there.
+  opening.defer(() => {
+    hosting.stopHolding();
+    return closeWithin(options.serverLimits.stopGraceMs);
+  });
   const closing = opening.move();
   return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }

@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { AwsError, delay } from "../base/index.ts";
+import { AwsError, delay, readWhole } from "../base/index.ts";
 import { ModelAgent, agentLimits, type ModelLease } from "./agent/model-agent.ts";
 import { errorText, type ContainerClient, type ContainerReply } from "./container-client.ts";
 import type { VariantMetrics } from "./endpoint-metrics.ts";
@@ -260,19 +260,23 @@ export class FleetMember implements AsyncDisposable {
    */
   async #post(path: string, exchange: Exchange): Promise<ContainerReply> {
     const { headers, body, signal } = exchange;
-    const { restartWaitMsMax } = this.#options.fleet.invocationLimits;
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(restartWaitMsMax)]);
-    const client = await this.#trustedClient(limit);
+    const limit = () => AbortSignal.any([signal, AbortSignal.timeout(this.#restartWaitMsMax)]);
+    const { client } = this.#instance;
+    const trusted = client === null || client.isSuspect ? await this.#trustedClient(limit()) : client;
     try {
-      return await client.invoke({ path, headers: { ...headers }, body, signal });
+      return await trusted.invoke({ path, headers: { ...headers }, body, signal });
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if ((code !== "ECONNREFUSED" && code !== "ENOENT") || !Buffer.isBuffer(body)) throw error;
-      const successor = await this.#instance.successor(client, limit).catch(() => {
+      const successor = await this.#instance.successor(trusted, limit()).catch(() => {
         throw error;
       });
       return await successor.invoke({ path, headers: { ...headers }, body, signal });
     }
+  }
+
+  get #restartWaitMsMax(): number {
+    return this.#options.fleet.invocationLimits.restartWaitMsMax;
   }
 
   /**
@@ -281,7 +285,7 @@ export class FleetMember implements AsyncDisposable {
    */
   async #trustedClient(limit: AbortSignal): Promise<ContainerClient> {
     for (;;) {
-      const client = this.#instance.client ?? (await this.#instance.ready(limit));
+      const client = await this.#instance.ready(limit);
       if (client.isSuspect) await client.ping(limit);
       if (!client.isSuspect) return client;
       await delay(this.#options.fleet.clock, suspectPingIntervalMs, limit);
@@ -317,15 +321,12 @@ export class FleetMember implements AsyncDisposable {
       throw tooLong(bytesMax);
     }
     if (length !== null && length > heldBytesMax) return reply.body;
-    const parts: Buffer[] = [];
-    let byteLength = 0;
-    for await (const chunk of reply.body as AsyncIterable<Buffer>) {
-      parts.push(chunk);
-      byteLength += chunk.length;
-      if (byteLength > bytesMax) throw tooLong(bytesMax);
+    try {
+      return await readWhole(reply.body, bytesMax, () => tooLong(bytesMax));
+    } catch (error) {
+      reply.body.destroy();
+      throw error;
     }
-    const [only] = parts;
-    return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, byteLength);
   }
 
   #record(request: InvocationRequest, outcome: Outcome): void {

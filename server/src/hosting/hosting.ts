@@ -18,6 +18,8 @@ export interface HostingLimits {
   readonly configsMax: number;
   readonly endpointsMax: number;
   readonly instancesMax: number;
+  /** How long instances that get no more requests are kept for those they have. */
+  readonly retireMsMax: number;
 }
 
 export const hostingLimits: HostingLimits = {
@@ -25,6 +27,7 @@ export const hostingLimits: HostingLimits = {
   configsMax: 10_000,
   endpointsMax: 500,
   instancesMax: 64,
+  retireMsMax: 120_000,
 };
 
 export interface HostingOptions {
@@ -50,6 +53,7 @@ export class Hosting implements AsyncDisposable {
   readonly #running = new Map<string, RunningEndpoint>();
   readonly #starting = new Map<string, AbortController>();
   readonly #moved = new Gate();
+  readonly #holding = new AbortController();
   readonly #tasks: TaskGroup;
 
   constructor(options: HostingOptions) {
@@ -76,7 +80,7 @@ export class Hosting implements AsyncDisposable {
     for (const record of this.endpoints.values()) {
       const { at } = record.state;
       if (at === "Creating") this.#tasks.run((closing) => this.#bringUp(record, closing));
-      if (at === "Deleting") this.#tasks.run(() => this.#tearDown(record.name));
+      if (at === "Deleting") this.#tasks.run((closing) => this.#tearDown(record.name, closing));
       if (at === "InService" || at === "Updating" || at === "RollingBack") {
         this.#tasks.run(async (closing) => {
           const running = this.#open(record, record);
@@ -154,7 +158,7 @@ export class Hosting implements AsyncDisposable {
     if (record.state.at === "Deleting") return;
     await this.#move(name, { kind: "delete" });
     this.#starting.get(nameKey(name))?.abort(new Error("the endpoint is deleted"));
-    this.#tasks.run(() => this.#tearDown(name));
+    this.#tasks.run((closing) => this.#tearDown(name, closing));
   }
 
   model(name: string, owner: Owner): ModelRecord {
@@ -182,7 +186,7 @@ export class Hosting implements AsyncDisposable {
 
   /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
   async settled(name: string, options: { readonly waitMsMax: number; readonly signal: AbortSignal }): Promise<void> {
-    const over = AbortSignal.any([options.signal, AbortSignal.timeout(options.waitMsMax)]);
+    const over = AbortSignal.any([options.signal, AbortSignal.timeout(options.waitMsMax), this.#holding.signal]);
     for (;;) {
       const record = this.endpoints.get(nameKey(name));
       if (record === undefined || !isTransient(record.state)) return;
@@ -193,6 +197,11 @@ export class Hosting implements AsyncDisposable {
         throw error;
       }
     }
+  }
+
+  /** Those who wait for a state are answered with the one there is, and from now on nobody waits. */
+  stopHolding(): void {
+    this.#holding.abort();
   }
 
   /** Throws AwsError with the runtime's codes and sentences. */
@@ -274,7 +283,7 @@ export class Hosting implements AsyncDisposable {
     const before = this.#running.get(key);
     this.#running.set(key, running);
     await this.#move(record.name, { kind: "ready" }, next);
-    await before?.[Symbol.asyncDispose]();
+    await before?.retire(this.#retireLimit(closing));
   }
 
   /** Null when every instance is in service, else the failure sentence. */
@@ -291,11 +300,16 @@ export class Hosting implements AsyncDisposable {
     }
   }
 
-  async #tearDown(name: string): Promise<void> {
+  /** Longer than any request: a cold model is waited for 55 s, its answer 59 s. */
+  #retireLimit(closing: AbortSignal): AbortSignal {
+    return AbortSignal.any([closing, AbortSignal.timeout(this.#options.limits.retireMsMax)]);
+  }
+
+  async #tearDown(name: string, closing: AbortSignal): Promise<void> {
     const key = nameKey(name);
     const running = this.#running.get(key);
     this.#running.delete(key);
-    await running?.[Symbol.asyncDispose]();
+    await running?.retire(this.#retireLimit(closing));
     const record = this.endpoints.get(key);
     if (record !== undefined) await this.tags.delete(record.arn);
     await this.endpoints.delete(key);

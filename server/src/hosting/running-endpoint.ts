@@ -1,4 +1,5 @@
 import { AwsError } from "../base/index.ts";
+import { Gate, orAborted } from "./agent/waiting.ts";
 import { Fleet, type FleetOptions } from "./fleet.ts";
 import type { EndpointRecord } from "./endpoint-state.ts";
 import { InstanceFailure } from "./instance.ts";
@@ -12,6 +13,8 @@ export class RunningEndpoint implements AsyncDisposable {
   readonly #fleets: readonly Fleet[];
   readonly #name: string;
   readonly #random: () => number;
+  readonly #idle = new Gate();
+  #inFlightCount = 0;
 
   constructor(
     record: EndpointRecord,
@@ -63,7 +66,26 @@ export class RunningEndpoint implements AsyncDisposable {
       const text = `Endpoint ${this.#name} is not a multi-model endpoint and does not support target model header.`;
       throw new AwsError("ValidationError", text);
     }
-    return await fleet.invoke(request);
+    this.#inFlightCount += 1;
+    const end = () => {
+      this.#inFlightCount -= 1;
+      if (this.#inFlightCount === 0) this.#idle.open();
+    };
+    try {
+      const reply = await fleet.invoke(request);
+      if (Buffer.isBuffer(reply.body)) end();
+      else reply.body.once("close", end);
+      return reply;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left of the fleets. */
+  async retire(signal: AbortSignal): Promise<void> {
+    while (this.#inFlightCount > 0 && !signal.aborted) await orAborted(this.#idle.opened(), signal).catch(() => {});
+    await this[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -26,7 +26,7 @@ test("the certificate is what OpenSSL reads it as: its own authority, for these 
 test("behind CONNECT the hosts of STS are answered here, the others are passed on, and nothing else is harmed", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const server = createHttpServer((request, response) => response.end(`${request.headers.host} ${request.url}`));
-  answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10 });
+  const passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10 });
   for (const each of [server, elsewhere]) await new Promise<void>((resolve) => each.listen(0, "127.0.0.1", resolve));
   const portOf = (each: Server) => (each.address() as AddressInfo).port;
   const tunnel = (host: string) =>
@@ -60,6 +60,11 @@ test("behind CONNECT the hosts of STS are answered here, the others are passed o
       broken.socket.resume();
       broken.socket.end(Buffer.from("not a handshake"));
     });
+    const open = await tunnel(`127.0.0.1:${portOf(elsewhere)}`);
+    const ended = new Promise((resolve) => open.socket.once("close", resolve).resume());
+    passedOn[Symbol.dispose]();
+    await ended;
+    assert.equal((await tunnel(`127.0.0.1:${portOf(elsewhere)}`)).status, 503);
   } finally {
     for (const each of [server, elsewhere]) {
       each.closeAllConnections();

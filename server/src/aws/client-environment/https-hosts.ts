@@ -17,13 +17,15 @@ const loopback = /^(127\.|::1$|::ffff:127\.)/;
 /**
  * Makes an HTTP server a CONNECT proxy for clients of this machine: a connection to one of `hosts` is decrypted and served like any
  * other request to this server; one to another host is passed on, so that a shell with HTTPS_PROXY set to us still reaches
- * the world. Callers from other machines are refused: this is no proxy for a network.
+ * the world. Callers from other machines are refused: this is no proxy for a network. Disposing the result ends what is passed on,
+ * which the server's own close knows nothing of.
  */
-export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): void {
+export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Disposable {
   const { certificatePem: cert, keyPem: key } = options.certificate;
   const secureContext = createSecureContext({ cert, key });
   const own = new Set(options.hosts);
-  let tunnelCount = 0;
+  const tunnels = new Set<Socket>();
+  let closed = false;
   server.on("connect", (request, duplex: Duplex, head: Buffer) => {
     const socket = duplex as Socket;
     socket.on("error", () => socket.destroy());
@@ -38,11 +40,11 @@ export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): vo
       server.emit("connection", secure);
       return;
     }
-    if (tunnelCount >= options.tunnelsMax) return refuse(socket, "503 Service Unavailable");
-    tunnelCount += 1;
+    if (closed || tunnels.size >= options.tunnelsMax) return refuse(socket, "503 Service Unavailable");
+    tunnels.add(socket);
     const outer = connect(target.port, target.host);
     outer.once("close", () => {
-      tunnelCount -= 1;
+      tunnels.delete(socket);
       socket.destroy();
     });
     socket.once("close", () => outer.destroy());
@@ -54,6 +56,12 @@ export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): vo
       socket.pipe(outer).pipe(socket);
     });
   });
+  return {
+    [Symbol.dispose]() {
+      closed = true;
+      for (const socket of tunnels) socket.destroy();
+    },
+  };
 }
 
 function refuse(socket: Socket, status: string): void {

@@ -1,21 +1,14 @@
 import { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { AwsError } from "../../base/index.ts";
+import { AwsError, readWhole } from "../../base/index.ts";
 
 const inflate = promisify(gunzip);
 
 /** Reads a whole body of at most `bytesMax`; a longer one is refused before it is held. */
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax);
-  const chunks: Buffer[] = [];
-  let byteLength = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    byteLength += chunk.byteLength;
-    if (byteLength > bytesMax) throw tooLarge(bytesMax);
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks);
+  return await readWhole(request, bytesMax, () => tooLarge(bytesMax));
 }
 
 /** Undoes `Content-Encoding: gzip`, which metric publishers use; the bound holds for what comes out. */

@@ -284,3 +284,19 @@ test("a container that died holds nothing: the next request loads again", async 
   assert.equal(await world.invoke("a"), false);
   assert.equal(world.events.filter((event) => event === "unpack a").length, 1);
 });
+
+test("who waits for a model of an agent that ends is told so with 503", async () => {
+  const world = new World({ loadsMax: 1 });
+  world.put("first");
+  world.put("second");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.hold = promise;
+  const first = world.agent.acquire("first", never);
+  const second = world.agent.acquire("second", never);
+  while (world.loaded.size === 0) await turn();
+  const closed = world.agent[Symbol.asyncDispose]();
+  await assert.rejects(second, (error) => error instanceof ModelLoadError && error.status === 503);
+  resolve();
+  await first;
+  await closed;
+});

@@ -242,8 +242,8 @@ export class ModelAgent implements AsyncDisposable {
         resolve();
       } catch (error) {
         version.load = null;
-        logger.warning("a model did not load", { target: version.target, error: String(error) });
-        reject(error);
+        if (!signal.aborted) logger.warning("a model did not load", { target: version.target, error: String(error) });
+        reject(signal.aborted ? new ModelLoadError(503, "the instance is stopped", { cause: error }) : error);
       } finally {
         this.#changed.open();
         this.#forgetIfUnused(version);

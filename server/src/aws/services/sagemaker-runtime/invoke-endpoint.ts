@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import { AwsError, type Clock } from "../../../base/index.ts";
+import { AwsError, readWhole, type Clock } from "../../../base/index.ts";
 import { heldBytesMax, tooLong, type Hosting, type InvocationReply } from "../../../hosting/index.ts";
 import type { CallContext, RawService } from "../../wire/index.ts";
 
@@ -129,15 +129,7 @@ function declaredLength(request: IncomingMessage, bytesMax: number): number | nu
 
 async function takeBody(request: IncomingMessage, length: number | null, bytesMax: number): Promise<Buffer | Readable> {
   if (length !== null && length > heldBytesMax) return request;
-  const parts: Buffer[] = [];
-  let byteLength = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    parts.push(chunk);
-    byteLength += chunk.length;
-    if (byteLength > bytesMax) throw tooLong(bytesMax);
-  }
-  const [only] = parts;
-  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, byteLength);
+  return await readWhole(request, bytesMax, () => tooLong(bytesMax));
 }
 
 function answer(response: ServerResponse, reply: InvocationReply, context: CallContext): void {

@@ -1,0 +1,144 @@
+/** What is meant to end while requests are under way: an endpoint's old instances, an endpoint, the platform. No request is lost. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { readdir, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import {
+  CreateEndpointConfigCommand,
+  DeleteEndpointCommand,
+  DescribeEndpointCommand,
+  UpdateEndpointCommand,
+} from "@aws-sdk/client-sagemaker";
+import { PutObjectCommand } from "@aws-sdk/client-s3";
+import { doing } from "./asking.ts";
+import { faultyConfig } from "./faulty-model.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
+import { tarball } from "./tarball.ts";
+import { pidIn, until } from "./until.ts";
+
+const program = readFileSync(new URL("models/faulty.py", import.meta.url));
+const archive = (text: string | Uint8Array) =>
+  tarball([
+    { path: "model/config.pbtxt", body: `${faultyConfig}instance_group [ { count: 2 kind: KIND_CPU } ]\n` },
+    { path: "model/1/model.py", body: text },
+  ]);
+const target = "model.tar.gz";
+
+let platform: Platform;
+before(async () => {
+  platform = await Platform.open();
+  await put(prefix + target, archive(program));
+});
+after(async () => {
+  await platform[Symbol.asyncDispose]();
+});
+
+const put = (key: string, body: Uint8Array) =>
+  platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
+
+/** An invocation that is being executed, and ends when it is let go. */
+async function holding(name: string): Promise<{ answer: Promise<string>; go: () => Promise<void> }> {
+  const word = `held-${name}`;
+  const answer = invoke(platform, name, target, doing(`hold ${word}`));
+  answer.catch(() => {});
+  const instances = join(platform.place.data, "instances");
+  const directory = await until(`a model of ${name} holds its request`, async () => {
+    const found = (await readdir(instances, { recursive: true })).find((path) => path.endsWith(`/${word}.running`));
+    return found === undefined ? null : join(instances, found, "..");
+  });
+  await pidIn(join(directory, `${word}.running`));
+  return { answer, go: () => writeFile(join(directory, `${word}.go`), "") };
+}
+
+function describeRequest(name: string): string {
+  const body = JSON.stringify({ EndpointName: name });
+  const headers = [
+    "Host: localhost",
+    "Content-Type: application/x-amz-json-1.1",
+    "X-Amz-Target: SageMaker.DescribeEndpoint",
+    `Content-Length: ${body.length}`,
+  ];
+  return `POST / HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n${body}`;
+}
+
+test("an endpoint that is updated loses no request: neither those its old instance holds nor those that come meanwhile", async () => {
+  const name = "updated";
+  await createEndpoint(platform, { name });
+  await endpointIs(platform, name, "InService");
+  const held = await holding(name);
+  const [old = 0] = platform.servers();
+  await platform.sagemaker.send(
+    new CreateEndpointConfigCommand({
+      EndpointConfigName: "second",
+      ProductionVariants: [
+        { VariantName: "all", ModelName: name, InstanceType: "ml.m5.large", InitialInstanceCount: 1 },
+      ],
+    }),
+  );
+  let updated = false;
+  const stream = async () => {
+    for (let count = 0; ; count++) {
+      assert.match(await invoke(platform, name, target, doing("echo")), /"OUT"/);
+      if (updated) return count;
+    }
+  };
+  const streams = Promise.all([stream(), stream(), stream()]);
+  await platform.sagemaker.send(new UpdateEndpointCommand({ EndpointName: name, EndpointConfigName: "second" }));
+  await until("the endpoint has its second configuration", async () => {
+    const found = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
+    return found.EndpointStatus === "InService" && found.EndpointConfigName === "second";
+  });
+  updated = true;
+  for (const count of await streams) assert.ok(count > 0);
+  assert.ok(platform.servers().includes(old), "the instance that holds a request is there");
+  await held.go();
+  assert.match(await held.answer, /"OUT"/);
+  await until("the old instance is gone", () => platform.servers().length === 1 && !platform.servers().includes(old));
+  await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
+  await until("no server is left", () => platform.servers().length === 0);
+});
+
+test("an endpoint that is deleted takes no more requests and ends with the one it holds", async () => {
+  const name = "deleted";
+  await createEndpoint(platform, { name });
+  await endpointIs(platform, name, "InService");
+  const held = await holding(name);
+  await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
+  const error = await refused(invoke(platform, name, target, doing("echo")));
+  assert.equal(error.message, `Endpoint ${name} of account 000000000000 not found.`);
+  assert.equal(platform.servers().length, 1);
+  await held.go();
+  assert.match(await held.answer, /"OUT"/);
+  await until("no server is left", () => platform.servers().length === 0);
+});
+
+test("SIGTERM: the platform answers what is under way, holds nobody longer, and ends", async () => {
+  const name = "stopped";
+  await createEndpoint(platform, { name });
+  await endpointIs(platform, name, "InService");
+  await put("never.tar.gz", archive("import time\nwhile True: time.sleep(1)\n"));
+  await createEndpoint(platform, { name: "never", modelDataUrl: `s3://${bucket}/never.tar.gz` });
+  const port = Number(new URL(platform.url).port);
+  const silent = connect(port, "127.0.0.1");
+  const silentClosed = new Promise((resolve) => silent.once("close", resolve));
+  await new Promise((resolve) => silent.once("connect", resolve));
+  const held = await holding(name);
+  const describing = connect(port, "127.0.0.1");
+  describing.write(describeRequest("never"));
+  // On a connection of its own, which is let in after the one before it: its answer says that the other has been read.
+  await (await fetch(platform.url)).arrayBuffer();
+  const stopped = platform.stop();
+  assert.match(Buffer.concat(await describing.toArray()).toString(), /"EndpointStatus":"Creating"/);
+  await until("nobody else is let in", () => {
+    const socket = connect(port, "127.0.0.1");
+    return new Promise<boolean>((resolve) => {
+      socket.once("connect", () => resolve(false)).once("error", () => resolve(true));
+    }).finally(() => socket.destroy());
+  });
+  await held.go();
+  assert.match(await held.answer, /"OUT"/);
+  await Promise.all([stopped, silentClosed]);
+  assert.equal(platform.servers().length, 0);
+});
