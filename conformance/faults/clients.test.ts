@@ -12,7 +12,7 @@ import { Wire } from "./wire.ts";
 
 let serving: Serving;
 let port: number;
-const names = ["direct", "batched", "bounded"] as const;
+const names = ["direct", "batched", "bounded", "pair"] as const;
 before(async () => {
   serving = await openServing({
     flags: ["--model-control-mode=explicit", ...names.map((name) => `--load-model=${name}`)],
@@ -21,6 +21,7 @@ before(async () => {
       await writeFaultyModel(repository, "batched", { more: "dynamic_batching { }" });
       const bounded = "dynamic_batching { default_queue_policy { max_queue_size: 2 } }";
       await writeFaultyModel(repository, "bounded", { more: bounded });
+      await writeFaultyModel(repository, "pair", { more: "instance_group [ { count: 2 kind: KIND_CPU } ]" });
     },
   });
   port = serving.server.httpPort;
@@ -240,4 +241,19 @@ test("a model can ask whether the client that it works for has gone away", async
   await left;
   assert.equal(await pidIn(`${marker}.left`), pid);
   await assertEchoes(port, "batched");
+});
+
+test("a request that takes long keeps nobody waiting while another instance is free", async () => {
+  const model = "pair";
+  const quick = () => infer(port, model, doing("echo"));
+  for (let round = 0; round < 20; round++) await quick();
+  const held = infer(port, model, doing("hold pair"));
+  // In the same moment, and ever after: none of them may be handed to the instance that is held.
+  const meanwhile = await Promise.all(Array.from({ length: 20 }, quick));
+  const marker = join(serving.repository, model, "pair");
+  await pidIn(`${marker}.running`);
+  const later = await Promise.all(Array.from({ length: 20 }, quick));
+  for (const answer of [...meanwhile, ...later]) assert.equal(answer.status, 200, answer.body.toString());
+  await writeFile(`${marker}.go`, "");
+  assert.equal((await held).status, 200);
 });

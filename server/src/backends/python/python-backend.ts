@@ -8,6 +8,7 @@ import type { ModelFacts } from "./execution-codec.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
+import { Pace } from "./pace.ts";
 import { Traffic } from "./traffic.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { ZygotePool } from "./zygote-pool.ts";
@@ -115,7 +116,9 @@ class PythonBackend implements Backend {
     const facts = factsOf(source, config, plan);
     const configJson = printConfigJsonText(config);
     const unhealthy = new Map<string, string>();
-    const opening = instancesOf(source, config).map(async ({ name, instanceKind }) => {
+    const planned = instancesOf(source, config);
+    const pace = new Pace(this.#options.clock, planned.length);
+    const opening = planned.map(async ({ name, instanceKind }) => {
       const begin = async (signal: AbortSignal, fresh: boolean) => {
         const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
@@ -144,6 +147,7 @@ class PythonBackend implements Backend {
           facts,
           encoder: this.#encoder,
           traffic: this.#traffic,
+          pace,
           clock,
           logger,
           random,

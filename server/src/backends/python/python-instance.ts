@@ -5,7 +5,8 @@ import { createBackoff, type Backoff } from "../../processes/index.ts";
 import { LoanCollector, outcomeOf, type ModelFacts } from "./execution-codec.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
-import { briefNs, type Traffic } from "./traffic.ts";
+import type { Pace } from "./pace.ts";
+import type { Traffic } from "./traffic.ts";
 import type { ExecuteEncoder } from "./execute-encoder.ts";
 import { decodeAsk, decodeReleased, decodeResult, readHeader } from "./frame-decoder.ts";
 import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireRequest, type WireResult } from "./wire.ts";
@@ -28,6 +29,8 @@ export interface InstanceOptions {
   readonly finalizeMs: number;
   /** Shared by all instances of the server. */
   readonly traffic: Traffic;
+  /** Shared by the instances of the model. */
+  readonly pace: Pace;
 }
 
 type State =
@@ -65,8 +68,6 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #headSinceNs = 0;
   #watch: Disposable | null = null;
   #reportedId = 0;
-  /** What the worker's last execution took, as it measured it. */
-  #lastRunNs = Number.POSITIVE_INFINITY;
   #lastResultNs = 0;
 
   constructor(options: InstanceOptions, worker: PythonWorker) {
@@ -76,12 +77,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#state = this.#up(worker);
   }
 
-  /**
-   * The next batch waits in the socket while the worker runs the one before: it costs the worker no wait. A worker that takes less time for
-   * one than it takes to be woken is woken for several.
-   */
   get executionsMax(): number {
-    return this.#lastRunNs <= briefNs ? 8 : 2;
+    return this.#options.pace.executionsMax(this.#pending.size === 0 ? null : this.#headSinceNs);
   }
 
   /** The living worker's process, null when there is none now. */
@@ -128,8 +125,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
       return Promise.resolve(failed(batch.length, error));
     }
     const spaces = this.#lendSpaces(worker, executionId, batch.length);
-    const { encoder, traffic, clock } = this.#options;
-    const brief = this.#lastRunNs <= briefNs;
+    const { encoder, traffic, pace, clock } = this.#options;
+    const brief = pace.isBrief;
     traffic.began(brief);
     const nowNs = clock.monotonicNs();
     const { isLone } = traffic;
@@ -192,7 +189,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
     worker.lent.endSpaces(pending.spaces);
     const runNs = result.inputNs + result.inferNs + result.outputNs;
-    if (runNs > 0) this.#lastRunNs = runNs;
+    if (runNs > 0) this.#options.pace.ran(runNs);
     this.#lastResultNs = this.#options.clock.monotonicNs();
     this.#settle(pending, {
       outcomes,
