@@ -30,7 +30,7 @@ export interface PlatformServer {
    * Takes no more connections, ends those without a request at once, the others with their answers, and after `graceMs` whatever is
    * left. Resolves when no connection is.
    */
-  close(graceMs: number): Promise<void>;
+  readonly close: (graceMs: number) => Promise<void>;
 }
 
 export function createPlatformServer(limits: PlatformServerLimits): PlatformServer {
