@@ -210,6 +210,24 @@ test("kill -9 of the platform in the middle of a deletion: the endpoint is gone 
   });
 });
 
+test("an endpoint whose archive is missing at a start says so, and comes back with the archive", async () => {
+  const single = "single";
+  await put("single.tar.gz", archive());
+  await createEndpoint(platform, { name: single, modelDataUrl: `s3://${bucket}/single.tar.gz` });
+  await endpointIs(platform, single, "InService");
+  await platform.s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: "single.tar.gz" }));
+  await platform.stop();
+  await platform.startAgain();
+  const error = await refused(invoke(platform, single, null, doing("echo")));
+  assert.match(
+    error.message,
+    /The container is not in service: Failed to download model data for container "container_1" from URL: "s3:\/\/faults\/single\.tar\.gz"/,
+  );
+  await put("single.tar.gz", archive());
+  await until("it answers", () => invoke(platform, single, null, doing("echo")).catch(() => null), 30_000);
+  await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: single }));
+});
+
 test("a second platform over the same data is refused and harms nothing of the first", async () => {
   const error = await platform.startBeside().then(
     () => assert.fail("it started"),

@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import {
+  CreateEndpointCommand,
   CreateEndpointConfigCommand,
   DeleteEndpointCommand,
   DescribeEndpointCommand,
@@ -111,6 +112,32 @@ test("an endpoint that is deleted takes no more requests and ends with the one i
   assert.equal(platform.servers().length, 1);
   await held.go();
   assert.match(await held.answer, /"OUT"/);
+  await until("no server is left", () => platform.servers().length === 0);
+});
+
+test("an endpoint that is deleted while it comes up can be created again at once, and is another", async () => {
+  const name = "again";
+  const go = join(platform.place.directory, "go");
+  const waits = `import os, time\nwhile not os.path.exists(${JSON.stringify(go)}): time.sleep(0.005)\n`;
+  await put("waits.tar.gz", archive(waits + program.toString()));
+  await createEndpoint(platform, { name, modelDataUrl: `s3://${bucket}/waits.tar.gz` });
+  await until("its server runs", () => platform.servers().length === 1);
+  const [first = 0] = platform.servers();
+  await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
+  await until("its name is free", () =>
+    platform.sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name })).then(
+      () => true,
+      (error: Error) => {
+        assert.match(error.message, /already existing/);
+        return false;
+      },
+    ),
+  );
+  await writeFile(go, "");
+  await endpointIs(platform, name, "InService");
+  assert.match(await invoke(platform, name, null, doing("echo")), /"OUT"/);
+  assert.ok(!platform.servers().includes(first));
+  await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
   await until("no server is left", () => platform.servers().length === 0);
 });
 

@@ -1,6 +1,7 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AwsError, type Clock, type Logger } from "../base/index.ts";
+import { Mutex } from "./agent/waiting.ts";
 import {
   asLogEvent,
   comparePositions,
@@ -47,6 +48,10 @@ class DirectoryLogStreams implements LogStreams {
   readonly #segments = new Map<string, { readonly segments: LogSegments; userCount: number }>();
   /** Those that hold text which is not in a file yet. */
   readonly #writers = new Set<LogWriter>();
+  /** Groups and streams are made and deleted by one at a time. */
+  readonly #changing = new Mutex();
+  readonly #never = new AbortController().signal;
+  #deletedCount = 0;
 
   constructor(options: DirectoryLogStreamsOptions) {
     this.#options = options;
@@ -102,6 +107,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async createGroup(group: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
     if ((await this.#facts(group)) !== null) {
       throw new AwsError("ResourceAlreadyExistsException", "The specified log group already exists");
     }
@@ -109,6 +115,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async createStream(group: string, stream: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
     await this.#existing(group);
     const names = await this.#streamNames(group);
     if (names.includes(stream)) {
@@ -121,18 +128,23 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async setRetention(group: string, retentionDays: number | null): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
     const { createdMs } = await this.#existing(group);
     await this.#writeFacts(group, { createdMs, retentionDays });
   }
 
   async deleteGroup(group: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
     await this.#existing(group);
+    this.#deletedCount++;
     await rm(this.#groupDirectory(group), { recursive: true, force: true });
   }
 
   async deleteStream(group: string, stream: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
     await this.#existing(group);
     if (!(await this.#streamNames(group)).includes(stream)) throw noSuchStream();
+    this.#deletedCount++;
     await rm(this.#streamDirectory(group, stream), { recursive: true, force: true });
   }
 
@@ -147,18 +159,21 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   writer(group: string, stream: string): (chunk: Uint8Array) => void {
-    let prepared: Promise<void> | null = null;
+    // Of how many deletions the group and the stream that it made are known to be there after.
+    let preparedAt = -1;
     const writer = new LogWriter({
       clock: this.#options.clock,
       lineLengthMax,
       waitingLengthMax,
       append: async (lines) => {
-        await (prepared ??= this.#prepare(group, stream));
+        const deletedCount = this.#deletedCount;
+        if (preparedAt !== deletedCount) await this.#prepare(group, stream);
+        preparedAt = deletedCount;
         await this.#append(group, stream, lines);
       },
       idle: () => this.#writers.delete(writer),
       failed: (error) => {
-        prepared = null;
+        preparedAt = -1;
         this.#options.logger.warning("log lines could not be written", { group, stream, error: String(error) });
       },
     });
@@ -202,6 +217,7 @@ class DirectoryLogStreams implements LogStreams {
 
   /** For a writer: the group and the stream exist, and the group has room. */
   async #prepare(group: string, stream: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
     if ((await this.#facts(group)) === null) await this.#makeGroup(group);
     const names = await this.#streamNames(group);
     if (!names.includes(stream) && names.length >= this.#options.streamsMax) await this.#dropOldestStream(group, names);

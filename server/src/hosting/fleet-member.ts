@@ -50,6 +50,14 @@ interface Outcome {
   waitedUs: number;
 }
 
+const noOutcome = (request: InvocationRequest): Outcome => ({
+  status: 0,
+  modelNs: 0,
+  target: request.targetModel,
+  cacheHit: null,
+  waitedUs: 0,
+});
+
 /** One instance of a variant: its container, its models where it has many, and the requests in flight there. */
 export class FleetMember implements AsyncDisposable {
   readonly #options: MemberOptions;
@@ -88,6 +96,7 @@ export class FleetMember implements AsyncDisposable {
       limits: startSeconds === undefined ? instanceLimits : { ...instanceLimits, startMsMax: startSeconds * 1000 },
       clock: fleet.clock,
       logger: fleet.logger,
+      prepare: (signal) => this.#prepare(signal),
       onLost: () => this.#agent?.containerLost(),
     });
     this.#agent = multiModel ? this.#openAgent() : null;
@@ -112,7 +121,6 @@ export class FleetMember implements AsyncDisposable {
   /** Brings the model's data and the container into service. On failure nothing of it is left. */
   async start(signal: AbortSignal): Promise<void> {
     try {
-      await this.#prepare(signal);
       await this.#instance.start(signal);
     } catch (error) {
       await this[Symbol.asyncDispose]();
@@ -121,12 +129,11 @@ export class FleetMember implements AsyncDisposable {
   }
 
   /** For what was in service before the platform ended: tried until it is again. */
-  async resume(signal: AbortSignal): Promise<void> {
-    await this.#prepare(signal);
+  resume(): void {
     this.#instance.resume();
   }
 
-  /** Resolves once the container is in service. */
+  /** Resolves once the container is in service; rejects while its starts keep failing. */
   async ready(signal: AbortSignal): Promise<void> {
     await this.#instance.ready(signal);
   }
@@ -148,13 +155,11 @@ export class FleetMember implements AsyncDisposable {
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { fleet } = this.#options;
     if (this.inFlightCount >= fleet.invocationLimits.requestsMax) {
-      this.#options.metrics.record("Invocations", 1);
-      throw new AwsError("ServiceUnavailable", "Too many requests are in flight on this instance", {
-        statusFallback: 503,
-      });
+      const text = "Too many requests are in flight on this instance";
+      throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
     }
     this.inFlightCount += 1;
-    const outcome: Outcome = { status: 0, modelNs: 0, target: request.targetModel, cacheHit: null, waitedUs: 0 };
+    const outcome = noOutcome(request);
     const leases: ModelLease[] = [];
     let finished = false;
     const finish = () => {
@@ -174,6 +179,17 @@ export class FleetMember implements AsyncDisposable {
       finish();
       throw error;
     }
+  }
+
+  /** What a request is told that was waited with for an instance in vain. */
+  unavailable(request: InvocationRequest): AwsError {
+    const text = `The container is not in service: ${this.#instance.lastFailure}`;
+    return this.#refused(request, containerError(503, text, this.#place));
+  }
+
+  #refused(request: InvocationRequest, error: AwsError): AwsError {
+    this.#record(request, { ...noOutcome(request), status: 503 });
+    return error;
   }
 
   async #lease(agent: ModelAgent, request: InvocationRequest, outcome: Outcome): Promise<ModelLease> {
@@ -198,14 +214,15 @@ export class FleetMember implements AsyncDisposable {
     const leave = () => aborter.abort(request.signal.reason);
     request.signal.addEventListener("abort", leave, { once: true });
     const timer = clock.timer(invocationLimits.answerMsMax, () => aborter.abort(new AnswerTimeout()));
-    const body = await request.body();
-    const sentNs = clock.monotonicNs();
+    let sentNs = clock.monotonicNs();
     const end = () => {
       outcome.modelNs = clock.monotonicNs() - sentNs;
       request.signal.removeEventListener("abort", leave);
       timer[Symbol.dispose]();
     };
     try {
+      const body = await request.body();
+      sentNs = clock.monotonicNs();
       const reply = await this.#exchange(request, leases, { headers: request.headers, body, signal: aborter.signal });
       outcome.status = reply.status;
       if (reply.status < 200 || reply.status > 299) {

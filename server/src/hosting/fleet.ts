@@ -114,8 +114,8 @@ export class Fleet implements AsyncDisposable {
     this.#tasks.run((closing) => this.#sample(closing));
   }
 
-  async resume(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#members.map((member) => member.resume(signal)));
+  resume(): void {
+    for (const member of this.#members) member.resume();
     this.#tasks.run((closing) => this.#sample(closing));
   }
 
@@ -124,12 +124,11 @@ export class Fleet implements AsyncDisposable {
     if (candidates.length === 0) {
       await this.#waitForOne(request.signal);
       candidates = this.#members.filter((member) => member.isInService);
+      if (candidates.length === 0) throw (this.#members[0] as FleetMember).unavailable(request);
     }
     this.#metrics.record("InvocationsPerInstance", 1 / Math.max(1, candidates.length));
     const chosen = this.isMultiModel ? chooseInstance(candidates, request.targetModel ?? "") : leastBusy(candidates);
-    const member = chosen ?? this.#members[0];
-    if (member === undefined) throw new Error("a fleet without instances");
-    return await member.invoke(request);
+    return await (chosen as FleetMember).invoke(request);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -148,30 +147,41 @@ export class Fleet implements AsyncDisposable {
   }
 
   async #sample(closing: AbortSignal): Promise<void> {
-    const { clock, machine, instancesDirectory } = this.#options;
-    const before = new Map<string, { cpuNs: number; atNs: number }>();
+    const { clock, logger } = this.#options;
+    const before = new Map<string, CpuSample>();
     while (!closing.aborted) {
       for (const member of this.#members) {
-        const usage = await member.usage();
-        if (usage === null) continue;
-        const atNs = clock.monotonicNs();
-        const last = before.get(member.id);
-        before.set(member.id, { cpuNs: usage.cpuNs, atNs });
-        const budget = instanceBudget(this.#plan.variant.InstanceType, machine);
-        if (last !== undefined && usage.cpuNs >= last.cpuNs) {
-          this.#metrics.recordInstance("CPUUtilization", (100 * (usage.cpuNs - last.cpuNs)) / (atNs - last.atNs));
-        }
-        this.#metrics.recordInstance(
-          "MemoryUtilization",
-          Math.min(100, (100 * usage.memoryBytes) / budget.memoryBytes),
-        );
-        const disk = await statfs(instancesDirectory);
-        this.#metrics.recordInstance("DiskUtilization", 100 * (1 - disk.bavail / Math.max(1, disk.blocks)));
-        if (this.isMultiModel) this.#metrics.recordInstance("LoadedModelCount", member.loadedCount);
+        await this.#sampleMember(member, before).catch((error: unknown) => {
+          logger.warning("an instance could not be sampled", { instance: member.id, error: String(error) });
+        });
       }
       await delay(clock, sampleIntervalMs, closing).catch(() => {});
     }
   }
+
+  async #sampleMember(member: FleetMember, before: Map<string, CpuSample>): Promise<void> {
+    const { clock, machine, instancesDirectory } = this.#options;
+    const usage = await member.usage();
+    if (usage === null) return;
+    const { cpuNs } = usage;
+    const atNs = clock.monotonicNs();
+    const last = before.get(member.id);
+    before.set(member.id, { cpuNs, atNs });
+    const budget = instanceBudget(this.#plan.variant.InstanceType, machine);
+    if (last !== undefined && cpuNs >= last.cpuNs) {
+      this.#metrics.recordInstance("CPUUtilization", (100 * (cpuNs - last.cpuNs)) / (atNs - last.atNs));
+    }
+    const memoryPercent = Math.min(100, (100 * usage.memoryBytes) / budget.memoryBytes);
+    this.#metrics.recordInstance("MemoryUtilization", memoryPercent);
+    const disk = await statfs(instancesDirectory);
+    this.#metrics.recordInstance("DiskUtilization", 100 * (1 - disk.bavail / Math.max(1, disk.blocks)));
+    if (this.isMultiModel) this.#metrics.recordInstance("LoadedModelCount", member.loadedCount);
+  }
+}
+
+interface CpuSample {
+  readonly cpuNs: number;
+  readonly atNs: number;
 }
 
 /** A model's variable may lower a budget, never raise it. */

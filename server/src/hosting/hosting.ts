@@ -54,6 +54,7 @@ export class Hosting implements AsyncDisposable {
   readonly #starting = new Map<string, AbortController>();
   readonly #moved = new Gate();
   readonly #holding = new AbortController();
+  readonly #moves = new Map<string, Promise<void>>();
   readonly #tasks: TaskGroup;
 
   constructor(options: HostingOptions) {
@@ -79,15 +80,15 @@ export class Hosting implements AsyncDisposable {
     if (unpacker.contentDirectory !== null) await rm(unpacker.contentDirectory, { recursive: true, force: true });
     for (const record of this.endpoints.values()) {
       const { at } = record.state;
-      if (at === "Creating") this.#tasks.run((closing) => this.#bringUp(record, closing));
-      if (at === "Deleting") this.#tasks.run((closing) => this.#tearDown(record.name, closing));
+      if (at === "Creating") this.#startMove(record, (closing) => this.#bringUp(record, closing));
+      if (at === "Deleting") this.#startMove(record, (closing) => this.#tearDown(record.name, closing));
       if (at === "InService" || at === "Updating" || at === "RollingBack") {
-        this.#tasks.run(async (closing) => {
+        this.#startMove(record, async (closing) => {
           const running = this.#open(record, record);
           this.#running.set(nameKey(record.name), running);
-          await running.resume(closing);
+          running.resume();
           logger.info("an endpoint is brought back", { endpoint: record.name });
-          if (at === "Updating") await this.#replace(this.#current(record.name), closing);
+          if (at === "Updating") await this.#replace(record.name, closing);
           if (at === "RollingBack") await this.#move(record.name, { kind: "rolled-back" });
         });
       }
@@ -138,17 +139,19 @@ export class Hosting implements AsyncDisposable {
       plans,
     };
     await this.endpoints.put(nameKey(name), record);
-    this.#tasks.run((closing) => this.#bringUp(record, closing));
+    this.#startMove(record, (closing) => this.#bringUp(record, closing));
     return record;
   }
 
   async updateEndpoint(name: string, configName: string, owner: Owner): Promise<EndpointRecord> {
     const record = this.endpoint(name, owner);
+    if (record.state.at === "Failed")
+      throw invalid(`Cannot update endpoint "${record.arn}": it has failed; delete it.`);
     if (record.state.at !== "InService") throw invalid(`Cannot update in-progress endpoint "${record.arn}".`);
     const { config, plans } = this.#plan(configName, owner);
     this.#checkInstances(plans);
     await this.#move(name, { kind: "update", configName: config.name, plans });
-    this.#tasks.run((closing) => this.#replace(this.#current(name), closing));
+    this.#startMove(record, (closing) => this.#replace(name, closing));
     return record;
   }
 
@@ -158,7 +161,7 @@ export class Hosting implements AsyncDisposable {
     if (record.state.at === "Deleting") return;
     await this.#move(name, { kind: "delete" });
     this.#starting.get(nameKey(name))?.abort(new Error("the endpoint is deleted"));
-    this.#tasks.run((closing) => this.#tearDown(name, closing));
+    this.#startMove(record, (closing) => this.#tearDown(name, closing));
   }
 
   model(name: string, owner: Owner): ModelRecord {
@@ -228,7 +231,9 @@ export class Hosting implements AsyncDisposable {
     const { instancesMax } = this.#options.limits;
     const count = (all: readonly VariantPlan[]) =>
       all.reduce((sum, { variant }) => sum + variant.InitialInstanceCount, 0);
-    const used = [...this.endpoints.values()].reduce((sum, record) => sum + count(record.plans), 0);
+    const used = [...this.endpoints.values()].reduce((sum, { plans: current, state }) => {
+      return sum + count(current) + (state.at === "Updating" ? count(state.next.plans) : 0);
+    }, 0);
     const wanted = count(plans);
     if (used + wanted <= instancesMax) return;
     const type = plans[0]?.variant.InstanceType ?? "";
@@ -252,8 +257,26 @@ export class Hosting implements AsyncDisposable {
     return new RunningEndpoint(record, plan, { fleet, random, newId: newInstanceId });
   }
 
+  /** The moves of one endpoint are made one after the other: what a deletion gives up has ended before its name is free again. */
+  #startMove({ name }: EndpointRecord, move: (closing: AbortSignal) => Promise<void>): void {
+    const key = nameKey(name);
+    const before = this.#moves.get(key);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#moves.set(key, promise);
+    this.#tasks.run(async (closing) => {
+      try {
+        await before;
+        await move(closing);
+      } finally {
+        if (this.#moves.get(key) === promise) this.#moves.delete(key);
+        resolve();
+      }
+    });
+  }
+
   async #bringUp(record: EndpointRecord, closing: AbortSignal): Promise<void> {
     const key = nameKey(record.name);
+    if (this.endpoints.get(key)?.state.at !== "Creating") return;
     const running = this.#open(record, record);
     const outcome = await this.#startFleets(key, running, closing);
     if (closing.aborted || this.endpoints.get(key)?.state.at !== "Creating") {
@@ -265,7 +288,8 @@ export class Hosting implements AsyncDisposable {
   }
 
   /** Blue and green at once: the new fleets come up beside the old ones, then all traffic goes to them. */
-  async #replace(record: EndpointRecord, closing: AbortSignal): Promise<void> {
+  async #replace(name: string, closing: AbortSignal): Promise<void> {
+    const record = this.#current(name);
     if (record.state.at !== "Updating") return;
     const key = nameKey(record.name);
     const { next } = record.state;
@@ -277,13 +301,14 @@ export class Hosting implements AsyncDisposable {
     }
     if (outcome !== null) {
       await this.#move(record.name, { kind: "failed", reason: outcome });
-      await this.#move(record.name, { kind: "rolled-back" });
+      if (this.#current(name).state.at === "RollingBack") await this.#move(record.name, { kind: "rolled-back" });
       return;
     }
     const before = this.#running.get(key);
     this.#running.set(key, running);
     await this.#move(record.name, { kind: "ready" }, next);
-    await before?.retire(this.#retireLimit(closing));
+    // Not part of the move: the next one need not wait for the requests that the old instances hold.
+    if (before !== undefined) this.#tasks.run((over) => before.retire(this.#retireLimit(over)));
   }
 
   /** Null when every instance is in service, else the failure sentence. */

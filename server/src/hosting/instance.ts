@@ -32,6 +32,9 @@ export const instanceLimits: InstanceLimits = {
 const firstPingsIntervalMs = 10;
 const laterPingsIntervalMs = 100;
 
+/** After so many starts in a row that failed, requests are no longer kept waiting for the next. */
+const failedStartsMax = 3;
+
 export type InstanceState =
   | { readonly at: "starting" }
   | { readonly at: "in-service"; readonly hosted: HostedInstance; readonly client: ContainerClient }
@@ -55,6 +58,8 @@ export interface InstanceOptions {
   readonly limits: InstanceLimits;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Puts in place what the container needs; before its first start, and again until it succeeds. Leaves nothing when it rejects. */
+  readonly prepare: (signal: AbortSignal) => Promise<void>;
   /** The container is gone; another will come. */
   readonly onLost: () => void;
 }
@@ -69,6 +74,9 @@ export class Instance implements AsyncDisposable {
   readonly #changed = new Gate();
   #state: InstanceState = { at: "starting" };
   #failureCount = 0;
+  #failedStartCount = 0;
+  #lastFailure = "it has not been started yet";
+  #isPrepared = false;
 
   constructor(options: InstanceOptions) {
     this.#options = options;
@@ -83,6 +91,10 @@ export class Instance implements AsyncDisposable {
 
   get state(): InstanceState {
     return this.#state;
+  }
+
+  get lastFailure(): string {
+    return this.#lastFailure;
   }
 
   /** Null unless in service. */
@@ -104,11 +116,12 @@ export class Instance implements AsyncDisposable {
     this.#tasks.run((closing) => this.#keep(null, closing));
   }
 
-  /** Resolves with the connections once the container is in service. */
+  /** Resolves with the connections once the container is in service; rejects with InstanceFailure while its starts keep failing. */
   async ready(signal: AbortSignal): Promise<ContainerClient> {
     for (;;) {
       if (this.#state.at === "in-service") return this.#state.client;
       if (this.#state.at === "stopped") throw new InstanceFailure("the instance is stopped", []);
+      if (this.#failedStartCount >= failedStartsMax) throw new InstanceFailure(this.#lastFailure, []);
       await orAborted(this.#changed.opened(), signal);
     }
   }
@@ -143,8 +156,9 @@ export class Instance implements AsyncDisposable {
         this.#move({ at: "waiting", failure: reason });
       } catch (error) {
         if (closing.aborted) break;
+        this.#failedStartCount += 1;
         logger.warning("a container did not start", { instance: this.id, error: String(error) });
-        this.#move({ at: "waiting", failure: String(error) });
+        this.#move({ at: "waiting", failure: error instanceof Error ? error.message : String(error) });
       }
       started = null;
       this.#failureCount += 1;
@@ -161,6 +175,8 @@ export class Instance implements AsyncDisposable {
   async #startOnce(signal: AbortSignal): Promise<Started> {
     const { host, spec, limits, clock } = this.#options;
     this.#move({ at: "starting" });
+    if (!this.#isPrepared) await this.#options.prepare(signal);
+    this.#isPrepared = true;
     const hosted = await host.start(spec, signal);
     const client = new ContainerClient(hosted.socketPath, limits.container);
     const started: Started = { hosted, client };
@@ -180,6 +196,7 @@ export class Instance implements AsyncDisposable {
       await this.#stop(started);
       throw error;
     }
+    this.#failedStartCount = 0;
     this.#move({ at: "in-service", hosted, client });
     return started;
   }
@@ -220,6 +237,7 @@ export class Instance implements AsyncDisposable {
 
   #move(state: InstanceState): void {
     this.#state = state;
+    if (state.at === "waiting") this.#lastFailure = state.failure;
     this.#changed.open();
   }
 }

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { AwsError } from "../base/index.ts";
 import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "./agent/model-container.ts";
+import { InstanceFailure } from "./instance.ts";
 import { modelDataPlace } from "./model-data.ts";
 
 export interface InvocationLimits {
@@ -100,6 +101,9 @@ export function modelErrorOf(thrown: unknown, dataUrl: string, place: Invocation
       `The model is not ready for inference: ${thrown.reason}. Loading goes on; try the request again.`,
       { statusFallback: 429, cause: thrown },
     );
+  }
+  if (thrown instanceof InstanceFailure) {
+    return containerError(503, `The container is not in service: ${thrown.message}`, place);
   }
   if (thrown instanceof ModelLoadError) return containerError(thrown.status, thrown.message, place);
   return thrown;

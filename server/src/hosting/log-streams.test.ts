@@ -116,6 +116,28 @@ test("a line that a crash cut short is passed over, and the next line is whole",
   assert.match(await readFile(file, "utf8"), /^2026-11-21T00:00:00.000Z one\n/);
 });
 
+test("writers of one group may begin at once, and a group that is deleted while they write comes back with what follows", async () => {
+  await using place = await logs(1e6, 30);
+  const writers = Array.from({ length: 20 }, (_, index) => place.store.writer(group, `AllTraffic/i-${index}`));
+  const streamCount = async () => (await place.store.streams(group, "").catch(() => [])).length;
+  const say = async (word: string) => {
+    for (const write of writers) write(Buffer.from(`${word}\n`));
+    while ((await streamCount()) < writers.length) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await say("before");
+  await place.store.deleteGroup(group);
+  await say("after");
+  await place.store[Symbol.asyncDispose]();
+  for (let index = 0; index < writers.length; index++) {
+    const { events } = await place.store.read(group, `AllTraffic/i-${index}`, all);
+    assert.deepEqual(events.map(({ message }) => message).at(-1), "after");
+  }
+  assert.deepEqual(
+    (await place.store.groups("")).map(({ name }) => name),
+    [group],
+  );
+});
+
 test("what does not exist has the service's own texts", async () => {
   await using place = await logs();
   await assert.rejects(place.store.streams(group, ""), {

@@ -52,8 +52,9 @@ export class RunningEndpoint implements AsyncDisposable {
     throw failed.reason;
   }
 
-  async resume(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#fleets.map((fleet) => fleet.resume(signal)));
+  /** For what was in service before the platform ended: tried until it is again. */
+  resume(): void {
+    for (const fleet of this.#fleets) fleet.resume();
   }
 
   async invoke(request: InvocationRequest): Promise<InvocationReply> {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ArchiveError, type UnpackedArchive } from "../../blobs/index.ts";
 import type { Clock, TaskGroup } from "../../base/index.ts";
 import { ChargedSet, chooseVictims, type Charge } from "./charges.ts";
-import { ModelLoadError, type ModelSource } from "./model-container.ts";
+import { ModelLoadError, ModelReplacedError, type ModelSource } from "./model-container.ts";
 import type { ModelVersion } from "./model-version.ts";
 import { Mutex } from "./waiting.ts";
 
@@ -39,7 +39,7 @@ export class DiskCache {
     return this.#charges.usedBytes;
   }
 
-  /** Resolves with the tree and the microseconds it took. Throws ModelLoadError; nothing is left behind then. */
+  /** Resolves with the tree and the microseconds it took. Throws ModelLoadError or ModelReplacedError; nothing is left behind then. */
   async download(version: ModelVersion, signal: AbortSignal): Promise<{ tree: UnpackedArchive; durationUs: number }> {
     const { source, clock, directory } = this.#options;
     const startNs = clock.monotonicNs();
@@ -50,7 +50,7 @@ export class DiskCache {
         signal,
         onProgress: (expandedBytes) => this.#grow(chargeOf(Math.max(expandedBytes, version.archiveBytes))),
       });
-      if (tree === null) throw new ModelLoadError(503, "the object changed while it was downloaded; ask again");
+      if (tree === null) throw new ModelReplacedError(version.target);
       const ownBytes = tree.ownBytes + tree.files.length * fileOverheadBytes;
       this.#charges.set({ key: version.id, ownBytes, contents: tree.contents });
       version.tree = tree;

@@ -244,6 +244,23 @@ test("a replaced object is reloaded at once, beside requests that still use the 
   assert.equal(await world.invoke("a/b c.tar.gz"), true);
 });
 
+test("an object that is replaced while its load waits for its turn is loaded anew for who waits", async () => {
+  const world = new World({ loadsMax: 1 });
+  for (const target of ["first", "waits"]) world.put(target);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.hold = promise;
+  const first = world.invoke("first");
+  while (world.loaded.size === 0) await turn();
+  const waiting = world.agent.acquire("waits", never);
+  for (let index = 0; index < 5; index++) await turn();
+  world.put("waits", 2 * mebi, "2");
+  resolve();
+  const lease = await waiting;
+  assert.equal(world.loaded.get(lease.id)?.bytes, 2 * mebi);
+  lease[Symbol.dispose]();
+  await first;
+});
+
 test("a deleted object is dropped, and comes back when it is put again", async () => {
   const world = new World({});
   world.put("a");

@@ -8,6 +8,7 @@ import {
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
+  ModelReplacedError,
   type AgentObserver,
   type ModelContainer,
   type ModelSource,
@@ -120,8 +121,19 @@ export class ModelAgent implements AsyncDisposable {
 
   /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
   async acquire(target: string, signal: AbortSignal): Promise<ModelLease> {
+    const askedNs = this.#options.clock.monotonicNs();
+    for (;;) {
+      try {
+        return await this.#acquireVersion(target, askedNs, signal);
+      } catch (error) {
+        // Replaced meanwhile: who waited for the old bytes is given the new ones, within the same limit.
+        if (!(error instanceof ModelReplacedError)) throw error;
+      }
+    }
+  }
+
+  async #acquireVersion(target: string, askedNs: number, signal: AbortSignal): Promise<ModelLease> {
     const { clock, limits } = this.#options;
-    const askedNs = clock.monotonicNs();
     const version = await this.#versionNow(target, signal);
     this.#touch(version);
     version.pinCount += 1;
@@ -132,7 +144,7 @@ export class ModelAgent implements AsyncDisposable {
         if (this.#waiterCount >= limits.waitersMax) throw new ModelNotReadyError("too many requests wait for models");
         this.#waiterCount += 1;
         try {
-          await this.#waitForLoad(version, signal);
+          await this.#waitForLoad(version, askedNs, signal);
         } finally {
           this.#waiterCount -= 1;
         }
@@ -214,10 +226,11 @@ export class ModelAgent implements AsyncDisposable {
     this.#versions.set(version.id, version);
   }
 
-  async #waitForLoad(version: Version, signal: AbortSignal): Promise<void> {
+  async #waitForLoad(version: Version, askedNs: number, signal: AbortSignal): Promise<void> {
     const { clock, limits } = this.#options;
     const deadline = new AbortController();
-    using _timer = clock.timer(limits.waitMsMax, () => deadline.abort(new ModelNotReadyError(version.phase)));
+    const leftMs = Math.max(0, limits.waitMsMax - (clock.monotonicNs() - askedNs) / 1e6);
+    using _timer = clock.timer(leftMs, () => deadline.abort(new ModelNotReadyError(version.phase)));
     const leave = AbortSignal.any([signal, deadline.signal]);
     // More than one round only when the container died between the end of the load and this request's turn.
     while (version.memory !== "loaded") {
@@ -242,7 +255,9 @@ export class ModelAgent implements AsyncDisposable {
         resolve();
       } catch (error) {
         version.load = null;
-        if (!signal.aborted) logger.warning("a model did not load", { target: version.target, error: String(error) });
+        if (error instanceof ModelReplacedError) this.#retire(version);
+        else if (!signal.aborted)
+          logger.warning("a model did not load", { target: version.target, error: String(error) });
         reject(signal.aborted ? new ModelLoadError(503, "the instance is stopped", { cause: error }) : error);
       } finally {
         this.#changed.open();

@@ -42,6 +42,14 @@ export class ModelLoadError extends Error {
   }
 }
 
+/** The object was replaced while its archive waited for its turn or was unpacked: what is asked for now is another version. */
+export class ModelReplacedError extends Error {
+  constructor(target: string) {
+    super(`the object of target model ${target} was replaced while it was loaded`);
+    this.name = "ModelReplacedError";
+  }
+}
+
 /** There is no object for the target model. */
 export class ModelMissingError extends Error {
   readonly target: string;

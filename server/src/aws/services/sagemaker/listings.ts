@@ -6,12 +6,16 @@ import type {
 import { invalid, type Hosting } from "../../../hosting/index.ts";
 import type { OperationHandlers } from "../../wire/index.ts";
 
-interface Listed {
+/** Where a row stands in its listing. */
+interface Place {
   readonly name: string;
-  readonly arn: string;
   readonly createdMs: number;
-  readonly modifiedMs?: number;
   readonly status?: string;
+}
+
+interface Listed extends Place {
+  readonly arn: string;
+  readonly modifiedMs?: number;
 }
 
 interface Question {
@@ -66,23 +70,31 @@ export function listOperations(hosting: Hosting): OperationHandlers {
   };
 }
 
-/** Newest first unless asked otherwise; a token is the name after which the next page begins, in the same order. */
+/** Newest first unless asked otherwise; a token is where the page before ended, whatever has come or gone since. */
 function pageOf<Row extends Listed>(
   rows: readonly Row[],
   question: Question,
 ): { page: Row[]; token: { NextToken?: string } } {
-  const matching = rows.filter((row) => matches(row, question)).sort((a, b) => compare(a, b, question.SortBy));
-  if ((question.SortOrder ?? "Descending").startsWith("Desc")) matching.reverse();
-  let start = 0;
-  if (question.NextToken !== undefined) {
-    const after = Buffer.from(question.NextToken, "base64url").toString("utf8");
-    start = matching.findIndex(({ name }) => name === after) + 1;
-    if (start === 0) throw invalid("Invalid NextToken: the listing it belongs to has changed.");
-  }
-  const page = matching.slice(start, start + (question.MaxResults ?? pageLengthDefault));
+  const direction = (question.SortOrder ?? "Descending").startsWith("Desc") ? -1 : 1;
+  const order = (a: Place, b: Place) => direction * compare(a, b, question.SortBy);
+  const after = question.NextToken === undefined ? null : placeOf(question.NextToken);
+  const left = rows
+    .filter((row) => matches(row, question) && (after === null || order(row, after) > 0))
+    .toSorted(order);
+  const page = left.slice(0, question.MaxResults ?? pageLengthDefault);
   const last = page.at(-1);
-  const hasMore = last !== undefined && start + page.length < matching.length;
-  return { page, token: hasMore ? { NextToken: Buffer.from(last.name).toString("base64url") } : {} };
+  return { page, token: last === undefined || page.length === left.length ? {} : { NextToken: tokenOf(last) } };
+}
+
+function tokenOf({ name, createdMs, status = "" }: Place): string {
+  return Buffer.from(`${createdMs} ${status} ${name}`).toString("base64url");
+}
+
+function placeOf(token: string): Place {
+  const match = /^(\d{1,15}) (\w*) ([\w-]+)$/.exec(Buffer.from(token, "base64url").toString("utf8"));
+  const [, createdMs, status, name] = match ?? [];
+  if (name === undefined) throw invalid("Invalid NextToken.");
+  return { name, createdMs: Number(createdMs), ...(status === "" || status === undefined ? {} : { status }) };
 }
 
 function matches(row: Listed, question: Question): boolean {
@@ -97,7 +109,7 @@ function matches(row: Listed, question: Question): boolean {
   );
 }
 
-function compare(a: Listed, b: Listed, sortBy: string | undefined): number {
+function compare(a: Place, b: Place, sortBy: string | undefined): number {
   const byName = a.name < b.name ? -1 : Number(a.name > b.name);
   if (sortBy === "Name") return byName;
   if (sortBy === "Status") return (a.status ?? "").localeCompare(b.status ?? "") || byName;

@@ -16,9 +16,11 @@ import {
   DescribeEndpointCommand,
   DescribeModelCommand,
   ListEndpointsCommand,
+  ListModelsCommand,
   ListTagsCommand,
   SageMakerClient,
   UpdateEndpointCommand,
+  paginateListModels,
   waitUntilEndpointDeleted,
   waitUntilEndpointInService,
 } from "@aws-sdk/client-sagemaker";
@@ -378,6 +380,27 @@ test("duplicates, absences and what is not built are told in the service's words
     assert.equal(error.name, "ValidationException");
     assert.match(error.message, text);
   }
+});
+
+test("a listing goes on behind the page before, also when all of that page has been deleted", async () => {
+  await using platform = await openPlatform(join(root, "listing"));
+  const { sagemaker } = platform;
+  const names = Array.from({ length: 25 }, (_, index) => `page-${String(index).padStart(2, "0")}`);
+  const PrimaryContainer = { Image: image, ModelDataUrl: "s3://models/one.tar.gz" };
+  for (const order of [{}, { SortBy: "Name", SortOrder: "Ascending" }] as const) {
+    for (const ModelName of names) {
+      await sagemaker.send(new CreateModelCommand({ ModelName, ExecutionRoleArn: roleArn, PrimaryContainer }));
+    }
+    const found: string[] = [];
+    for await (const page of paginateListModels({ client: sagemaker }, { NameContains: "page-", ...order })) {
+      for (const { ModelName } of page.Models ?? []) {
+        found.push(ModelName as string);
+        await sagemaker.send(new DeleteModelCommand({ ModelName }));
+      }
+    }
+    assert.deepEqual(found.toSorted(), names);
+  }
+  await assert.rejects(sagemaker.send(new ListModelsCommand({ NextToken: "bm9uZQ" })), /Invalid NextToken/);
 });
 
 test("a platform that is started again has its endpoints in service again", async () => {
