@@ -34,12 +34,18 @@ export async function runServe(options: ServeOptions): Promise<number> {
     process.stderr.write(`${error.message}\n`);
     return 1;
   }
-  const log = createTritonLog({
-    ...options.log,
-    verbose: plan?.logVerbose ?? options.log.verbose,
-    pid: process.pid,
-    infoTo: "stdout",
-  });
+  let log: Logger;
+  try {
+    log = createTritonLog({
+      ...options.log,
+      verbose: plan?.logVerbose ?? options.log.verbose,
+      pid: process.pid,
+      infoTo: "stdout",
+    });
+  } catch (error) {
+    process.stderr.write(`--log-file cannot be written: ${(error as Error).message}\n`);
+    return 1;
+  }
   for (const note of plan?.notes ?? []) log.info(note);
   using stop = stopSignal();
   const stopping = new AbortController();
@@ -47,7 +53,8 @@ export async function runServe(options: ServeOptions): Promise<number> {
     log.info(`stopping: ${reason}`);
     stopping.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
   });
-  const metrics = createServerMetrics({ hostGauges: options.metrics?.hostGauges ?? false, clock: systemClock });
+  const { hostGauges = false, intervalMs = 0 } = options.metrics ?? {};
+  const metrics = createServerMetrics({ hostGauges, intervalMs, clock: systemClock });
   const engine = createServingEngine({
     options,
     plan,
@@ -71,7 +78,8 @@ export async function runServe(options: ServeOptions): Promise<number> {
   }
   log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
   await stop.stopped;
-  return shutDown(listeners, engine, options.exitTimeoutSecs, log);
+  // Awaited here: until it is over another signal must not end the process by default.
+  return await shutDown(listeners, engine, options.exitTimeoutSecs, log);
 }
 
 /** What the original says of the first repository that is no directory; null when all are. */
@@ -102,6 +110,9 @@ async function loadAtStart(
   return false;
 }
 
+/** What Node's timers can count, less what is added to it: some 24 days. */
+const timerMsMax = 2 ** 31 - 1 - 1000;
+
 /** In this order: no new requests, the running ones end (bounded), models go, processes end. */
 async function shutDown(
   listeners: readonly HttpListener[],
@@ -109,11 +120,12 @@ async function shutDown(
   exitTimeoutSecs: number,
   log: Logger,
 ): Promise<number> {
-  const deadline = AbortSignal.timeout(exitTimeoutSecs * 1000);
+  const exitTimeoutMs = Math.min(exitTimeoutSecs * 1000, timerMsMax);
+  const deadline = AbortSignal.timeout(exitTimeoutMs);
   const closing = closeAll(listeners, engine, deadline);
   const late = new Promise<"late">((resolve) => {
     // One more second for what the cut-off itself has to do.
-    systemClock.timer(exitTimeoutSecs * 1000 + 1000, () => resolve("late"));
+    systemClock.timer(exitTimeoutMs + 1000, () => resolve("late"));
   });
   if ((await Promise.race([closing, late])) === "late") {
     log.error("Exit timeout expired. Exiting immediately.");

@@ -13,10 +13,14 @@ export interface ServerMetrics {
 }
 
 /** The instruments of one server: the families of inference, and the machine's gauges when asked for. */
-export function createServerMetrics(options: { readonly hostGauges: boolean; readonly clock: Clock }): ServerMetrics {
+export function createServerMetrics(options: {
+  readonly hostGauges: boolean;
+  readonly intervalMs: number;
+  readonly clock: Clock;
+}): ServerMetrics {
   const registry = new MetricRegistry({ rowsMax: 200_000 });
   const engine = createInferenceMetrics(registry, { histogramLatencies: false });
   createPinnedMemoryMetrics(registry);
-  if (options.hostGauges) createHostMetrics(registry, { clock: options.clock });
+  if (options.hostGauges) createHostMetrics(registry, options);
   return { registry, engine };
 }

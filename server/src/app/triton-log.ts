@@ -15,7 +15,10 @@ export interface LogOptions {
 
 const letters: Readonly<Record<LogLevel, string>> = { verbose: "I", info: "I", warning: "W", error: "E" };
 
-/** Lines as tritonserver writes them: `I1121 04:45:42.123456 417 galatea] "message"`, UTC, the message JSON-escaped. */
+/**
+ * Lines as tritonserver writes them: `I1121 04:45:42.123456 417 galatea] "message"`, UTC, the message JSON-escaped. Throws when the file
+ * cannot be opened; what it does not take later goes to stderr.
+ */
 export function createTritonLog(options: LogOptions): Logger {
   const shown: Readonly<Record<LogLevel, boolean>> = {
     verbose: options.verbose,
@@ -23,13 +26,22 @@ export function createTritonLog(options: LogOptions): Logger {
     warning: options.warning,
     error: options.error,
   };
+  if (options.file !== "") appendFileSync(options.file, "");
   return createLogger((level, message, fields) => {
     if (!shown[level]) return;
     const line = `${formatLogLine(new Date(), level, message, fields, options)}\n`;
-    if (options.file !== "") appendFileSync(options.file, line);
+    if (options.file !== "") appendTo(options.file, line);
     else if ((level === "info" || level === "verbose") && options.infoTo === "stdout") process.stdout.write(line);
     else process.stderr.write(line);
   });
+}
+
+function appendTo(file: string, line: string): void {
+  try {
+    appendFileSync(file, line);
+  } catch (error) {
+    process.stderr.write(`${line.trimEnd()} (not in the log file: ${(error as Error).message})\n`);
+  }
 }
 
 export function formatLogLine(

@@ -25,11 +25,10 @@ export function parseMemory(meminfo: string): MemoryBytes {
   return { total, used: total - bytesOf("MemAvailable") };
 }
 
-/** Readings closer together than this share one interval of CPU ticks. */
-const cpuIntervalNs = 500e6;
-
 export interface HostMetricsOptions {
   readonly clock: Clock;
+  /** Readings closer together than this share one interval of CPU ticks. */
+  readonly intervalMs: number;
   /** Text of a file; `/proc` itself by default. */
   readonly read?: (path: string) => string;
 }
@@ -42,7 +41,7 @@ export function createHostMetrics(registry: MetricRegistry, options: HostMetrics
   let utilization = 0;
   registry.gauge("nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]").readFrom({}, () => {
     const nowNs = options.clock.monotonicNs();
-    if (nowNs - readAtNs < cpuIntervalNs) return utilization;
+    if (nowNs - readAtNs < options.intervalMs * 1e6) return utilization;
     const now = parseCpuTimes(read("/proc/stat"));
     if (now.total > times.total) utilization = (now.busy - times.busy) / (now.total - times.total);
     times = now;

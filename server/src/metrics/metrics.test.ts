@@ -98,13 +98,19 @@ test("CPU utilisation is the share of busy ticks since the reading before", () =
   const registry = new MetricRegistry({ rowsMax: 10 });
   createHostMetrics(registry, {
     clock,
+    intervalMs: 1000,
     read: (path) => (path === "/proc/stat" ? stat : "MemTotal:  8 kB\nMemAvailable:  2 kB\n"),
   });
   stat = "cpu  130 0 0 170 0 0 0 0 0 0\n";
   clock.ms = 1000;
   assert.match(registry.print(), /nv_cpu_utilization 0.3\n/);
+  stat = "cpu  330 0 0 170 0 0 0 0 0 0\n";
+  clock.ms += 999;
+  assert.match(registry.print(), /nv_cpu_utilization 0.3\n/, "the interval is not over");
+  clock.ms += 1;
+  assert.match(registry.print(), /nv_cpu_utilization 1\n/);
   assert.match(registry.print(), /nv_cpu_memory_used_bytes 6144\n/);
-  assert.deepEqual(parseCpuTimes(stat), { busy: 130, total: 300 });
+  assert.deepEqual(parseCpuTimes(stat), { busy: 330, total: 500 });
   assert.deepEqual(parseMemory("MemTotal:  8 kB\nMemAvailable:  2 kB\n"), { total: 8192, used: 6144 });
 });
 

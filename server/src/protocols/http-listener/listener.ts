@@ -22,7 +22,7 @@ export interface HttpListener {
   /** Requests being answered now. */
   readonly activeCount: number;
   /**
-   * Refuses new connections, closes idle ones, answers what has begun, and resolves when every connection has ended.
+   * Refuses new connections, closes those without a request, answers what has begun, and resolves when every connection has ended.
    * When `deadline` aborts, what is left is cut off.
    */
   close(deadline: AbortSignal): Promise<void>;
@@ -40,6 +40,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
 class Listener implements HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #server: Server;
+  readonly #sockets = new Map<Socket, ReadonlySet<LiveExchange>>();
   #activeCount = 0;
   #closing = false;
   port = 0;
@@ -107,7 +108,8 @@ class Listener implements HttpListener {
         deadline.removeEventListener("abort", cutOff);
         resolve();
       });
-      this.#server.closeIdleConnections();
+      // Not only those that Node calls idle: one on which no request has come yet is not among them.
+      for (const [socket, live] of this.#sockets) if (live.size === 0) socket.destroy();
       if (deadline.aborted) cutOff();
       else deadline.addEventListener("abort", cutOff, { once: true });
     });
@@ -116,9 +118,11 @@ class Listener implements HttpListener {
   #onConnection(socket: Socket): void {
     const live = new Set<LiveExchange>();
     liveOf.set(socket, live);
+    this.#sockets.set(socket, live);
     // node tells a response that its connection has ended only when it is that response's turn; pipelined ones behind it
     // would keep their memory, so the connection keeps its own list.
     socket.once("close", () => {
+      this.#sockets.delete(socket);
       for (const exchange of live) exchange.close(true);
     });
   }
