@@ -1,8 +1,7 @@
 /** kill -9 of each kind of process below and including `galatea serve`, while requests are in flight. */
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { startGalatea } from "../environments/index.ts";
@@ -146,18 +145,6 @@ test("a server that is asked to stop answers what it holds first, refuses what c
   assert.equal((await held.answer).status, 200);
   assert.equal(await stopped, 0);
   await assertNothingLeft(serving);
-});
-
-test("a log file that cannot be written any more costs lines of the log and nothing else; one that never could, the start", async () => {
-  const logs = await mkdtemp(join(tmpdir(), "galatea-log-"));
-  const flag = `--log-file=${join(logs, "below", "server.log")}`;
-  await assert.rejects(open("", [flag]), /--log-file cannot be written: ENOENT/);
-  await mkdir(join(logs, "below"));
-  await using serving = await open("", [flag]);
-  await rm(logs, { recursive: true });
-  await writeFaultyModel(serving.repository, "another");
-  assert.equal((await load(serving.server.httpPort, "another")).status, 200);
-  await assertEchoes(serving.server.httpPort, "another");
 });
 
 test("a server that is asked to stop while a model hangs ends with 1 after its exit timeout, and leaves nothing", async () => {
