@@ -24,11 +24,6 @@ export function printConfigJsonText(config: ModelConfig): string {
   return JSON.stringify(printConfigJson(config));
 }
 
-/** A message that was not completed, as JSON. */
-export function messageToJson(message: ModelConfigMessage): Record<string, unknown> {
-  return messageJson(reflect(ModelConfigSchema, message));
-}
-
 function messageJson(message: ReflectMessage): Record<string, unknown> {
   const json: Record<string, unknown> = {};
   const scalarChoices: DescField[] = [];

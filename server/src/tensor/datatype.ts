@@ -26,17 +26,9 @@ export function isDatatype(name: string): name is Datatype {
   return Object.hasOwn(datatypes, name);
 }
 
-const byConfigName = new Map<string, Datatype>(
-  Object.entries(datatypes).map(([name, row]) => [row.configName, name as Datatype]),
-);
 const byConfigNumber = new Map<number, Datatype>(
   Object.entries(datatypes).map(([name, row]) => [row.configNumber, name as Datatype]),
 );
-
-/** `TYPE_FP32` to `FP32`; undefined for TYPE_INVALID and unknown words. */
-export function datatypeOfConfigName(configName: string): Datatype | undefined {
-  return byConfigName.get(configName);
-}
 
 /** The protobuf enum number (also the code on the worker's wire) to the datatype. */
 export function datatypeOfNumber(configNumber: number): Datatype | undefined {
