@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import { ScalarType } from "@bufbuild/protobuf";
-import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
+import { ModelConfigSchema } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
 
 /** 64-bit fields that the original leaves in protobuf's string form. Everything else becomes a JSON number. */
