@@ -25,11 +25,11 @@ TRITONSERVER_REQUEST_FLAG_SEQUENCE_END = 2
 TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1
 TRITONSERVER_REQUEST_RELEASE_ALL = 1
 TRITONSERVER_REQUEST_RELEASE_RESCHEDULE = 2
-TRITONSERVER_MEMORY_CPU = 0
-TRITONSERVER_MEMORY_GPU = 2
+TRITONSERVER_MEMORY_GPU = 0
+TRITONSERVER_MEMORY_CPU = 1
 
-_STRING_TO_NUMPY = {
-    "TYPE_BOOL": np.bool_,
+TRITON_STRING_TO_NUMPY = {
+    "TYPE_BOOL": bool,
     "TYPE_INT8": np.int8,
     "TYPE_INT16": np.int16,
     "TYPE_INT32": np.int32,
@@ -67,6 +67,10 @@ class Logger:
     """Writes to the server's log."""
 
     LogLevel = LogLevel
+    INFO = LogLevel.INFO
+    WARNING = LogLevel.WARNING
+    ERROR = LogLevel.ERROR
+    VERBOSE = LogLevel.VERBOSE
 
     @staticmethod
     def log(message, level=LogLevel.INFO):
@@ -94,22 +98,37 @@ class Logger:
         _log(LogLevel.VERBOSE, message, 2)
 
 
-def _refused(name):
+class _RefusedType(type):
+    """The type of classes that are not built: they can be named and tested against; whatever else is done with them says so."""
+
+    def __call__(cls, *_arguments, **_options):
+        raise TritonModelException("pb_utils.%s is not supported yet (%s)" % (cls.__name__, cls._feature))
+
+    def __getattr__(cls, name):
+        # An AttributeError, so that `hasattr` goes on asking.
+        raise AttributeError("pb_utils.%s.%s is not supported yet (%s)" % (cls.__name__, name, cls._feature))
+
+
+def _refused_class(name, feature):
+    return _RefusedType(name, (), {"_feature": feature})
+
+
+def _refused(name, feature):
     def refuse(*_arguments, **_options):
-        raise TritonModelException("pb_utils.%s is not supported yet" % name)
+        raise TritonModelException("pb_utils.%s is not supported yet (%s)" % (name, feature))
 
     refuse.__name__ = name
     return refuse
 
 
-MetricFamily = _refused("MetricFamily")
-Metric = _refused("Metric")
-PreferredMemory = _refused("PreferredMemory")
-InferenceResponseSender = _refused("InferenceResponseSender")
-InferenceTrace = _refused("InferenceTrace")
-load_model = _refused("load_model")
-unload_model = _refused("unload_model")
-is_model_ready = _refused("is_model_ready")
+MetricFamily = _refused_class("MetricFamily", "metrics of a model's own")
+Metric = _refused_class("Metric", "metrics of a model's own")
+PreferredMemory = _refused_class("PreferredMemory", "calling other models, BLS")
+InferenceResponseSender = _refused_class("InferenceResponseSender", "decoupled responses")
+InferenceTrace = _refused_class("InferenceTrace", "traces")
+load_model = _refused("load_model", "loading models from models")
+unload_model = _refused("unload_model", "unloading models from models")
+is_model_ready = _refused("is_model_ready", "asking for models from models")
 
 
 def get_input_tensor_by_name(inference_request, name):
@@ -167,7 +186,7 @@ def numpy_to_triton_type(data_type):
 
 def triton_string_to_numpy(triton_type_string):
     """'TYPE_FP32' to numpy.float32."""
-    return _STRING_TO_NUMPY[triton_type_string]
+    return TRITON_STRING_TO_NUMPY[triton_type_string]
 
 
 def serialize_byte_tensor(input_tensor):

@@ -65,8 +65,8 @@ class Tensor:
         return self._name
 
     def shape(self):
-        """Dimensions as a tuple, the batch dimension included."""
-        return self._shape
+        """Dimensions as a list, the batch dimension included."""
+        return list(self._shape)
 
     def triton_dtype(self):
         """The datatype's number in the configuration (TYPE_FP32 is 11)."""
@@ -168,8 +168,8 @@ class InferenceRequest:
         return self._parameters
 
     def requested_output_names(self):
-        """Names of the outputs that the client wants."""
-        return list(self._requested)
+        """Names of the outputs that the client wants, as a set."""
+        return set(self._requested)
 
     def is_cancelled(self):
         """Whether the client has gone away. The answer of such a request is dropped: what costs time may be left undone."""

@@ -15,7 +15,7 @@ from .model_config import ModelConfig
 from .objects import InferenceResponse, TritonModelException
 
 # Not shown in the traces of a model's errors.
-_OWN_FILES = frozenset((__file__, model_import.__file__, outputs.__file__, importlib.__file__))
+_OWN_FILES = frozenset((__file__, failures.__file__, model_import.__file__, outputs.__file__, importlib.__file__))
 _now = time.perf_counter_ns
 _SLOW_NS = 1_000_000
 
@@ -103,11 +103,12 @@ class Worker:
             wire.INITIALIZE: (self._initialize, wire.INITIALIZED),
         }[kind]
         try:
-            reply = step(body)
+            # In here, because what a model completed its configuration with may be anything.
+            reply = json.dumps(step(body), allow_nan=False)
         except BaseException as error:  # noqa: B902 - whatever a model raises is its failure to load
             reply_kind = wire.FAILED
-            reply = {"message": failures.describe(error, _OWN_FILES)}
-        self.channel.send(wire.frame(reply_kind, json.dumps(reply).encode("utf-8")))
+            reply = json.dumps({"message": failures.describe(error, _OWN_FILES)})
+        self.channel.send(wire.frame(reply_kind, reply.encode("utf-8")))
 
     def _load(self, body):
         self._arena = arena_module.Arena(self._arena_fd, body["arenaBytes"])
@@ -183,7 +184,7 @@ class Worker:
         if responses is not None:
             try:
                 answers = self._outputs.answers(execution_id, requests, responses, spaces, lent)
-            except Exception as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
+            except BaseException as error:  # noqa: B902 - objects whose text or bytes cannot be taken
                 responses = None
                 message = failures.describe(error, _OWN_FILES)
                 error.__traceback__ = None
@@ -191,7 +192,7 @@ class Worker:
         durations = (opened - began, executed - opened, 0)
         if responses is None:
             released = self.channel.take_released()
-            data = wire.encode_batch_failure(execution_id, released, message[:65536], durations)
+            data = wire.encode_batch_failure(execution_id, released, message[: failures.TEXT_CHARACTERS_MAX], durations)
         else:
             # The model's own objects go first, so that what they held is reported back with this very answer.
             responses = None

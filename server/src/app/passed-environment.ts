@@ -1,25 +1,49 @@
-/** What every process needs of its parent's environment. Nothing else is passed on: secrets stay where they are. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What every container and every package installer needs of its parent's environment. */
 const names = [
   "PATH",
   "HOME",
   "LANG",
   "LC_ALL",
+  "TZ",
   "TMPDIR",
   "LD_LIBRARY_PATH",
   "NODE_COMPILE_CACHE",
   "HTTP_PROXY",
   "HTTPS_PROXY",
+  "ALL_PROXY",
   "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "all_proxy",
+  "no_proxy",
   "SSL_CERT_FILE",
 ];
 const prefixes = ["PIP_", "UV_", "PYTHON"];
 
-/** The environment of child processes: those names, and what package installers and Python itself are configured by. */
-export function passedEnvironment(): Readonly<Record<string, string>> {
+/** Settings of this very Node process: in a Node that model code starts, they would be wrong. */
+const ownNames = ["NODE_OPTIONS", "NODE_COMPILE_CACHE", "NODE_CHANNEL_FD", "NODE_UNIQUE_ID", "UV_THREADPOOL_SIZE"];
+
+/**
+ * The environment of containers and package installers: those names, and what installers and Python itself are configured by.
+ * Nothing else is passed on: secrets of the platform's owner stay with the platform.
+ */
+export function passedEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
+  return chosen(
+    from,
+    (name) =>
+      name !== "UV_THREADPOOL_SIZE" && (names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix))),
+  );
+}
+
+/** The environment of model code: the server's whole one, as in the original, where models run in children of the server. */
+export function modelEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
+  return chosen(from, (name) => !ownNames.includes(name));
+}
+
+function chosen(from: Environment, isPassed: (name: string) => boolean): Readonly<Record<string, string>> {
   const passed: Record<string, string> = {};
-  for (const [name, value] of Object.entries(process.env)) {
-    if (value === undefined || name === "UV_THREADPOOL_SIZE") continue;
-    if (names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix))) passed[name] = value;
-  }
+  for (const [name, value] of Object.entries(from)) if (value !== undefined && isPassed(name)) passed[name] = value;
   return passed;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { systemClock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 import type { DataDirectories } from "./directories.ts";
-import { passedEnvironment } from "./passed-environment.ts";
+import { modelEnvironment, passedEnvironment } from "./passed-environment.ts";
 
 /** What models find without bringing an environment of their own. */
 const packages = ["numpy", "tokenizers"];
@@ -38,7 +38,7 @@ export async function openPythonBackend(parts: PythonParts): Promise<Backend> {
     ...pythonBackendDefaults,
     ...environmentDefaults,
     python: await findPython(parts),
-    pythonEnv: passedEnvironment(),
+    pythonEnv: modelEnvironment(),
     environmentsDirectory: join(parts.directories.cache, "python-environments"),
     workerDirectory: fileURLToPath(new URL("../../python", import.meta.url)),
     clock: systemClock,

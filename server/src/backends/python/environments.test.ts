@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { create } from "tar";
 import { delay, InferenceError, systemClock } from "../../base/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
-import { floats, floatsOf, inArena, oneInOneOut, openFixture, request } from "./python-fixture.ts";
+import { floats, floatsOf, inArena, oneInOneOut, openFixture, pythonEnv, request } from "./python-fixture.ts";
 
 const header = "import triton_python_backend_utils as pb_utils\nimport numpy as np\n";
 
@@ -94,7 +94,8 @@ class TritonPythonModel:
 test("a packed environment is unpacked once and its interpreter runs the model", async () => {
   const directory = await mkdtemp(join(tmpdir(), "galatea-env-"));
   try {
-    await using fixture = await openFixture();
+    const inherited = { LD_LIBRARY_PATH: "/opt/inherited" };
+    await using fixture = await openFixture({ pythonEnv: { ...pythonEnv, ...inherited } });
     // A conda-pack archive in small: an interpreter, an activation script, packages below it.
     const { source } = await fixture.source("packed", "");
     const environment = join(directory, "packed");
@@ -110,7 +111,7 @@ test("a packed environment is unpacked once and its interpreter runs the model",
     const modelPy = `${header}import os, sys
 class TritonPythonModel:
     def execute(self, requests):
-        text = os.environ["ACTIVATED"] + " " + sys.prefix
+        text = " ".join([os.environ["ACTIVATED"], sys.prefix, os.environ["LD_LIBRARY_PATH"]])
         return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([text], object))]) for r in requests]
 `;
     for (const path of ["$$TRITON_MODEL_DIRECTORY/env.tar.gz", "env.tar.gz"]) {
@@ -121,8 +122,11 @@ parameters { key: "EXECUTION_ENV_PATH" value: { string_value: "${path}" } }`;
       const [outcome] = outcomes;
       if (outcome instanceof InferenceError) throw outcome;
       const text = Buffer.from(outcome!.outputs[0]!.data).subarray(4).toString();
-      assert.match(text, /^yes .*\/environments\/[0-9a-f]{64}$/);
-      assert.equal((await readdir(join(text.slice(4), ".."))).length, 1);
+      const [activated, prefix = "", libraries] = text.split(" ");
+      assert.equal(activated, "yes");
+      assert.match(prefix, /\/environments\/[0-9a-f]{64}$/);
+      assert.equal(libraries, `${prefix}/lib:/opt/inherited`);
+      assert.equal((await readdir(join(prefix, ".."))).length, 1);
     }
     await assert.rejects(
       fixture.load(

@@ -58,12 +58,14 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
       );
     });
   }
+  const { LD_LIBRARY_PATH: inherited } = options.pythonEnv;
+  const libraryPath = [join(directory, "lib"), ...(inherited ? [inherited] : [])].join(":");
   // Activation scripts set what native libraries of the environment look for; they are shell, so a shell runs them.
   const script = 'source "$1/bin/activate" && shift && exec "$@"';
   return {
     key: directory,
     command: ["/bin/bash", "-c", script, "activate", directory, python],
-    env: { ...options.pythonEnv, LD_LIBRARY_PATH: join(directory, "lib") },
+    env: { ...options.pythonEnv, LD_LIBRARY_PATH: libraryPath },
   };
 }
 

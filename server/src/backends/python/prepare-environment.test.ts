@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -120,4 +120,18 @@ test("the lock of a process that is gone, or that was cut off while it was writt
     assert.deepEqual(await Promise.all([one, one, one].map(preparePythonEnvironment)), [path, path, path]);
     assert.deepEqual(await readdir(dirname(made)), [basename(made)]);
   }
+});
+
+test("a lock that cannot be read is an error that names it, and waiting for one that nobody can take ends with its signal", async () => {
+  const one = { ...options([]), dataDirectory: join(directory, "unreadable") };
+  const lock = `${dirname(dirname(await preparePythonEnvironment(one)))}.lock`;
+  await rm(join(dirname(lock), basename(lock, ".lock"), "ready"));
+  // A directory, because root may read any file.
+  await mkdir(lock);
+  await assert.rejects(preparePythonEnvironment(one), {
+    message: new RegExp(`^the lock ${lock} of the Python environment cannot be read: EISDIR`),
+  });
+  await rm(lock, { recursive: true });
+  await symlink("nowhere", lock);
+  await assert.rejects(preparePythonEnvironment({ ...one, signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
 });

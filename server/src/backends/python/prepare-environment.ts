@@ -59,10 +59,9 @@ async function takeLock(path: string, options: PrepareOptions): Promise<void> {
   await writeFile(draft, own);
   try {
     for (let said = false; !(await linked(draft, path)); said = true) {
-      const holder = await readFile(path, "utf8").catch(() => null);
-      if (holder === null) continue;
-      const [pid = 0, startTicks] = holder.split(" ").map(Number);
-      if (readProcessStart(pid) !== startTicks) {
+      const holder = await readLock(path);
+      const [pid = 0, startTicks] = holder?.split(" ").map(Number) ?? [];
+      if (holder !== null && readProcessStart(pid) !== startTicks) {
         await removeLockOf(holder, path);
         continue;
       }
@@ -71,6 +70,17 @@ async function takeLock(path: string, options: PrepareOptions): Promise<void> {
     }
   } finally {
     await rm(draft, { force: true });
+  }
+}
+
+/** Null where it was given back meanwhile. */
+async function readLock(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    throw new Error(`the lock ${path} of the Python environment cannot be read: ${message}`, { cause: error });
   }
 }
 

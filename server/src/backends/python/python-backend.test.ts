@@ -205,7 +205,7 @@ test("a request shows its id, parameters, sequence and timeout; pb_utils logs to
   const [output] = (outcomes[0] as InferenceResponse).outputs;
   assert.equal(
     Buffer.from(output!.data).subarray(4).toString(),
-    `('kärnten', 42, 1, 5000000000, '{"a":"x","n":1152921504606846976,"t":true}', ['OUT'])`,
+    `('kärnten', 42, 1, 5000000000, '{"a":"x","n":1152921504606846976,"t":true}', {'OUT'})`,
   );
   assert.ok(fixture.log.includes("warning: seen"));
 });
@@ -266,6 +266,45 @@ const failures: readonly [name: string, body: string, code: string, message: Reg
     /pb_utils\.InferenceRequest: calling other models \(BLS\) is not supported yet/,
   ],
   ["metrics", "pb_utils.MetricFamily(name='x')", "INTERNAL", /pb_utils\.MetricFamily is not supported yet/],
+  [
+    "metrickind",
+    "pb_utils.MetricFamily(name='x', description='', kind=pb_utils.MetricFamily.COUNTER)",
+    "INTERNAL",
+    /message: AttributeError: pb_utils\.MetricFamily\.COUNTER is not supported yet \(metrics of a model's own\)\n/,
+  ],
+  [
+    "memory",
+    "pb_utils.PreferredMemory(pb_utils.TRITONSERVER_MEMORY_CPU, 0)",
+    "INTERNAL",
+    /\.PreferredMemory is not supp/,
+  ],
+  [
+    "sender",
+    "requests[0].get_response_sender()",
+    "INTERNAL",
+    /InferenceRequest\.get_response_sender\(\) is not supported/,
+  ],
+  // The words of the original's 2.51, which are those of pybind11.
+  [
+    "speechless",
+    'class E(Exception):\n    def __str__(self): raise ValueError("nope")\nraise E()',
+    "INTERNAL",
+    /^Failed to process the request\(s\) for model 'speechless_0', message: E: <MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>\n\nAt:\n {2}\/.*model\.py\(7\): execute\n\nMESSAGE UNAVAILABLE DUE TO EXCEPTION: ValueError: nope\n\nAt:\n {2}\/.*model\.py\(6\): __str__\n$/,
+  ],
+  [
+    "speechlesstwice",
+    "class E(Exception):\n    def __str__(self): raise E()\nraise E()",
+    "INTERNAL",
+    /E: <MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>\n[^]*MESSAGE UNAVAILABLE DUE TO EXCEPTION: E: <MESSAGE UNAVAILABLE>$/,
+  ],
+  [
+    "notext",
+    "class E(Exception):\n    __str__ = lambda self: 7\nraise E()",
+    "INTERNAL",
+    /TypeError: __str__ returned non-/,
+  ],
+  ["surrogates", "raise ValueError('half \\udc80 of it')", "INTERNAL", /message: ValueError: half \\udc80 of it\n/],
+  ["gigantic", "raise ValueError('x' * 70_000_000)", "INTERNAL", /message: ValueError: x{65000}/],
 ];
 
 for (const [name, body, code, message] of failures) {
@@ -276,6 +315,31 @@ for (const [name, body, code, message] of failures) {
     assert.equal(pidOf(loaded), pid);
   });
 }
+
+test("the log is written at the levels that Logger names", async () => {
+  const lines = ["INFO", "WARNING", "ERROR", "VERBOSE"].map((level) => `log("at ${level}", pb_utils.Logger.${level})`);
+  await using loaded = await fixture.load(
+    "levels",
+    model(["log = pb_utils.Logger.log", 'log("plain")', ...lines, echo].join("\n")),
+  );
+  await ask(loaded, [floats("IN", [1])]);
+  const written = ["info: plain", "info: at INFO", "warning: at WARNING", "error: at ERROR", "verbose: at VERBOSE"];
+  await until(() => written.every((line) => fixture.log.includes(line)));
+});
+
+test("what is not built may be named and looked for, as models do that work without it", async () => {
+  const source = model(
+    `assert not hasattr(pb_utils.MetricFamily, "COUNTER")
+assert not isinstance(requests[0], pb_utils.InferenceTrace)
+assert requests[0].inputs()[0].shape() == [1] and requests[0].requested_output_names() == {"OUT"}
+assert pb_utils.TRITON_STRING_TO_NUMPY["TYPE_BOOL"] is bool
+assert (pb_utils.TRITONSERVER_MEMORY_GPU, pb_utils.TRITONSERVER_MEMORY_CPU) == (0, 1)
+${echo}`,
+    "    def count(self, family: pb_utils.MetricFamily) -> pb_utils.InferenceResponseSender: pass\n",
+  );
+  await using loaded = await fixture.load("looks", source);
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+});
 
 test("megabytes of output are bounded in the log and stop nothing", async () => {
   await using loaded = await fixture.load(
@@ -298,6 +362,11 @@ test("load errors carry the model's own words and leave no process", async () =>
     ["noclass", "x = 1\n", /^AttributeError: module '1\.model' has no attribute 'TritonPythonModel'$/],
     ["syntax", "def x(\n", /^SyntaxError: '\(' was never closed \(model\.py, line 1\)$/],
     ["noexecute", lifecycle("pass"), /Python model \/.*model\.py does not implement `execute` method\./],
+    [
+      "inithuge",
+      lifecycle('def initialize(self, args): raise RuntimeError("x" * 70_000_000)\n    def execute(self, r): pass'),
+      /^RuntimeError: x{65000}/,
+    ],
     [
       "initexit",
       lifecycle("def initialize(self, args):\n        import os; os._exit(9)\n    def execute(self, r): pass"),
@@ -369,6 +438,18 @@ test("auto_complete_config completes, its worker becomes the first instance, and
         /^ValueError: configuration specified max_batch_size 8, but in auto-complete-config function for model 'conflict' specified max_batch_size 2\n/,
     },
   );
+  const wrong: [string, string, RegExp][] = [
+    ["anarray", "np.array([4])", /^TypeError: Object of type ndarray is not JSON serializable\n\nAt:\n/],
+    ["numpyscalar", "[np.int64(4)]", /^TypeError: Object of type int64 is not JSON serializable\n\nAt:\n/],
+    ["nonumber", "[float('nan')]", /^ValueError: Out of range float values are not JSON compliant/],
+  ];
+  for (const [name, dims, message] of wrong) {
+    const body = `config.add_input({"name": "IN", "data_type": "TYPE_FP32", "dims": ${dims}})`;
+    await assert.rejects(fixture.complete(name, complete(body), 'backend: "python"'), {
+      code: "INTERNAL",
+      message,
+    });
+  }
 });
 
 test("memory of a loaded model is that of its workers alone", async () => {

@@ -27,7 +27,7 @@ export interface PythonFixture extends AsyncDisposable {
   complete(name: string, modelPy: string, config?: string): Promise<ModelConfig>;
 }
 
-const pythonEnv = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir(), LANG: "C.UTF-8" };
+export const pythonEnv = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir(), LANG: "C.UTF-8" };
 
 export const addSubConfig = `
 backend: "python"
