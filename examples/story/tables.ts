@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Hosting, Visit } from "./hosting.ts";
+import type { ModelCounts, Visit } from "./hosting.ts";
 
 const textWidth = 46;
 
@@ -37,11 +37,12 @@ export function latencyTable(visits: readonly Visit[], reloadedMs: readonly numb
 }
 
 /** What is loaded, what was evicted, and how often the weights lie on disk. */
-export async function loadedTable(hosting: Hosting, data: string): Promise<string> {
+export async function loadedTable(visited: number, counts: ModelCounts, data: string): Promise<string> {
   const weights = await distinctLargeFiles(join(data, "platform"), "model.onnx");
-  const metrics = await hosting.multiModelMetrics();
+  const { loads, unloads } = counts;
   return [
-    `  tenants visited ${metrics.visited}, loads ${metrics.loads}, unloads ${metrics.unloads}, loaded now ${metrics.loaded}`,
+    // The instance began empty with this story's platform.
+    `  tenants visited ${visited}, loads ${loads}, unloads ${unloads}, loaded now ${loads - unloads}`,
     `  files named model.onnx in the instance's cache: ${weights.names}; copies on disk: ${weights.copies}` +
       ` (${(weights.bytes / 2 ** 20).toFixed(0)} MiB)`,
     "",
@@ -63,20 +64,33 @@ async function distinctLargeFiles(
   return { names, copies: inodes.size, bytes: [...inodes.values()].reduce((sum, size) => sum + size, 0) };
 }
 
+/** Commands for another terminal; each runs as it is when it is pasted. */
 export function howToCall(url: string, endpoint: string, sentence: string): string {
   const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1, 1], datatype: "BYTES", data: [sentence] }] });
+  const call = [
+    `EndpointName=${JSON.stringify(endpoint)}`,
+    `TargetModel="tenant-07.tar.gz"`,
+    `ContentType="application/json"`,
+    `Body=json.dumps(${body})`,
+  ];
+  const program = `import boto3, json; print(boto3.client("sagemaker-runtime").invoke_endpoint(${call.join(", ")})["Body"].read()[:200])`;
   return `
 The platform stays up at ${url}; Ctrl-C stops it. Call it from anywhere:
 
   curl -s ${url}/endpoints/${endpoint}/invocations \\
     -H 'Content-Type: application/json' -H 'X-Amzn-SageMaker-Target-Model: tenant-07.tar.gz' \\
-    -d '${body}'
+    -d ${quoted(body)}
+
+  python3 -m venv .venv && .venv/bin/pip install --quiet boto3
 
   AWS_ENDPOINT_URL=${url} AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=galatea AWS_SECRET_ACCESS_KEY=galatea \\
-    python -c 'import boto3, json
-  print(boto3.client("sagemaker-runtime").invoke_endpoint(EndpointName="${endpoint}", TargetModel="tenant-07.tar.gz",
-    ContentType="application/json", Body=json.dumps(${body}))["Body"].read()[:200])'
+    .venv/bin/python -c ${quoted(program)}
 `;
+}
+
+/** As one word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function cut(text: string): string {

@@ -38,8 +38,10 @@ export async function uploadTenant(
   s3: S3Client,
   at: { readonly bucket: string; readonly key: string },
   models: { readonly repository: string; readonly staging: string; readonly tenant: string },
+  abortSignal: AbortSignal,
 ): Promise<boolean> {
-  const there = await s3.send(new HeadObjectCommand({ Bucket: at.bucket, Key: at.key })).catch((error: Error) => {
+  const head = new HeadObjectCommand({ Bucket: at.bucket, Key: at.key });
+  const there = await s3.send(head, { abortSignal }).catch((error: Error) => {
     if (error.name === "NotFound") return null;
     throw error;
   });
@@ -49,12 +51,20 @@ export async function uploadTenant(
   const packed = create({ gzip: { level: 0 }, cwd: models.staging, portable: true, maxReadSize: 1024 * 1024 }, ["."]);
   packed.on("error", (error) => body.destroy(error as Error));
   packed.pipe(body);
-  await new Upload({
+  const upload = new Upload({
     client: s3,
     params: { Bucket: at.bucket, Key: at.key, Body: body, ContentType: "application/gzip" },
     partSize: 32 * 1024 * 1024,
     queueSize: 2,
-  }).done();
+  });
+  const onAbort = () => void upload.abort();
+  abortSignal.addEventListener("abort", onAbort, { once: true });
+  abortSignal.throwIfAborted();
+  try {
+    await upload.done();
+  } finally {
+    abortSignal.removeEventListener("abort", onAbort);
+  }
   await rm(models.staging, { recursive: true, force: true });
   return true;
 }

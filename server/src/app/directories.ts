@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 
 /** Where things live below the data directory; one list. */
 export interface DataDirectories {
@@ -13,13 +13,15 @@ export interface DataDirectories {
   readonly clients: string;
 }
 
-/** `given` or `$XDG_DATA_HOME/galatea` or `~/.local/share/galatea`. */
+/** `given`, else `$GALATEA_DATA`, else `$XDG_DATA_HOME/galatea`, else `~/.local/share/galatea`. What is relative begins where we are. */
 export function dataDirectories(
   given: string | null,
   env: Readonly<Record<string, string | undefined>>,
 ): DataDirectories {
-  const base = env.XDG_DATA_HOME ?? join(homedir(), ".local", "share");
-  const root = given ?? env.GALATEA_DATA ?? join(base, "galatea");
+  const { GALATEA_DATA: ours, XDG_DATA_HOME: shared } = env;
+  // The XDG specification: a path that is empty or relative is ignored.
+  const base = shared !== undefined && isAbsolute(shared) ? shared : join(homedir(), ".local", "share");
+  const root = resolve(given ?? (ours || join(base, "galatea")));
   return {
     root,
     python: join(root, "python"),

@@ -4,10 +4,13 @@ import type { UpOptions } from "./options.ts";
 import { passedEnvironment } from "./passed-environment.ts";
 import { platformServerLimits } from "./platform-server.ts";
 import { openPlatform } from "./platform.ts";
-import { stopSignal } from "./stop-signal.ts";
+import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { createTritonLog } from "./triton-log.ts";
 
-/** `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal. */
+/**
+ * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
+ * the signal where it came before the platform was open or a second one came while it stopped: kill -9 is safe for all data.
+ */
 export async function runUp(options: UpOptions): Promise<number> {
   using stop = stopSignal();
   const startedNs = systemClock.monotonicNs();
@@ -22,6 +25,12 @@ export async function runUp(options: UpOptions): Promise<number> {
     infoTo: "stderr",
   });
   let platform;
+  let opened = false;
+  void stop.stopped.then((name) => {
+    if (opened) return;
+    log.info(`stopping: ${name}, before the platform was open`);
+    endBySignal(stop, name);
+  });
   try {
     platform = await openPlatform({
       host: options.host,
@@ -31,6 +40,7 @@ export async function runUp(options: UpOptions): Promise<number> {
       environment: passedEnvironment(),
       serverLimits: platformServerLimits,
     });
+    opened = true;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const hint = code === "EADDRINUSE" ? `; choose another with --port, or 0 for any free one` : "";
@@ -39,7 +49,14 @@ export async function runUp(options: UpOptions): Promise<number> {
   }
   const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
   process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
-  log.info(`stopping: ${await stop.stopped}`);
+  const graceSecs = platformServerLimits.stopGraceMs / 1000;
+  log.info(
+    `stopping: ${await stop.stopped}; requests under way have ${graceSecs} s, a second signal ends them at once`,
+  );
+  void stop.insisted.then((name) => {
+    log.info(`stopping at once: ${name}`);
+    endBySignal(stop, name);
+  });
   await platform[Symbol.asyncDispose]();
   return 0;
 }

@@ -2,7 +2,7 @@ import { runEnv, runServe, runUp, runValidate } from "../app/index.ts";
 import type { Flag, ParsedFlags } from "./flags.ts";
 import { serveFlags } from "./serve-flags.ts";
 import { serveOptions } from "./serve-options.ts";
-import { envOptions, upFlags, upOptions } from "./up-flags.ts";
+import { envFlags, upFlags, upOptions } from "./up-flags.ts";
 
 /** A command as data; only `command-line.ts` runs it. */
 export interface Command {
@@ -11,6 +11,8 @@ export interface Command {
   readonly usage: string;
   readonly flags: readonly Flag[];
   readonly positionalsMax: number;
+  /** Runs until it is stopped. */
+  readonly lasting?: true;
   run(parsed: ParsedFlags): Promise<number>;
 }
 
@@ -21,6 +23,7 @@ export const commands: readonly Command[] = [
     usage: "serve --model-repository DIR [options]",
     flags: serveFlags,
     positionalsMax: 0,
+    lasting: true,
     run: (parsed) => runServe(serveOptions(parsed)),
   },
   {
@@ -29,6 +32,7 @@ export const commands: readonly Command[] = [
     usage: "up [--host 127.0.0.1] [--port 8770] [--data DIR]",
     flags: upFlags,
     positionalsMax: 0,
+    lasting: true,
     run: (parsed) => runUp(upOptions(parsed)),
   },
   {
@@ -43,8 +47,8 @@ export const commands: readonly Command[] = [
     name: "env",
     summary: "print the environment that points AWS clients at a running platform",
     usage: "env [--host 127.0.0.1] [--port 8770] [--data DIR]",
-    flags: upFlags,
+    flags: envFlags,
     positionalsMax: 0,
-    run: (parsed) => runEnv(envOptions(parsed)),
+    run: (parsed) => runEnv(upOptions(parsed)),
   },
 ];

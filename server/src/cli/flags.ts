@@ -12,7 +12,15 @@ export interface Flag {
   /** Names the original also takes. */
   readonly alias?: string;
   readonly min?: number;
+  readonly max?: number;
+  /** Words that the original takes for numbers. */
+  readonly words?: ReadonlyMap<string, number>;
 }
+
+export const portMax = 65535;
+
+/** Where `--data` is when it is not given, for help texts. */
+export const dataDefault = "$GALATEA_DATA, else $XDG_DATA_HOME/galatea, else ~/.local/share/galatea";
 
 export type FlagValue = string | number | boolean;
 
@@ -83,7 +91,7 @@ function parseValue(flag: Flag, text: string): FlagValue {
     throw new UsageError(`invalid value for bool option: ${text}`);
   }
   if (flag.kind === "string") return text;
-  const number = Number(text);
+  const number = flag.words?.get(text.toLowerCase()) ?? Number(text);
   const whole = flag.kind === "integer";
   if (text.trim() === "" || !Number.isFinite(number) || (whole && !Number.isInteger(number)))
     throw new UsageError(
@@ -91,5 +99,7 @@ function parseValue(flag: Flag, text: string): FlagValue {
     );
   if (flag.min !== undefined && number < flag.min)
     throw new UsageError(`Invalid option value. Got ${text} for --${flag.name}, expected at least ${flag.min}`);
+  if (flag.max !== undefined && number > flag.max)
+    throw new UsageError(`Invalid option value. Got ${text} for --${flag.name}, expected at most ${flag.max}`);
   return number;
 }

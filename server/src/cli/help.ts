@@ -18,7 +18,7 @@ export function programHelp(commands: readonly Command[]): string {
     "  galatea up                                     S3, SageMaker and CloudWatch APIs on http://127.0.0.1:8770",
     '  eval "$(galatea env)"                          points boto3, the AWS CLI and the sagemaker SDK at it',
     "",
-    "`galatea <command> --help` tells the rest.",
+    "`galatea <command> --help` tells the rest; `galatea --version` prints the version.",
     "",
   ].join("\n");
 }

@@ -1,9 +1,14 @@
-import type { Flag } from "./flags.ts";
+import { dataDefault, portMax, type Flag } from "./flags.ts";
 
 const grpc = { refused: "the gRPC front end comes with a later release; HTTP serves every operation" };
 const gpu = { accepted: "this server places no model on a GPU yet" };
 const oneLoop = { accepted: "one event loop serves all connections; no thread count is needed" };
 const trace = { refused: "traces come with a later release" };
+/** tritonserver's ParseIntBoolOption. */
+const booleanWords = new Map([
+  ["true", 1],
+  ["false", 0],
+]);
 const cache = { refused: "the response cache comes with a later release" };
 
 /** tritonserver's flags under their own names (2.51 line), and ours after them. */
@@ -48,7 +53,7 @@ export const serveFlags: readonly Flag[] = [
   },
   { name: "allow-http", kind: "boolean", default: true, about: "serve KServe v2 over HTTP" },
   { name: "http-address", kind: "string", default: "0.0.0.0", about: "address of the HTTP listener" },
-  { name: "http-port", kind: "integer", default: 8000, min: 0, about: "port of the HTTP listener" },
+  { name: "http-port", kind: "integer", default: 8000, min: 0, max: portMax, about: "port of the HTTP listener" },
   { name: "http-thread-count", kind: "integer", default: 8, min: 1, about: "accepted", status: oneLoop },
   {
     name: "http-max-input-size",
@@ -61,13 +66,27 @@ export const serveFlags: readonly Flag[] = [
   { name: "allow-cpu-metrics", kind: "boolean", default: true, about: "include CPU and memory gauges" },
   { name: "allow-gpu-metrics", kind: "boolean", default: true, about: "accepted", status: gpu },
   { name: "metrics-address", kind: "string", about: "address of the metrics listener (default: the HTTP address)" },
-  { name: "metrics-port", kind: "integer", default: 8002, min: 0, about: "port of the metrics listener" },
+  { name: "metrics-port", kind: "integer", default: 8002, min: 0, max: portMax, about: "port of the metrics listener" },
   { name: "metrics-interval-ms", kind: "integer", default: 2000, min: 1, about: "how often CPU gauges are read" },
   { name: "allow-sagemaker", kind: "boolean", default: false, about: "serve the SageMaker container contract" },
-  { name: "sagemaker-port", kind: "integer", default: 8080, min: 0, about: "port of the container contract" },
+  {
+    name: "sagemaker-port",
+    kind: "integer",
+    default: 8080,
+    min: 0,
+    max: portMax,
+    about: "port of the container contract",
+  },
   { name: "sagemaker-thread-count", kind: "integer", default: 8, min: 1, about: "accepted", status: oneLoop },
   { name: "allow-grpc", kind: "boolean", about: "only `false`: gRPC is not built yet" },
-  { name: "log-verbose", kind: "integer", default: 0, min: 0, about: "verbose logging when above 0" },
+  {
+    name: "log-verbose",
+    kind: "integer",
+    default: 0,
+    min: 0,
+    words: booleanWords,
+    about: "verbose logging when above 0",
+  },
   { name: "log-info", kind: "boolean", default: true, about: "log at INFO" },
   { name: "log-warning", kind: "boolean", default: true, about: "log at WARNING" },
   { name: "log-error", kind: "boolean", default: true, about: "log at ERROR" },
@@ -189,7 +208,11 @@ export const serveFlags: readonly Flag[] = [
     kind: "string",
     about: "Python to run models with (default: an environment of our own, made on first use)",
   },
-  { name: "data", kind: "string", about: "directory for environments and caches (default: ~/.local/share/galatea)" },
+  {
+    name: "data",
+    kind: "string",
+    about: `directory for environments and caches (default: ${dataDefault})`,
+  },
   {
     name: "queue-length-max",
     kind: "integer",

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { storyHelp, storyOptions } from "./options.ts";
+
+test("without options the platform has its usual port and data directory and stays up", () => {
+  assert.deepEqual(storyOptions([], "/usual"), { once: false, port: 8770, data: "/usual" });
+  const given = storyOptions(["--once", "--port=0", "--data", "/other"], "/usual");
+  assert.deepEqual(given, { once: true, port: 0, data: "/other" });
+});
+
+test("what is wrong is said in one sentence", () => {
+  for (const [argv, message] of [
+    [["--port", "abc"], "Invalid option value. Got abc for --port, expected an integer"],
+    [["--port=70000"], "Invalid option value. Got 70000 for --port, expected at most 65535"],
+    [["--onec"], "unrecognized option '--onec', did you mean --once?"],
+    [["now"], "unexpected argument 'now'"],
+  ] as const)
+    assert.throws(() => storyOptions(argv, "/usual"), { name: "UsageError", message });
+});
+
+test("the help names every option and where things are kept", () => {
+  assert.equal(storyOptions(["--once", "--help"], "/usual"), null);
+  for (const words of ["--once", "--port=N", "--data=DIR", "(8770)", "(/usual)"])
+    assert.ok(storyHelp("/usual").includes(words), words);
+});

@@ -1,0 +1,58 @@
+import { join } from "node:path";
+import { systemClock } from "../../server/src/base/index.ts";
+import { describeEnd, spawnProcess } from "../../server/src/processes/index.ts";
+
+/** More than a platform gives requests under way. */
+const stopMs = 35_000;
+
+export interface Platform {
+  /** Resolves with its URL; rejects with its last words when it ended instead. `detail` is told what it says until then. */
+  ready(detail: (text: string) => void): Promise<string>;
+  /** How it ended. */
+  readonly ended: Promise<string>;
+  /** Ends it, ready or not. */
+  stop(): Promise<void>;
+}
+
+export interface PlatformOptions {
+  readonly root: string;
+  readonly port: number;
+  readonly data: string;
+}
+
+/**
+ * Starts `galatea up` beside this program. It is in a process group of its own, so that Ctrl-C is ours to pass on when our requests
+ * have ended, and the kernel ends it with us, however we end.
+ */
+export async function startPlatform({ root, port, data }: PlatformOptions): Promise<Platform> {
+  const { promise: url, resolve, reject } = Promise.withResolvers<string>();
+  // Whoever stops it before it is ready does not ask for it any more.
+  url.catch(() => {});
+  let lastWords = "";
+  let tell = (_text: string) => {};
+  const child = await spawnProcess({
+    command: process.execPath,
+    args: [join(root, "server/src/main.ts"), "up", `--port=${port}`, `--data=${data}`],
+    env: Object.fromEntries(
+      Object.entries(process.env).filter((each): each is [string, string] => each[1] !== undefined),
+    ),
+    cwd: null,
+    extraFds: [],
+    onLine: (line, stream) => {
+      const ready = stream === "stdout" ? /https?:\/\/\S+/.exec(line)?.[0] : undefined;
+      if (ready !== undefined) resolve(ready);
+      lastWords = line;
+      tell(line.slice(0, 100));
+    },
+    onExit: (end) => reject(new Error(lastWords === "" ? `the platform ended: ${describeEnd(end)}` : lastWords)),
+    clock: systemClock,
+  });
+  return {
+    ready: (detail) => {
+      tell = detail;
+      return url;
+    },
+    ended: child.ended.then(describeEnd),
+    stop: async () => void (await child.stop(stopMs)),
+  };
+}

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Progress } from "./progress.ts";
+
+function shown(live: boolean, signal = new AbortController().signal): { text: () => string; progress: Progress } {
+  let text = "";
+  return { text: () => text, progress: new Progress({ live, out: { write: (more) => (text += more) }, signal }) };
+}
+
+test("what an earlier step still has to say does not replace the name of a later one", async () => {
+  const { text, progress } = shown(true);
+  let late: (words: string) => void = () => {};
+  await progress.step("first", async (detail) => {
+    late = detail;
+  });
+  await progress.step("second", async () => {
+    late("words of the first");
+    // The line is drawn every 100 ms.
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  });
+  assert.match(text(), /\.\.\. second \(0\.2 s\)/);
+  assert.doesNotMatch(text(), /words of the first/);
+});
+
+test("a signal ends the step that runs with its reason, whatever the work does, and begins none", async () => {
+  const stopping = new AbortController();
+  const { text, progress } = shown(false, stopping.signal);
+  const step = progress.step("endless", () => new Promise(() => {}));
+  stopping.abort(new Error("enough"));
+  await assert.rejects(step, /^Error: enough$/);
+  await assert.rejects(
+    progress.step("next", () => assert.fail("it began")),
+    /^Error: enough$/,
+  );
+  assert.match(text(), /^ {2}endless: stopped, \d+ ms\n$/);
+});
+
+test("a step that fails says so", async () => {
+  const { text, progress } = shown(false);
+  await assert.rejects(
+    progress.step("broken", () => Promise.reject(new Error("why"))),
+    /^Error: why$/,
+  );
+  assert.match(text(), /^ {2}broken: failed, \d+ ms\n$/);
+});

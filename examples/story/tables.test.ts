@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { cacheDirectory, ensureEnvironment } from "../../conformance/environments/index.ts";
+import { countsBetween } from "./hosting.ts";
+import { howToCall } from "./tables.ts";
+
+const run = promisify(execFile);
+const sentence = `It's "quoted" — ça va? $HOME \\ 日本`;
+
+/** The commands as they are pasted: paragraphs that are indented. */
+const commandsOf = (text: string) => text.split("\n\n").filter((each) => each.startsWith("  "));
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let body = "";
+  for await (const chunk of request.setEncoding("utf8")) body += chunk;
+  return body;
+}
+
+test("the commands that are printed run as they are pasted, and ask the endpoint for the sentence", async () => {
+  const asked: { url: string | undefined; target: unknown; body: unknown }[] = [];
+  const server = createServer((request, response) => {
+    void bodyOf(request).then((body) => {
+      const target = request.headers["x-amzn-sagemaker-target-model"];
+      asked.push({ url: request.url, target, body: JSON.parse(body) });
+      response.setHeader("content-type", "application/json").end(`{"answer":"fine"}`);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const directory = await mkdtemp(join(tmpdir(), "gal-story-"));
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const [curl = "", install = "", program = ""] = commandsOf(howToCall(url, "sentence-embeddings", sentence));
+    assert.equal(install.trim(), "python3 -m venv .venv && .venv/bin/pip install --quiet boto3");
+    // What that makes is there already: the suites' environment, which has boto3.
+    const { python } = await ensureEnvironment(cacheDirectory(process.env), "clients");
+    await mkdir(join(directory, ".venv/bin"), { recursive: true });
+    await writeFile(join(directory, ".venv/bin/python"), `#!/bin/sh\nexec '${python}' "$@"\n`, { mode: 0o755 });
+    for (const command of [curl, program]) {
+      const { stdout } = await run("sh", ["-c", command], { cwd: directory });
+      assert.match(stdout, /"answer":"fine"/);
+    }
+    const wanted = {
+      url: "/endpoints/sentence-embeddings/invocations",
+      target: "tenant-07.tar.gz",
+      body: { inputs: [{ name: "TEXT", shape: [1, 1], datatype: "BYTES", data: [sentence] }] },
+    };
+    assert.deepEqual(asked, [wanted, wanted]);
+  } finally {
+    server.close();
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("what an earlier story did in the same minutes is not this one's", () => {
+  const counts = countsBetween({ loads: 30, unloads: 8 }, { loads: 60, unloads: 16 });
+  assert.deepEqual(counts, { loads: 30, unloads: 8 });
+});

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+let root: string;
+
+/** A checkout in which everything is installed: nothing here may touch the packages of the real one. */
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), "gal-start-"));
+  const lock = "{}";
+  await mkdir(join(root, "scripts"));
+  await mkdir(join(root, "node_modules"));
+  await cp(join(import.meta.dirname, "start.js"), join(root, "scripts/start.js"));
+  await writeFile(join(root, "package.json"), `{"type":"module"}`);
+  await writeFile(join(root, "package-lock.json"), lock);
+  await writeFile(join(root, "node_modules/.installed-from"), createHash("sha256").update(lock).digest("hex"));
+});
+after(() => rm(root, { recursive: true }));
+
+interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+}
+
+/** Runs a program through start.js, which is sent the signal when the program has said that it is ready. */
+async function started(program: string, signal: NodeJS.Signals): Promise<Ended> {
+  await writeFile(join(root, "program.js"), program);
+  const child = spawn(process.execPath, [join(root, "scripts/start.js"), "program.js"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let stdout = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    if (stdout === "") child.kill(signal);
+    stdout += String(chunk);
+  });
+  return new Promise((resolve) => child.once("close", (code, ended) => resolve({ code, signal: ended, stdout })));
+}
+
+const alive = `setInterval(() => {}, 1000); process.stdout.write("ready ");`;
+
+test("a signal is passed on, and the program's exit code is the result", async () => {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    const program = `process.on("${signal}", () => { process.stdout.write("asked"); process.exit(7); });${alive}`;
+    assert.deepEqual(await started(program, signal), { code: 7, signal: null, stdout: "ready asked" });
+  }
+});
+
+test("a program that dies of a signal is followed", async () => {
+  assert.deepEqual(await started(alive, "SIGTERM"), { code: null, signal: "SIGTERM", stdout: "ready " });
+});
+
+test("npm's scripts that start something are replaced by it, so that npm's signals reach it", async () => {
+  const manifest = await readFile(join(import.meta.dirname, "../package.json"), "utf8");
+  const { scripts } = JSON.parse(manifest) as { readonly scripts: Readonly<Record<string, string>> };
+  const starting = Object.values(scripts).filter((each) => each.includes("scripts/start.js"));
+  assert.ok(starting.length > 0);
+  for (const each of starting) assert.match(each, /^exec node scripts\/start\.js /);
+});

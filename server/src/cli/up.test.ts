@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+let root: string;
+
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), "gal-up-"));
+});
+after(() => rm(root, { recursive: true, force: true }));
+
+interface Started {
+  readonly child: ChildProcess;
+  /** Resolves with the first match in all that was written so far. */
+  seen(pattern: RegExp): Promise<RegExpExecArray>;
+  readonly ended: Promise<{ code: number | null; signal: string | null }>;
+}
+
+function up(data: string): Started {
+  const child = spawn(process.execPath, [main, "up", "--port=0", `--data=${data}`], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let text = "";
+  const looks = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => {
+      text += String(chunk);
+      for (const look of looks) look();
+    });
+  const ended = new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+    child.once("close", (code, signal) => resolve({ code, signal })),
+  );
+  const seen = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const look = () => {
+        const found = pattern.exec(text);
+        if (found !== null) resolve(found);
+      };
+      looks.add(look);
+      look();
+      void ended.then(() => reject(new Error(`it ended without ${String(pattern)}: ${text}`)));
+    });
+  return { child, seen, ended };
+}
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("a signal ends a platform that never gets open", { timeout: 30_000 }, async () => {
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    const data = join(root, `stuck-${name}`);
+    await mkdir(join(data, "clients"), { recursive: true });
+    // Opening waits for a writer, for ever, in a thread that not even an exit gets back.
+    assert.equal(spawnSync("mkfifo", [join(data, "clients/certificate.json")]).status, 0);
+    const platform = up(data);
+    while (!existsSync(join(data, "records"))) await wait(10);
+    await wait(200);
+    platform.child.kill(name);
+    await platform.seen(new RegExp(`stopping: ${name}, before the platform was open`));
+    assert.deepEqual(await platform.ended, { code: null, signal: name });
+  }
+});
+
+test("one stop, however many times it is passed on at once, waits for what is under way; a later one does not", async () => {
+  const platform = up(join(root, "held"));
+  const [, url = ""] = await platform.seen(/at (http:\S+)/);
+  assert.equal((await fetch(`${url}/bucket`, { method: "PUT" })).status, 200);
+  const upload = request(`${url}/bucket/held`, { method: "PUT", headers: { "content-length": 10 } });
+  const cut = new Promise((resolve) => upload.once("error", resolve));
+  await new Promise<void>((resolve) => upload.write("half", () => resolve()));
+  await wait(200);
+  for (let time = 0; time < 3; time++) platform.child.kill(time === 1 ? "SIGTERM" : "SIGINT");
+  await platform.seen(/stopping: SIG\w+; requests under way have 30 s, a second signal ends them at once/);
+  await wait(1000);
+  assert.equal(platform.child.exitCode ?? platform.child.signalCode, null, "it did not wait");
+  platform.child.kill("SIGTERM");
+  await platform.seen(/stopping at once: SIGTERM/);
+  assert.deepEqual(await platform.ended, { code: null, signal: "SIGTERM" });
+  await cut;
+});
+
+test("with nothing under way a stop ends with exit code 0", async () => {
+  const platform = up(join(root, "idle"));
+  await platform.seen(/at (http:\S+)/);
+  platform.child.kill("SIGINT");
+  assert.deepEqual(await platform.ended, { code: 0, signal: null });
+});
