@@ -10,8 +10,11 @@ import type { Target } from "./started-fixture.ts";
 export interface CommandLineCase {
   readonly name: string;
   readonly flags: readonly string[];
-  /** `none`: no repository is given. `broken`: one of its models cannot be loaded. `missing`: the directory does not exist. */
-  readonly repository: "none" | "good" | "broken" | "missing";
+  /**
+   * `none`: no repository is given. `broken`: one of its models cannot be loaded. `missing`: the directory does not exist.
+   * `doubled`: two repositories hold the same model.
+   */
+  readonly repository: "none" | "good" | "broken" | "missing" | "doubled";
   readonly exitCode: number;
   /** Of ours, where a row of supported.md says so. */
   readonly oursExitCode?: number;
@@ -32,6 +35,13 @@ export const commandLineCases: readonly CommandLineCase[] = [
     name: "a model that cannot be loaded",
     flags: [],
     repository: "broken",
+    exitCode: 1,
+    says: "failed to load all models",
+  },
+  {
+    name: "a model in two repositories",
+    flags: [],
+    repository: "doubled",
     exitCode: 1,
     says: "failed to load all models",
   },
@@ -78,10 +88,20 @@ export async function runCommandLine(target: Target, item: CommandLineCase): Pro
     if (item.repository === "broken") {
       await writeRepository(directory, { add_sub: models.add_sub, raises: controlModels.raises_in_initialize });
     }
-    const path = item.repository === "missing" ? join(directory, "nowhere") : directory;
+    const doubles = [join(directory, "one"), join(directory, "two")];
+    if (item.repository === "doubled") {
+      for (const double of doubles) await writeRepository(double, { add_sub: models.add_sub });
+    }
+    const paths: Readonly<Record<CommandLineCase["repository"], readonly string[]>> = {
+      none: [],
+      good: [directory],
+      broken: [directory],
+      missing: [join(directory, "nowhere")],
+      doubled: doubles,
+    };
     const [httpPort, metricsPort, grpcPort] = await freePorts(3);
     const args = [
-      ...(item.repository === "none" ? [] : [`--model-repository=${path}`]),
+      ...paths[item.repository].map((path) => `--model-repository=${path}`),
       `--http-port=${httpPort}`,
       `--metrics-port=${metricsPort}`,
       ...(target.kind === "oracle" ? [`--grpc-port=${grpcPort}`] : []),

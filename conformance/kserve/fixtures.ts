@@ -1,4 +1,4 @@
-import { controlModels, models, type ModelSource } from "./models.ts";
+import { controlModels, models, reloadModels, type ModelSource } from "./models.ts";
 
 /** One started server that cases run against, the same for both. */
 export interface Fixture {
@@ -21,6 +21,8 @@ export const fixtures = {
     flags: ["--model-control-mode=explicit", "--load-model=add_sub", keepGoing],
     env: {},
   },
+  /** Models with ensembles above them, all still to be loaded. */
+  reload: { models: reloadModels, flags: ["--model-control-mode=explicit"], env: {} },
   /** A model that cannot be loaded does not end the server, but keeps it from being ready. */
   partly: {
     models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },

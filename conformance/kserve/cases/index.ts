@@ -10,6 +10,7 @@ import { inferBinary } from "./infer-binary.ts";
 import { inferJson } from "./infer-json.ts";
 import { metadata } from "./metadata.ts";
 import { modelAnswers, outputs } from "./models.ts";
+import { reloads } from "./reload.ts";
 import { requestErrors } from "./request-errors.ts";
 import { statistics } from "./statistics.ts";
 
@@ -28,5 +29,6 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   compression,
   control: modelControl,
   "broken-models": brokenModels,
+  reload: reloads,
   container,
 };

@@ -6,7 +6,7 @@ export interface CatalogModel {
   readonly servedName: string;
   readonly modelDirectory: string;
   readonly config: ModelConfig;
-  /** Ascending; never empty. */
+  /** Ascending; empty where the policy wants none of those on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
 }
 
@@ -14,6 +14,6 @@ export interface CatalogModel {
 export interface Catalog {
   /** Every model directory, in order of name; `duplicate` marks a name that two repositories hold. */
   names(): Promise<readonly { readonly name: string; readonly duplicate: boolean }[]>;
-  /** Throws InferenceError with file, line and field; NOT_FOUND when no repository holds the name. */
+  /** Throws InferenceError with file, line and field; NOT_FOUND when no repository holds the name, or several do. */
   find(name: string, override: LoadOverride | null): Promise<CatalogModel>;
 }

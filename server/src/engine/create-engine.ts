@@ -2,7 +2,6 @@ import { InferenceError, type Clock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 import type { InferenceRequest, InferenceResponse } from "../inference/index.ts";
 import { printConfigJson } from "../modelconfig/index.ts";
-import type { StepResult } from "../scheduling/index.ts";
 import { createArena, releaseTensors, type Arena } from "../tensor/index.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Engine, IndexEntry, LoadOverride, ModelMetadata, ModelStatistics, NamespaceSource } from "./engine.ts";
@@ -72,15 +71,14 @@ export class EngineCore implements Engine, AsyncDisposable {
       budget: this.#budget,
       clock: options.clock,
       log: options.log,
-      scheduler: (space, config, version, made) =>
+      scheduler: (config, version, made) =>
         schedulerFor(config, made, {
           modelVersion: String(version),
           clock: options.clock,
           queueLengthMax: options.queueLengthMax,
-          runStep: (modelName, modelVersion, request) => this.#step(space.namespace, modelName, modelVersion, request),
         }),
       observer: (opened) => this.#observers.open(opened),
-      retired: (space, name, version) => this.#observers.close(space.namespace, name, version),
+      retired: (namespace, name, version) => this.#observers.close(namespace, name, version),
       background: (work) => this.#background(work),
     });
   }
@@ -95,7 +93,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     if (!this.#options.strictReadiness) return true;
     for (const entry of this.#table.entries("")) {
       for (const state of entry.versions.values()) {
-        if (state.at === "ready" && state.unhealthy === null) continue;
+        if (state.at === "ready" && state.serving.health.unhealthy === null) continue;
         if (state.at === "unavailable" && state.reason === "unloaded") continue;
         return false;
       }
@@ -115,17 +113,6 @@ export class EngineCore implements Engine, AsyncDisposable {
     return serving.infer(request);
   }
 
-  #step(namespace: string, name: string, version: number, request: InferenceRequest): Promise<StepResult> {
-    let serving: ServingVersion;
-    try {
-      serving = this.#lookup(namespace, name, version === -1 ? "" : String(version));
-    } catch (error) {
-      releaseTensors(request.inputs);
-      return Promise.reject(error);
-    }
-    return serving.inferStep(request);
-  }
-
   bodyArena(namespace: string, modelName: string): Arena | null {
     const latest = this.#table.entry(namespace, modelName)?.latest ?? null;
     return latest === null ? null : (this.#spaces.get(namespace)?.arena ?? null);
@@ -136,9 +123,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   modelReady(namespace: string, modelName: string, modelVersion: string): boolean {
-    const entry = this.#table.require(namespace, modelName);
-    const serving = entry.lookup(modelVersion);
-    return entry.ready().some((each) => each.serving === serving && each.unhealthy === null);
+    return this.#lookup(namespace, modelName, modelVersion).health.unhealthy === null;
   }
 
   serverMetadata() {
@@ -203,10 +188,7 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   /** At start: everything in the repositories, or the names given; resolves with the names that failed. */
   async loadAtStart(names: readonly string[] | "all", signal: AbortSignal): Promise<readonly string[]> {
-    const wanted =
-      names === "all"
-        ? (await this.#options.catalog.names()).filter((each) => !each.duplicate).map((each) => each.name)
-        : names;
+    const wanted = names === "all" ? (await this.#options.catalog.names()).map((each) => each.name) : names;
     const queue = [...wanted];
     const failed: string[] = [];
     const worker = async (): Promise<void> => {
@@ -227,7 +209,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   unloadModel(modelName: string, unloadDependents: boolean): Promise<void> {
     this.#requireExplicit();
     const entry = this.#table.entry("", modelName);
-    if (entry !== undefined) this.#loader.unload(this.#space(""), entry, unloadDependents);
+    if (entry !== undefined) this.#loader.unload(entry, unloadDependents);
     return Promise.resolve();
   }
 
@@ -256,15 +238,15 @@ export class EngineCore implements Engine, AsyncDisposable {
     const space = this.#spaces.get(namespace);
     if (space === undefined || namespace === "")
       throw new InferenceError("NOT_FOUND", `model repository '${namespace}' is not registered`);
+    const served = await Promise.all(
+      this.#table.entries(namespace).map((entry) => entry.inTurn(() => Promise.resolve(takeReady(entry)))),
+    );
+    // Not in their turns: a step ends after the ensembles made of it.
     await Promise.all(
-      this.#table.entries(namespace).map((entry) =>
-        entry.inTurn(async () => {
-          const served = entry.ready();
-          for (const { version } of served) entry.move(version, { at: "unloading" });
-          await Promise.all(served.map(({ serving }) => serving[Symbol.asyncDispose]()));
-          for (const { version } of served) this.#observers.close(namespace, entry.name, version);
-        }),
-      ),
+      served.flat().map(async ({ serving }) => {
+        await serving[Symbol.asyncDispose]();
+        this.#observers.close(namespace, serving.facts.name, Number(serving.version));
+      }),
     );
     this.#table.remove(namespace);
     this.#spaces.delete(namespace);
@@ -298,11 +280,18 @@ export class EngineCore implements Engine, AsyncDisposable {
     this.#exiting = true;
     for (const namespace of this.#spaces.keys()) if (namespace !== "") await this.closeNamespace(namespace);
     const own = this.#space("");
-    for (const entry of this.#table.entries("")) this.#loader.unload(own, entry, false);
+    for (const entry of this.#table.entries("")) this.#loader.unload(entry, false);
     while (this.#draining.size > 0) await Promise.all(this.#draining);
     for (const backend of this.#options.backends) await backend[Symbol.asyncDispose]();
     own.arena[Symbol.dispose]();
   }
+}
+
+/** Takes a model's versions out of service; they are the caller's to end. */
+function takeReady(entry: ModelEntry) {
+  const ready = entry.ready();
+  for (const { version } of ready) entry.move(version, { at: "unloading" });
+  return ready;
 }
 
 function indexRows(name: string, entry: ModelEntry | undefined, readyOnly: boolean): IndexEntry[] {
@@ -310,11 +299,12 @@ function indexRows(name: string, entry: ModelEntry | undefined, readyOnly: boole
   for (const [version, state] of [...(entry?.versions ?? [])].sort(([a], [b]) => a - b)) {
     const label = version === -1 ? "" : String(version);
     if (state.at === "ready") rows.push({ name, version: label, state: "READY", reason: "" });
-    else if (readyOnly) continue;
+    else if (readyOnly || state.at === "absent") continue;
     else if (state.at === "unavailable")
       rows.push({ name, version: label, state: "UNAVAILABLE", reason: state.reason });
     else rows.push({ name, version: label, state: state.at === "loading" ? "LOADING" : "UNLOADING", reason: "" });
   }
-  if (rows.length === 0 && !readyOnly) rows.push({ name, version: "", state: "", reason: "" });
+  const isUntouched = entry === undefined || entry.versions.size === 0;
+  if (isUntouched && !readyOnly) rows.push({ name, version: "", state: "", reason: "" });
   return rows;
 }

@@ -22,6 +22,23 @@ export function stepFailure(ensemble: string, step: string, error: InferenceErro
 
 function dependsOn(ensemble: string, step: string, error: InferenceError): string {
   const prefix = loadFailed(step);
-  const reason = error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message;
+  const reason = (error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message).trimEnd();
   return `ensemble '${ensemble}' depends on '${step}' which has no loaded version. Model '${step}' loading failed with error: ${reason}`;
+}
+
+export function stepAbsent(ensemble: string, step: string): InferenceError {
+  return new InferenceError("INVALID_ARG", `ensemble '${ensemble}' depends on '${step}' which has no loaded version`);
+}
+
+export function requiredVersionAbsent(ensemble: string, step: string, version: number): InferenceError {
+  return new InferenceError(
+    "INVALID_ARG",
+    `ensemble '${ensemble}' depends on '${step}' whose required version ${version} is not loaded.`,
+  );
+}
+
+/** No directory of the model is one that its policy wants. */
+export function noVersionWanted(model: string): InferenceError {
+  const reason = `at least one version must be available under the version policy of model '${model}'`;
+  return new InferenceError("INVALID_ARG", `${loadFailed(model)}${reason}\n`);
 }

@@ -1,15 +1,25 @@
 import { InferenceError } from "../base/index.ts";
+import { composingModels } from "../repository/index.ts";
+import type { CatalogModel } from "./catalog.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
 /**
- * The life of one model version. `draining` is a version that was replaced or unloaded and still answers those already inside;
- * `unavailable` keeps the reason that the index and load errors tell.
+ * The life of one model version. `unloading` still answers those already inside; `unavailable` keeps the reason that the index
+ * and load errors tell. Version -1 stands for a model none of whose versions is known: `absent` where its policy wants none of
+ * those on disk, which the original's index leaves out.
  */
 export type VersionState =
   | { readonly at: "loading" }
-  | { readonly at: "ready"; readonly serving: ServingVersion; unhealthy: string | null }
+  | { readonly at: "ready"; readonly serving: ServingVersion }
   | { readonly at: "unloading" }
-  | { readonly at: "unavailable"; readonly reason: string };
+  | { readonly at: "unavailable"; readonly reason: string }
+  | { readonly at: "absent" };
+
+/** How an ensemble was last asked for; it is made from this, without the disk, whenever one of its steps has changed. */
+export interface EnsembleRecipe {
+  readonly found: CatalogModel;
+  readonly labels: ReadonlyMap<string, readonly string[]>;
+}
 
 /** Everything the server knows of one name in one namespace. */
 export class ModelEntry {
@@ -20,8 +30,14 @@ export class ModelEntry {
   #latest: ServingVersion | null = null;
   /** Serialises loads and unloads of this name. */
   #turn: Promise<void> = Promise.resolve();
-  /** Ensembles that need this model while they are loaded, and whether anyone asked for it by name. */
+  #turnsTaken = 0;
+  /** Ensembles whose recipe names this model, whether they serve or wait for it. */
   readonly dependents = new Set<ModelEntry>();
+  /** Of an ensemble that was loaded and not unloaded by its own name; `ModelTable.wish` sets it. */
+  recipe: EnsembleRecipe | null = null;
+  /** Models that a load in progress waits for. */
+  awaitedSteps: readonly string[] = [];
+  /** Whether anyone asked for it by name since it was last unloaded. */
   explicitlyLoaded = false;
 
   constructor(namespace: string, name: string) {
@@ -55,17 +71,23 @@ export class ModelEntry {
     this.#versions.delete(version);
   }
 
-  ready(): { readonly version: number; readonly serving: ServingVersion; readonly unhealthy: string | null }[] {
+  /** Nobody could tell it from a name never seen. */
+  get blank(): boolean {
+    return this.#versions.size === 0 && this.dependents.size === 0 && this.recipe === null && this.#turnsTaken === 0;
+  }
+
+  ready(): { readonly version: number; readonly serving: ServingVersion }[] {
     const ready = [];
     for (const [version, state] of this.#versions) {
-      if (state.at === "ready") ready.push({ version, serving: state.serving, unhealthy: state.unhealthy });
+      if (state.at === "ready") ready.push({ version, serving: state.serving });
     }
     return ready.sort((a, b) => a.version - b.version);
   }
 
   /** Runs `work` after every earlier load or unload of this name. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(work);
+    this.#turnsTaken++;
+    const result = this.#turn.then(work).finally(() => this.#turnsTaken--);
     this.#turn = result.then(
       () => {},
       () => {},
@@ -75,6 +97,7 @@ export class ModelEntry {
 
   /** The version a request means, or the original's lookup errors. */
   lookup(modelVersion: string): ServingVersion {
+    if (this.#versions.size === 0) throw neverSeen(this.name);
     if (modelVersion === "" || modelVersion === "-1") {
       if (this.#latest !== null) return this.#latest;
       throw new InferenceError("NOT_FOUND", `Request for unknown model: '${this.name}' has no available versions`);
@@ -91,6 +114,10 @@ export class ModelEntry {
       `Request for unknown model: '${this.name}' version ${modelVersion} is not at ready state`,
     );
   }
+}
+
+function neverSeen(name: string): InferenceError {
+  return new InferenceError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
 }
 
 /** Names to entries, by namespace. */
@@ -118,8 +145,28 @@ export class ModelTable {
   /** NOT_FOUND for a name never seen. */
   require(namespace: string, name: string): ModelEntry {
     const entry = this.entry(namespace, name);
-    if (entry === undefined) throw new InferenceError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
+    if (entry === undefined) throw neverSeen(name);
     return entry;
+  }
+
+  /** Says what an ensemble is to be made of (null: it is not wanted any more), and tells its steps. */
+  wish(entry: ModelEntry, recipe: EnsembleRecipe | null): void {
+    const before = entry.recipe === null ? [] : composingModels(entry.recipe.found.config);
+    const after = recipe === null ? [] : composingModels(recipe.found.config);
+    entry.recipe = recipe;
+    for (const name of after) this.entryOrNew(entry.namespace, name).dependents.add(entry);
+    for (const name of before) {
+      const step = this.entry(entry.namespace, name);
+      if (step === undefined || after.includes(name)) continue;
+      step.dependents.delete(entry);
+      this.forgetBlank(step);
+    }
+  }
+
+  /** Names that were only ever asked for do not pile up. */
+  forgetBlank(entry: ModelEntry): void {
+    if (entry.blank && this.entry(entry.namespace, entry.name) === entry)
+      this.#namespaces.get(entry.namespace)?.delete(entry.name);
   }
 
   entries(namespace: string): readonly ModelEntry[] {

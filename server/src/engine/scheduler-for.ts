@@ -8,17 +8,17 @@ import {
   type RunStep,
   type Scheduler,
 } from "../scheduling/index.ts";
+import type { ServingVersion } from "./serving-version.ts";
 
-/** What a version is made of: instances of its own, or the models that its steps name (their configurations, by name). */
+/** What a version is made of: instances of its own, or the versions that its steps run on, in the order of the steps. */
 export type Composition =
   | { readonly kind: "model"; readonly model: LoadedModel }
-  | { readonly kind: "ensemble"; readonly stepConfigs: ReadonlyMap<string, ModelConfig> };
+  | { readonly kind: "ensemble"; readonly steps: readonly ServingVersion[] };
 
 export interface SchedulerParts {
   readonly modelVersion: string;
   readonly clock: Clock;
   readonly queueLengthMax: number;
-  readonly runStep: RunStep;
 }
 
 /** The scheduler that a configuration asks for. */
@@ -29,11 +29,15 @@ export function schedulerFor(config: ModelConfig, made: Composition, parts: Sche
       ? createDynamicBatchScheduler(instances, config, parts)
       : createDirectScheduler(instances, parts);
   }
-  assert(config.scheduling.kind === "ensemble", `${config.name} is composed of steps`);
-  const stepConfigs = config.scheduling.steps.map((step) => {
-    const stepConfig = made.stepConfigs.get(step.modelName);
-    assert(stepConfig !== undefined, `step ${step.modelName} of ${config.name} is loaded`);
-    return stepConfig;
-  });
-  return createEnsembleScheduler(config, stepConfigs, parts.runStep, parts);
+  const { scheduling } = config;
+  assert(scheduling.kind === "ensemble", `${config.name} is composed of steps`);
+  const { steps } = made;
+  const runStep: RunStep = (modelName, modelVersion, request) => {
+    const at = scheduling.steps.findIndex((each) => each.modelName === modelName && each.modelVersion === modelVersion);
+    const step = steps[at];
+    assert(step !== undefined, `${modelName} is a step of ${config.name}`);
+    return step.inferStep(request);
+  };
+  const stepConfigs = steps.map((step) => step.config);
+  return createEnsembleScheduler(config, stepConfigs, runStep, parts);
 }

@@ -8,24 +8,37 @@ import { checkRequest } from "./check-request.ts";
 import { modelFacts, reshaped, type ModelFacts } from "./model-facts.ts";
 import type { RequestObserver } from "./request-observer.ts";
 
+/** What a model says of itself after loading: null while all is well. */
+export interface ModelHealth {
+  unhealthy: string | null;
+}
+
 /** One loaded version of a model with its scheduler: where an inference happens and where its one record is read. */
 export class ServingVersion implements AsyncDisposable {
   readonly config: ModelConfig;
   readonly facts: ModelFacts;
   readonly version: string;
   readonly model: LoadedModel | null;
+  readonly health: ModelHealth;
   /** Output name to its labels, for the classification extension. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly #scheduler: Scheduler;
   readonly #observer: RequestObserver;
   readonly #clock: Clock;
   readonly #reshapes: boolean;
+  readonly #steps: readonly ServingVersion[];
+  /** Ensembles made of this version that have not ended; it answers them whatever has taken its place. */
+  #holderCount = 0;
+  #released: () => void = () => {};
 
   constructor(parts: {
     config: ModelConfig;
     version: number;
     /** Null for an ensemble, which has no instances of its own. */
     model: LoadedModel | null;
+    /** Of an ensemble: what its steps run on, held until it has ended. */
+    steps: readonly ServingVersion[];
+    health: ModelHealth;
     labels: ReadonlyMap<string, readonly string[]>;
     scheduler: Scheduler;
     observer: RequestObserver;
@@ -35,6 +48,9 @@ export class ServingVersion implements AsyncDisposable {
     this.facts = modelFacts(parts.config);
     this.version = String(parts.version);
     this.model = parts.model;
+    this.health = parts.health;
+    this.#steps = parts.steps;
+    for (const step of parts.steps) step.#holderCount++;
     this.labels = parts.labels;
     this.#scheduler = parts.scheduler;
     this.#observer = parts.observer;
@@ -102,9 +118,23 @@ export class ServingVersion implements AsyncDisposable {
     return { ...response, outputs };
   }
 
-  /** Refuses new requests, waits for those in flight, then ends the model's instances. */
+  /** Waits for the ensembles that hold it, refuses new requests, waits for those in flight, then ends the model's instances. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#scheduler.close();
-    await this.model?.[Symbol.asyncDispose]();
+    if (this.#holderCount > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#released = resolve;
+      await promise;
+    }
+    try {
+      await this.#scheduler.close();
+      await this.model?.[Symbol.asyncDispose]();
+    } finally {
+      for (const step of this.#steps) step.#release();
+    }
+  }
+
+  #release(): void {
+    this.#holderCount--;
+    if (this.#holderCount === 0) this.#released();
   }
 }

@@ -40,7 +40,8 @@ export class DirectoryCatalog implements AsyncDisposable {
   readonly #overrides: OverrideFiles;
 
   constructor(options: CatalogOptions) {
-    this.#options = options;
+    // A repository that is named twice is one, not two that hold the same models.
+    this.#options = { ...options, repositoryDirectories: [...new Set(options.repositoryDirectories)] };
     this.#overrides = new OverrideFiles(options.overrideDirectory);
   }
 
@@ -56,7 +57,7 @@ export class DirectoryCatalog implements AsyncDisposable {
     return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => ({ name, duplicate: count > 1 }));
   }
 
-  /** The model with its configuration, completed. NOT_FOUND when no repository holds the name; else what is wrong with it. */
+  /** The model with its configuration, completed. NOT_FOUND when no repository holds the name, or several do; else what is wrong with it. */
   async find(name: string, override: ModelOverride | null): Promise<FoundModel> {
     // The served name of an archive is not a path: TargetModel may have slashes.
     if (name !== this.#options.mapping?.servedName) checkModelName(name);
@@ -67,7 +68,7 @@ export class DirectoryCatalog implements AsyncDisposable {
       const places = this.#options.repositoryDirectories.join(", ");
       throw new InferenceError("NOT_FOUND", `model '${name}' is in no model repository (looked in ${places})`);
     }
-    if (places.length > 1) throw new InferenceError("INVALID_ARG", "model appears in two or more repositories");
+    if (places.length > 1) throw new InferenceError("NOT_FOUND", "model appears in two or more repositories");
     return readModel(place, this.#options, override?.configJson ?? null);
   }
 

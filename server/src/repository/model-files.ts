@@ -15,7 +15,7 @@ export interface FoundModel {
   readonly servedName: string;
   readonly modelDirectory: string;
   readonly config: ModelConfig;
-  /** Ascending, never empty. */
+  /** Ascending; empty where the policy wants none of those on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
 }
 
@@ -83,14 +83,8 @@ export async function completeModel(
     });
   let config = await complete(newest);
   const versions = chooseVersions(config.versionPolicy, parsed.present);
-  if (versions.length === 0) {
-    throw new InferenceError(
-      "INVALID_ARG",
-      `at least one version must be available under the version policy of model '${place.servedName}'`,
-    );
-  }
   // The files of the highest version that will be served decide, not those of a newer one that will not.
-  if (versions.at(-1) !== newest) config = await complete(versions.at(-1));
+  if (versions.length > 0 && versions.at(-1) !== newest) config = await complete(versions.at(-1));
   return {
     servedName: place.servedName,
     modelDirectory: place.modelDirectory,

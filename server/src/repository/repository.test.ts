@@ -116,16 +116,23 @@ suite("a catalog", () => {
   });
 
   test("refuses what is in two repositories, in none, without a version, or reaches outside", async (t) => {
-    const one = await folder(t, { "a/1/model.py": "", "empty/": "", "b/1/model.py": "" });
+    const one = await folder(t, {
+      "a/1/model.py": "",
+      "empty/": "",
+      "b/1/model.py": "",
+      "unserved/1/model.py": "",
+      "unserved/config.pbtxt": 'backend: "python" version_policy { specific { versions: 9 } }',
+    });
     const two = await folder(t, { "a/1/model.py": "" });
     const both = catalog(t, [one, two]);
     assert.deepEqual(await both.names(), [
       { name: "a", duplicate: true },
       { name: "b", duplicate: false },
       { name: "empty", duplicate: false },
+      { name: "unserved", duplicate: false },
     ]);
     await assert.rejects(both.find("a", null), {
-      code: "INVALID_ARG",
+      code: "NOT_FOUND",
       message: "model appears in two or more repositories",
     });
     await assert.rejects(both.find("zzz", null), { code: "NOT_FOUND" });
@@ -135,7 +142,15 @@ suite("a catalog", () => {
     await assert.rejects(both.find("", null), {
       message: "Model name cannot be empty. Please enter a valid name to deploy.",
     });
-    await assert.rejects(both.find("empty", null), /could not determine backend|at least one version/i);
+    await assert.rejects(both.find("empty", null), /Could not determine backend/);
+    assert.deepEqual((await both.find("unserved", null)).versions, []);
+  });
+
+  test("a repository that is named twice counts once", async (t) => {
+    const root = await folder(t, { "a/1/model.py": "" });
+    const twice = catalog(t, [root, root]);
+    assert.deepEqual(await twice.names(), [{ name: "a", duplicate: false }]);
+    assert.equal((await twice.find("a", null)).config.backend, "python");
   });
 
   test("prefers the named configuration and falls back to config.pbtxt", async (t) => {
@@ -242,6 +257,8 @@ test("validation finds every problem of a repository with its place, and none in
     "batch/config.pbtxt": `max_batch_size: 4\ndynamic_batching { preferred_batch_size: 9 }\n${io}\nmodel_warmup { name: "w" }`,
     "batch/1/model.py": "",
     "batch/01/": "",
+    "none/config.pbtxt": `backend: "python" version_policy { specific { versions: 9 } } ${io}`,
+    "none/1/model.py": "",
     "file/config.pbtxt": `backend: "python" ${io}`,
     "file/1/other.py": "",
     "e/config.pbtxt": ensemble("gone"),
@@ -260,6 +277,7 @@ test("validation finds every problem of a repository with its place, and none in
       "batch:1:1 error dynamic batching preferred size must be <= max batch size for batch",
       "batch:4:1 error 'model_warmup' is not supported by this server yet; the model would not be loaded",
       "file:1:11 error unable to find '/file/1/model.py' for model 'file'",
+      "none:1:1 error at least one version must be available under the version policy of model 'none'",
       "typo:1:1 error unknown field 'max_bach_size' in ModelConfig; did you mean 'max_batch_size'?",
       `typo:2:15 error field 'input[0].dims[0]': expected an integer, found string "x"`,
       "e:1:1 error ensemble e contains models that are not available or ambiguous: gone",

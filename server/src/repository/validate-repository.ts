@@ -62,6 +62,8 @@ async function validateModel(modelDirectory: string, name: string, problems: Rep
     const place = { modelDirectory, directoryName: name, servedName: name };
     const found = await completeModel(place, { message: read.message, present, gpuCount: 0 });
     for (const message of configProblems(found.config)) say("error", message, text);
+    if (found.versions.length === 0)
+      say("error", `at least one version must be available under the version policy of model '${name}'`, text);
     for (const field of unbuiltFields(found.config.message)) {
       say("error", `'${field}' is not supported by this server yet; the model would not be loaded`, text);
     }

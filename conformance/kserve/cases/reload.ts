@@ -1,0 +1,117 @@
+import type { Case, Comparison, Step } from "../case.ts";
+import { differs, get, infer, input, post } from "../requests.ts";
+
+const load = (model: string, parameters?: object, compare: Comparison = "bytes") =>
+  post(`/v2/repository/models/${model}/load`, parameters === undefined ? undefined : { parameters }, compare);
+const unload = (model: string, parameters?: object) =>
+  post(`/v2/repository/models/${model}/unload`, parameters === undefined ? undefined : { parameters }, "bytes");
+const asked = { inputs: [input("IN", "INT32", [1], [0])] };
+const answers = (model: string) => infer(model, asked);
+const composed = (model = "over_latest") => infer(model, asked, "ensemble");
+const gone = (model: string) => infer(model, asked, "error");
+const reload = (name: string, ...steps: Step[]): Case => ({ name: `reload: ${name}`, fixture: "reload", steps });
+
+const config = (more: object = {}) =>
+  JSON.stringify({
+    backend: "python",
+    max_batch_size: 0,
+    input: [{ name: "IN", data_type: "TYPE_INT32", dims: [1] }],
+    output: [{ name: "OUT", data_type: "TYPE_STRING", dims: [1] }],
+    ...more,
+  });
+const broken = Buffer.from("def broken(\n").toString("base64");
+const mended = Buffer.from(
+  `import numpy as np\nimport triton_python_backend_utils as pb_utils\n\n\nclass TritonPythonModel:\n    def execute(self, requests):\n        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array(["mended"], dtype=object))]) for _ in requests]\n`,
+).toString("base64");
+const floats = { input: [{ name: "IN", data_type: "TYPE_FP32", dims: [1] }] };
+const unknownStep = JSON.stringify({
+  platform: "ensemble",
+  input: [{ name: "IN", data_type: "TYPE_INT32", dims: [1] }],
+  output: [{ name: "OUT", data_type: "TYPE_STRING", dims: [1] }],
+  ensemble_scheduling: {
+    step: [{ model_name: "nobody", model_version: -1, input_map: { IN: "IN" }, output_map: { OUT: "OUT" } }],
+  },
+});
+/** Long after an unload, when the original has ended the model's process. */
+const settled = (path: string) => get(path, "bytes", { afterMs: 8000 });
+
+/** Models and the ensembles above them, as one or the other changes. */
+export const reloads: readonly Case[] = [
+  reload(
+    "an unloaded step takes its ensembles along, and the server stays ready",
+    load("over_over"),
+    composed("over_over"),
+    unload("versions_latest"),
+    gone("over_latest"),
+    gone("over_over"),
+    settled("/v2/health/ready"),
+    post("/v2/repository/index", undefined),
+  ),
+  reload("they come back with it", load("versions_latest"), composed(), composed("over_over")),
+  reload(
+    "an ensemble that was unloaded itself does not, nor what stands on it",
+    unload("over_latest"),
+    load("versions_latest"),
+    answers("versions_latest"),
+    gone("over_latest"),
+    gone("over_over"),
+    load("over_latest"),
+    composed("over_over"),
+  ),
+  reload(
+    "an ensemble that was unloaded while its step was away does not come back either",
+    unload("versions_latest"),
+    unload("over_over"),
+    load("versions_latest"),
+    composed(),
+    gone("over_over"),
+    load("over_over"),
+  ),
+  reload(
+    "a step of another datatype takes its ensembles out of service, until it fits again",
+    load("versions_latest", { config: config(floats) }),
+    gone("over_latest"),
+    gone("over_over"),
+    load("over_latest", undefined, "error"),
+    load("versions_latest", { config: config() }),
+    composed(),
+    composed("over_over"),
+  ),
+  reload(
+    "an ensemble that could not be loaded comes up with its step",
+    load("over_failing", undefined, "error"),
+    gone("failing"),
+    load("failing", { config: config() }, "error"),
+    load("failing", { config: config(), "file:1/model.py": mended }),
+    composed("over_failing"),
+  ),
+  reload(
+    "one that fails leaves the version that serves",
+    load("versions_latest", { config: config(), "file:11/model.py": broken }, "error"),
+    answers("versions_latest"),
+    composed(),
+    get("/v2/models/versions_latest/ready", "bytes"),
+    get("/v2/models/versions_latest"),
+  ),
+  reload(
+    "versions are loaded all or none",
+    load("second_broken", undefined, "error"),
+    gone("second_broken"),
+    post("/v2/models/second_broken/versions/1/infer", asked, "error"),
+  ),
+  reload(
+    "no version of the policy",
+    load("no_such_version", undefined, "error"),
+    gone("no_such_version"),
+    post("/v2/repository/index", { ready: true }),
+    load("versions_latest", { config: config({ version_policy: { specific: { versions: [9] } } }) }, "error"),
+    answers("versions_latest"),
+  ),
+  reload("an unknown model stays unknown", load("nobody", undefined, "error"), gone("nobody")),
+  reload(
+    "an ensemble with a step that nobody has",
+    load("over_latest", { config: unknownStep }, "error"),
+    differs(composed(), { row: "ensemble-reload", status: 200, includes: ['"versions_latest/10"'] }),
+    differs(composed("over_over"), { row: "ensemble-reload", status: 200, includes: ['"versions_latest/10"'] }),
+  ),
+];

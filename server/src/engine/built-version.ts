@@ -1,0 +1,121 @@
+import { InferenceError, type Clock, type Logger } from "../base/index.ts";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backends/index.ts";
+import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
+import type { Arena } from "../tensor/index.ts";
+import { readLabels } from "./labels.ts";
+import { contentOf } from "./model-content.ts";
+import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
+import type { ModelHealth } from "./serving-version.ts";
+
+/** A version whose instances are up, before anybody can ask it. Whoever does not open it disposes its model. */
+export interface BuiltVersion {
+  readonly version: number;
+  readonly config: ModelConfig;
+  readonly labels: ReadonlyMap<string, readonly string[]>;
+  readonly model: LoadedModel;
+  readonly health: ModelHealth;
+  readonly loadNs: number;
+}
+
+export interface BuilderParts {
+  readonly backends: ReadonlyMap<string, Backend>;
+  readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
+  readonly autoComplete: boolean;
+  readonly budget: MemoryBudget;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What is asked for: a version on disk with the configuration found there, for one namespace. */
+export interface BuildOrder {
+  readonly namespace: string;
+  readonly arena: Arena;
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly signal: AbortSignal;
+}
+
+/** Brings up what a version runs on, within the memory budget. */
+export class VersionBuilder {
+  readonly #parts: BuilderParts;
+  /** Models whose backend shares memory between equal ones, by their charge. */
+  readonly #sharing = new Map<ChargeOwner, LoadedModel>();
+
+  constructor(parts: BuilderParts) {
+    this.#parts = parts;
+  }
+
+  async build(order: BuildOrder): Promise<BuiltVersion> {
+    const { source, config: found } = order;
+    const startNs = this.#parts.clock.monotonicNs();
+    const health: ModelHealth = { unhealthy: null };
+    const context: LoadContext = {
+      arena: order.arena,
+      backendConfig: this.#parts.backendConfig(found.backend),
+      signal: order.signal,
+      onHealth: (said) => {
+        health.unhealthy = said.ok ? null : said.reason;
+        if (!said.ok) this.#parts.log.error(`model '${source.servedName}' version ${source.version}: ${said.reason}`);
+      },
+    };
+    // Before anything is made that would have to be ended again.
+    const labels = await readLabels(source.modelDirectory, found);
+    const { config, model } = await this.#load(order, context);
+    const loadNs = this.#parts.clock.monotonicNs() - startNs;
+    return { version: source.version, config, labels, model, health, loadNs };
+  }
+
+  async #load(order: BuildOrder, context: LoadContext): Promise<{ config: ModelConfig; model: LoadedModel }> {
+    const { source, config: found } = order;
+    const backend = this.#parts.backends.get(found.backend);
+    if (backend === undefined) {
+      const known = [...this.#parts.backends.keys()].join(", ");
+      throw new InferenceError(
+        "INVALID_ARG",
+        `unable to find backend library for backend '${found.backend}', try specifying runtime on the model configuration. ` +
+          `This server has: ${known}.`,
+      );
+    }
+    const content = await contentOf(source, found);
+    const charge: ChargeOwner = { namespace: order.namespace };
+    const what = `model '${source.servedName}' version ${source.version}`;
+    const knownBytes = await backend.estimateBytes(source, found);
+    this.#parts.budget.reserve(charge, what, { knownBytes, contentKey: content.key, guessBytes: content.guessBytes });
+    try {
+      const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;
+      refuseUnbuilt(config);
+      checkConfig(config);
+      const model = await backend.load(source, config, context);
+      try {
+        this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
+      } catch (error) {
+        await model[Symbol.asyncDispose]();
+        throw error;
+      }
+      if (knownBytes !== null) this.#sharing.set(charge, model);
+      return { config, model: this.#charged(model, charge) };
+    } catch (error) {
+      this.#parts.budget.release(charge);
+      throw error;
+    }
+  }
+
+  /** The model with its charge tied to its life. */
+  #charged(model: LoadedModel, charge: ChargeOwner): LoadedModel {
+    return {
+      instances: model.instances,
+      memoryBytes: () => model.memoryBytes(),
+      [Symbol.asyncDispose]: async () => {
+        await model[Symbol.asyncDispose]();
+        await this.#uncharge(charge);
+      },
+    };
+  }
+
+  /** What the model held alone goes; memory it shared is charged to another holder from now on. */
+  async #uncharge(charge: ChargeOwner): Promise<void> {
+    this.#parts.budget.release(charge);
+    if (!this.#sharing.delete(charge)) return;
+    for (const [other, model] of this.#sharing) this.#parts.budget.correct(other, await model.memoryBytes());
+  }
+}

@@ -1,0 +1,291 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { chainOf, echoConfig, EngineBench, failing, requestTo } from "./engine-fixtures.ts";
+
+const floats = echoConfig.replaceAll("INT32", "FP32");
+let bench: EngineBench;
+
+beforeEach(() => {
+  bench = new EngineBench();
+  Object.assign(bench.models, { echo: echoConfig, echo2: echoConfig, chain: chainOf(["echo", "echo2"]) });
+  bench.models["outer"] = chainOf(["chain"]);
+});
+
+afterEach(() => bench[Symbol.asyncDispose]());
+
+/** A gate that executions of a model wait at until it is opened. */
+function hold(model: string): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  bench.backend.held.set(model, promise);
+  return resolve;
+}
+
+const turns = async (count = 20) => {
+  for (let i = 0; i < count; i++) await new Promise(setImmediate);
+};
+
+describe("a load that fails", () => {
+  it("leaves the version that serves, and the ensembles on it, where a newer version is broken", async () => {
+    await bench.load("chain");
+    bench.versions["echo"] = [1, 2];
+    bench.models["echo"] = failing(echoConfig, 2);
+    await assert.rejects(bench.load("echo"), {
+      code: "INVALID_ARG",
+      message: "load failed for model 'echo': version 2 is at UNAVAILABLE state: Internal: ValueError: no;\n",
+    });
+    assert.deepEqual(await bench.answer(requestTo("echo", [7])), { name: "Y", version: "1", values: [7] });
+    assert.deepEqual((await bench.answer(requestTo("chain", [7]))).values, [7]);
+    assert.deepEqual(await bench.states(), {
+      "chain/1": "READY",
+      "echo/1": "READY",
+      "echo/2": "UNAVAILABLE Internal: ValueError: no",
+      "echo2/1": "READY",
+    });
+  });
+
+  it("brings up none of its versions, names every broken one, and gives the memory of the others back", async () => {
+    const all = `version_policy { all {} } ${echoConfig}`;
+    await bench.load("echo");
+    bench.versions["echo"] = [1, 2, 3];
+    bench.models["echo"] = failing(all, 3);
+    await assert.rejects(
+      bench.load("echo"),
+      /^InferenceError: load failed for model 'echo': version 3 is at [^;]*;\n$/,
+    );
+    await turns();
+    assert.deepEqual(await bench.states(), {
+      "echo/1": "READY",
+      "echo/2": "UNAVAILABLE unloaded",
+      "echo/3": "UNAVAILABLE Internal: ValueError: no",
+    });
+    assert.equal(bench.backend.loadedCount, 1);
+    assert.equal(bench.engine.memory().usedBytes, 1000);
+    bench.models["echo"] = failing(all);
+    await assert.rejects(bench.load("echo"), /version 1 is at [^;]*;version 2 is at [^;]*;version 3 is at [^;]*;\n$/);
+    assert.equal((await bench.answer(requestTo("echo", [1]))).version, "1");
+  });
+
+  it("says that no version is wanted, keeps what serves, and shows no row for what never served", async () => {
+    const none = `version_policy { specific { versions: 9 } } ${echoConfig}`;
+    const message =
+      "load failed for model 'echo': at least one version must be available under the version policy of model 'echo'\n";
+    bench.models["echo"] = none;
+    await assert.rejects(bench.load("echo"), { code: "INVALID_ARG", message });
+    assert.equal(
+      (await bench.engine.repositoryIndex(false)).find((row) => row.name === "echo"),
+      undefined,
+    );
+    assert.equal(bench.engine.ready, false);
+    await assert.rejects(bench.answer(requestTo("echo", [1])), /'echo' has no available versions/);
+    bench.models["echo"] = echoConfig;
+    await bench.load("echo");
+    bench.models["echo"] = none;
+    await assert.rejects(bench.load("echo"), { code: "INVALID_ARG", message });
+    assert.deepEqual((await bench.answer(requestTo("echo", [1]))).values, [1]);
+    assert.equal(bench.engine.ready, true);
+  });
+
+  it("leaves an unknown name unknown", async () => {
+    await assert.rejects(bench.load("zzz"), /failed to load 'zzz'/);
+    await assert.rejects(bench.answer(requestTo("zzz", [1])), {
+      code: "NOT_FOUND",
+      message: "Request for unknown model: 'zzz' is not found",
+    });
+    assert.equal(bench.engine.ready, true);
+  });
+});
+
+describe("an ensemble", () => {
+  it("goes with its step, keeps the server ready, and comes back with it, as what stands on it does", async () => {
+    await bench.load("outer");
+    await bench.unload("echo");
+    await assert.rejects(bench.answer(requestTo("outer", [1])), /'outer' has no available versions/);
+    await turns();
+    assert.equal(bench.engine.ready, true);
+    assert.deepEqual(await bench.states(), {
+      "chain/1": "UNAVAILABLE unloaded",
+      "echo/1": "UNAVAILABLE unloaded",
+      "echo2/1": "READY",
+      "outer/1": "UNAVAILABLE unloaded",
+    });
+    await bench.load("echo");
+    assert.deepEqual((await bench.answer(requestTo("outer", [4]))).values, [4]);
+  });
+
+  it("stays away when it was unloaded itself, before its step or after", async () => {
+    for (const first of ["chain", "echo"]) {
+      await bench.load("chain");
+      await bench.unload(first);
+      await bench.unload(first === "chain" ? "echo" : "chain");
+      await bench.load("echo");
+      await assert.rejects(bench.answer(requestTo("chain", [1])), /'chain' has no available versions/);
+    }
+  });
+
+  it("that could not be loaded comes up with the step it lacked, and keeps nothing from being ready once unloaded", async () => {
+    bench.models["echo"] = failing(echoConfig);
+    await assert.rejects(bench.load("outer"), /which has no loaded version/);
+    bench.models["echo"] = echoConfig;
+    await bench.load("echo");
+    assert.deepEqual((await bench.answer(requestTo("outer", [4]))).values, [4]);
+    bench.models["orphan"] = chainOf(["nobody"]);
+    await assert.rejects(bench.load("orphan"), /not available or ambiguous: nobody/);
+    assert.equal(bench.engine.ready, false);
+    await bench.unload("orphan");
+    assert.equal(bench.engine.ready, true);
+    bench.models["nobody"] = echoConfig;
+    await bench.load("nobody");
+    await assert.rejects(bench.answer(requestTo("orphan", [1])), /'orphan' has no available versions/);
+  });
+
+  it("that comes up later has its labels, and does not come up where its own configuration is wrong", async () => {
+    const labelled = chainOf(["echo"]).replace('name: "Y"', 'name: "Y" label_filename: "labels.txt"');
+    bench.models["echo"] = failing(echoConfig);
+    for (const isWritten of [false, true]) {
+      bench.models["chain"] = labelled;
+      if (isWritten) writeFileSync(join(bench.directory, "chain", "labels.txt"), "zero\none\n");
+      await assert.rejects(bench.load("chain"), /which has no loaded version/);
+      bench.models["echo"] = echoConfig;
+      await bench.load("echo");
+      if (isWritten) assert.deepEqual(bench.engine.outputLabels("", "chain", "", "Y"), ["zero", "one"]);
+      else assert.throws(() => bench.engine.modelReady("", "chain", ""), /'chain' has no available versions/);
+      await bench.unload("echo");
+      bench.models["echo"] = failing(echoConfig);
+    }
+  });
+
+  it("is checked again when a step is another", async () => {
+    await bench.load("outer");
+    bench.models["echo2"] = floats;
+    await bench.load("echo2");
+    await assert.rejects(bench.answer(requestTo("chain", [1])), /'chain' has no available versions/);
+    await assert.rejects(bench.answer(requestTo("outer", [1])), /'outer' has no available versions/);
+    await assert.rejects(bench.load("chain"), /^InferenceError: load failed for model 'chain': in ensemble chain, /);
+    bench.models["echo2"] = echoConfig;
+    await bench.load("echo2");
+    assert.deepEqual((await bench.answer(requestTo("outer", [4]))).values, [4]);
+  });
+
+  it("needs the version that its step names", async () => {
+    bench.versions["echo"] = [1, 2];
+    bench.models["echo"] = `version_policy { all {} } ${echoConfig}`;
+    bench.models["chain"] = chainOf(["echo"], 1);
+    await bench.load("chain");
+    bench.versions["echo"] = [2];
+    await bench.load("echo");
+    await assert.rejects(bench.load("chain"), {
+      message:
+        "load failed for model 'chain': ensemble 'chain' depends on 'echo' whose required version 1 is not loaded.\n",
+    });
+    bench.versions["echo"] = [1, 2];
+    await bench.load("echo");
+    assert.deepEqual((await bench.answer(requestTo("chain", [4]))).values, [4]);
+  });
+
+  it("keeps its graph when it is loaded again with a step that nobody has", async () => {
+    await bench.load("chain");
+    bench.models["chain"] = chainOf(["echo", "nobody"]);
+    await assert.rejects(bench.load("chain"), /not available or ambiguous: nobody/);
+    await bench.load("echo");
+    assert.deepEqual((await bench.answer(requestTo("chain", [4]))).values, [4]);
+  });
+
+  it("becomes part of no circle, through a graph loaded before or one loaded at the same time", async () => {
+    bench.models["left"] = chainOf(["echo"]);
+    bench.models["right"] = chainOf(["left"]);
+    await bench.load("right");
+    bench.models["left"] = chainOf(["right"]);
+    await assert.rejects(bench.load("left"), /circular dependency between ensembles: left -> right -> left/);
+    assert.deepEqual((await bench.answer(requestTo("right", [4]))).values, [4]);
+    bench.models["one"] = chainOf(["two"]);
+    bench.models["two"] = chainOf(["one"]);
+    const both = await Promise.allSettled([bench.load("one"), bench.load("two")]);
+    for (const each of both) assert.match(String(each.status === "rejected" && each.reason), /circular dependency/);
+  });
+
+  it("with its requests in flight is unharmed by what happens to a step they have not reached", async () => {
+    const changes: Record<string, () => Promise<void>> = {
+      reloaded: () => bench.load("echo2"),
+      unloaded: () => bench.unload("echo2"),
+      another: () => {
+        bench.models["echo2"] = floats;
+        return bench.load("echo2");
+      },
+      itself: () => bench.unload("chain"),
+    };
+    for (const [what, change] of Object.entries(changes)) {
+      bench.models["echo2"] = echoConfig;
+      await bench.load("echo2");
+      await bench.load("outer");
+      const open = hold("echo");
+      const inFlight = bench.answer(requestTo("outer", [5]));
+      await turns();
+      await change();
+      await turns();
+      open();
+      assert.deepEqual((await inFlight).values, [5], what);
+    }
+  });
+
+  it("answers every request while its steps are loaded again", async () => {
+    await bench.load("outer");
+    const ended = new AbortController();
+    let answered = 0;
+    const client = async (model: string): Promise<void> => {
+      for (; !ended.signal.aborted; answered++) {
+        assert.deepEqual((await bench.answer(requestTo(model, [3]))).values, [3]);
+        await turns(1);
+      }
+    };
+    const clients = ["echo", "chain", "outer", "outer"].map(client);
+    for (let i = 0; i < 30; i++) {
+      await bench.load(i % 2 === 0 ? "echo" : "echo2");
+      await turns(5);
+    }
+    ended.abort();
+    await Promise.all(clients);
+    assert.ok(answered > 100);
+    await turns();
+    assert.equal(bench.backend.loadedCount, 2);
+    assert.equal(bench.engine.memory().usedBytes, 2000);
+    assert.equal(bench.backend.arena?.usedBytes, 0);
+  });
+
+  it("goes on counting over its step's reloads, and from zero after an unload", async () => {
+    const count = () => bench.engine.statistics("chain", "")[0]?.inferenceCount;
+    await bench.load("chain");
+    await bench.answer(requestTo("chain", [1]));
+    await bench.load("echo");
+    await bench.answer(requestTo("chain", [1]));
+    assert.equal(count(), 2);
+    await bench.unload("echo");
+    await turns();
+    await bench.load("echo");
+    assert.equal(count(), 0);
+  });
+});
+
+describe("a namespace", () => {
+  it("that closes ends its requests first, and another's models never bring it back", async () => {
+    const source = { repositoryDirectory: bench.directory, modelDirectoryName: "outer", servedName: "outer" };
+    await bench.engine.openNamespace({ ...source, namespace: "a" }, bench.signal);
+    await bench.engine.openNamespace({ ...source, namespace: "b" }, bench.signal);
+    await bench.load("outer");
+    const open = hold("echo");
+    const inFlight = bench.answer(requestTo("outer", [5], { namespace: "a" }));
+    await turns();
+    const closing = bench.engine.closeNamespace("a");
+    await turns();
+    open();
+    assert.deepEqual((await inFlight).values, [5]);
+    await closing;
+    assert.equal(bench.backend.loadedCount, 4);
+    assert.equal(bench.engine.memory("a").usedBytes, 0);
+    await bench.unload("echo");
+    await bench.load("echo");
+    await assert.rejects(bench.answer(requestTo("outer", [5], { namespace: "a" })), /'outer' is not found/);
+    assert.deepEqual((await bench.answer(requestTo("outer", [6], { namespace: "b" }))).values, [6]);
+  });
+});
