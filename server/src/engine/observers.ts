@@ -8,7 +8,7 @@ import { VersionStatistics } from "./statistics.ts";
 /** The metric rows of one model version; made at 0 when it loads, removed by `close`. */
 export interface VersionMetrics {
   succeeded(record: RequestRecord, durationNs: number): void;
-  failed(reason: FailureReason): void;
+  failed(reason: FailureReason, record: RequestRecord): void;
   close(): void;
 }
 
@@ -92,7 +92,7 @@ function observer({ statistics, metrics }: Open): RequestObserver {
     },
     failed(record: RequestRecord, endNs: number, error: InferenceError) {
       statistics.failed(record, endNs);
-      metrics.failed(failureReason(record, error));
+      metrics.failed(failureReason(record, error), record);
     },
   };
 }

@@ -38,6 +38,7 @@ export class VersionStatistics {
 
   failed(record: RequestRecord, endNs: number): void {
     add(this.#fail, endNs - record.receivedNs);
+    if (record.countsExecution) this.#executed(record);
   }
 
   #executed(record: RequestRecord): void {

@@ -31,7 +31,7 @@ const failureReasons = ["REJECTED", "CANCELED", "BACKEND", "OTHER"] as const;
 /** The rows of one model version. */
 export interface ModelMetrics {
   succeeded(times: RequestTimes, durationNs: number): void;
-  failed(reason: (typeof failureReasons)[number]): void;
+  failed(reason: (typeof failureReasons)[number], times: Pick<RequestTimes, "countsExecution">): void;
   /** Takes the rows out of the exposition. */
   close(): void;
 }
@@ -120,8 +120,9 @@ export function createInferenceMetrics(registry: MetricRegistry, options: Infere
           rows.computeOutputUs.add(wholeUs(times.computeOutputNs));
           histogram?.observe(durationNs / 1e6);
         },
-        failed(reason) {
+        failed(reason, times) {
           failures.get(reason)?.add(1);
+          if (times.countsExecution) rows.executions.add(1);
         },
         close() {
           for (const [key] of counters) if (key !== "failure") families[key].remove(labels);

@@ -54,15 +54,17 @@ test("rows of a model are printed as tritonserver 2.51 prints them, from 0, and 
     },
     20_000,
   );
-  rows.failed("REJECTED");
+  rows.failed("REJECTED", { countsExecution: false });
+  rows.failed("BACKEND", { countsExecution: true });
   const text = registry.print();
   for (const line of [
     "# HELP nv_inference_request_success Number of successful inference requests, all batch sizes",
     "# TYPE nv_inference_request_success counter",
     'nv_inference_request_success{_team="q\\"x",model="add",version="1"} 1',
     'nv_inference_request_failure{_team="q\\"x",model="add",reason="REJECTED",version="1"} 1',
-    'nv_inference_request_failure{_team="q\\"x",model="add",reason="BACKEND",version="1"} 0',
+    'nv_inference_request_failure{_team="q\\"x",model="add",reason="BACKEND",version="1"} 1',
     'nv_inference_count{_team="q\\"x",model="add",version="1"} 2',
+    'nv_inference_exec_count{_team="q\\"x",model="add",version="1"} 2',
     'nv_inference_request_duration_us{_team="q\\"x",model="add",version="1"} 20',
     'nv_inference_queue_duration_us{_team="q\\"x",model="add",version="1"} 4',
     'nv_inference_pending_request_count{_team="q\\"x",model="add",version="1"} 3',

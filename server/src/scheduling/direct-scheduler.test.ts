@@ -57,6 +57,16 @@ test("an executing request that is given up settles at once; its inputs go back,
   assert.deepEqual([sent.releaseCount, memory.live, memory.faults], [1, 0, []]);
 });
 
+test("an execution that fails is one all the same; what never came to one is none", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDirectScheduler([instance], options());
+  const [failed, crashed] = ["a", "b"].map((id) => send(scheduler, id));
+  await instance.end(() => new InferenceError("INTERNAL", "raised"));
+  await instance.crash(new Error("a bug"));
+  assert.deepEqual([failed?.outcome, failed?.record.countsExecution], ["INTERNAL raised", true]);
+  assert.deepEqual([crashed?.outcome, crashed?.record.countsExecution], ["INTERNAL a bug", false]);
+});
+
 test("a request whose signal is already aborted is not accepted", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], options());

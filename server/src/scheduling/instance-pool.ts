@@ -86,26 +86,29 @@ export class InstancePool {
     this.#events.freed(batch.length, (batch[0] as QueuedRequest).record.startedNs);
     if (outcome instanceof InferenceError) {
       for (const request of batch) this.#end(request, outcome);
-    } else this.#succeeded(batch, outcome);
+    } else this.#executed(batch, outcome);
     if (this.#executingCount === 0) this.#events.idle();
   }
 
-  #succeeded(batch: readonly QueuedRequest[], execution: Execution): void {
+  #executed(batch: readonly QueuedRequest[], execution: Execution): void {
     let batchSize = 0;
     for (const request of batch) batchSize += request.record.batchSize;
     let counted = false;
     for (let index = 0; index < batch.length; index++) {
       const request = batch[index] as QueuedRequest;
+      const outcome = execution.outcomes[index] as Execution["outcomes"][number];
       if (request.at === "executing") {
         const record = request.record;
         record.computeInputNs = execution.computeInputNs;
         record.computeInferNs = execution.computeInferNs;
         record.computeOutputNs = execution.computeOutputNs;
         record.executedBatchSize = batchSize;
-        record.countsExecution = !counted;
-        counted = true;
+        // One that failed before it began, for want of a worker, was none.
+        const isExecuted = !(outcome instanceof InferenceError) || execution.computeInferNs > 0;
+        record.countsExecution = isExecuted && !counted;
+        counted ||= isExecuted;
       }
-      this.#end(request, execution.outcomes[index] as Execution["outcomes"][number]);
+      this.#end(request, outcome);
     }
   }
 
