@@ -194,4 +194,9 @@ export const requestErrors: readonly Case[] = [
     fixture: "main",
     steps: [infer("identity_matrix", { inputs: [input("INPUT0", "FP32", [2, 2], [1, 2, 3, 4])] }, "error")],
   },
+  {
+    name: "refused: a batch of no rows",
+    fixture: "main",
+    steps: [infer("identity_batch", { inputs: [input("INPUT0", "FP32", [0, 4], [])] }, "error")],
+  },
 ];

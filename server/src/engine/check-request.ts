@@ -89,7 +89,9 @@ function checkInput(request: InferenceRequest, tensor: Tensor, facts: ModelFacts
         `got [${tensor.shape.join(",")}]. ${facts.maxBatchSize > 0 ? batchNote : ""}`,
     );
   }
-  const count = elementCount(tensor.shape);
+  // A batch of no rows is no batch to the original: it misses the bytes of one.
+  const isEmpty = facts.maxBatchSize > 0 && tensor.shape[0] === 0;
+  const count = elementCount(isEmpty ? tensor.shape.slice(1) : tensor.shape);
   if (expected.elementBytes > 0) {
     const bytes = count * expected.elementBytes;
     if (tensor.data.byteLength !== bytes)
