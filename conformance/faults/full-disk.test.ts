@@ -7,7 +7,14 @@ import { mkdir, readdir, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { HeadObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  CreateMultipartUploadCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
@@ -119,6 +126,19 @@ if (mayMount()) {
       const left = await statfs(objects);
       assert.ok((bavail - left.bavail) * left.bsize < 64 * 1024, "nothing of it is on the disk");
       await put(platform, "too-large.bin", randomBytes(4 * mebibyte));
+    });
+
+    test("bodies that outgrow the disk while they are sent are refused to the client that sends them to their end, and the platform goes on", async () => {
+      const { UploadId } = await platform.s3.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: "parts" }));
+      const body = randomBytes(60 * mebibyte);
+      const part = { Bucket: bucket, Key: "parts", UploadId, PartNumber: 1, Body: body };
+      for (const sent of [put(platform, "outgrown.bin", body), platform.s3.send(new UploadPartCommand(part))]) {
+        assert.equal((await refused(sent)).status, 507);
+      }
+      // Longer than a connection is held for a client that may still be sending.
+      await delay(4000);
+      const listed = await platform.s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: "outgrown" }));
+      assert.equal(listed.KeyCount, 0);
     });
   });
 }

@@ -1,15 +1,12 @@
 import assert from "node:assert/strict";
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import {
   CreateBucketCommand,
   GetObjectCommand,
@@ -20,39 +17,15 @@ import {
 import { Upload } from "@aws-sdk/lib-storage";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
+import { started, type StartedServer } from "./started-server.ts";
 
 const credentials = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "secret" };
 
-interface StartedServer extends AsyncDisposable {
-  readonly url: string;
-  readonly folder: string;
-  readonly process: ChildProcess;
-}
-
-async function started(options: Record<string, unknown>): Promise<StartedServer> {
-  const folder = await mkdtemp(join(tmpdir(), "galatea-s3-"));
-  const script = fileURLToPath(new URL("./server.ts", import.meta.url));
-  const argument = JSON.stringify({ folder: join(folder, "data"), ...options });
-  const child = spawn(process.execPath, [script, argument], { stdio: ["pipe", "pipe", "inherit"] });
-  const closed = once(child, "close");
-  const [url] = (await Promise.race([once(createInterface(child.stdout), "line"), closed])) as [string];
-  return {
-    url,
-    folder,
-    process: child,
-    async [Symbol.asyncDispose]() {
-      child.stdin.end();
-      await closed;
-      await rm(folder, { recursive: true });
-    },
-  };
-}
-
-test("boto3: every check passes against the gateway, in constant memory", async (context) => {
+/** Every check of a file as a test of its own; how many there were. */
+async function boto3Checks(context: TestContext, server: StartedServer, file: string): Promise<number> {
   const environment = await ensureEnvironment(cacheDirectory(process.env), "clients");
-  await using server = await started({ key: [credentials.accessKeyId, credentials.secretAccessKey] });
-  const script = fileURLToPath(new URL("./boto3_checks.py", import.meta.url));
-  const child = spawn(environment.python, [script, server.url, server.folder], {
+  const script = fileURLToPath(new URL(file, import.meta.url));
+  const child = spawn(environment.python, ["-B", script, server.url, server.folder], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let count = 0;
@@ -61,14 +34,28 @@ test("boto3: every check passes against the gateway, in constant memory", async 
     count += 1;
     await context.test(result.check.replaceAll("_", " "), () => assert.ok(result.ok, result.error));
   }
+  return count;
+}
+
+const signed = { key: [credentials.accessKeyId, credentials.secretAccessKey] };
+
+test("boto3: every check passes against the gateway, in constant memory", async (context) => {
+  await using server = await started(signed);
+  const count = await boto3Checks(context, server, "./boto3_checks.py");
   assert.ok(count >= 40, `${count} checks ran`);
   const status = await readFile(`/proc/${server.process.pid}/status`, "utf8");
   const peakKib = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]);
   assert.ok(peakKib < 400 * 1024, `the server's peak was ${peakKib} KiB while 150 MB objects passed`);
 });
 
+test("boto3: conditions hold, and what S3 refuses is refused with its code", async (context) => {
+  await using server = await started(signed);
+  const count = await boto3Checks(context, server, "./boto3_refusals.py");
+  assert.ok(count >= 15, `${count} checks ran`);
+});
+
 test("JavaScript SDK: streamed and multipart uploads, listings, presigned URLs", async () => {
-  await using server = await started({ key: [credentials.accessKeyId, credentials.secretAccessKey] });
+  await using server = await started(signed);
   const s3 = new S3Client({
     endpoint: server.url,
     region: "us-east-1",

@@ -5,7 +5,8 @@ import { AwsError, type Logger } from "../base/index.ts";
 import { diskError } from "./body-file.ts";
 import { KeyedLock } from "./keyed-lock.ts";
 import { ObjectIndex } from "./object-index.ts";
-import type { BucketHead, ObjectHead, PutCondition } from "./object-store.ts";
+import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
+import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
 
 /** What is known of an object: written as one JSON file whose rename makes the object visible. */
 export interface ObjectEntry {
@@ -60,12 +61,15 @@ export class DirectoryBucket {
   /** Where a new version of a key is to be written: a fresh name in an existing folder. */
   async newDataPath(key: string): Promise<string> {
     const hash = hashOf(key);
-    const shard = join(this.folder, "objects", hash.slice(0, 2));
-    if (
-      (await mkdir(shard, { recursive: true }).catch((error: unknown) => Promise.reject(this.#gone(error)))) !==
-      undefined
-    ) {
-      await syncFolder(join(this.folder, "objects"));
+    const objects = join(this.folder, "objects");
+    const shard = join(objects, hash.slice(0, 2));
+    if (this.#deleted) throw noSuchBucket();
+    try {
+      // Never with its parents: those of a bucket that is deleted meanwhile must not come back.
+      await mkdir(shard);
+      await syncFolder(objects);
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw diskError(cause);
     }
     return join(shard, `${hash}.${randomBytes(9).toString("base64url")}`);
   }
@@ -86,7 +90,7 @@ export class DirectoryBucket {
     const { key } = entry.head;
     await this.#exclusively(key, async () => {
       const before = this.index.get(key);
-      checkCondition(before?.head, condition);
+      checkPutCondition(before?.head, condition);
       const path = this.dataPath(entry);
       const target = join(path, "..", `${hashOf(key)}.json`);
       await writeFileDurably(`${path}.tmp`, target, JSON.stringify(entry));
@@ -95,9 +99,10 @@ export class DirectoryBucket {
     });
   }
 
-  async delete(key: string): Promise<void> {
+  async delete(key: string, condition: DeleteCondition | undefined): Promise<void> {
     await this.#exclusively(key, async () => {
       const before = this.index.get(key);
+      checkDeleteCondition(before?.head, condition);
       if (before === undefined) return;
       const path = this.dataPath(before);
       await rm(join(path, "..", `${hashOf(key)}.json`), { force: true });
@@ -126,10 +131,6 @@ export class DirectoryBucket {
       this.#committing -= 1;
     }
   }
-
-  #gone(error: unknown): unknown {
-    return this.#deleted ? noSuchBucket() : diskError(error);
-  }
 }
 
 async function readEntry(path: string, names: ReadonlySet<string>, logger: Logger): Promise<ObjectEntry | null> {
@@ -146,24 +147,8 @@ async function readEntry(path: string, names: ReadonlySet<string>, logger: Logge
   return null;
 }
 
-export function noSuchBucket(): AwsError {
-  return new AwsError("NoSuchBucket", "The specified bucket does not exist", { statusFallback: 404 });
-}
-
-function checkCondition(before: ObjectHead | undefined, condition: PutCondition | undefined): void {
-  const { ifMatch, ifNoneMatch } = condition ?? {};
-  if (ifMatch !== undefined && before === undefined) {
-    throw new AwsError("NoSuchKey", "The specified key does not exist.", { statusFallback: 404 });
-  }
-  const matches = (etag: string | undefined) => etag === "*" || etag === before?.etag;
-  const failed =
-    (ifMatch !== undefined && !matches(ifMatch)) ||
-    (ifNoneMatch !== undefined && before !== undefined && matches(ifNoneMatch));
-  if (!failed) return;
-  throw new AwsError("PreconditionFailed", "At least one of the pre-conditions you specified did not hold", {
-    statusFallback: 412,
-    members: { Condition: ifMatch === undefined ? "If-None-Match" : "If-Match" },
-  });
+export function noSuchBucket(cause?: unknown): AwsError {
+  return new AwsError("NoSuchBucket", "The specified bucket does not exist", { cause, statusFallback: 404 });
 }
 
 const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");

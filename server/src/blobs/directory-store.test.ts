@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { silentLogger } from "../base/index.ts";
+import { silentLogger, type Clock } from "../base/index.ts";
 import { BodyDigest, digestOf } from "./checksum.ts";
 import { openDirectoryStore } from "./directory-store.ts";
 import { ObjectIndex, compareKeys } from "./object-index.ts";
@@ -132,6 +132,54 @@ test("a damaged entry is set aside and told, the rest of the bucket opens", asyn
       1,
     );
     assert.equal(told.length, 1);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("an upload that nobody finishes is removed while the store is open", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-expiry-"));
+  try {
+    let nowMs = 1_000_000;
+    const pending: (() => void)[] = [];
+    const clock: Clock = {
+      epochMs: () => nowMs,
+      monotonicNs: () => nowMs * 1e6,
+      timer(_delayMs, fire) {
+        pending.push(fire);
+        return { [Symbol.dispose]() {} };
+      },
+    };
+    await using store = await openDirectoryStore({ folder, logger, clock, limits: { uploadAgeMsMax: 1000 } });
+    await store.createBucket("bkt");
+    const plain = { checksumAlgorithm: null, checksumType: "COMPOSITE" } as const;
+    const old = await store.createUpload("bkt", "old", plain);
+    await store.putPart(old, 1, Readable.from([Buffer.alloc(1000)]), { signal });
+    nowMs += 1001;
+    const young = await store.createUpload("bkt", "young", plain);
+    pending.shift()?.();
+    const uploads = join(folder, "buckets", "bkt", "uploads");
+    while ((await readdir(uploads)).length > 1) await new Promise(setImmediate);
+    assert.deepEqual(await store.listUploads("bkt"), [young]);
+    await assert.rejects(store.headUpload(old), { code: "NoSuchUpload" });
+    assert.equal(pending.length, 1, "the next look is due");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("a bucket's folder that does not say what it is is set aside and told, the other buckets open", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-stray-"));
+  try {
+    await (await openDirectoryStore({ folder, logger })).createBucket("bkt");
+    await mkdir(join(folder, "buckets", "stray", "objects"), { recursive: true });
+    await using store = await openDirectoryStore({ folder, logger });
+    assert.deepEqual(
+      (await store.buckets()).map((head) => head.bucket),
+      ["bkt"],
+    );
+    await store.createBucket("stray");
+    assert.equal((await readdir(join(folder, "damaged"))).length, 1);
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -1,16 +1,26 @@
 import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
-import { AwsError, systemClock, type Clock, type Logger } from "../base/index.ts";
+import { AwsError, systemClock, TaskGroup, type Clock, type Logger } from "../base/index.ts";
 import { checkBody, diskError, digestsFor, writeBodyFile } from "./body-file.ts";
 import { DirectoryBucket, noSuchBucket, syncFolder, writeFileDurably, type ObjectEntry } from "./directory-bucket.ts";
-import { DirectoryUploads, multipartEtag, type UploadLimits } from "./directory-uploads.ts";
+import {
+  checkJoined,
+  checkJoinedChecksums,
+  DirectoryUploads,
+  multipartEtag,
+  type UploadLimits,
+} from "./directory-uploads.ts";
 import { HashPool } from "./hash-pool.ts";
+import { KeyedLock } from "./keyed-lock.ts";
+import { compareKeys } from "./object-index.ts";
 import type {
   BucketHead,
   BucketStore,
   CompletedPart,
+  CompleteOptions,
+  DeleteCondition,
   ListOptions,
   ListPage,
   ObjectHead,
@@ -47,6 +57,8 @@ export const directoryStoreLimits: DirectoryStoreLimits = {
   keyBytesMax: 1024,
 };
 
+const expiryIntervalMs = 3_600_000;
+
 interface OpenBucket {
   readonly objects: DirectoryBucket;
   readonly uploads: DirectoryUploads;
@@ -66,12 +78,19 @@ class DirectoryStore implements BucketStore {
   readonly #limits: DirectoryStoreLimits;
   readonly #pool = new HashPool();
   readonly #buckets = new Map<string, OpenBucket>();
+  /** Of bucket folders into place and away, one at a time for each name. */
+  readonly #moves = new KeyedLock();
+  readonly #upkeep: TaskGroup;
+  #expiry: Disposable | null = null;
 
   constructor(options: DirectoryStoreOptions) {
     this.#folder = options.folder;
     this.#logger = options.logger;
     this.#clock = options.clock ?? systemClock;
     this.#limits = { ...directoryStoreLimits, ...options.limits };
+    this.#upkeep = new TaskGroup((error) =>
+      options.logger.error("unfinished uploads could not be removed", { error: String(error) }),
+    );
   }
 
   async load(): Promise<void> {
@@ -81,16 +100,31 @@ class DirectoryStore implements BucketStore {
     await mkdir(join(this.#folder, "tmp"));
     for (const name of await readdir(join(this.#folder, "buckets"))) {
       const folder = join(this.#folder, "buckets", name);
-      const head = JSON.parse(await readFile(join(folder, "bucket.json"), "utf8")) as BucketHead;
+      const head = await this.#readHead(folder);
+      if (head === null) continue;
       const bucket = this.#opened(head, folder);
       await bucket.objects.load(this.#logger);
       await bucket.uploads.load(name);
       this.#buckets.set(name, bucket);
     }
+    this.#expireLater();
+  }
+
+  /** A bucket's folder is moved into place and away whole: one that does not say what it is was made by no request. */
+  async #readHead(folder: string): Promise<BucketHead | null> {
+    try {
+      return JSON.parse(await readFile(join(folder, "bucket.json"), "utf8")) as BucketHead;
+    } catch (cause) {
+      const aside = join(this.#folder, "damaged");
+      this.#logger.error("a bucket's folder is damaged and set aside", { folder, aside, reason: String(cause) });
+      await mkdir(aside, { recursive: true });
+      await rename(folder, join(aside, `${basename(folder)}-${randomBytes(9).toString("hex")}`));
+      return null;
+    }
   }
 
   #opened(head: BucketHead, folder: string): OpenBucket {
-    const tools = { pool: this.#pool, clock: this.#clock, limits: this.#limits };
+    const tools = { trash: join(this.#folder, "tmp"), pool: this.#pool, clock: this.#clock, limits: this.#limits };
     return {
       objects: new DirectoryBucket(head, folder),
       uploads: new DirectoryUploads(join(folder, "uploads"), tools),
@@ -101,6 +135,17 @@ class DirectoryStore implements BucketStore {
     const bucket = this.#buckets.get(name);
     if (bucket === undefined) throw noSuchBucket();
     return bucket;
+  }
+
+  /** What a bucket's deletion makes fail under way is told as a bucket that is not there. */
+  async #within<Result>(name: string, task: (bucket: OpenBucket) => Promise<Result>): Promise<Result> {
+    const bucket = this.#bucket(name);
+    try {
+      return await task(bucket);
+    } catch (cause) {
+      if (cause instanceof AwsError || this.#buckets.get(name) === bucket) throw cause;
+      throw noSuchBucket(cause);
+    }
   }
 
   buckets(): Promise<readonly BucketHead[]> {
@@ -114,28 +159,31 @@ class DirectoryStore implements BucketStore {
 
   async createBucket(bucket: string): Promise<BucketHead> {
     if (!isBucketName(bucket)) throw new AwsError("InvalidBucketName", "The specified bucket is not valid.");
-    this.#refuseExisting(bucket);
-    if (this.#buckets.size >= this.#limits.bucketsMax) {
-      throw new AwsError("TooManyBuckets", "You have attempted to create more buckets than allowed");
-    }
-    const head = { bucket, createdMs: this.#clock.epochMs() };
-    const made = join(this.#folder, "tmp", randomBytes(9).toString("hex"));
-    const folder = join(this.#folder, "buckets", bucket);
-    try {
-      await mkdir(join(made, "objects"), { recursive: true });
-      await mkdir(join(made, "uploads"));
-      await writeFileDurably(join(made, "bucket.tmp"), join(made, "bucket.json"), JSON.stringify(head));
+    return this.#moves.run(bucket, async () => {
       this.#refuseExisting(bucket);
-      // In the map before the rename is awaited: of two callers only one gets here.
+      if (this.#buckets.size >= this.#limits.bucketsMax) {
+        throw new AwsError("TooManyBuckets", "You have attempted to create more buckets than allowed");
+      }
+      const head = { bucket, createdMs: this.#clock.epochMs() };
+      const made = this.#temporaryPath();
+      const folder = join(this.#folder, "buckets", bucket);
+      try {
+        await mkdir(join(made, "objects"), { recursive: true });
+        await mkdir(join(made, "uploads"));
+        await writeFileDurably(join(made, "bucket.tmp"), join(made, "bucket.json"), JSON.stringify(head));
+        await rename(made, folder);
+      } catch (cause) {
+        await rm(made, { recursive: true, force: true });
+        throw diskError(cause);
+      }
       this.#buckets.set(bucket, this.#opened(head, folder));
-      await rename(made, folder);
       await syncFolder(join(this.#folder, "buckets"));
-    } catch (cause) {
-      if (!(cause instanceof AwsError)) this.#buckets.delete(bucket);
-      await rm(made, { recursive: true, force: true });
-      throw diskError(cause);
-    }
-    return head;
+      return head;
+    });
+  }
+
+  #temporaryPath(): string {
+    return join(this.#folder, "tmp", randomBytes(9).toString("hex"));
   }
 
   #refuseExisting(bucket: string): void {
@@ -145,13 +193,16 @@ class DirectoryStore implements BucketStore {
   }
 
   async deleteBucket(bucket: string): Promise<void> {
-    const { objects } = this.#bucket(bucket);
-    objects.close();
-    this.#buckets.delete(bucket);
-    const trash = join(this.#folder, "tmp", randomBytes(9).toString("hex"));
-    await rename(objects.folder, trash);
-    await syncFolder(join(this.#folder, "buckets"));
-    await rm(trash, { recursive: true, force: true });
+    await this.#moves.run(bucket, async () => {
+      const { objects, uploads } = this.#bucket(bucket);
+      objects.close();
+      uploads.close();
+      this.#buckets.delete(bucket);
+      const trash = this.#temporaryPath();
+      await rename(objects.folder, trash);
+      await syncFolder(join(this.#folder, "buckets"));
+      await rm(trash, { recursive: true, force: true });
+    });
   }
 
   async head(bucket: string, key: string): Promise<ObjectHead> {
@@ -185,16 +236,16 @@ class DirectoryStore implements BucketStore {
   }
 
   async put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {
-    let objects: DirectoryBucket;
-    let path: string;
     try {
-      ({ objects } = this.#bucket(bucket));
-      this.#checkKey(objects, key);
-      path = await objects.newDataPath(key);
-    } catch (cause) {
+      return await this.#within(bucket, ({ objects }) => this.#write(objects, key, body, options));
+    } finally {
       body.destroy();
-      throw cause;
     }
+  }
+
+  async #write(objects: DirectoryBucket, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {
+    this.#checkKey(objects, key);
+    const path = await objects.newDataPath(key);
     const digests = digestsFor(options.expect);
     const written = await writeBodyFile(path, body, this.#pool, {
       digests,
@@ -205,7 +256,7 @@ class DirectoryStore implements BucketStore {
     const kept = options.expect?.algorithms ?? [];
     const announced = options.expect?.announced() ?? {};
     const head: ObjectHead = {
-      ...this.#headOf(bucket, key, options),
+      ...this.#headOf(objects.head.bucket, key, options),
       byteLength: written.byteLength,
       etag: `"${Buffer.from(md5, "base64").toString("hex")}"`,
       // A SHA-256 that was computed only for the signature is not a checksum of the object.
@@ -261,8 +312,8 @@ class DirectoryStore implements BucketStore {
     }
   }
 
-  async delete(bucket: string, key: string): Promise<void> {
-    await this.#bucket(bucket).objects.delete(key);
+  async delete(bucket: string, key: string, condition?: DeleteCondition): Promise<void> {
+    await this.#within(bucket, ({ objects }) => objects.delete(key, condition));
   }
 
   async list(bucket: string, options: ListOptions): Promise<ListPage> {
@@ -270,61 +321,55 @@ class DirectoryStore implements BucketStore {
   }
 
   async createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead> {
-    const { objects, uploads } = this.#bucket(bucket);
-    this.#checkKey(objects, key);
-    return uploads.create(bucket, key, options);
+    return this.#within(bucket, async ({ objects, uploads }) => {
+      this.#checkKey(objects, key);
+      return uploads.create(bucket, key, options);
+    });
   }
 
   async putPart(upload: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
     try {
-      return await this.#bucket(upload.bucket).uploads.putPart(upload, partNumber, body, options);
-    } catch (cause) {
+      return await this.#within(upload.bucket, ({ uploads }) => uploads.putPart(upload, partNumber, body, options));
+    } finally {
       body.destroy();
-      throw cause;
     }
   }
 
-  async completeUpload(id: UploadId, named: readonly CompletedPart[], options: PutOptions): Promise<ObjectHead> {
-    const { objects, uploads } = this.#bucket(id.bucket);
-    return uploads.locks.run(id.uploadId, async () => {
-      const made = objects.index.get(id.key);
-      if (made?.uploadId === id.uploadId) {
-        await uploads.remove(id.uploadId);
-        return made.head;
-      }
-      const upload = uploads.find(id);
-      const parts = uploads.choose(upload, named);
-      const path = await objects.newDataPath(id.key);
-      const { byteLength, checksums } = await uploads.assemble(upload, parts, path, options.signal);
-      const head: ObjectHead = {
-        ...this.#headOf(id.bucket, id.key, upload.options),
-        byteLength,
-        etag: multipartEtag(parts),
-        checksums,
-        checksumType: upload.head.checksumType,
-      };
-      const announced = Object.entries(options.expect?.announced() ?? {});
-      const check = () => {
-        for (const [name, value] of announced) {
-          if (checksums[name] === undefined || checksums[name] === value) continue;
-          throw new AwsError(
-            "BadDigest",
-            `The ${name.toUpperCase()} you specified did not match the calculated checksum.`,
-          );
+  async completeUpload(id: UploadId, named: readonly CompletedPart[], options: CompleteOptions): Promise<ObjectHead> {
+    return this.#within(id.bucket, ({ objects, uploads }) =>
+      uploads.locks.run(id.uploadId, async () => {
+        const made = objects.index.get(id.key);
+        if (made?.uploadId === id.uploadId) {
+          await uploads.remove(id.uploadId);
+          return made.head;
         }
-      };
-      await this.#commit(objects, path, { head, uploadId: id.uploadId }, options, check);
-      await uploads.remove(id.uploadId);
-      return head;
-    });
+        const upload = uploads.find(id);
+        const parts = uploads.choose(upload, named);
+        checkJoined(upload.head, parts, options);
+        const path = await objects.newDataPath(id.key);
+        const { byteLength, checksums } = await uploads.assemble(upload, parts, path, options.signal);
+        const head: ObjectHead = {
+          ...this.#headOf(id.bucket, id.key, upload.options),
+          byteLength,
+          etag: multipartEtag(parts),
+          checksums,
+          checksumType: upload.head.checksumType,
+        };
+        const check = () => checkJoinedChecksums(checksums, options.expect);
+        await this.#commit(objects, path, { head, uploadId: id.uploadId }, options, check);
+        await uploads.remove(id.uploadId);
+        return head;
+      }),
+    );
   }
 
   async abortUpload(id: UploadId): Promise<void> {
-    const { uploads } = this.#bucket(id.bucket);
-    await uploads.locks.run(id.uploadId, async () => {
-      uploads.find(id);
-      await uploads.remove(id.uploadId);
-    });
+    await this.#within(id.bucket, ({ uploads }) =>
+      uploads.locks.run(id.uploadId, async () => {
+        uploads.find(id);
+        await uploads.remove(id.uploadId);
+      }),
+    );
   }
 
   async headUpload(id: UploadId): Promise<UploadHead> {
@@ -337,12 +382,26 @@ class DirectoryStore implements BucketStore {
   }
 
   async listUploads(bucket: string): Promise<readonly UploadHead[]> {
-    const order = (a: UploadHead, b: UploadHead) =>
-      a.key === b.key ? a.startedMs - b.startedMs : a.key < b.key ? -1 : 1;
+    const order = (a: UploadHead, b: UploadHead) => compareKeys(a.key, b.key) || (a.uploadId < b.uploadId ? -1 : 1);
     return this.#bucket(bucket).uploads.list().toSorted(order);
   }
 
+  /** A clock's timer, not a wait: an open store keeps no process alive. */
+  #expireLater(): void {
+    this.#expiry = this.#clock.timer(expiryIntervalMs, () => {
+      this.#upkeep.run(async (closing) => {
+        for (const { uploads } of this.#buckets.values()) {
+          closing.throwIfAborted();
+          await uploads.expire();
+        }
+      });
+      this.#expireLater();
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#expiry?.[Symbol.dispose]();
+    await this.#upkeep[Symbol.asyncDispose]();
     await this.#pool[Symbol.asyncDispose]();
   }
 }

@@ -1,16 +1,19 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readFile, readdir, rm } from "node:fs/promises";
+import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { AwsError, type Clock } from "../base/index.ts";
 import { checkBody, diskError, digestsFor, writeBodyFile } from "./body-file.ts";
 import { digestOf } from "./checksum.ts";
-import { syncFolder, writeFileDurably } from "./directory-bucket.ts";
+import { noSuchBucket, syncFolder, writeFileDurably } from "./directory-bucket.ts";
 import type { HashPool } from "./hash-pool.ts";
 import { KeyedLock } from "./keyed-lock.ts";
+import { partNumberMax } from "./object-store.ts";
 import type {
+  BodyExpectation,
   ChecksumAlgorithm,
   CompletedPart,
+  CompleteOptions,
   PartHead,
   PutOptions,
   UploadHead,
@@ -40,22 +43,25 @@ interface UploadRecord {
   readonly options: UploadOptions;
 }
 
-export const partNumberMax = 10_000;
-
 /**
  * Unfinished multipart uploads of one bucket: a folder each, `upload.json` and for every part `<number>.json` naming its data
- * file. Parts are durable when acknowledged, so that an upload goes on after a restart.
+ * file. Parts are durable when acknowledged, so that an upload goes on after a restart. A folder that goes is moved away first:
+ * what is being written in it fails, or ends with it, and is never met half removed.
  */
 export class DirectoryUploads {
   readonly #folder: string;
+  readonly #trash: string;
   readonly #pool: HashPool;
   readonly #clock: Clock;
   readonly #limits: UploadLimits;
   readonly #uploads = new Map<string, Upload>();
+  #isClosed = false;
   readonly locks = new KeyedLock();
 
-  constructor(folder: string, tools: { pool: HashPool; clock: Clock; limits: UploadLimits }) {
+  /** `trash` is a folder of the same disk, emptied by its owner. */
+  constructor(folder: string, tools: { trash: string; pool: HashPool; clock: Clock; limits: UploadLimits }) {
     this.#folder = folder;
+    this.#trash = tools.trash;
     this.#pool = tools.pool;
     this.#clock = tools.clock;
     this.#limits = tools.limits;
@@ -69,7 +75,7 @@ export class DirectoryUploads {
       const record = names.includes("upload.json")
         ? (JSON.parse(await readFile(join(folder, "upload.json"), "utf8")) as UploadRecord)
         : null;
-      if (record === null || this.#clock.epochMs() - record.head.startedMs > this.#limits.uploadAgeMsMax) {
+      if (record === null || this.#isExpired(record.head)) {
         await rm(folder, { recursive: true, force: true });
         continue;
       }
@@ -91,9 +97,10 @@ export class DirectoryUploads {
         statusFallback: 503,
       });
     }
-    const uploadId = randomBytes(24).toString("base64url");
+    const startedMs = this.#clock.epochMs();
+    const uploadId = `${Math.floor(startedMs).toString(16).padStart(12, "0")}${randomBytes(18).toString("base64url")}`;
     const { checksumAlgorithm, checksumType } = options;
-    const head = { bucket, key, uploadId, startedMs: this.#clock.epochMs(), checksumAlgorithm, checksumType };
+    const head = { bucket, key, uploadId, startedMs, checksumAlgorithm, checksumType };
     const folder = join(this.#folder, uploadId);
     try {
       await mkdir(folder);
@@ -103,6 +110,8 @@ export class DirectoryUploads {
         JSON.stringify({ head, options }),
       );
       await syncFolder(this.#folder);
+      // Another bucket of this name may have the folder by now.
+      if (this.#isClosed) throw noSuchBucket();
     } catch (cause) {
       await rm(folder, { recursive: true, force: true });
       throw diskError(cause);
@@ -113,11 +122,7 @@ export class DirectoryUploads {
 
   find(id: UploadId): Upload {
     const upload = this.#uploads.get(id.uploadId);
-    if (upload === undefined || upload.head.key !== id.key) {
-      const message =
-        "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.";
-      throw new AwsError("NoSuchUpload", message, { statusFallback: 404 });
-    }
+    if (upload === undefined || upload.head.key !== id.key) throw noSuchUpload();
     return upload;
   }
 
@@ -127,6 +132,16 @@ export class DirectoryUploads {
 
   async putPart(id: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
     const upload = this.find(id);
+    try {
+      return await this.#writePart(upload, partNumber, body, options);
+    } catch (cause) {
+      if (cause instanceof AwsError || this.#uploads.get(id.uploadId) === upload) throw cause;
+      throw noSuchUpload(cause);
+    }
+  }
+
+  async #writePart(upload: Upload, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
+    const id = upload.head;
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > partNumberMax) {
       body.destroy();
       throw new AwsError("InvalidArgument", `Part number must be an integer between 1 and ${partNumberMax}, inclusive`);
@@ -162,9 +177,29 @@ export class DirectoryUploads {
   }
 
   async remove(uploadId: string): Promise<void> {
-    this.#uploads.delete(uploadId);
-    await rm(join(this.#folder, uploadId), { recursive: true, force: true });
+    if (!this.#uploads.delete(uploadId)) return;
+    const trash = join(this.#trash, randomBytes(9).toString("hex"));
+    await rename(join(this.#folder, uploadId), trash);
     await syncFolder(this.#folder);
+    await rm(trash, { recursive: true, force: true });
+  }
+
+  /** Removes what nobody finished within `uploadAgeMsMax`. */
+  async expire(): Promise<void> {
+    for (const { uploadId, ...head } of this.list()) {
+      if (!this.#isExpired(head)) continue;
+      await this.locks.run(uploadId, () => this.remove(uploadId));
+    }
+  }
+
+  #isExpired({ startedMs }: Pick<UploadHead, "startedMs">): boolean {
+    return this.#clock.epochMs() - startedMs > this.#limits.uploadAgeMsMax;
+  }
+
+  /** The bucket is deleted: nothing is begun any more; the caller removes the folder. */
+  close(): void {
+    this.#isClosed = true;
+    this.#uploads.clear();
   }
 
   /** The parts that the client names, checked against those it uploaded. */
@@ -249,10 +284,43 @@ function compositeChecksum(algorithm: ChecksumAlgorithm, parts: readonly StoredP
   return `${digestOf(algorithm, all)}-${parts.length}`;
 }
 
+/** Before the parts are joined: whether they make the object that was said. */
+export function checkJoined(upload: UploadHead, parts: readonly PartHead[], options: CompleteOptions): void {
+  const { checksumType = upload.checksumType, expect } = options;
+  if (checksumType !== upload.checksumType) {
+    throw new AwsError(
+      "InvalidRequest",
+      `The upload was created using the ${upload.checksumType} checksum mode. The complete request must use the same checksum mode.`,
+    );
+  }
+  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  if (expect?.byteLength === undefined || expect.byteLength === byteLength) return;
+  throw new AwsError(
+    "InvalidRequest",
+    `The provided 'x-amz-mp-object-size' header value ${expect.byteLength} does not match what was computed: ${byteLength}`,
+  );
+}
+
+export function checkJoinedChecksums(
+  checksums: Readonly<Record<string, string>>,
+  expect: BodyExpectation | undefined,
+): void {
+  for (const [name, value] of Object.entries(expect?.announced() ?? {})) {
+    if (checksums[name] === undefined || checksums[name] === value) continue;
+    throw new AwsError("BadDigest", `The ${name.toUpperCase()} you specified did not match the calculated checksum.`);
+  }
+}
+
 export function multipartEtag(parts: readonly PartHead[]): string {
   const hash = createHash("md5");
   for (const part of parts) hash.update(Buffer.from(unquoted(part.etag), "hex"));
   return `"${hash.digest("hex")}-${parts.length}"`;
+}
+
+function noSuchUpload(cause?: unknown): AwsError {
+  const message =
+    "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.";
+  return new AwsError("NoSuchUpload", message, { cause, statusFallback: 404 });
 }
 
 const unquoted = (etag: string) => etag.replaceAll('"', "");

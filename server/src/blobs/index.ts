@@ -1,12 +1,15 @@
 /** Object stores and archives. */
 export {
   checksumAlgorithms,
+  partNumberMax,
   type BodyExpectation,
   type BucketHead,
   type BucketStore,
   type ChecksumAlgorithm,
   type ChecksumType,
   type CompletedPart,
+  type CompleteOptions,
+  type DeleteCondition,
   type ListOptions,
   type ListPage,
   type ObjectHead,
@@ -19,6 +22,8 @@ export {
   type UploadId,
   type UploadOptions,
 } from "./object-store.ts";
+export { compareKeys } from "./object-index.ts";
+export { checkBody } from "./body-file.ts";
 export { digestOf, type DigestName } from "./checksum.ts";
 export {
   directoryStoreLimits,

@@ -136,6 +136,93 @@ export function objectStoreContract(
     await assert.rejects(stale, code("PreconditionFailed"));
   });
 
+  test(`${name}: an object is deleted only while its conditions hold`, async () => {
+    await using opened = await open();
+    const { store } = opened;
+    const head = await store.put("bkt", "k", from("hello"), { signal });
+    const { etag: ifMatch, lastModifiedMs, byteLength } = head;
+    const failing = [
+      { ifMatch: '"0"' },
+      { lastModifiedMs: lastModifiedMs - 2000 },
+      { byteLength: byteLength + 1 },
+      { ifMatch, byteLength: 0 },
+    ];
+    for (const condition of failing)
+      await assert.rejects(store.delete("bkt", "k", condition), code("PreconditionFailed"));
+    assert.deepEqual(await store.head("bkt", "k"), head);
+    await store.delete("bkt", "k", { ifMatch, lastModifiedMs, byteLength });
+    await assert.rejects(store.head("bkt", "k"), code("NoSuchKey"));
+    await assert.rejects(store.delete("bkt", "k", { ifMatch: "*" }), code("PreconditionFailed"));
+    await store.delete("bkt", "k", { lastModifiedMs, byteLength });
+    const puts = await store.put("bkt", "once", from("x"), { signal });
+    const deletes = Array.from({ length: 8 }, () => store.delete("bkt", "once", { ifMatch: puts.etag }));
+    const outcomes = await Promise.allSettled(deletes);
+    assert.equal(outcomes.filter((outcome) => outcome.status === "fulfilled").length, 1);
+  });
+
+  test(`${name}: what is under way when its upload or bucket ends is refused as of one that is not there`, async () => {
+    await using opened = await open();
+    const { store } = opened;
+    /** A body of 3 MiB in whose middle `meanwhile` runs. */
+    const interrupted = (meanwhile: () => Promise<void>) =>
+      Readable.from(
+        (async function* () {
+          for (let n = 0; n < 48; n += 1) {
+            if (n === 24) await meanwhile();
+            yield Buffer.alloc(2 ** 16, n);
+          }
+        })(),
+      );
+    const { uploadId } = await store.createUpload("bkt", "m", plain);
+    const id = { bucket: "bkt", key: "m", uploadId };
+    const part = store.putPart(
+      id,
+      1,
+      interrupted(() => store.abortUpload(id)),
+      { signal },
+    );
+    await assert.rejects(part, code("NoSuchUpload"));
+    const again = async () => {
+      await store.deleteBucket("bkt");
+      await store.createBucket("bkt");
+    };
+    for (const meanwhile of [() => store.deleteBucket("bkt"), again]) {
+      const put = store.put("bkt", "k", interrupted(meanwhile), { signal });
+      await assert.rejects(put, code("NoSuchBucket"));
+      await store.createBucket("bkt").catch(() => undefined);
+      assert.deepEqual(await keysOf(store), []);
+    }
+    const other = await store.createUpload("bkt", "m", plain);
+    const inBucket = { bucket: "bkt", key: "m", uploadId: other.uploadId };
+    const gone = store.putPart(
+      inBucket,
+      1,
+      interrupted(() => store.deleteBucket("bkt")),
+      { signal },
+    );
+    await assert.rejects(gone, (error) => code("NoSuchBucket")(error) || code("NoSuchUpload")(error));
+    assert.deepEqual(await (await opened.reopened()).buckets(), []);
+  });
+
+  test(`${name}: buckets that are made and deleted all at once, with writes between, end as one or none`, async () => {
+    await using opened = await open();
+    const { store } = opened;
+    const wanted = new Set(["BucketAlreadyOwnedByYou", "BucketNotEmpty", "NoSuchBucket"]);
+    const calls: (() => Promise<unknown>)[] = [
+      () => store.createBucket("storm"),
+      () => store.deleteBucket("storm"),
+      () => store.put("storm", "k", from(Buffer.alloc(1_500_000)), { signal }),
+      () => store.delete("storm", "k"),
+      () => store.createUpload("storm", "m", plain),
+    ];
+    const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => calls.map((call) => call())).flat());
+    for (const outcome of outcomes) {
+      if (outcome.status === "fulfilled") continue;
+      assert.ok(wanted.has((outcome.reason as { code?: string }).code ?? ""), String(outcome.reason));
+    }
+    assert.deepEqual(await (await opened.reopened()).buckets(), await store.buckets());
+  });
+
   test(`${name}: what is being read stays as it was when the key is overwritten and deleted`, async () => {
     await using opened = await open();
     const data = randomBytes(2 ** 21);

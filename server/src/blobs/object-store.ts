@@ -16,7 +16,8 @@ export interface ObjectStore extends AsyncDisposable {
   ): Promise<{ head: ObjectHead; body: Readable }>;
   /** Streams in constant memory; rejects and leaves nothing behind when the body errors or the signal aborts. */
   put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead>;
-  delete(bucket: string, key: string): Promise<void>;
+  /** Of an object that is not there it is done already. */
+  delete(bucket: string, key: string, condition?: DeleteCondition): Promise<void>;
   list(bucket: string, options: ListOptions): Promise<ListPage>;
 }
 
@@ -55,6 +56,14 @@ export interface PutCondition {
   readonly ifNoneMatch?: string;
 }
 
+/** Checked in the same step that removes the object. The ETag with its quotes, or `*`. */
+export interface DeleteCondition {
+  readonly ifMatch?: string;
+  /** Compared by the second. */
+  readonly lastModifiedMs?: number;
+  readonly byteLength?: number;
+}
+
 export interface PutOptions {
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -90,6 +99,9 @@ export interface BucketHead {
   readonly createdMs: number;
 }
 
+/** Parts have numbers from 1 to this. */
+export const partNumberMax = 10_000;
+
 export interface UploadHead {
   readonly bucket: string;
   readonly key: string;
@@ -121,6 +133,11 @@ export interface CompletedPart {
   readonly checksums: Readonly<Record<string, string>>;
 }
 
+export interface CompleteOptions extends PutOptions {
+  /** Refused where the upload was begun with another. */
+  readonly checksumType?: ChecksumType;
+}
+
 export interface UploadId {
   readonly bucket: string;
   readonly key: string;
@@ -138,12 +155,12 @@ export interface BucketStore extends ObjectStore {
   openForRead(bucket: string, key: string): Promise<OpenObject>;
   createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead>;
   putPart(upload: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead>;
-  /** Parts ascending. Completing twice with the same id answers the same while the object is still the one that was made. */
-  completeUpload(upload: UploadId, parts: readonly CompletedPart[], options: PutOptions): Promise<ObjectHead>;
+  /** Parts ascending; `expect.byteLength` is of the object. Completing twice with the same id answers the same while the object is still the one that was made. */
+  completeUpload(upload: UploadId, parts: readonly CompletedPart[], options: CompleteOptions): Promise<ObjectHead>;
   abortUpload(upload: UploadId): Promise<void>;
   headUpload(upload: UploadId): Promise<UploadHead>;
   /** Ascending by number, at most 10,000. */
   listParts(upload: UploadId): Promise<readonly PartHead[]>;
-  /** By key, then by start. */
+  /** In the order of keys, then of ids, which is that of their starts. Unfinished ones end by themselves after `uploadAgeMsMax`. */
   listUploads(bucket: string): Promise<readonly UploadHead[]>;
 }

@@ -18,7 +18,7 @@ const trailerLinesMax = 32;
 
 /**
  * Undoes `Content-Encoding: aws-chunked`: yields the chunks' bytes as views of what came, verifying while they pass. Holds one
- * line at most. Ends only after the terminating chunk and its trailers.
+ * line at most. Ends with the source, behind the terminating chunk and its trailers; the source is left to the caller where it throws.
  */
 export async function* decodeAwsChunked(
   source: AsyncIterable<Buffer>,
@@ -46,6 +46,7 @@ export async function* decodeAwsChunked(
     if (byteLength === 0) break;
   }
   await readTrailers(reader, previous, options);
+  if (!(await reader.atEnd())) throw new ChunkFramingError("bytes follow the last chunk");
 }
 
 function verifyChunk(chain: ChunkChain, previous: string, hash: string, given: string): string {
@@ -126,6 +127,11 @@ class LineReader {
       if (this.#rest.byteLength > 0) throw new ChunkFramingError("the body ended inside a line");
       return null;
     }
+  }
+
+  async atEnd(): Promise<boolean> {
+    while (!this.#ended && this.#rest.byteLength === 0) await this.#more();
+    return this.#rest.byteLength === 0;
   }
 
   async #more(): Promise<void> {

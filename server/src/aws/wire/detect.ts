@@ -18,21 +18,21 @@ export type Destination =
   | { readonly at: "unknown"; readonly service: string; readonly protocol: WireProtocol };
 
 /** SigV4 service names are not always boto3's. sagemaker-runtime shares sagemaker's: told apart by path. */
-const servicesByScope: Readonly<Record<string, ModelledService>> = {
-  sagemaker: "sagemaker",
-  monitoring: "cloudwatch",
-  logs: "logs",
-  sts: "sts",
-  iam: "iam",
-};
+const servicesByScope: ReadonlyMap<string, ModelledService> = new Map([
+  ["sagemaker", "sagemaker"],
+  ["monitoring", "cloudwatch"],
+  ["logs", "logs"],
+  ["sts", "sts"],
+  ["iam", "iam"],
+]);
 
-const servicesByTarget: Readonly<Record<string, ModelledService>> = Object.fromEntries(
+const servicesByTarget: ReadonlyMap<string, ModelledService> = new Map(
   Object.entries(serviceModels)
     .filter(([, model]) => model.targetPrefix !== undefined)
     .map(([name, model]) => [model.targetPrefix ?? "", name as ModelledService]),
 );
 
-const servicesByVersion: Readonly<Record<string, ModelledService>> = Object.fromEntries(
+const servicesByVersion: ReadonlyMap<string, ModelledService> = new Map(
   Object.entries(serviceModels)
     .filter(([, model]) => model.protocols.includes("query"))
     .map(([name, model]) => [model.apiVersion, name as ModelledService]),
@@ -52,7 +52,7 @@ function destinationOf(request: IncomingMessage, url: string, scope: CredentialS
   if (scope?.service === "s3") return { at: "s3" };
   const path = pathOf(url);
   const target = request.headers["x-amz-target"];
-  const scoped = scope === null ? undefined : servicesByScope[scope.service];
+  const scoped = scope === null ? undefined : servicesByScope.get(scope.service);
   if (typeof target === "string") return targeted(target, scope?.service);
   if (scoped === "sagemaker" || (scope === null && isRuntimePath(path))) {
     if (isRuntimePath(path)) return { at: "runtime" };
@@ -60,7 +60,7 @@ function destinationOf(request: IncomingMessage, url: string, scope: CredentialS
   }
   const rpc = /^\/service\/([^/]+)\/operation\/([^/]+)$/.exec(path);
   if (rpc !== null && request.headers["smithy-protocol"] === "rpc-v2-cbor") {
-    const service = scoped ?? servicesByTarget[decodeComponent(rpc[1] ?? "")];
+    const service = scoped ?? servicesByTarget.get(decodeComponent(rpc[1] ?? ""));
     if (service === undefined) return { at: "unknown", service: rpc[1] ?? "", protocol: "cbor" };
     return { at: "operations", service, protocol: "cbor", operation: decodeComponent(rpc[2] ?? "") };
   }
@@ -76,14 +76,14 @@ function destinationOf(request: IncomingMessage, url: string, scope: CredentialS
 
 function targeted(target: string, scopeService: string | undefined): Destination {
   const dot = target.lastIndexOf(".");
-  const service = servicesByTarget[target.slice(0, dot)];
+  const service = servicesByTarget.get(target.slice(0, dot));
   if (service === undefined) {
     return { at: "unknown", service: scopeService ?? target.slice(0, Math.max(dot, 0)), protocol: "json" };
   }
   return { at: "operations", service, protocol: "json", operation: target.slice(dot + 1) };
 }
 
-export const serviceOfVersion = (version: string): ModelledService | undefined => servicesByVersion[version];
+export const serviceOfVersion = (version: string): ModelledService | undefined => servicesByVersion.get(version);
 
 const isRuntimePath = (path: string) =>
   /^\/endpoints\/[^/]+\/(?:invocations|async-invocations|invocations-response-stream)$/.test(path);

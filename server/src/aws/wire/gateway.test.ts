@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { connect, type AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { CloudWatchClient, GetMetricStatisticsCommand, PutMetricDataCommand } from "@aws-sdk/client-cloudwatch";
 import { GetRoleCommand, IAMClient, ListRolesCommand } from "@aws-sdk/client-iam";
@@ -163,6 +164,27 @@ test("what is not built is refused by name", async () => {
   assert.match(await form.text(), /<Code>InvalidAction<\/Code>/);
 });
 
+test("names that every object inherits name no service", async () => {
+  await using server = await gatewayUrl();
+  for (const name of ["__proto__", "constructor", "toString"]) {
+    const targeted = await json(server.url, `${name}.x`, "{}");
+    assert.equal(targeted.status, 400);
+    assert.match(String(targeted.body["message"]), /is not part of this server/);
+    const body = new URLSearchParams({ Action: "X", Version: name });
+    const form = await fetch(server.url, { method: "POST", body });
+    assert.equal(form.status, 400);
+    assert.match(await form.text(), /with API version/);
+    const headers = { "Smithy-Protocol": "rpc-v2-cbor" };
+    const rpc = await fetch(`${server.url}/service/${name}/operation/x`, { method: "POST", headers });
+    assert.equal(rpc.status, 400);
+    assert.match(await rpc.text(), /is not part of this server/);
+    const Authorization = `AWS4-HMAC-SHA256 Credential=A/20261121/us-east-1/${name}/aws4_request, SignedHeaders=host, Signature=0`;
+    const scoped = await fetch(server.url, { method: "POST", headers: { Authorization } });
+    assert.equal(scoped.status, 400);
+    assert.match(await scoped.text(), /is not part of this server/);
+  }
+});
+
 test("with credentials configured only a right signature passes, over the buffered body too", async () => {
   const credential = { ...key, sessionToken: null, accountId: "999988887777", expiresMs: null };
   await using server = await gatewayUrl({ credentials: (id) => (id === key.accessKeyId ? credential : undefined) });
@@ -186,6 +208,20 @@ test("bodies over the bound are refused, plain and unzipped", async () => {
   await using server = await gatewayUrl({ limits: { operationBodyBytesMax: 1000 } });
   const plain = await json(server.url, "SageMaker.CreateModel", JSON.stringify({ ModelName: "m".repeat(2000) }));
   assert.equal(plain.status, 413);
+});
+
+test("a body that outgrows the bound while it is sent is refused to the client that sends it to its end", async () => {
+  await using server = await gatewayUrl({ limits: { operationBodyBytesMax: 1000 } });
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  const head =
+    "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Amz-Target: SageMaker.CreateModel\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const body = Buffer.alloc(8_000_000, "x");
+  // Not a byte of the answer is read before all is sent.
+  socket.pause().write(`${head}${body.byteLength.toString(16)}\r\n`);
+  socket.write(body);
+  socket.write("\r\n0\r\n\r\n", () => socket.resume());
+  assert.match((await buffer(socket)).toString(), /^HTTP\/1\.1 413 /);
 });
 
 async function json(url: string, target: string, body: string) {

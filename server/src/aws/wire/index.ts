@@ -15,4 +15,5 @@ export {
 export type { CallContext, ObjectService, OperationHandlers, RawService } from "./handlers.ts";
 export { parseRuntimeCall, type RuntimeCall } from "./rest-routes.ts";
 export { readBody } from "./body.ts";
+export { closeIfUnread } from "./last-answer.ts";
 export { malformed, readXml, writeXml, xmlDeclaration, type XmlContent, type XmlElements } from "./xml.ts";

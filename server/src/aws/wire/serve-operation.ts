@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { AwsError } from "../../base/index.ts";
+import { AwsError, systemClock } from "../../base/index.ts";
 import { SignatureFailure, queryValue, rawQueryOf, sha256Hex } from "../../signing/index.ts";
 import { serviceModels, type ServiceModel } from "../spec/index.ts";
 import { decodeBody, readBody } from "./body.ts";
@@ -8,6 +8,7 @@ import { errorDocument, signatureError, validationCode, wireError } from "./erro
 import type { GatewayState } from "./gateway.ts";
 import type { CallContext } from "./handlers.ts";
 import { parseJsonInput, toJson } from "./json-protocol.ts";
+import { closeIfUnread } from "./last-answer.ts";
 import { parseForm, parseQueryInput, writeQueryResult, type QueryForm } from "./query-protocol.ts";
 import { validateInput } from "./validate.ts";
 import { writeXml } from "./xml.ts";
@@ -141,6 +142,7 @@ export function respondError(gateway: GatewayState, reply: Reply, thrown: unknow
     response.destroy();
     return;
   }
+  closeIfUnread(response, gateway.clock ?? systemClock);
   const model = Object.hasOwn(serviceModels, reply.service)
     ? serviceModels[reply.service as keyof typeof serviceModels]
     : null;

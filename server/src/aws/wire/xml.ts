@@ -57,15 +57,26 @@ const parser = new XMLParser({
 /** A document as nested records of strings and arrays. Document types are refused: nobody needs their entities. */
 export function readXml(body: Buffer, root: string): Record<string, unknown> {
   const text = body.toString("utf8");
-  if (/<!DOCTYPE/i.test(text) || XMLValidator.validate(text) !== true) throw malformed();
-  const document = (parser.parse(text) as Record<string, unknown>)[root];
-  if (document === undefined) throw malformed();
+  if (/<!DOCTYPE/i.test(text)) throw malformed();
+  const document = elementOf(text, root);
   return typeof document === "object" && document !== null ? (document as Record<string, unknown>) : {};
 }
 
-export function malformed(): AwsError {
+function elementOf(text: string, root: string): unknown {
+  try {
+    const document = XMLValidator.validate(text) === true ? (parser.parse(text) as Record<string, unknown>) : {};
+    if (Object.hasOwn(document, root)) return document[root];
+  } catch (cause) {
+    // The parser throws at names such as `__proto__`, and at elements nested deeper than it likes.
+    throw malformed(cause);
+  }
+  throw malformed();
+}
+
+export function malformed(cause?: unknown): AwsError {
   return new AwsError(
     "MalformedXML",
     "The XML you provided was not well-formed or did not validate against our published schema",
+    { cause },
   );
 }

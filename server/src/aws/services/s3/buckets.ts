@@ -7,13 +7,37 @@ import { readDocument } from "./request-body.ts";
 import { integerArgument, type S3Request } from "./s3-request.ts";
 
 const keysPerPageMax = 1000;
-const deletesMax = 1000;
+const bucketsPerPageMax = 10_000;
 const documentBytesMax = 2 * 2 ** 20;
 
+/** All of them unless a page is asked for; they are all in whichever region the client believes in. */
 export async function listBuckets(request: S3Request): Promise<void> {
-  const buckets = await request.store.buckets();
-  const Bucket = buckets.map((head) => ({ Name: head.bucket, CreationDate: new Date(head.createdMs).toISOString() }));
-  sendXml(request, "ListAllMyBucketsResult", { Buckets: { Bucket }, Owner: ownerOf(request) });
+  const { query, context } = request;
+  const prefix = query.get("prefix");
+  const token = query.get("continuation-token");
+  const region = query.get("bucket-region");
+  const limit = { fallback: Number.POSITIVE_INFINITY, max: bucketsPerPageMax };
+  const countMax = integerArgument(query.get("max-buckets"), "max-buckets", limit);
+  if (countMax === 0) {
+    throw new AwsError("InvalidArgument", `Argument max-buckets must be an integer between 1 and ${bucketsPerPageMax}`);
+  }
+  const after = token === undefined ? "" : readToken(token);
+  const found = (await request.store.buckets()).filter(
+    ({ bucket }) => bucket > after && bucket.startsWith(prefix ?? "") && (region ?? context.region) === context.region,
+  );
+  const shown = found.slice(0, countMax);
+  sendXml(request, "ListAllMyBucketsResult", {
+    Buckets: {
+      Bucket: shown.map(({ bucket, createdMs }) => ({
+        Name: bucket,
+        CreationDate: new Date(createdMs).toISOString(),
+        BucketRegion: context.region,
+      })),
+    },
+    Owner: ownerOf(request),
+    ContinuationToken: found.length > shown.length ? writeToken(shown.at(-1)?.bucket ?? "") : null,
+    Prefix: prefix,
+  });
 }
 
 const ownerOf = (request: S3Request) => ({ ID: request.context.accountId });
@@ -130,33 +154,19 @@ export async function listObjectsV2(request: S3Request): Promise<void> {
     EncodingType: parameters.encodingType,
     IsTruncated: nextStartAfter !== null,
     ContinuationToken: token,
-    NextContinuationToken: nextStartAfter === null ? null : Buffer.from(`1${nextStartAfter}`).toString("base64url"),
+    NextContinuationToken: nextStartAfter === null ? null : writeToken(nextStartAfter),
     StartAfter: startAfter === "" ? null : encode(startAfter),
     Contents: objects.map((head) => ({ ...contents(head, encode), ...withOwner })),
     CommonPrefixes: commonPrefixes.map((prefix) => ({ Prefix: encode(prefix) })),
   });
 }
 
+const writeToken = (startAfter: string) => Buffer.from(`1${startAfter}`).toString("base64url");
+
 function readToken(token: string): string {
   const text = Buffer.from(token, "base64url").toString("utf8");
   if (!text.startsWith("1")) throw new AwsError("InvalidArgument", "The continuation token provided is incorrect");
   return text.slice(1);
-}
-
-export async function deleteObjects(request: S3Request): Promise<void> {
-  const { store, bucket } = request;
-  await store.headBucket(bucket);
-  const document = readXml(await readDocument(request, documentBytesMax), "Delete");
-  const entries = listOf(document["Object"]);
-  if (entries.length === 0 || entries.length > deletesMax) throw malformed();
-  const keys = entries.map((entry) => {
-    const key = entry["Key"];
-    if (typeof key !== "string" || key === "") throw malformed();
-    return key;
-  });
-  for (const key of keys) await store.delete(bucket, key);
-  const quiet = String(document["Quiet"]).trim() === "true";
-  sendXml(request, "DeleteResult", { Deleted: quiet ? [] : keys.map((Key) => ({ Key })) });
 }
 
 /** The parser gives one element as a record, several as an array. */

@@ -29,6 +29,9 @@ export function etagListed(list: string, etag: string): boolean {
     .some((entry) => entry.trim() === "*" || entry.trim().replace(/^W\//, "").replaceAll('"', "") === bare);
 }
 
+/** As the store has them; clients may leave the quotes out. */
+export const quotedEtag = (etag: string): string => (etag === "*" || etag.startsWith('"') ? etag : `"${etag}"`);
+
 export function preconditionFailed(condition: string): AwsError {
   return new AwsError("PreconditionFailed", "At least one of the pre-conditions you specified did not hold", {
     statusFallback: 412,

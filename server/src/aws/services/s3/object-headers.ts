@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import { AwsError } from "../../../base/index.ts";
 import type { ObjectHead } from "../../../blobs/index.ts";
 import type { S3Request } from "./s3-request.ts";
+import { checkTagging } from "./tagging.ts";
 
 /** Kept with an object and given back with it. Encryption is accepted and echoed: bytes lie on the disk as that is encrypted. */
 const storedNames = new Set([
@@ -20,10 +21,13 @@ const storedNames = new Set([
 const metadataBytesMax = 2048;
 const otherBytesMax = 8192;
 
-export function storedHeaders(headers: S3Request["headers"]): {
-  contentType?: string;
-  headers: Record<string, string>;
-} {
+/** What of a request is kept with the object it makes. */
+export interface StoredHeaders {
+  readonly contentType?: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export function storedHeaders(headers: S3Request["headers"]): StoredHeaders {
   const kept: Record<string, string> = {};
   let metadataBytes = 0;
   let otherBytes = 0;
@@ -40,6 +44,7 @@ export function storedHeaders(headers: S3Request["headers"]): {
       members: { Size: metadataBytes, MaxSizeAllowed: metadataBytesMax },
     });
   }
+  checkTagging(kept["x-amz-tagging"] ?? "");
   const contentType = headers["content-type"];
   return { headers: kept, ...(contentType === undefined ? {} : { contentType }) };
 }

@@ -1,6 +1,6 @@
 import { AwsError, type Clock, type Logger } from "../../../base/index.ts";
 import { SignatureFailure, type SignatureFailureReason } from "../../../signing/index.ts";
-import { writeXml, xmlDeclaration, type XmlElements } from "../../wire/index.ts";
+import { closeIfUnread, writeXml, xmlDeclaration, type XmlElements } from "../../wire/index.ts";
 import type { S3Request } from "./s3-request.ts";
 
 export const s3Namespace = "http://s3.amazonaws.com/doc/2006-03-01/";
@@ -80,9 +80,7 @@ export function s3Error(thrown: unknown): AwsError | null {
   return new AwsError(code, message, { cause: thrown, statusFallback });
 }
 
-const lingerMs = 2000;
-
-/** Answers with S3's XML. A client that is still sending gets two seconds to see the answer before its connection is closed. */
+/** Answers with S3's XML; where the client is still sending, the connection ends with it. */
 export function sendError(
   exchange: Pick<S3Request, "incoming" | "response" | "context" | "clock">,
   thrown: unknown,
@@ -104,15 +102,6 @@ export function sendError(
   const body = incoming.method === "HEAD" ? null : Buffer.from(errorXml(error, context.requestId, incoming.url ?? "/"));
   const headers: Record<string, string | number> =
     body === null ? {} : { "Content-Type": "application/xml", "Content-Length": body.byteLength };
-  if (incoming.complete) {
-    response.writeHead(error.statusFallback, headers).end(body ?? undefined);
-    return;
-  }
-  // Without `Connection: close`: with it node would end the connection as soon as the answer is written, and the client, still
-  // sending, would meet a reset in its place. What it sends within the time is read and dropped.
-  response.writeHead(error.statusFallback, headers).end(body ?? undefined, () => {
-    const timer = clock.timer(lingerMs, () => incoming.socket.destroy());
-    incoming.once("close", () => timer[Symbol.dispose]());
-  });
-  incoming.resume();
+  closeIfUnread(response, clock);
+  response.writeHead(error.statusFallback, headers).end(body ?? undefined);
 }

@@ -2,7 +2,6 @@ import { AwsError } from "../../../base/index.ts";
 import {
   createBucket,
   deleteBucket,
-  deleteObjects,
   getBucketLocation,
   getBucketVersioning,
   headBucket,
@@ -10,7 +9,9 @@ import {
   listObjects,
   listObjectsV2,
 } from "./buckets.ts";
-import { copyObject, deleteObject, getObject, getObjectTagging, putObject } from "./objects.ts";
+import { copyObject } from "./copies.ts";
+import { deleteObject, deleteObjects } from "./deletes.ts";
+import { getObject, getObjectTagging, putObject } from "./objects.ts";
 import type { S3Request } from "./s3-request.ts";
 import { abortUpload, completeUpload, copyPart, createUpload, listParts, listUploads, putPart } from "./uploads.ts";
 
@@ -66,17 +67,33 @@ const routes: readonly Route[] = [
 /** Parameters that name another operation: a row above must ask for them, or they are refused by name. */
 const selectors = new Set(
   (
-    "accelerate acl analytics attributes cors delete encryption intelligent-tiering inventory legal-hold lifecycle list-type location logging " +
-    "metadataConfiguration metadataTable metrics notification object-lock ownershipControls policy policyStatus publicAccessBlock " +
-    "renameObject replication requestPayment restore retention select session tagging torrent uploadId uploads versionId versioning " +
-    "versions website"
+    "abac accelerate acl analytics annotation annotationName attributes cors delete encryption intelligent-tiering inventory " +
+    "legal-hold lifecycle list-type location logging metadataAnnotationTable metadataConfiguration metadataInventoryTable " +
+    "metadataJournalTable metadataTable metrics notification object-lock ownershipControls policy policyStatus publicAccessBlock " +
+    "renameObject replication requestPayment restore retention select select-type session tagging torrent uploadId uploads versionId " +
+    "versioning versions website"
   ).split(" "),
 );
+
+/** Parameters that say how, not what, and may be empty. */
+const plainParameters = new Set(
+  (
+    "bucket-region continuation-token delimiter encoding-type fetch-owner id key-marker marker max-buckets max-keys max-parts max-uploads " +
+    "part-number-marker partNumber prefix start-after upload-id-marker x-id"
+  ).split(" "),
+);
+
+/** A name without a value is a part of a bucket or an object, also where it is one that came after this list was written. */
+const isSelector = (name: string, value: string) =>
+  selectors.has(name) ||
+  (value === "" && name !== "" && !plainParameters.has(name) && !/^(?:response-|x-amz-)/i.test(name));
 
 export function routeOf(request: Pick<S3Request, "method" | "bucket" | "key" | "query" | "headers">): Route {
   const { method, query, headers } = request;
   const level = request.bucket === "" ? "service" : request.key === "" ? "bucket" : "object";
-  const asked = [...query.keys()].filter((name) => selectors.has(name) && !isNullVersion(name, query));
+  const asked = [...query].flatMap(([name, value]) =>
+    isSelector(name, value) && !isNullVersion(name, query) ? [name] : [],
+  );
   for (const route of routes) {
     if (route.method !== method || route.level !== level) continue;
     const wanted = (route.query ?? []).map((name) => name.split("="));

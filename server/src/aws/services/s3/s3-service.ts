@@ -1,7 +1,8 @@
-import { AwsError, systemClock, type Clock, type Logger } from "../../../base/index.ts";
+import { systemClock, type Clock, type Logger } from "../../../base/index.ts";
 import type { BucketStore } from "../../../blobs/index.ts";
 import type { Authenticator, SignedPayload } from "../../../signing/index.ts";
 import type { ObjectService } from "../../wire/index.ts";
+import { refuseHeaders } from "./refused-headers.ts";
 import { sendError } from "./replies.ts";
 import { routeOf } from "./routes.ts";
 import { headerRecord, parseAddress } from "./s3-request.ts";
@@ -23,10 +24,7 @@ export function createS3Service(options: S3Options): ObjectService {
     try {
       const payload = payloadOf(context.authenticator, { method, url, headers: incoming.headers });
       const address = parseAddress(url, headers["host"], options.domain);
-      const owner = headers["x-amz-expected-bucket-owner"];
-      if (owner !== undefined && owner !== context.accountId) {
-        throw new AwsError("AccessDenied", "Access Denied", { statusFallback: 403 });
-      }
+      refuseHeaders(headers, context.accountId);
       const request = {
         ...address,
         method,

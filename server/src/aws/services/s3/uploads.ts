@@ -1,12 +1,22 @@
 import { AwsError } from "../../../base/index.ts";
-import { checksumAlgorithms, type ChecksumType, type CompletedPart, type UploadId } from "../../../blobs/index.ts";
+import {
+  checksumAlgorithms,
+  compareKeys,
+  partNumberMax,
+  type BodyExpectation,
+  type ChecksumType,
+  type CompletedPart,
+  type UploadHead,
+  type UploadId,
+} from "../../../blobs/index.ts";
 import { malformed, readXml } from "../../wire/index.ts";
+import { algorithmOf, announcedAlgorithms, announcedChecksums } from "./announced-checksums.ts";
 import { listOf } from "./buckets.ts";
-import { parseRange } from "./conditions.ts";
+import { checkCopyConditions, copyRange, copySource } from "./copies.ts";
 import { checksumElements, checksumHeaders, encryptionHeaders, storedHeaders } from "./object-headers.ts";
-import { checkCopyConditions, copySource, writeCondition } from "./objects.ts";
+import { writeCondition } from "./objects.ts";
 import { sendEmpty, sendXml, sendXmlWhenDone } from "./replies.ts";
-import { algorithmOf, openBody, readDocument } from "./request-body.ts";
+import { openBody, readDocument } from "./request-body.ts";
 import { integerArgument, type S3Request } from "./s3-request.ts";
 
 const documentBytesMax = 4 * 2 ** 20;
@@ -43,29 +53,51 @@ function checksumTypeOf(text: string | undefined, algorithm: string | null): Che
 }
 
 export async function putPart(request: S3Request): Promise<void> {
-  const { store, query, context } = request;
+  const { store, context } = request;
   const id = uploadOf(request);
-  await store.headUpload(id);
+  const number = partNumberOf(request);
+  const { checksumAlgorithm } = await store.headUpload(id);
+  const other = announcedAlgorithms(request.headers).find((name) => name !== checksumAlgorithm);
+  // Where the upload was begun without one, each part may have its own.
+  if (checksumAlgorithm !== null && other !== undefined) {
+    throw new AwsError(
+      "InvalidRequest",
+      `Checksum Type mismatch occurred, expected checksum Type: ${checksumAlgorithm}, actual checksum Type: ${other}`,
+    );
+  }
   const { body, expect } = openBody(request);
-  const part = await store.putPart(id, Number(query.get("partNumber")), body, { expect, signal: context.signal });
+  const part = await store.putPart(id, number, body, { expect, signal: context.signal });
   sendEmpty(request, 200, { ETag: part.etag, ...checksumHeaders({ checksums: part.checksums }) });
 }
 
+function partNumberOf({ query }: S3Request): number {
+  const text = query.get("partNumber") ?? "";
+  const number = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (number >= 1 && number <= partNumberMax) return number;
+  throw new AwsError("InvalidArgument", `Part number must be an integer between 1 and ${partNumberMax}, inclusive`, {
+    members: { ArgumentName: "partNumber", ArgumentValue: text.slice(0, 64) },
+  });
+}
+
 export async function copyPart(request: S3Request): Promise<void> {
-  const { store, query, headers, context } = request;
+  const { store, headers, context } = request;
   const id = uploadOf(request);
+  const number = partNumberOf(request);
   await store.headUpload(id);
   const source = copySource(request);
   const from = await store.head(source.bucket, source.key);
   checkCopyConditions(request, from);
   const text = headers["x-amz-copy-source-range"];
-  const range = text === undefined ? undefined : parseRange(text, from.byteLength);
-  if (range === null)
-    throw new AwsError("InvalidArgument", "The x-amz-copy-source-range value must be of the form bytes=first-last");
+  const range = text === undefined ? undefined : copyRange(text, from.byteLength);
   await sendXmlWhenDone(request, request.clock, "CopyPartResult", async () => {
-    const { body } = await store.get(source.bucket, source.key, range);
-    const part = await store.putPart(id, Number(query.get("partNumber")), body, { signal: context.signal });
-    return { LastModified: new Date(part.lastModifiedMs).toISOString(), ETag: part.etag, ...checksumElements(part) };
+    const { head: opened, body } = await store.get(source.bucket, source.key, range);
+    try {
+      if (opened !== from) checkCopyConditions(request, opened);
+      const part = await store.putPart(id, number, body, { signal: context.signal });
+      return { LastModified: new Date(part.lastModifiedMs).toISOString(), ETag: part.etag, ...checksumElements(part) };
+    } finally {
+      body.destroy();
+    }
   });
 }
 
@@ -73,29 +105,47 @@ export async function completeUpload(request: S3Request): Promise<void> {
   const { store, bucket, key, headers, context } = request;
   const id = uploadOf(request);
   const condition = writeCondition(request);
+  const expect = expectedObject(headers);
   const document = readXml(
     await readDocument({ ...request, headers: bareHeaders(headers) }, documentBytesMax),
     "CompleteMultipartUpload",
   );
   const parts = listOf(document["Part"]).map(completedPart);
-  // Here the checksum headers are of the object, not of the document.
-  const announced = () =>
-    Object.fromEntries(
-      checksumAlgorithms.flatMap((name) => {
-        const value = headers[`x-amz-checksum-${name}`];
-        return value === undefined ? [] : [[name, value] as const];
-      }),
-    );
+  const type = headers["x-amz-checksum-type"]?.toUpperCase();
+  if (type !== undefined && !isChecksumType(type)) {
+    throw new AwsError("InvalidRequest", "Value for x-amz-checksum-type header is invalid.");
+  }
   await sendXmlWhenDone(request, request.clock, "CompleteMultipartUploadResult", async () => {
-    const expect = { algorithms: [], announced };
-    const head = await store.completeUpload(id, parts, { ...condition, expect, signal: context.signal });
-    const type =
+    const options = {
+      ...condition,
+      expect,
+      signal: context.signal,
+      ...(type === undefined ? {} : { checksumType: type }),
+    };
+    const head = await store.completeUpload(id, parts, options);
+    const elements =
       head.checksumType === undefined || Object.keys(head.checksums).length === 0
         ? {}
         : { ChecksumType: head.checksumType };
     const location = `http://${headers["host"] ?? ""}/${bucket}/${encodeURIComponent(key)}`;
-    return { Location: location, Bucket: bucket, Key: key, ETag: head.etag, ...checksumElements(head), ...type };
+    return { Location: location, Bucket: bucket, Key: key, ETag: head.etag, ...checksumElements(head), ...elements };
   });
+}
+
+const isChecksumType = (text: string): text is ChecksumType => text === "COMPOSITE" || text === "FULL_OBJECT";
+
+/** At completion the checksum headers and the length are of the object, not of the document. */
+function expectedObject(headers: S3Request["headers"]): BodyExpectation {
+  const entries = announcedChecksums(headers);
+  const length = headers["x-amz-mp-object-size"];
+  if (length !== undefined && !/^\d{1,15}$/.test(length)) {
+    throw new AwsError("InvalidRequest", "Value for x-amz-mp-object-size header is invalid.");
+  }
+  return {
+    algorithms: [],
+    announced: () => Object.fromEntries(entries),
+    ...(length === undefined ? {} : { byteLength: Number(length) }),
+  };
 }
 
 function bareHeaders(headers: S3Request["headers"]): S3Request["headers"] {
@@ -163,10 +213,13 @@ export async function listUploads(request: S3Request): Promise<void> {
     fallback: partsPerPageMax,
     max: partsPerPageMax,
   });
+  // Markers are a place, whether or not an upload is still there; without an id, all uploads of that key are behind.
+  const isBehind = (upload: UploadHead) => {
+    const order = compareKeys(upload.key, keyMarker);
+    return order > 0 || (order === 0 && idMarker !== "" && upload.uploadId > idMarker);
+  };
   const all = (await store.listUploads(bucket)).filter((upload) => upload.key.startsWith(prefix));
-  // Markers name the last upload of the page before; without an id, all uploads of that key are behind.
-  const at = all.findIndex((upload) => upload.key === keyMarker && upload.uploadId === idMarker);
-  const rest = at !== -1 ? all.slice(at + 1) : all.filter((upload) => keyMarker === "" || upload.key > keyMarker);
+  const rest = all.filter(isBehind);
   const shown = rest.slice(0, uploadsMax);
   const isTruncated = rest.length > shown.length && uploadsMax > 0;
   sendXml(request, "ListMultipartUploadsResult", {

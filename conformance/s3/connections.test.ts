@@ -1,0 +1,139 @@
+/** Requests that are refused while their body is still on its way: the answer arrives, and nothing of the connection stays. */
+import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { test } from "node:test";
+import { openFiles, started, type StartedServer } from "./started-server.ts";
+
+const mebibyte = 2 ** 20;
+const chunkedHeaders =
+  "Content-Encoding: aws-chunked\r\nx-amz-content-sha256: STREAMING-UNSIGNED-PAYLOAD-TRAILER\r\nx-amz-decoded-content-length: 5\r\n";
+
+interface Refusal {
+  readonly name: string;
+  readonly line: string;
+  readonly headers?: string;
+  readonly body: Buffer;
+  readonly answer: RegExp;
+}
+
+const framed = (first: string, byteLength: number) =>
+  Buffer.concat([Buffer.from(first), Buffer.alloc(byteLength, "x")]);
+
+const refusals: readonly Refusal[] = [
+  {
+    name: "DeleteObjects with 3 MiB that are no XML",
+    line: "POST /bkt?delete",
+    body: Buffer.alloc(3 * mebibyte, "x"),
+    answer: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
+  },
+  {
+    name: "CompleteMultipartUpload with a document of 8 MiB",
+    line: "POST /bkt/k?uploadId=none",
+    body: Buffer.alloc(8 * mebibyte, "x"),
+    answer: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
+  },
+  {
+    name: "CreateBucket with a document of 8 MiB",
+    line: "PUT /newbucket",
+    body: Buffer.alloc(8 * mebibyte, "x"),
+    answer: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
+  },
+  {
+    name: "PutObject into a bucket that is not there",
+    line: "PUT /none/k",
+    body: Buffer.alloc(8 * mebibyte, "x"),
+    answer: /^HTTP\/1\.1 404 [^]*<Code>NoSuchBucket</,
+  },
+  {
+    name: "a chunk whose head is none, and 8 MiB more",
+    line: "PUT /bkt/k",
+    headers: chunkedHeaders,
+    body: framed("zz\r\n", 8 * mebibyte),
+    answer: /^HTTP\/1\.1 400 [^]*<Code>IncompleteBody</,
+  },
+  {
+    name: "8 MiB behind the last chunk",
+    line: "PUT /bkt/k",
+    headers: chunkedHeaders,
+    body: framed("5\r\nhello\r\n0\r\n\r\n", 8 * mebibyte),
+    answer: /^HTTP\/1\.1 400 [^]*<Code>IncompleteBody</,
+  },
+];
+
+const headOf = ({ line, headers = "", body }: Refusal) =>
+  Buffer.from(
+    `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}Content-Length: ${body.byteLength}\r\n\r\n`,
+  );
+
+function connected(server: StartedServer): Socket {
+  const { hostname, port } = new URL(server.url);
+  return connect(Number(port), hostname);
+}
+
+/** Sends all of a request before reading a byte of the answer, as clients over blocking sockets do; then reads until the server ends. */
+function exchange(server: StartedServer, request: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connected(server);
+    const pieces: Buffer[] = [];
+    socket.pause();
+    socket.on("data", (piece: Buffer) => pieces.push(piece));
+    socket.once("error", reject).once("close", () => resolve(Buffer.concat(pieces).toString()));
+    socket.write(request, () => socket.resume());
+  });
+}
+
+for (const refusal of refusals) {
+  test(`${refusal.name}: the client that sends it all sees the refusal`, { timeout: 20_000 }, async () => {
+    await using server = await started({});
+    await fetch(`${server.url}/bkt`, { method: "PUT" });
+    const answer = await exchange(server, Buffer.concat([headOf(refusal), refusal.body]));
+    assert.match(answer, refusal.answer);
+    assert.equal((await fetch(`${server.url}/bkt/k`)).status, 404);
+  });
+}
+
+test("a client that waits for 100 Continue and is refused may not use its connection again", async () => {
+  await using server = await started({});
+  const head = "PUT /none/k HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n";
+  assert.match(await exchange(server, Buffer.from(head)), /^HTTP\/1\.1 404 [^]*\r\nConnection: close\r\n/);
+});
+
+test("a request without a body that is refused at once leaves its connection to the next", async () => {
+  await using server = await started({});
+  const refused = "GET /bkt?policy HTTP/1.1\r\nHost: x\r\n\r\n";
+  const next = "GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  assert.match(await exchange(server, Buffer.from(refused + next)), /NotImplemented[^]*HTTP\/1\.1 404[^]*NoSuchBucket/);
+});
+
+test("a short document that is refused leaves its connection to the next request", async () => {
+  await using server = await started({});
+  await fetch(`${server.url}/bkt`, { method: "PUT" });
+  const junk = "POST /bkt?delete HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\njunk";
+  const next = "GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  assert.match(await exchange(server, Buffer.from(junk + next)), /MalformedXML[^]*HTTP\/1\.1 404[^]*NoSuchBucket/);
+});
+
+test(
+  "clients that leave in the middle of refused bodies leave no socket and no file behind",
+  { timeout: 60_000 },
+  async () => {
+    await using server = await started({});
+    await fetch(`${server.url}/bkt`, { method: "PUT", headers: { Connection: "close" } });
+    const before = await openFiles(server);
+    const half = (refusal: Refusal) =>
+      new Promise<void>((resolve) => {
+        const socket = connected(server);
+        socket.write(headOf(refusal));
+        socket.write(refusal.body.subarray(0, refusal.body.byteLength / 2));
+        socket.once("data", () => socket.end());
+        socket.on("error", () => undefined).once("close", () => resolve());
+      });
+    await Promise.all(Array.from({ length: 10 }, () => refusals.map(half)).flat());
+    const sockets = (links: readonly string[]) => links.filter((link) => link.startsWith("socket:")).length;
+    const deadlineMs = performance.now() + 10_000;
+    while (sockets(await openFiles(server)) > sockets(before) && performance.now() < deadlineMs)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    const left = (await openFiles(server)).filter((link) => !before.includes(link));
+    assert.deepEqual(left, []);
+  },
+);

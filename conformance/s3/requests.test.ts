@@ -1,0 +1,151 @@
+/** Requests that no SDK makes: documents, arguments and framings that are refused with S3's codes, and leave nothing behind. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { after, before, test } from "node:test";
+import { openFiles, started, type StartedServer } from "./started-server.ts";
+
+let server: StartedServer;
+before(async () => {
+  server = await started({});
+  await fetch(`${server.url}/bkt`, { method: "PUT" });
+  await fetch(`${server.url}/bkt/k`, { method: "PUT", body: "hello" });
+});
+after(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly code: string;
+}
+
+async function answerTo(path: string, request: RequestInit): Promise<Answer> {
+  const reply = await fetch(`${server.url}${path}`, request);
+  return { status: reply.status, code: /<Code>(\w+)</.exec(await reply.text())?.[1] ?? "" };
+}
+
+const documents = {
+  "an element named __proto__": "<Delete><__proto__>x</__proto__></Delete>",
+  "an element named constructor": "<Delete><constructor><Key>k</Key></constructor></Delete>",
+  "5000 elements within each other": `<Delete>${"<a>".repeat(5000)}${"</a>".repeat(5000)}</Delete>`,
+  "a root named constructor": "<constructor/>",
+  "an entity of its own": '<!DOCTYPE d [<!ENTITY a "b">]><Delete><Object><Key>&a;</Key></Object></Delete>',
+  "a key that is an element": "<Delete><Object><Key><Key>k</Key></Key></Object></Delete>",
+};
+
+for (const [name, body] of Object.entries(documents)) {
+  test(`a document with ${name} is malformed`, async () => {
+    const answer = await answerTo("/bkt?delete", { method: "POST", body });
+    assert.deepEqual(answer, { status: 400, code: "MalformedXML" });
+    assert.equal((await fetch(`${server.url}/bkt/k`)).status, 200);
+  });
+}
+
+const framed = (trailer: string, announced: string): RequestInit => ({
+  method: "PUT",
+  headers: {
+    "Content-Encoding": "aws-chunked",
+    "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+    "x-amz-decoded-content-length": "5",
+    "x-amz-trailer": announced,
+  },
+  body: `5\r\nhello\r\n0\r\n${trailer}\r\n`,
+});
+
+const putHeaders = (headers: Record<string, string>): RequestInit => ({ method: "PUT", headers, body: "hello" });
+
+const refusals: readonly { what: string; path: string; request: RequestInit; answer: Answer }[] = [
+  {
+    what: "a trailer that was announced and does not come",
+    path: "/bkt/new",
+    request: framed("", "x-amz-checksum-crc32"),
+    answer: { status: 400, code: "MalformedTrailerError" },
+  },
+  {
+    what: "another trailer than was announced",
+    path: "/bkt/new",
+    request: framed("x-amz-checksum-crc32:NhCmhg==\r\n", "x-amz-checksum-sha1"),
+    answer: { status: 400, code: "MalformedTrailerError" },
+  },
+  {
+    what: "a trailer that holds no checksum",
+    path: "/bkt/new",
+    request: framed("x-amz-checksum-crc32:NhCm\r\n", "x-amz-checksum-crc32"),
+    answer: { status: 400, code: "InvalidRequest" },
+  },
+  {
+    what: "a trailer announced for a body that has no place for it",
+    path: "/bkt/new",
+    request: putHeaders({ "x-amz-trailer": "x-amz-checksum-crc32" }),
+    answer: { status: 400, code: "MalformedTrailerError" },
+  },
+  {
+    what: "a condition that writes do not have",
+    path: "/bkt/new",
+    request: putHeaders({ "If-Unmodified-Since": "Sat, 21 Nov 2026 12:00:00 GMT" }),
+    answer: { status: 501, code: "NotImplemented" },
+  },
+  {
+    what: "a condition that deletions do not have",
+    path: "/bkt/k",
+    request: { method: "DELETE", headers: { "If-None-Match": "*" } },
+    answer: { status: 501, code: "NotImplemented" },
+  },
+  {
+    what: "a deletion whose date is none",
+    path: "/bkt/k",
+    request: { method: "DELETE", headers: { "x-amz-if-match-last-modified-time": "yesterday" } },
+    answer: { status: 400, code: "InvalidArgument" },
+  },
+  {
+    what: "a write at an offset",
+    path: "/bkt/k",
+    request: putHeaders({ "x-amz-write-offset-bytes": "5" }),
+    answer: { status: 501, code: "NotImplemented" },
+  },
+  {
+    what: "a page of no buckets",
+    path: "/?max-buckets=0",
+    request: {},
+    answer: { status: 400, code: "InvalidArgument" },
+  },
+  {
+    what: "a subresource that nobody knows",
+    path: "/bkt?novelty",
+    request: {},
+    answer: { status: 501, code: "NotImplemented" },
+  },
+];
+
+for (const { what, path, request, answer } of refusals) {
+  test(`${what} is refused, and changes nothing`, async () => {
+    assert.deepEqual(await answerTo(path, request), answer);
+    assert.equal((await fetch(`${server.url}/bkt/new`)).status, 404);
+    assert.equal(await (await fetch(`${server.url}/bkt/k`)).text(), "hello");
+  });
+}
+
+test("a part's number is written in decimal digits", async () => {
+  const begun = await (await fetch(`${server.url}/bkt/parts?uploads`, { method: "POST" })).text();
+  const uploadId = /<UploadId>([^<]+)</.exec(begun)?.[1];
+  const put = (number: string) =>
+    answerTo(`/bkt/parts?uploadId=${uploadId}&partNumber=${number}`, { method: "PUT", body: "x" });
+  for (const number of ["0x1", "1e1", "%201", "+1", "1.0", "", "0", "10001", "-1"])
+    assert.deepEqual(await put(number), { status: 400, code: "InvalidArgument" }, number);
+  assert.deepEqual(await put("1"), { status: 200, code: "" });
+});
+
+test("a trailer that was announced is kept with the object", async () => {
+  const sha1 = createHash("sha1").update("hello").digest("base64");
+  const request = framed(`x-amz-checksum-sha1:${sha1}\r\n`, "x-amz-checksum-sha1");
+  assert.equal((await fetch(`${server.url}/bkt/trailed`, request)).headers.get("x-amz-checksum-sha1"), sha1);
+});
+
+test("an answer that is refused for its headers leaves no object open", async () => {
+  const path = "/bkt/k?response-content-disposition=%E2%82%AC";
+  for (let n = 0; n < 10; n += 1) assert.deepEqual(await answerTo(path, {}), { status: 400, code: "InvalidArgument" });
+  assert.deepEqual(
+    (await openFiles(server)).filter((name) => name.includes("/objects/")),
+    [],
+  );
+});

@@ -1,0 +1,40 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readlink, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** `server.ts` as a process of its own over an empty folder. */
+export interface StartedServer extends AsyncDisposable {
+  readonly url: string;
+  readonly folder: string;
+  readonly process: ChildProcess;
+}
+
+export async function started(options: Record<string, unknown>): Promise<StartedServer> {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-s3-"));
+  const script = fileURLToPath(new URL("./server.ts", import.meta.url));
+  const argument = JSON.stringify({ folder: join(folder, "data"), ...options });
+  const child = spawn(process.execPath, [script, argument], { stdio: ["pipe", "pipe", "inherit"] });
+  const closed = once(child, "close");
+  const [url] = (await Promise.race([once(createInterface(child.stdout), "line"), closed])) as [string];
+  return {
+    url,
+    folder,
+    process: child,
+    async [Symbol.asyncDispose]() {
+      child.stdin.end();
+      await closed;
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** What the server holds open, as the kernel names it: `socket:[…]`, or a file's path. */
+export async function openFiles(server: StartedServer): Promise<string[]> {
+  const folder = `/proc/${server.process.pid}/fd`;
+  const links = (await readdir(folder)).map((name) => readlink(join(folder, name)).catch(() => ""));
+  return await Promise.all(links);
+}
