@@ -154,7 +154,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "a version that is not there",
     more("version_policy { specific { versions: [ 7 ] } }"),
-    "failed to poll from model repository: at least one version must be available under the version policy of model 'NAME'",
+    "load failed for model 'NAME': at least one version must be available under the version policy of model 'NAME'",
   ],
   [
     "an ensemble of a model that is not there",
@@ -164,7 +164,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "an ensemble of itself",
     'platform: "ensemble"\ninput { name: "A" data_type: TYPE_FP32 dims: [ 1 ] }\noutput { name: "B" data_type: TYPE_FP32 dims: [ 1 ] }\nensemble_scheduling { step { model_name: "NAME" model_version: -1 input_map { key: "A" value: "A" } output_map { key: "B" value: "B" } } }',
-    "ensemble 'NAME' depends on 'NAME' which has no loaded version. Model 'NAME' loading failed with error: circular dependency between ensembles: NAME -> NAME",
+    "load failed for model 'NAME': circular dependency between ensembles: NAME -> NAME",
   ],
 ];
 
