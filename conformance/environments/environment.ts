@@ -41,7 +41,7 @@ export async function ensureEnvironment(
   if (found !== null) return found;
   await mkdir(join(cacheDirectory, "environments"), { recursive: true });
   const signal = options.signal ?? new AbortController().signal;
-  await using _lock = await acquireLock(`${directory}.lock`, signal);
+  using _lock = await acquireLock(`${directory}.making`, signal);
   return (
     (await readStamp(directory)) ?? (await make(name, recipe, directory, { progress: () => {}, ...options, signal }))
   );

@@ -19,7 +19,8 @@ import {
 } from "../hosting/index.ts";
 import { ProcessHost, type ContainerCommand } from "../hosts/index.ts";
 import { MinuteSeries } from "../metrics/index.ts";
-import { lockDirectory, openRecords, recordsDefaults } from "../records/index.ts";
+import { lockDirectory } from "../processes/index.ts";
+import { openRecords, recordsDefaults } from "../records/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import type { DataDirectories } from "./directories.ts";
 import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";

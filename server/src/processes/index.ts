@@ -1,12 +1,14 @@
 /**
  * Processes below this one: started with a lifeline (the kernel kills their whole group the moment this process is gone, however it
- * went), their output cut into bounded lines with the last ones kept, ended politely and then by force, and reaped.
+ * went), their output cut into bounded lines with the last ones kept, ended politely and then by force, and reaped. Beside them,
+ * processes that share a directory of the machine take turns by its lock.
  *
  * Whoever spawns a process owns it and stops it. `readProcessStart` and `endLeftover` are for records that outlive a restart.
  */
 export { createBackoff, type Backoff, type BackoffOptions } from "./backoff.ts";
 export { ChildReaper } from "./child-reaper.ts";
 export { OutputLines, type OutputLimits } from "./output-lines.ts";
+export { lockDirectory } from "./directory-lock.ts";
 export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 export { endLeftover, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 export { spawnProcess, type SpawnedProcess, type SpawnOptions } from "./spawn.ts";

@@ -1,10 +1,21 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 import { delay, systemClock } from "../base/index.ts";
-import { createBackoff, describeEnd, endLeftover, OutputLines, readProcessStart, spawnProcess } from "./index.ts";
+import {
+  createBackoff,
+  describeEnd,
+  endLeftover,
+  lockDirectory,
+  OutputLines,
+  readProcessStart,
+  spawnProcess,
+} from "./index.ts";
 
 const env = { PATH: "/usr/bin:/bin" };
 const never = new AbortController().signal;
@@ -103,4 +114,34 @@ test("waits between attempts grow to a bound and start over after success", () =
   assert.deepEqual([backoff.next(), backoff.next(), backoff.next(), backoff.next()], [100, 300, 900, 1000]);
   backoff.succeeded();
   assert.equal(backoff.next(), 100);
+});
+
+test("a locked directory is one caller's until it is given back or its process is killed", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "galatea-lock-"));
+  try {
+    {
+      using held = lockDirectory(directory);
+      assert.ok(held);
+      assert.equal(lockDirectory(directory), null);
+    }
+    const door = fileURLToPath(new URL("index.ts", import.meta.url));
+    const program = `
+      import { lockDirectory } from ${JSON.stringify(door)};
+      globalThis.held = lockDirectory(${JSON.stringify(directory)});
+      process.stdout.write(held === null ? "taken" : "held");
+      setInterval(() => {}, 1000);`;
+    const other = spawn(process.execPath, ["--input-type=module", "-e", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [said] = (await once(other.stdout, "data")) as [Buffer];
+    assert.equal(said.toString(), "held");
+    assert.equal(lockDirectory(directory), null);
+    const ended = once(other, "close");
+    other.kill("SIGKILL");
+    await ended;
+    using again = lockDirectory(directory);
+    assert.ok(again);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });

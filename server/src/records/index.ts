@@ -1,8 +1,7 @@
 /**
  * Durable records: one SQLite database behind one door. Writes run in a thread of their own and are acknowledged after
  * fsync, many with one; reads see what is committed. Owners of tables bring their migrations and their statements; nobody else
- * knows SQLite. The invocation path never comes here.
+ * stores anything with SQLite. The invocation path never comes here.
  */
-export { lockDirectory } from "./directory-lock.ts";
 export { openRecords, recordsDefaults, type Records, type RecordsOptions } from "./records.ts";
 export { RecordsError, type Migration, type SqlValue, type Statement, type WriteResult } from "./statement.ts";

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { systemClock } from "../../base/index.ts";
+import { lockDirectory } from "../../processes/index.ts";
 import { preparePythonEnvironment, type PrepareOptions } from "./index.ts";
 
 const run = promisify(execFile);
@@ -76,7 +77,7 @@ test("uv makes the environment where it is installed, in whatever project the pr
   assert.ok(lines.includes("waiting for another process that makes the Python environment"), lines.join("\n"));
   const { stdout } = await run(python, ["-c", "import probe_wheel; print(probe_wheel.__cached__)"], { env: {} });
   assert.ok((await stat(stdout.trim())).isFile(), "it was not compiled");
-  assert.equal((await readdir(dirname(dirname(dirname(python))))).length, 1, "the lock is left over");
+  assert.equal((await readdir(dirname(dirname(dirname(python))))).length, 2, "more than the environment and the lock");
   const again: string[] = [];
   assert.equal(await preparePythonEnvironment({ ...wanted, onProgress: (line) => again.push(line) }), python);
   assert.deepEqual(again, []);
@@ -109,29 +110,24 @@ test("an interpreter that is too old or absent is passed over; with none left it
   );
 });
 
-test("the lock of a process that is gone, or that was cut off while it was written, is nobody's; several callers make one environment", async () => {
-  for (const left of ["4194304 1", ""]) {
-    const lines: string[] = [];
-    const one = { ...options(lines), dataDirectory: join(directory, `locked-${left.length}`) };
-    const path = await preparePythonEnvironment(one);
-    const made = dirname(dirname(path));
-    await rm(join(made, "ready"));
-    await writeFile(`${made}.lock`, left);
-    assert.deepEqual(await Promise.all([one, one, one].map(preparePythonEnvironment)), [path, path, path]);
-    assert.deepEqual(await readdir(dirname(made)), [basename(made)]);
-  }
+test("an environment that was cut short is made anew, by one of several callers", async () => {
+  const one = { ...options([]), dataDirectory: join(directory, "cut-short") };
+  const path = await preparePythonEnvironment(one);
+  await rm(join(dirname(path), "..", "ready"));
+  await writeFile(join(dirname(path), "..", "left-over"), "");
+  assert.deepEqual(await Promise.all([one, one, one].map(preparePythonEnvironment)), [path, path, path]);
+  await assert.rejects(stat(join(dirname(path), "..", "left-over")), { code: "ENOENT" });
 });
 
-test("a lock that cannot be read is an error that names it, and waiting for one that nobody can take ends with its signal", async () => {
+test("a lock that cannot be taken is an error that names its directory, and waiting for it ends with its signal", async () => {
   const one = { ...options([]), dataDirectory: join(directory, "unreadable") };
-  const lock = `${dirname(dirname(await preparePythonEnvironment(one)))}.lock`;
-  await rm(join(dirname(lock), basename(lock, ".lock"), "ready"));
+  const parent = join(one.dataDirectory, "python");
   // A directory, because root may read any file.
-  await mkdir(lock);
+  await mkdir(join(parent, "lock"), { recursive: true });
   await assert.rejects(preparePythonEnvironment(one), {
-    message: new RegExp(`^the lock ${lock} of the Python environment cannot be read: EISDIR`),
+    message: `the directory ${parent} cannot be locked: unable to open database file`,
   });
-  await rm(lock, { recursive: true });
-  await symlink("nowhere", lock);
+  await rm(join(parent, "lock"), { recursive: true });
+  using _held = lockDirectory(parent);
   await assert.rejects(preparePythonEnvironment({ ...one, signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
 });

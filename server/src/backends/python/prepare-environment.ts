@@ -1,8 +1,8 @@
-import { randomUUID, createHash } from "node:crypto";
-import { link, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Clock } from "../../base/index.ts";
-import { describeEnd, readProcessStart, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
+import { describeEnd, lockDirectory, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
 import { delay } from "../../base/index.ts";
 
 export interface PrepareOptions {
@@ -33,79 +33,28 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   const python = join(directory, "bin", "python");
   if (await isFile(join(directory, "ready"))) return python;
   await mkdir(parent, { recursive: true });
-  const lockPath = `${directory}.lock`;
-  await takeLock(lockPath, options);
-  try {
-    if (await isFile(join(directory, "ready"))) return python;
-    // What is there without its stamp was cut short. The environment is made where it stays: its scripts name their place.
-    await rm(directory, { recursive: true, force: true });
-    await makeEnvironment(directory, options);
-    await writeFile(join(directory, "ready.part"), `${options.packages.join("\n")}\n`);
-    await rename(join(directory, "ready.part"), join(directory, "ready"));
-    return python;
-  } finally {
-    await rm(lockPath, { force: true });
-  }
+  using _turn = await takeTurn(parent, options);
+  if (await isFile(join(directory, "ready"))) return python;
+  // What is there without its stamp was cut short. The environment is made where it stays: its scripts name their place.
+  await rm(directory, { recursive: true, force: true });
+  await makeEnvironment(directory, options);
+  await writeFile(join(directory, "ready.part"), `${options.packages.join("\n")}\n`);
+  await rename(join(directory, "ready.part"), join(directory, "ready"));
+  return python;
 }
 
 async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() ?? false;
 }
 
-/** One maker at a time; the lock of a process that is gone is nobody's. A lock appears with its content or not at all. */
-async function takeLock(path: string, options: PrepareOptions): Promise<void> {
-  const own = `${process.pid} ${readProcessStart(process.pid) ?? 0}`;
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, own);
-  try {
-    for (let said = false; !(await linked(draft, path)); said = true) {
-      const holder = await readLock(path);
-      const [pid = 0, startTicks] = holder?.split(" ").map(Number) ?? [];
-      if (holder !== null && readProcessStart(pid) !== startTicks) {
-        await removeLockOf(holder, path);
-        continue;
-      }
-      if (!said) options.onProgress("waiting for another process that makes the Python environment");
-      await delay(options.clock, 200, options.signal);
-    }
-  } finally {
-    await rm(draft, { force: true });
+/** One maker at a time, whichever process it lives in. */
+async function takeTurn(parent: string, options: PrepareOptions): Promise<Disposable> {
+  for (let said = false; ; said = true) {
+    const lock = lockDirectory(parent);
+    if (lock !== null) return lock;
+    if (!said) options.onProgress("waiting for another process that makes the Python environment");
+    await delay(options.clock, 200, options.signal);
   }
-}
-
-/** Null where it was given back meanwhile. */
-async function readLock(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return null;
-    throw new Error(`the lock ${path} of the Python environment cannot be read: ${message}`, { cause: error });
-  }
-}
-
-/** False where there is a file already. */
-async function linked(from: string, to: string): Promise<boolean> {
-  try {
-    await link(from, to);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
-}
-
-/** Takes the lock out of the way and looks again whose it was: another waiter may have been faster and hold it by now. */
-async function removeLockOf(holder: string, path: string): Promise<void> {
-  const aside = `${path}.${randomUUID()}`;
-  try {
-    await rename(path, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
-  }
-  if ((await readFile(aside, "utf8")) !== holder) await linked(aside, path);
-  await rm(aside, { force: true });
 }
 
 async function makeEnvironment(directory: string, options: PrepareOptions): Promise<void> {
