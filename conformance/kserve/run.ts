@@ -1,14 +1,14 @@
 /**
- * The suite from the command line:
- *   node conformance/kserve/run.ts --target oracle|galatea|both [--record] [--only TEXT] [--part cases|tritonclient|command-line] [--cache DIR] [--quiet]
+ * The suite from the command line: node conformance/kserve/run.ts --help
  * `oracle` asks the real tritonserver and fails where a recording is stale (--record writes them anew instead); `galatea`
  * holds our server against the recordings; `both` does one after the other. Exit code 1 when anything differs.
  */
-import { parseArgs } from "node:util";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
+import { UsageError } from "../../server/src/cli/flags.ts";
 import { caseGroups } from "./cases/index.ts";
 import type { Answers } from "./case.ts";
 import { commandLineCases, expectedExitCode, runCommandLine } from "./command-line.ts";
+import { suiteHelp, suiteOptions, type PartName, type SuiteOptions } from "./options.ts";
 import { readRecording, writeRecording } from "./recording.ts";
 import { askAll, judge, judgeRecording, type AskedCase } from "./suite.ts";
 import type { Target } from "./started-fixture.ts";
@@ -19,35 +19,27 @@ import {
   writeClientRecording,
 } from "./tritonclient/checks.ts";
 
-const { values } = parseArgs({
-  options: {
-    target: { type: "string", default: "both" },
-    record: { type: "boolean", default: false },
-    only: { type: "string", default: "" },
-    part: { type: "string", default: "" },
-    cache: { type: "string", default: cacheDirectory(process.env) },
-    quiet: { type: "boolean", default: false },
-  },
-});
-
 // Ends by a signal go through `exit`, where started servers are ended too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
+const cache = cacheDirectory(process.env);
+const options = commandLine();
+
 /** Each gives the number of things that are wrong. */
-const parts: Readonly<Record<string, (target: Target) => Promise<number>>> = {
+const parts: Readonly<Record<PartName, (target: Target) => Promise<number>>> = {
   cases: (target) => (recording(target) ? recordCases(target) : checkCases(target)),
   tritonclient: checkClient,
   "command-line": checkCommandLine,
 };
 
-const recording = (target: Target) => values.record && target.kind === "oracle";
+const recording = (target: Target) => options.record && target.kind === "oracle";
 const say = (line: string) => console.log(line);
 const progress = (line: string) => {
-  if (!values.quiet) console.error(line);
+  if (!options.quiet) console.error(line);
 };
 
 async function recordCases(target: Target): Promise<number> {
-  const asked = await askAll(target, { only: values.only }, (entry) => progress(`asked ${entry.item.name}`));
+  const asked = await askAll(target, { only: options.only }, (entry) => progress(`asked ${entry.item.name}`));
   for (const [group, cases] of Object.entries(caseGroups)) {
     const answers = new Map<string, Answers>();
     for (const entry of asked) {
@@ -66,7 +58,7 @@ async function recordCases(target: Target): Promise<number> {
 }
 
 async function checkCases(target: Target): Promise<number> {
-  const asked = await askAll(target, { only: values.only }, (entry) => progress(`asked ${entry.item.name}`));
+  const asked = await askAll(target, { only: options.only }, (entry) => progress(`asked ${entry.item.name}`));
   const recordings = new Map<string, (item: AskedCase["item"]) => Answers>();
   for (const group of new Set(asked.map((entry) => entry.group))) recordings.set(group, await readRecording(group));
   let wrong = 0;
@@ -93,7 +85,7 @@ function verdictOf(
 }
 
 async function checkClient(target: Target): Promise<number> {
-  const clients = await ensureEnvironment(values.cache, "clients", { progress });
+  const clients = await ensureEnvironment(options.cache, "clients", { progress });
   const results = await askWithClient(target, clients);
   const count = Object.keys(results).length;
   if (recording(target)) {
@@ -122,15 +114,23 @@ async function checkCommandLine(target: Target): Promise<number> {
 }
 
 const targets: Target[] = [];
-if (values.target !== "galatea") {
-  targets.push({ kind: "oracle", environment: await ensureEnvironment(values.cache, "oracle", { progress }) });
+if (options.target !== "galatea") {
+  targets.push({ kind: "oracle", environment: await ensureEnvironment(options.cache, "oracle", { progress }) });
 }
-if (values.target !== "oracle" && !values.record) targets.push({ kind: "galatea" });
+if (options.target !== "oracle" && !options.record) targets.push({ kind: "galatea" });
 let wrong = 0;
-for (const target of targets) {
-  for (const [name, part] of Object.entries(parts)) {
-    if (values.part === name || (values.part === "" && (values.only === "" || name === "cases")))
-      wrong += await part(target);
-  }
-}
+for (const target of targets) for (const part of options.parts) wrong += await parts[part](target);
 process.exitCode = wrong === 0 ? 0 : 1;
+
+function commandLine(): SuiteOptions {
+  try {
+    const given = suiteOptions(process.argv.slice(2), cache);
+    if (given !== null) return given;
+    process.stdout.write(suiteHelp(cache));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    console.error(`conformance: ${error.message}`);
+    return process.exit(1);
+  }
+  return process.exit(0);
+}

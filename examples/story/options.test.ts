@@ -20,6 +20,6 @@ test("what is wrong is said in one sentence", () => {
 
 test("the help names every option and where things are kept", () => {
   assert.equal(storyOptions(["--once", "--help"], "/usual"), null);
-  for (const words of ["--once", "--port=N", "--data=DIR", "(8770)", "(/usual)"])
+  for (const words of ["--once", "--port=N", "--data=TEXT", "(8770)", "(/usual)"])
     assert.ok(storyHelp("/usual").includes(words), words);
 });

@@ -1,4 +1,5 @@
-import { parseFlags, portMax, UsageError, type Flag } from "../../server/src/cli/flags.ts";
+import { parseOptions, portMax, type Flag } from "../../server/src/cli/flags.ts";
+import { flagRow } from "../../server/src/cli/help.ts";
 
 export interface StoryOptions {
   /** Tell the story and exit, instead of staying up. */
@@ -23,24 +24,18 @@ const flags = (data: string): readonly Flag[] => [
 
 /** What the command line asks for; null for the help. Throws a UsageError with one sentence. */
 export function storyOptions(argv: readonly string[], defaultData: string): StoryOptions | null {
-  if (argv.includes("--help") || argv.includes("-h")) return null;
-  const { values, positionals } = parseFlags(argv, flags(defaultData));
-  const [extra] = positionals;
-  if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
+  const values = parseOptions(argv, flags(defaultData));
+  if (values === null) return null;
   return { once: values.has("once"), port: values.get("port") as number, data: values.get("data") as string };
 }
 
 export function storyHelp(defaultData: string): string {
-  const rows = flags(defaultData).map(({ name, kind, about, default: fallback }) => {
-    const value = kind === "switch" ? "" : kind === "integer" ? "=N" : "=DIR";
-    return `  ${`--${name}${value}`.padEnd(12)} ${about}${fallback === undefined ? "" : ` (${fallback})`}`;
-  });
   return [
     "Sets itself up, starts the platform, hosts 24 tenants' sentence-embedding ensembles and sends real sentences.",
     "",
     "Usage: npm start -- [options]",
     "",
-    ...rows,
+    ...flags(defaultData).map(flagRow),
     "",
   ].join("\n");
 }

@@ -83,6 +83,15 @@ export function parseFlags(argv: readonly string[], flags: readonly Flag[]): Par
   return { values, lists, given, positionals };
 }
 
+/** The values of a program that takes flags and nothing else, by name; null where its help is asked for. */
+export function parseOptions(argv: readonly string[], flags: readonly Flag[]): ReadonlyMap<string, FlagValue> | null {
+  if (argv.includes("--help") || argv.includes("-h")) return null;
+  const { values, positionals } = parseFlags(argv, flags);
+  const [extra] = positionals;
+  if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
+  return values;
+}
+
 function parseValue(flag: Flag, text: string): FlagValue {
   if (flag.kind === "boolean") {
     const lower = text.toLowerCase();

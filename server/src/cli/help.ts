@@ -28,13 +28,14 @@ export function commandHelp(command: Command): string {
   const accepted = command.flags.filter((flag) => flag.status !== undefined && "accepted" in flag.status);
   const refused = command.flags.filter((flag) => flag.status !== undefined && "refused" in flag.status);
   const lines = [`${bold(`galatea ${command.name}`)}: ${command.summary}`, "", `Usage: galatea ${command.usage}`, ""];
-  if (built.length > 0) lines.push(...built.map(row), "");
+  if (built.length > 0) lines.push(...built.map(flagRow), "");
   if (accepted.length > 0) lines.push("Accepted without effect:", `  ${names(accepted)}`, "");
   if (refused.length > 0) lines.push("Known, not built yet (refused):", `  ${names(refused)}`, "");
   return lines.join("\n");
 }
 
-function row(flag: Flag): string {
+/** A flag in a help text, on one line. */
+export function flagRow(flag: Flag): string {
   const value = { string: "=TEXT", integer: "=N", number: "=N", boolean: "=true|false", switch: "" }[flag.kind];
   const fallback = flag.default === undefined || flag.default === "" ? "" : dim(` (${String(flag.default)})`);
   return `  ${`--${flag.name}${value}`.padEnd(columnWidth)} ${flag.about}${fallback}`;
