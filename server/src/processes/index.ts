@@ -10,5 +10,6 @@ export { ChildReaper } from "./child-reaper.ts";
 export { OutputLines, type OutputLimits } from "./output-lines.ts";
 export { lockDirectory } from "./directory-lock.ts";
 export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
-export { endLeftover, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
+export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
+export { childrenOf, readProcessFile } from "./process-files.ts";
 export { spawnProcess, type SpawnedProcess, type SpawnOptions } from "./spawn.ts";

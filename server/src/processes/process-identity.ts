@@ -19,9 +19,29 @@ export function readProcessStart(pid: number): number | null {
     if (code === "ENOENT" || code === "ESRCH") return null;
     throw error;
   }
+  const { isZombie, startTicks } = parseProcessStat(stat);
+  return isZombie ? null : startTicks;
+}
+
+/** What /proc/<pid>/stat tells of a process. */
+export interface ProcessStat {
+  /** It has ended, and nobody has waited for it yet. */
+  readonly isZombie: boolean;
+  /** Its own processor time and that of its children which it has waited for. */
+  readonly cpuTicks: number;
+  readonly startTicks: number;
+}
+
+export function parseProcessStat(text: string): ProcessStat {
   // The command in parentheses may hold anything, spaces and parentheses too: fields count from the last one.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return fields[0] === "Z" || fields[0] === "X" ? null : Number(fields[19]);
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state = ""] = fields;
+  const cpuTicks = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
+  return {
+    isZombie: state === "Z" || state === "X",
+    cpuTicks,
+    startTicks: Number(fields[19]),
+  };
 }
 
 /** Kills the group of a process that an earlier life of this program left behind, and waits until it is gone. False when it was not there. */

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { test } from "node:test";
+import { processTreeUsage } from "./process-usage.ts";
+
+/** A process whose child's child holds 64 MiB, and one that has worked for a while and is gone. */
+const family = `
+import os, sys, time
+if os.fork() == 0:
+  if os.fork() == 0:
+    held = bytearray(os.urandom(64 * 2**20))
+    print("held", flush=True)
+    time.sleep(600)
+  os.wait()
+if os.fork() == 0:
+  while time.process_time() < 0.3: pass
+  os._exit(0)
+os.wait()
+print("worked", flush=True)
+time.sleep(600)
+`;
+
+test("what a process uses is what it and all below it use, those that have ended too", async () => {
+  const child = spawn("python3", ["-c", family], { stdio: ["ignore", "pipe", "inherit"], detached: true });
+  const closed = once(child, "close");
+  try {
+    let said = "";
+    for await (const chunk of child.stdout) {
+      said += String(chunk);
+      if (said.includes("held") && said.includes("worked")) break;
+    }
+    const usage = await processTreeUsage(child.pid!);
+    assert.ok(usage !== null && usage.memoryBytes > 64 * 2 ** 20, JSON.stringify(usage));
+    assert.ok(usage.cpuNs >= 0.28e9, JSON.stringify(usage));
+  } finally {
+    process.kill(-child.pid!, "SIGKILL");
+    await closed;
+  }
+  assert.equal(await processTreeUsage(child.pid!), null);
+});
