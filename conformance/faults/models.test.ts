@@ -193,6 +193,18 @@ test("a process that a model leaves behind ends with the model", async () => {
   await until("the orphan is gone", () => workerPids().difference(workers).size === 0);
 });
 
+test("model code reaches neither the server nor other models, and minds its own files and processes as ever", async () => {
+  const model = await loadFresh();
+  const ask = async (does: string) => textOf(await infer(port, model, doing(does)));
+  const other = textOf(await infer(port, "bystander", doing("pid")));
+  assert.equal(await ask("own_business"), "done");
+  const reached = await ask(`reach ${serving.server.pid} ${other}`);
+  const unconfined = /not kept apart by Landlock \((.+?)\)/.exec(serving.server.log())?.[1];
+  // Older kernels confine no signals, those without Landlock nothing; the log says so there.
+  if (unconfined === undefined) assert.match(reached, /^(?:signals signals)?$/);
+  else assert.notEqual(reached, "");
+});
+
 test("a view that model code keeps past its request never changes under it", async () => {
   const model = await loadFresh();
   const elements = 300_000;

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import subprocess
 import sys
 import time
 
@@ -124,6 +125,39 @@ class TritonPythonModel:
             except OSError:
                 pass
         time.sleep(600)
+
+    def reach(self, value, *pids):
+        """Which ways into the processes are open: names, or nothing."""
+        doors = {
+            "descriptors": lambda process: [open(process + "/fd/" + name, "rb") for name in os.listdir(process + "/fd")],
+            "memory": lambda process: open(process + "/mem", "rb"),
+            "signals": lambda process: os.kill(int(os.path.basename(process)), 0),
+        }
+        found = []
+        for pid in pids:
+            for name, door in doors.items():
+                try:
+                    door("/proc/" + pid)
+                    found.append(name)
+                except PermissionError:
+                    pass
+        return " ".join(found)
+
+    def own_business(self, value):
+        """What a model may do with files and processes of its own."""
+        below = os.path.join(self.directory, "below")
+        os.makedirs(below, exist_ok=True)
+        with open(os.path.join(self.directory, "moved"), "w") as file:
+            file.write("whole")
+        os.rename(os.path.join(self.directory, "moved"), os.path.join(below, "moved"))
+        os.link(os.path.join(below, "moved"), os.path.join(self.directory, "again"))
+        child = subprocess.Popen(["sleep", "600"])
+        with open("/proc/%d/environ" % child.pid) as environment:
+            environment.read()
+        child.terminate()
+        child.wait()
+        with open("/proc/self/environ") as environment:
+            return "done" if environment.read() else "empty"
 
     def out_of_memory(self, value):
         raise MemoryError("no room for one more tensor")

@@ -46,105 +46,133 @@ def _preload(names):
     return failed
 
 
-def _become_worker(descriptors, control):
-    sock, lifeline, output, arena = descriptors
-    # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
-    fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
-    poller = select.poll()
-    poller.register(lifeline, select.POLLIN)
-    if poller.poll(0):
-        os._exit(1)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.close(output)
-    control.close()
-    if "random" in sys.modules:
-        sys.modules["random"].seed()
-    if "numpy.random" in sys.modules:
-        np.random.seed()
-    worker.start(sock, arena)
+def _confinement():
+    """What its workers will be kept to, and null; or null, and why there is none."""
+    try:
+        from .confinement import Confinement
+
+        return Confinement(), None
+    except (ImportError, OSError) as error:
+        return None, str(error)
 
 
-def _fork(descriptors, control):
-    """Forks twice; the pid of the worker, whose parent is the server by then. Raises OSError where the machine refuses.
+class Zygote:
+    """Serves fork requests that come through `control`."""
 
-    The worker tells its pid itself, out of a process group of its own: the end of this process ends the group of this process.
-    """
-    told, tell = os.pipe()
-    middle = os.fork()
-    if middle == 0:
+    def __init__(self, control, confinement):
+        self._control = control
+        self._confinement = confinement
+        self._buffer = bytearray()
+        self._descriptors = []
+
+    def run(self):
+        """Returns when the server has closed the socket."""
+        buffer = self._buffer
+        while self._receive():
+            while len(buffer) >= wire.HEADER_BYTES:
+                size, kind, _, request_id, _ = wire.HEADER.unpack_from(buffer, 0)
+                if kind != wire.ZYGOTE_FORK or size != wire.HEADER_BYTES:
+                    raise struct.error("unknown record %d of %d bytes" % (kind, size))
+                del buffer[:size]
+                own = self._descriptors[:_DESCRIPTORS_PER_FORK]
+                del self._descriptors[:_DESCRIPTORS_PER_FORK]
+                self._on_fork(request_id, own)
+
+    def _receive(self):
+        data, ancillary, _, _ = self._control.recvmsg(4096, socket.CMSG_SPACE(64 * 4))
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                found = array.array("i")
+                found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
+                self._descriptors.extend(found)
+        self._buffer.extend(data)
+        return bool(data)
+
+    def _on_fork(self, request_id, descriptors):
         try:
-            _fork_worker(descriptors, control, (told, tell))
+            threads = _thread_count()
+            if threads != 1:
+                raise OSError("the zygote has %d threads; it forks only while it has one" % threads)
+            pid = self._fork(descriptors)
+            self._control.send(wire.frame(wire.ZYGOTE_FORKED, b"", 0, request_id, pid))
         except OSError as error:
-            os.write(tell, _LENGTH.pack(-(error.errno or 1)))
+            self._control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, str(error).encode("utf-8"), 0, request_id))
         finally:
-            os._exit(0)
-    os.close(tell)
-    answer = os.read(told, _LENGTH.size)
-    os.close(told)
-    os.waitpid(middle, 0)
-    if len(answer) != _LENGTH.size:
-        raise OSError("the worker died before it began")
-    (pid,) = _LENGTH.unpack(answer)
-    if pid < 0:
-        raise OSError(-pid, os.strerror(-pid))
-    return pid
+            for descriptor in descriptors:
+                os.close(descriptor)
 
+    def _fork(self, descriptors):
+        """Forks twice; the pid of the worker, whose parent is the server by then. Raises OSError where the machine refuses.
 
-def _fork_worker(descriptors, control, pipe):
-    if os.fork() != 0:
-        return
-    status = 1
-    try:
-        os.setsid()
-        os.write(pipe[1], _LENGTH.pack(os.getpid()))
-        for descriptor in pipe:
-            os.close(descriptor)
-        _become_worker(descriptors, control)
-        status = 0
-    except BaseException:  # noqa: B902 - nothing above may run in a worker
-        import traceback
+        The worker tells its pid itself, out of a process group of its own: the end of this process ends the group of this process.
+        """
+        told, tell = os.pipe()
+        middle = os.fork()
+        if middle == 0:
+            try:
+                if os.fork() == 0:
+                    self._begin_worker(descriptors, (told, tell))
+            except OSError as error:
+                os.write(tell, _LENGTH.pack(-(error.errno or 1)))
+            finally:
+                os._exit(0)
+        os.close(tell)
+        answer = os.read(told, _LENGTH.size)
+        os.close(told)
+        os.waitpid(middle, 0)
+        if len(answer) != _LENGTH.size:
+            raise OSError("the worker died before it began")
+        (pid,) = _LENGTH.unpack(answer)
+        if pid < 0:
+            raise OSError(-pid, os.strerror(-pid))
+        return pid
 
-        traceback.print_exc()
-    finally:
+    def _begin_worker(self, descriptors, pipe):
+        """The whole life of a worker; does not return."""
+        status = 1
         try:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            os.setsid()
+            os.write(pipe[1], _LENGTH.pack(os.getpid()))
+            for descriptor in pipe:
+                os.close(descriptor)
+            self._become_worker(descriptors)
+            status = 0
+        except BaseException:  # noqa: B902 - nothing above may run in a worker
+            import traceback
+
+            traceback.print_exc()
         finally:
-            os._exit(status)
+            try:
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                os._exit(status)
 
-
-def _receive(control, buffer, descriptors):
-    data, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_SPACE(64 * 4))
-    for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            found = array.array("i")
-            found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
-            descriptors.extend(found)
-    buffer.extend(data)
-    return bool(data)
-
-
-def _handle(control, request_id, descriptors):
-    try:
-        threads = _thread_count()
-        if threads != 1:
-            message = "the zygote has %d threads; it forks only while it has one" % threads
-            control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, message.encode("utf-8"), 0, request_id))
-        else:
-            pid = _fork(descriptors, control)
-            control.send(wire.frame(wire.ZYGOTE_FORKED, b"", 0, request_id, pid))
-    except OSError as error:
-        control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, str(error).encode("utf-8"), 0, request_id))
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
+    def _become_worker(self, descriptors):
+        sock, lifeline, output, arena = descriptors
+        # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
+        fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
+        poller = select.poll()
+        poller.register(lifeline, select.POLLIN)
+        if poller.poll(0):
+            os._exit(1)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.close(output)
+        self._control.close()
+        if "random" in sys.modules:
+            sys.modules["random"].seed()
+        if "numpy.random" in sys.modules:
+            np.random.seed()
+        if self._confinement is not None:
+            self._confinement.enter()
+        worker.start(sock, arena)
 
 
 def main():
-    """Serves fork requests until the server closes the socket."""
+    """Becomes ready and serves until the server closes the socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
     # Set up here for every worker: what a worker does itself copies pages that all could share.
@@ -154,24 +182,16 @@ def main():
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
+    confinement, unconfined = _confinement()
     ready = {
         "pid": os.getpid(),
         "python": "%d.%d.%d" % sys.version_info[:3],
         "numpy": np.__version__,
         "threads": _thread_count(),
         "failed": failed,
+        "unconfined": unconfined,
     }
     gc.collect()
     gc.freeze()
     control.sendall(wire.frame(wire.ZYGOTE_READY, json.dumps(ready).encode("utf-8")))
-    buffer = bytearray()
-    descriptors = []
-    while _receive(control, buffer, descriptors):
-        while len(buffer) >= wire.HEADER_BYTES:
-            size, kind, _, request_id, _ = wire.HEADER.unpack_from(buffer, 0)
-            if kind != wire.ZYGOTE_FORK or size != wire.HEADER_BYTES:
-                raise struct.error("unknown record %d of %d bytes" % (kind, size))
-            del buffer[:size]
-            own = descriptors[:_DESCRIPTORS_PER_FORK]
-            del descriptors[:_DESCRIPTORS_PER_FORK]
-            _handle(control, request_id, own)
+    Zygote(control, confinement).run()

@@ -32,6 +32,8 @@ export class ZygotePool implements AsyncDisposable {
   readonly #warm = new Map<string, Warm>();
   readonly #ending = new Set<Promise<void>>();
   #closed = false;
+  /** Once is enough: the reason is the kernel's. */
+  #isUnconfinedSaid = false;
 
   constructor(options: ZygotePoolOptions) {
     this.#options = options;
@@ -44,7 +46,9 @@ export class ZygotePool implements AsyncDisposable {
     warm.users++;
     warm.idle?.[Symbol.dispose]();
     try {
-      const zygote = await this.#alive(warm);
+      let zygote = await this.#alive(warm);
+      // Its successor may have taken over while it was waited for.
+      while (zygote.isRetired && !this.#closed) zygote = await this.#alive(warm);
       return await zygote.fork(arenaFd);
     } finally {
       if (--warm.users === 0 && !this.#closed)
@@ -132,9 +136,15 @@ export class ZygotePool implements AsyncDisposable {
     return await warm.zygote;
   }
 
-  #open(environment: PythonEnvironment, modules: readonly string[]): Promise<Zygote> {
+  async #open(environment: PythonEnvironment, modules: readonly string[]): Promise<Zygote> {
     const { workerDirectory, clock, logger } = this.#options;
-    return Zygote.open({ environment, workerDirectory, modules, clock, logger }, null);
+    const zygote = await Zygote.open({ environment, workerDirectory, modules, clock, logger }, null);
+    if (zygote.unconfined !== null && !this.#isUnconfinedSaid) {
+      this.#isUnconfinedSaid = true;
+      const consequence = "the code of one model can reach the memory of others; host only models that you trust";
+      logger.warning(`Python models are not kept apart by Landlock (${zygote.unconfined}): ${consequence}`);
+    }
+    return zygote;
   }
 
   #end(warm: Warm): void {
@@ -146,10 +156,7 @@ export class ZygotePool implements AsyncDisposable {
   #retire(zygote: Promise<Zygote>): void {
     const ending = zygote
       .then(
-        async (one) => {
-          await one.drained();
-          await one[Symbol.asyncDispose]();
-        },
+        (one) => one.retire(),
         () => {}, // It never came up: nothing to end.
       )
       .finally(() => this.#ending.delete(ending));

@@ -33,19 +33,38 @@ interface PendingFork {
   readonly reject: (error: Error) => void;
 }
 
+/** What READY carries. */
+interface ReadyFacts {
+  readonly python?: string;
+  readonly numpy?: string;
+  readonly failed?: readonly string[];
+  readonly threads?: number;
+  readonly unconfined?: string | null;
+}
+
 /** A warm interpreter that forks. Everything it forks is a child of this process. */
 export class Zygote implements AsyncDisposable {
   readonly modules: readonly string[];
+  /** Why its workers could look into each other, see confinement.py; null where they cannot. */
+  readonly unconfined: string | null;
   readonly #process: SpawnedProcess;
   readonly #channel: FrameChannel;
   readonly #pending = new Map<number, PendingFork>();
   readonly #fd: number;
   #lastRequestId = 0;
   #alive = true;
+  #isRetired = false;
   #onSettled: () => void = () => {};
 
-  private constructor(options: ZygoteOptions, process: SpawnedProcess, fd: number, channel: FrameChannel) {
+  private constructor(
+    options: ZygoteOptions,
+    unconfined: string | null,
+    process: SpawnedProcess,
+    fd: number,
+    channel: FrameChannel,
+  ) {
     this.modules = options.modules;
+    this.unconfined = unconfined;
     this.#process = process;
     this.#fd = fd;
     this.#channel = channel;
@@ -97,8 +116,8 @@ export class Zygote implements AsyncDisposable {
         `the Python environment ${environment.key} cannot be used (${describeEnd(await child.ended)}): ${words}`,
       );
     }
-    zygote = new Zygote(options, child, pair.ours, channel);
-    const facts = first as { python?: string; numpy?: string; failed?: string[]; threads?: number };
+    const facts = first as ReadyFacts;
+    zygote = new Zygote(options, facts.unconfined ?? null, child, pair.ours, channel);
     logger.verbose(`zygote ready: python ${facts.python}, numpy ${facts.numpy}, ${facts.threads} thread(s)`, {
       zygote: environment.key,
       pid: child.pid,
@@ -117,9 +136,16 @@ export class Zygote implements AsyncDisposable {
     return this.#alive;
   }
 
-  /** Resolves when no fork is under way. */
-  async drained(): Promise<void> {
+  /** It forks no more. */
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  /** Forks no more from now on, and ends when what is under way is done. */
+  async retire(): Promise<void> {
+    this.#isRetired = true;
     while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve));
+    await this[Symbol.asyncDispose]();
   }
 
   get pid(): number {
@@ -129,7 +155,7 @@ export class Zygote implements AsyncDisposable {
   /** Forks a worker that sees the memory file `arenaFd` and nothing else of this process. */
   fork(arenaFd: number): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {
-      if (!this.#alive) throw new InferenceError("UNAVAILABLE", "the Python zygote has ended");
+      if (!this.#alive || this.#isRetired) throw new InferenceError("UNAVAILABLE", "the Python zygote has ended");
       const socket = openSocketPair();
       const lifeline = openPipe();
       const output = openPipe();
