@@ -193,6 +193,24 @@ test("a process that a model leaves behind ends with the model", async () => {
   await until("the orphan is gone", () => workerPids().difference(workers).size === 0);
 });
 
+test("a daemon that a model starts lives as long as the model, however that ends, and leaves no zombie", async () => {
+  const before = workerPids();
+  const model = await loadFresh();
+  const daemon = async () => Number(textOf(await infer(port, model, doing("daemon"))));
+  const first = await daemon();
+  const worker = Number(textOf(await infer(port, model, doing("pid"))));
+  await assertEchoes(port, "bystander");
+  assert.ok(workerPids().has(first));
+  process.kill(worker, "SIGKILL");
+  await until("the first is gone", () => !workerPids().has(first));
+  await assertRecovers(model);
+  const second = await daemon();
+  process.kill(await daemon(), "SIGKILL");
+  assert.ok(workerPids().has(second));
+  assert.equal((await unload(port, model)).status, 200);
+  await until("nothing is left of it", () => workerPids().difference(before).size === 0);
+});
+
 test("model code reaches neither the server nor other models, and minds its own files and processes as ever", async () => {
   const model = await loadFresh();
   const ask = async (does: string) => textOf(await infer(port, model, doing(does)));

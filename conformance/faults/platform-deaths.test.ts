@@ -43,10 +43,11 @@ after(async () => {
 const put = (key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
 const call = (does: string) => invoke(platform, name, target, doing(does));
-const workerPid = async () => {
-  const { outputs } = JSON.parse(await call("pid")) as { outputs: { name: string; data: string[] }[] };
-  return Number(outputs.find((output) => output.name === "TEXT")?.data[0]);
+const textOf = async (does: string) => {
+  const { outputs } = JSON.parse(await call(does)) as { outputs: { name: string; data: string[] }[] };
+  return outputs.find((output) => output.name === "TEXT")?.data[0];
 };
+const workerPid = async () => Number(await textOf("pid"));
 /** The directory that the model was unpacked to, where it writes what it has to say. */
 async function modelDirectory(): Promise<string> {
   await call("echo");
@@ -79,6 +80,7 @@ test("kill -9 of a Python worker inside an endpoint fails the invocation it held
 
 test("kill -9 of an endpoint's server fails the invocations it held, it is started again, and the endpoint stays in service", async () => {
   const directory = await modelDirectory();
+  const daemon = Number(await textOf("daemon"));
   const held = refused(call("hold server"));
   const worker = await pidIn(join(directory, "server.running"));
   const [server = 0] = platform.servers();
@@ -90,6 +92,7 @@ test("kill -9 of an endpoint's server fails the invocations it held, it is start
     /^Received server error \(503\) from primary with message "The container did not answer: /,
   );
   await until("the worker is gone with its server", () => !isAlive(worker));
+  await until("so is the daemon that the model had started", () => !isAlive(daemon));
   assert.match(await call("echo"), /"OUT"/);
   const [again = 0] = platform.servers();
   assert.notEqual(again, server);

@@ -162,6 +162,8 @@ class Zygote:
         os.dup2(output, 2)
         os.close(output)
         self._control.close()
+        # By this the server knows what a model leaves behind.
+        os.environ["GALATEA_WORKER"] = str(os.getpid())
         if "random" in sys.modules:
             sys.modules["random"].seed()
         if "numpy.random" in sys.modules:

@@ -17,10 +17,11 @@ export {
 export {
   armLifeline,
   becomeSubreaper,
+  findEnded,
+  isChild,
   openPipe,
   openSocketPair,
   reapNow,
-  reapOneOfGroup,
   sendDescriptors,
   receiveNow,
   sendNow,

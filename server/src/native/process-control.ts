@@ -19,6 +19,12 @@ const F_SETOWN = 8;
 const F_SETSIG = 10;
 const SIGKILL = 9;
 const WNOHANG = 1;
+const WEXITED = 4;
+const WNOWAIT = 0x1000000;
+const P_ALL = 0;
+const P_PID = 1;
+const siginfoBytes = 128;
+const siginfoPidAt = 16;
 const PR_SET_CHILD_SUBREAPER = 36;
 const EAGAIN = 11;
 const EINTR = 4;
@@ -35,6 +41,7 @@ function bind() {
     recv: libc.func("int64_t recv(int fd, void *buffer, size_t length, int flags)"),
     sendmsg: libc.func("int64_t sendmsg(int fd, const void *message, int flags)"),
     waitpid: libc.func("int waitpid(int pid, _Out_ int *status, int options)"),
+    waitid: libc.func("int waitid(int kind, int id, _Out_ void *info, int options)"),
     prctl: libc.func("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),
     kill: libc.func("int kill(int pid, int signal)"),
   };
@@ -140,13 +147,22 @@ export function reapNow(pid: number): WaitResult {
   throw new SystemCallError("waitpid", errno);
 }
 
-/** Reaps one ended child of a process group; null when none of it has ended, or none is a child of this process. */
-export function reapOneOfGroup(processGroup: number): { readonly pid: number; readonly status: number } | null {
-  const status = [0];
-  const pid = libc.waitpid(-processGroup, status, WNOHANG) as number;
-  if (pid > 0) return { pid, status: status[0]! };
-  if (pid === 0 || koffi.errno() === ECHILD) return null;
-  throw new SystemCallError("waitpid", koffi.errno());
+/** A child that has ended and that nobody has waited for, whichever; it stays one. Null when there is none. */
+export function findEnded(): number | null {
+  const info = new Int32Array(siginfoBytes / 4);
+  if (libc.waitid(P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT) === 0) return info[siginfoPidAt / 4] || null;
+  const errno = koffi.errno();
+  if (errno === ECHILD) return null;
+  throw new SystemCallError("waitid", errno);
+}
+
+/** Whether a process is a child of this one, ended or not. */
+export function isChild(pid: number): boolean {
+  const info = new Int32Array(siginfoBytes / 4);
+  if (libc.waitid(P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT) === 0) return true;
+  const errno = koffi.errno();
+  if (errno === ECHILD) return false;
+  throw new SystemCallError("waitid", errno);
 }
 
 /** Sends a signal to every process of a group; false when there is none left. */

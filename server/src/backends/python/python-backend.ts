@@ -1,7 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import { mergeAutoComplete, printConfigJson, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
-import { ChildReaper } from "../../processes/index.ts";
+import { adoptOrphans, readProcessFile } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { environmentOf, type EnvironmentOptions } from "./environments.ts";
 import type { ModelFacts } from "./execution-codec.ts";
@@ -11,6 +10,7 @@ import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "
 import { Pace } from "./pace.ts";
 import { Traffic } from "./traffic.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
+import { WorkerRemains } from "./worker-remains.ts";
 import { ZygotePool } from "./zygote-pool.ts";
 
 export interface PythonBackendOptions extends EnvironmentOptions {
@@ -62,7 +62,7 @@ class PythonBackend implements Backend {
   readonly name = "python";
   readonly #options: PythonBackendOptions;
   readonly #pool: ZygotePool;
-  readonly #reaper = new ChildReaper();
+  readonly #remains: WorkerRemains;
   readonly #encoder = new ExecuteEncoder();
   readonly #traffic: Traffic;
   readonly #completed = new Map<string, CompletedWorker>();
@@ -72,6 +72,8 @@ class PythonBackend implements Backend {
   constructor(options: PythonBackendOptions) {
     this.#options = options;
     this.#traffic = new Traffic(options.clock);
+    this.#remains = new WorkerRemains(options.logger);
+    adoptOrphans();
     const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, clock, logger } = options;
     this.#pool = new ZygotePool({
       workerDirectory,
@@ -180,7 +182,8 @@ class PythonBackend implements Backend {
   }
 
   #starter() {
-    return { pool: this.#pool, reaper: this.#reaper, clock: this.#options.clock, logger: this.#options.logger };
+    const { clock, logger } = this.#options;
+    return { pool: this.#pool, remains: this.#remains, clock, logger };
   }
 
   /** Keeps a worker for the load that usually follows; the oldest goes when there are too many. */
@@ -212,7 +215,7 @@ class PythonBackend implements Backend {
     for (const key of this.#completed.keys()) this.#drop(key);
     await Promise.all(this.#ending);
     await this.#pool[Symbol.asyncDispose]();
-    this.#reaper[Symbol.dispose]();
+    await this.#remains.ended();
   }
 }
 
@@ -237,14 +240,7 @@ class LoadedPythonModel implements LoadedModel {
 
 /** Private pages of a process: what ending it would give back. 0 when it has just ended. */
 async function privateBytes(pid: number): Promise<number> {
-  let rollup: string;
-  try {
-    rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ESRCH") return 0;
-    throw error;
-  }
+  const rollup = (await readProcessFile(pid, "smaps_rollup")) ?? "";
   let kibibytes = 0;
   for (const match of rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)) kibibytes += Number(match[1]);
   return kibibytes * 1024;

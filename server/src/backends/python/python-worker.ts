@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import { signalGroup } from "../../native/index.ts";
-import { describeEnd, OutputLines, type ChildReaper, type ProcessEnd } from "../../processes/index.ts";
+import { describeEnd, OutputLines, watchAdopted, type ProcessEnd } from "../../processes/index.ts";
 import { FrameChannel } from "./frame-channel.ts";
 import { LentBlocks } from "./lent-blocks.ts";
 import { decodeJson, readHeader } from "./frame-decoder.ts";
@@ -19,7 +19,6 @@ export interface WorkerEvents {
 export interface WorkerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly reaper: ChildReaper;
 }
 
 interface LifecycleCall {
@@ -71,7 +70,7 @@ export class PythonWorker {
       onClosed: () => this.#closedChannel(),
     });
     this.ended = new Promise((resolve) => {
-      options.reaper.watch(forked.pid, (end) => void this.#onReaped(end).then(resolve));
+      watchAdopted(forked.pid, (end) => void this.#onReaped(end).then(resolve));
     });
   }
 

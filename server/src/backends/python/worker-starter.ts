@@ -2,12 +2,12 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import type { ModelConfig } from "../../modelconfig/index.ts";
-import type { ChildReaper } from "../../processes/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { ModelSource } from "../backend.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { PythonWorker } from "./python-worker.ts";
 import { kinds } from "./wire.ts";
+import type { WorkerRemains } from "./worker-remains.ts";
 import type { ZygotePool } from "./zygote-pool.ts";
 
 /** What every worker of one model version is started with. */
@@ -22,7 +22,7 @@ export interface WorkerPlan {
 
 export interface StarterOptions {
   readonly pool: ZygotePool;
-  readonly reaper: ChildReaper;
+  readonly remains: WorkerRemains;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -42,8 +42,9 @@ export async function startWorker(
     throw new InferenceError("INTERNAL", `${plan.modelFilename} does not exist in the model repository path: ${path}`);
   signal.throwIfAborted();
   const forked = await options.pool.fork(plan.environment, plan.arena.fd);
-  const { clock, logger, reaper } = options;
-  const worker = new PythonWorker(name, forked, { clock, logger, reaper });
+  const { clock, logger, remains } = options;
+  const worker = new PythonWorker(name, forked, { clock, logger });
+  void worker.ended.then(() => remains.end());
   const body = {
     arenaBytes: plan.arena.capacityBytes,
     inlineBytesMax: plan.inlineBytesMax,

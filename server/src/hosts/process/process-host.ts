@@ -2,7 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/index.ts";
 import type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "../../hosting/index.ts";
-import { spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
+import { adoptOrphans, endRemains, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
 import { processTreeUsage } from "./process-usage.ts";
 
 export interface ContainerCommand {
@@ -22,6 +22,9 @@ export interface ProcessHostOptions {
 
 const socketPathBytesMax = 107;
 
+/** In the environment of everything that an instance starts. */
+const marker = "GALATEA_INSTANCE";
+
 /** Instances as child processes of this one, each with a Unix socket. They die with this process, however it dies. */
 export class ProcessHost implements ModelHost {
   readonly #options: ProcessHostOptions;
@@ -29,6 +32,7 @@ export class ProcessHost implements ModelHost {
 
   constructor(options: ProcessHostOptions) {
     this.#options = options;
+    adoptOrphans();
   }
 
   async start(spec: InstanceSpec, signal: AbortSignal): Promise<HostedInstance> {
@@ -47,14 +51,14 @@ export class ProcessHost implements ModelHost {
     const child = await spawnProcess({
       command,
       args,
-      env,
+      env: { ...env, [marker]: spec.instanceId },
       cwd: spec.mlRoot,
       extraFds: [],
       onLine: (line) => spec.output(line),
       onExit: () => {},
       clock,
     });
-    const instance = new ProcessInstance(child, socketPath);
+    const instance = new ProcessInstance(child, spec.instanceId, socketPath);
     this.#running.add(instance);
     void instance.ended.then(() => this.#running.delete(instance));
     return instance;
@@ -71,12 +75,14 @@ class ProcessInstance implements HostedInstance {
   readonly #child: SpawnedProcess;
   #isEnded = false;
 
-  constructor(child: SpawnedProcess, socketPath: string) {
+  constructor(child: SpawnedProcess, instanceId: string, socketPath: string) {
     this.#child = child;
     this.socketPath = socketPath;
     this.ended = child.ended.then(async (end) => {
       this.#isEnded = true;
       await rm(socketPath, { force: true });
+      // What its models had started in sessions of their own is this process's now.
+      await endRemains((environment) => environment.split("\0").includes(`${marker}=${instanceId}`));
       return { ...end, lastLines: child.outputTail() };
     });
   }

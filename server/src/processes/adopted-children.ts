@@ -1,0 +1,96 @@
+import type { ChildProcess } from "node:child_process";
+import { subscribe } from "node:diagnostics_channel";
+import { assert } from "../base/index.ts";
+import { becomeSubreaper, findEnded, isChild, reapNow } from "../native/index.ts";
+import { endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
+import { childrenOf, readProcessFile } from "./process-files.ts";
+
+/*
+ * Children that Node did not spawn: descendants whose parent has ended, so that the kernel gave them to this process. It has one
+ * table of children and one signal for their ends, so what is known of them stands here once, too.
+ */
+
+/** Node waits for these itself. */
+const ofNode = new Set<ChildProcess>();
+const watched = new Map<number, (end: ProcessEnd) => void>();
+let isAdopting = false;
+
+subscribe("child_process", (message) => {
+  const { process: child } = message as { readonly process: ChildProcess };
+  ofNode.add(child);
+  const onGone = () => {
+    ofNode.delete(child);
+    if (isAdopting) reap();
+  };
+  child.once("exit", onGone).once("error", onGone);
+});
+
+/** Makes orphans of our descendants children of this process, and waits for them, so that no zombie stays. It keeps no process alive. */
+export function adoptOrphans(): void {
+  if (isAdopting) return;
+  isAdopting = true;
+  becomeSubreaper();
+  process.on("SIGCHLD", reap);
+}
+
+/** Calls `onEnd` once when an adopted child has ended and was waited for: its pid and its memory are free then. */
+export function watchAdopted(pid: number, onEnd: (end: ProcessEnd) => void): void {
+  assert(!watched.has(pid), `process ${pid} is watched already`);
+  watched.set(pid, onEnd);
+  // It may have ended before anybody watched: its signal is gone.
+  reapWatched(pid);
+}
+
+export function isWatched(pid: number): boolean {
+  return watched.has(pid);
+}
+
+/**
+ * Kills those adopted children which nobody watches and whose environment says that they are remains, then what these leave in turn.
+ * Resolves when there are no more.
+ */
+export async function endRemains(isRemains: (environment: string) => boolean): Promise<void> {
+  for (let found = true; found;) {
+    const ends: Promise<unknown>[] = [];
+    for (const pid of await childrenOf(process.pid)) {
+      if (isKnown(pid)) continue;
+      const environment = await readProcessFile(pid, "environ");
+      if (environment === null || !isRemains(environment)) continue;
+      // Asked last, with nothing in between: what is a child now keeps its pid until it is waited for.
+      if (isKnown(pid) || !isChild(pid)) continue;
+      process.kill(pid, "SIGKILL");
+      ends.push(new Promise((resolve) => watchAdopted(pid, resolve)));
+    }
+    await Promise.all(ends);
+    found = ends.length > 0;
+  }
+}
+
+function isKnown(pid: number): boolean {
+  return watched.has(pid) || isOfNode(pid);
+}
+
+function isOfNode(pid: number): boolean {
+  return [...ofNode].some((child) => child.pid === pid);
+}
+
+function reap(): void {
+  for (let pid = findEnded(); pid !== null; pid = findEnded()) {
+    // Node's turn; those behind it follow when it has taken it. Who is watched need not wait for that.
+    if (isOfNode(pid)) return watched.forEach((_, each) => reapWatched(each));
+    const result = reapNow(pid);
+    if (result.kind === "ended") onEnded(pid, result.status);
+  }
+}
+
+function reapWatched(pid: number): void {
+  const result = reapNow(pid);
+  assert(result.kind !== "not a child", `process ${pid} is not a child of this one`);
+  if (result.kind === "ended") onEnded(pid, result.status);
+}
+
+function onEnded(pid: number, status: number): void {
+  const onEnd = watched.get(pid);
+  watched.delete(pid);
+  onEnd?.(endOfWaitStatus(status));
+}
