@@ -196,7 +196,7 @@ test("a process that a model leaves behind ends with the model", async () => {
 test("a daemon that a model starts lives as long as the model, however that ends, and leaves no zombie", async () => {
   const before = workerPids();
   const model = await loadFresh();
-  const daemon = async () => Number(textOf(await infer(port, model, doing("daemon"))));
+  const daemon = async (does = "daemon") => Number(textOf(await infer(port, model, doing(does))));
   const first = await daemon();
   const worker = Number(textOf(await infer(port, model, doing("pid"))));
   await assertEchoes(port, "bystander");
@@ -204,7 +204,7 @@ test("a daemon that a model starts lives as long as the model, however that ends
   process.kill(worker, "SIGKILL");
   await until("the first is gone", () => !workerPids().has(first));
   await assertRecovers(model);
-  const second = await daemon();
+  const second = await daemon("daemon own-environment");
   process.kill(await daemon(), "SIGKILL");
   assert.ok(workerPids().has(second));
   assert.equal((await unload(port, model)).status, 200);

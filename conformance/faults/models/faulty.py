@@ -113,11 +113,12 @@ class TritonPythonModel:
             os._exit(0)
         os.wait()
 
-    def daemon(self, value):
+    def daemon(self, value, *environment):
         """Starts a program in a session of its own, with a child, as daemons are started; tells its pid."""
         script = "import os, subprocess; child = subprocess.Popen(['sleep', '600']); print(os.getpid(), flush=True); child.wait()"
         start = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True)"
-        starter = subprocess.Popen([sys.executable, "-c", start, script], stdout=subprocess.PIPE, text=True)
+        env = {"PATH": os.environ["PATH"]} if environment else None
+        starter = subprocess.Popen([sys.executable, "-c", start, script], stdout=subprocess.PIPE, text=True, env=env)
         pid = starter.stdout.readline().strip()
         starter.wait()
         return pid

@@ -14,6 +14,7 @@ import { childrenOf, readProcessFile } from "./process-files.ts";
 const ofNode = new Set<ChildProcess>();
 const watched = new Map<number, (end: ProcessEnd) => void>();
 let isAdopting = false;
+const familyMark = 1e12;
 
 subscribe("child_process", (message) => {
   const { process: child } = message as { readonly process: ChildProcess };
@@ -46,16 +47,16 @@ export function isWatched(pid: number): boolean {
 }
 
 /**
- * Kills those adopted children which nobody watches and whose environment says that they are remains, then what these leave in turn.
- * Resolves when there are no more.
+ * Kills those adopted children which nobody watches and whose family is gone, then what these leave in turn. Resolves when there are
+ * no more.
  */
-export async function endRemains(isRemains: (environment: string) => boolean): Promise<void> {
+export async function endRemains(isGone: (family: number) => boolean): Promise<void> {
   for (let found = true; found;) {
     const ends: Promise<unknown>[] = [];
     for (const pid of await childrenOf(process.pid)) {
       if (isKnown(pid)) continue;
-      const environment = await readProcessFile(pid, "environ");
-      if (environment === null || !isRemains(environment)) continue;
+      const family = await familyOf(pid);
+      if (family === null || !isGone(family)) continue;
       // Asked last, with nothing in between: what is a child now keeps its pid until it is waited for.
       if (isKnown(pid) || !isChild(pid)) continue;
       process.kill(pid, "SIGKILL");
@@ -64,6 +65,13 @@ export async function endRemains(isRemains: (environment: string) => boolean): P
     await Promise.all(ends);
     found = ends.length > 0;
   }
+}
+
+/** See _FAMILY_MARK in zygote.py: the number of the family is what the limit exceeds 10^12 by. */
+async function familyOf(pid: number): Promise<number | null> {
+  const limits = await readProcessFile(pid, "limits");
+  const softLimit = Number(/^Max realtime timeout +(\d+) /m.exec(limits ?? "")?.[1] ?? 0);
+  return softLimit > familyMark ? softLimit - familyMark : null;
 }
 
 function isKnown(pid: number): boolean {

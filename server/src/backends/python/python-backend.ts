@@ -10,7 +10,7 @@ import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "
 import { Pace } from "./pace.ts";
 import { Traffic } from "./traffic.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
-import { WorkerRemains } from "./worker-remains.ts";
+import { WorkerFamilies } from "./worker-families.ts";
 import { ZygotePool } from "./zygote-pool.ts";
 
 export interface PythonBackendOptions extends EnvironmentOptions {
@@ -62,7 +62,7 @@ class PythonBackend implements Backend {
   readonly name = "python";
   readonly #options: PythonBackendOptions;
   readonly #pool: ZygotePool;
-  readonly #remains: WorkerRemains;
+  readonly #families: WorkerFamilies;
   readonly #encoder = new ExecuteEncoder();
   readonly #traffic: Traffic;
   readonly #completed = new Map<string, CompletedWorker>();
@@ -72,7 +72,7 @@ class PythonBackend implements Backend {
   constructor(options: PythonBackendOptions) {
     this.#options = options;
     this.#traffic = new Traffic(options.clock);
-    this.#remains = new WorkerRemains(options.logger);
+    this.#families = new WorkerFamilies(options.logger);
     adoptOrphans();
     const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, clock, logger } = options;
     this.#pool = new ZygotePool({
@@ -183,7 +183,7 @@ class PythonBackend implements Backend {
 
   #starter() {
     const { clock, logger } = this.#options;
-    return { pool: this.#pool, remains: this.#remains, clock, logger };
+    return { pool: this.#pool, families: this.#families, clock, logger };
   }
 
   /** Keeps a worker for the load that usually follows; the oldest goes when there are too many. */
@@ -215,7 +215,7 @@ class PythonBackend implements Backend {
     for (const key of this.#completed.keys()) this.#drop(key);
     await Promise.all(this.#ending);
     await this.#pool[Symbol.asyncDispose]();
-    await this.#remains.ended();
+    await this.#families.ended();
   }
 }
 

@@ -7,7 +7,8 @@ import type { ModelSource } from "../backend.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { PythonWorker } from "./python-worker.ts";
 import { kinds } from "./wire.ts";
-import type { WorkerRemains } from "./worker-remains.ts";
+import type { WorkerFamilies } from "./worker-families.ts";
+import type { ForkedWorker } from "./zygote.ts";
 import type { ZygotePool } from "./zygote-pool.ts";
 
 /** What every worker of one model version is started with. */
@@ -22,7 +23,7 @@ export interface WorkerPlan {
 
 export interface StarterOptions {
   readonly pool: ZygotePool;
-  readonly remains: WorkerRemains;
+  readonly families: WorkerFamilies;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -41,10 +42,17 @@ export async function startWorker(
   if (found === null || !found.isFile())
     throw new InferenceError("INTERNAL", `${plan.modelFilename} does not exist in the model repository path: ${path}`);
   signal.throwIfAborted();
-  const forked = await options.pool.fork(plan.environment, plan.arena.fd);
-  const { clock, logger, remains } = options;
+  const { clock, logger, families, pool } = options;
+  const family = families.begin();
+  let forked: ForkedWorker;
+  try {
+    forked = await pool.fork(plan.environment, plan.arena.fd, family);
+  } catch (error) {
+    families.end(family);
+    throw error;
+  }
   const worker = new PythonWorker(name, forked, { clock, logger });
-  void worker.ended.then(() => remains.end());
+  void worker.ended.then(() => families.end(family));
   const body = {
     arenaBytes: plan.arena.capacityBytes,
     inlineBytesMax: plan.inlineBytesMax,

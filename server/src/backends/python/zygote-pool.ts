@@ -39,8 +39,8 @@ export class ZygotePool implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Forks a worker of an environment, starting its zygote first where there is none. */
-  async fork(environment: PythonEnvironment, arenaFd: number): Promise<ForkedWorker> {
+  /** Forks a worker of an environment, the first of its family, starting its zygote first where there is none. */
+  async fork(environment: PythonEnvironment, arenaFd: number, family: number): Promise<ForkedWorker> {
     if (this.#closed) throw new InferenceError("UNAVAILABLE", "the Python backend is shutting down");
     const warm = this.#take(environment);
     warm.users++;
@@ -49,7 +49,7 @@ export class ZygotePool implements AsyncDisposable {
       let zygote = await this.#alive(warm);
       // Its successor may have taken over while it was waited for.
       while (zygote.isRetired && !this.#closed) zygote = await this.#alive(warm);
-      return await zygote.fork(arenaFd);
+      return await zygote.fork(arenaFd, family);
     } finally {
       if (--warm.users === 0 && !this.#closed)
         warm.idle = this.#options.clock.timer(this.#options.idleMs, () => this.#end(warm));

@@ -49,9 +49,9 @@ export class Zygote implements AsyncDisposable {
   readonly unconfined: string | null;
   readonly #process: SpawnedProcess;
   readonly #channel: FrameChannel;
+  /** By family. */
   readonly #pending = new Map<number, PendingFork>();
   readonly #fd: number;
-  #lastRequestId = 0;
   #alive = true;
   #isRetired = false;
   #onSettled: () => void = () => {};
@@ -152,23 +152,22 @@ export class Zygote implements AsyncDisposable {
     return this.#process.pid;
   }
 
-  /** Forks a worker that sees the memory file `arenaFd` and nothing else of this process. */
-  fork(arenaFd: number): Promise<ForkedWorker> {
+  /** Forks a worker that sees the memory file `arenaFd` and nothing else of this process. `family` is its number in `WorkerFamilies`. */
+  fork(arenaFd: number, family: number): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {
       if (!this.#alive || this.#isRetired) throw new InferenceError("UNAVAILABLE", "the Python zygote has ended");
       const socket = openSocketPair();
       const lifeline = openPipe();
       const output = openPipe();
-      const requestId = ++this.#lastRequestId;
       const forked = { socketFd: socket.ours, lifelineFd: lifeline.writeFd, outputFd: output.readFd };
-      this.#pending.set(requestId, { forked, resolve, reject });
-      const record = encodeFrame(kinds.zygoteFork, new Uint8Array(), { id: requestId });
+      this.#pending.set(family, { forked, resolve, reject });
+      const record = encodeFrame(kinds.zygoteFork, new Uint8Array(), { id: family });
       try {
         const theirs = [socket.theirs, lifeline.readFd, output.writeFd, arenaFd];
         if (!sendDescriptors(this.#fd, record, theirs))
-          this.#fail(requestId, new InferenceError("UNAVAILABLE", "the Python zygote is busy"));
+          this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote is busy"));
       } catch (error) {
-        this.#fail(requestId, new InferenceError("UNAVAILABLE", "the Python zygote has ended", { cause: error }));
+        this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote has ended", { cause: error }));
       } finally {
         for (const fd of [socket.theirs, lifeline.readFd, output.writeFd]) closeSync(fd);
       }
@@ -189,10 +188,10 @@ export class Zygote implements AsyncDisposable {
     }
   }
 
-  #fail(requestId: number, error: InferenceError): void {
-    const pending = this.#pending.get(requestId);
+  #fail(family: number, error: InferenceError): void {
+    const pending = this.#pending.get(family);
     if (pending === undefined) return;
-    this.#pending.delete(requestId);
+    this.#pending.delete(family);
     for (const fd of Object.values(pending.forked)) closeSync(fd);
     pending.reject(error);
     this.#onSettled();
@@ -200,8 +199,8 @@ export class Zygote implements AsyncDisposable {
 
   #onClosed(): void {
     this.#alive = false;
-    for (const requestId of this.#pending.keys())
-      this.#fail(requestId, new InferenceError("UNAVAILABLE", "the Python zygote has ended"));
+    for (const family of this.#pending.keys())
+      this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote has ended"));
   }
 
   /** Its workers go on. */

@@ -22,9 +22,6 @@ export interface ProcessHostOptions {
 
 const socketPathBytesMax = 107;
 
-/** In the environment of everything that an instance starts. */
-const marker = "GALATEA_INSTANCE";
-
 /** Instances as child processes of this one, each with a Unix socket. They die with this process, however it dies. */
 export class ProcessHost implements ModelHost {
   readonly #options: ProcessHostOptions;
@@ -51,14 +48,14 @@ export class ProcessHost implements ModelHost {
     const child = await spawnProcess({
       command,
       args,
-      env: { ...env, [marker]: spec.instanceId },
+      env,
       cwd: spec.mlRoot,
       extraFds: [],
       onLine: (line) => spec.output(line),
       onExit: () => {},
       clock,
     });
-    const instance = new ProcessInstance(child, spec.instanceId, socketPath);
+    const instance = new ProcessInstance(child, socketPath);
     this.#running.add(instance);
     void instance.ended.then(() => this.#running.delete(instance));
     return instance;
@@ -75,14 +72,14 @@ class ProcessInstance implements HostedInstance {
   readonly #child: SpawnedProcess;
   #isEnded = false;
 
-  constructor(child: SpawnedProcess, instanceId: string, socketPath: string) {
+  constructor(child: SpawnedProcess, socketPath: string) {
     this.#child = child;
     this.socketPath = socketPath;
     this.ended = child.ended.then(async (end) => {
       this.#isEnded = true;
       await rm(socketPath, { force: true });
-      // What its models had started in sessions of their own is this process's now.
-      await endRemains((environment) => environment.split("\0").includes(`${marker}=${instanceId}`));
+      // What its models had started in sessions of their own is this process's now; what a living one's have started is its own.
+      await endRemains(() => true);
       return { ...end, lastLines: child.outputTail() };
     });
   }
