@@ -9,11 +9,17 @@ import { checkCall } from "./system-error.ts";
 export interface SharedMemory {
   readonly fd: number;
   readonly byteLength: number;
-  /** The whole mapping. Views of it keep the mapping alive: it is undone when the collector has taken the last one. */
-  readonly buffer: ArrayBuffer;
+  /**
+   * A part of the mapping; any length, so that callers ask for what they use: the collector takes it for memory that goes away with
+   * the view, and runs more often the more it believes there is. Costs some microseconds; keep it.
+   */
+  view(byteOffset: number, byteLength: number): ArrayBuffer;
   /** Gives whole pages back to the machine; they read as zeros afterwards. Both arguments are multiples of `pageBytes`. */
   punch(byteOffset: number, byteLength: number): void;
-  /** Gives all pages back and closes the descriptor. Bytes that stray views still see are zeros. */
+  /**
+   * Gives all pages back and closes the descriptor. Bytes that stray views still see are zeros; the mapping is undone when the
+   * collector has taken the last view.
+   */
   close(): void;
 }
 
@@ -45,26 +51,37 @@ function bind() {
 
 const libc = bind();
 
-/** Runs when no view of a mapping is left: only then can unmapping not turn a late read into a crash. */
-const unmapWhenCollected = new FinalizationRegistry<{ address: unknown; byteLength: number }>((mapping) => {
-  libc.munmap(mapping.address, mapping.byteLength);
+interface Mapping {
+  readonly address: bigint;
+  readonly byteLength: number;
+  viewCount: number;
+  isClosed: boolean;
+}
+
+/** Only without a view can unmapping not turn a late read into a crash. */
+const collected = new FinalizationRegistry<Mapping>((mapping) => {
+  mapping.viewCount -= 1;
+  unmapUnused(mapping);
 });
+
+function unmapUnused({ address, byteLength, viewCount, isClosed }: Mapping): void {
+  if (isClosed && viewCount === 0) libc.munmap(address, byteLength);
+}
 
 /** Opens sparse shared memory. Throws with the system's reason when the machine refuses. */
 export function openSharedMemory(name: string, byteLength: number): SharedMemory {
   if (!Number.isSafeInteger(byteLength) || byteLength <= 0 || byteLength % pageBytes !== 0)
     throw new RangeError(`shared memory of ${byteLength} bytes: a positive multiple of ${pageBytes} is needed`);
   const fd = checkCall("memfd_create", libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) as number);
-  let buffer: ArrayBuffer;
+  let mapping: Mapping;
   try {
     checkCall("ftruncate", libc.ftruncate(fd, byteLength) as number);
     checkCall("fcntl(F_ADD_SEALS)", libc.fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) as number);
-    buffer = map(fd, byteLength);
+    mapping = map(fd, byteLength);
   } catch (error) {
     closeSync(fd);
     throw error;
   }
-  let open = true;
   const punch = (offset: number, length: number) => {
     checkCall(
       "fallocate(PUNCH_HOLE)",
@@ -74,21 +91,28 @@ export function openSharedMemory(name: string, byteLength: number): SharedMemory
   return {
     fd,
     byteLength,
-    buffer,
+    view(offset, length) {
+      if (mapping.isClosed || offset < 0 || length < 0 || offset + length > byteLength)
+        throw new RangeError(`a view of ${length} bytes at ${offset} of shared memory of ${byteLength} bytes`);
+      const view = koffi.view(mapping.address + BigInt(offset), length);
+      mapping.viewCount += 1;
+      collected.register(view, mapping);
+      return view;
+    },
     punch,
     close() {
-      if (!open) return;
-      open = false;
+      if (mapping.isClosed) return;
+      mapping.isClosed = true;
       punch(0, byteLength);
       closeSync(fd);
+      unmapUnused(mapping);
     },
   };
 }
 
-function map(fd: number, byteLength: number): ArrayBuffer {
-  const address: unknown = libc.mmap(null, byteLength, PROT_READ_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  checkCall("mmap", koffi.address(address) === 0xffff_ffff_ffff_ffffn ? -1 : 0);
-  const buffer = koffi.view(address, byteLength);
-  unmapWhenCollected.register(buffer, { address, byteLength });
-  return buffer;
+function map(fd: number, byteLength: number): Mapping {
+  const pointer: unknown = libc.mmap(null, byteLength, PROT_READ_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  const address = koffi.address(pointer);
+  checkCall("mmap", address === 0xffff_ffff_ffff_ffffn ? -1 : 0);
+  return { address, byteLength, viewCount: 0, isClosed: false };
 }

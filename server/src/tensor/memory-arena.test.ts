@@ -10,6 +10,21 @@ function residentBytes(fd: number): number {
   return fstatSync(fd).blocks * 512;
 }
 
+// First: arenas of other tests that are collected meanwhile would be counted.
+test("to the collector an arena is as large as what is used of it", () => {
+  const before = process.memoryUsage().external;
+  using arena = createArena({ capacityBytes: 64 * 1024 * mebibyte });
+  const small = arena.allocate(1000);
+  small.bytes.fill(1);
+  for (let round = 0; round < 20; round++) {
+    const large = arena.allocate(3 * mebibyte);
+    large.bytes.fill(round);
+    large.release();
+  }
+  assert.ok(process.memoryUsage().external - before < 5 * mebibyte);
+  assert.equal(small.bytes[999], 1);
+});
+
 test("blocks of any sizes, taken and given back in any order, never overlap and all come back", () => {
   const sizes = fc.oneof(fc.nat(5000), fc.nat(300_000), fc.integer({ min: mebibyte - 2, max: 3 * mebibyte }));
   const step = fc.oneof(fc.record({ take: sizes }), fc.record({ give: fc.nat(1000) }));
@@ -92,6 +107,23 @@ test("bytes beyond four gigabytes are reachable, and untouched capacity costs no
   assert.ok(residentBytes(arena.fd) <= 2 * mebibyte);
   low.release();
   high.release();
+});
+
+test("bytes stay what they are when many views have overlapped and are made anew", () => {
+  using arena = createArena({ capacityBytes: 4096 * mebibyte });
+  const live: { block: Block; mark: number }[] = [];
+  for (let round = 0; round < 600; round++) {
+    const mark = round % 251;
+    const block = arena.allocate((1 + ((round * 7) % 23)) * mebibyte);
+    block.bytes[0] = mark;
+    block.bytes[block.byteLength - 1] = mark;
+    live.push({ block, mark });
+    if (live.length < 8) continue;
+    const [{ block: oldest, mark: known }] = live.splice((round * 5) % 8, 1) as [(typeof live)[number]];
+    assert.deepEqual([oldest.bytes[0], oldest.bytes.at(-1)], [known, known]);
+    oldest.release();
+  }
+  for (const { block } of live) block.release();
 });
 
 test("a disposed arena frees its memory with its last block", () => {

@@ -17,6 +17,9 @@ const largeBytesMin = 1024 * 1024;
 const slotBytesMin = 256;
 const slotsPerSlabMin = 8;
 
+/** Views overlap where runs of different lengths began at different places; beyond this they are made anew. */
+const spareViewBytesMax = 256 * 1024 * 1024;
+
 let lastArenaId = 0;
 
 /** Bytes of every small size class: four steps per doubling, so that at most a fifth of a slot is wasted. */
@@ -55,6 +58,9 @@ class MemoryArena implements Arena {
   readonly capacityBytes: number;
   readonly #memory: SharedMemory;
   readonly #runs: GranuleRuns;
+  /** Of runs of granules, by where they begin. Kept: a run is taken again and again. */
+  readonly #views = new Map<number, ArrayBuffer>();
+  #viewBytes = 0;
   readonly #warmGranulesMax: number;
   /** Per size class: slabs with a free slot, the fullest last by habit. */
   readonly #partial: Slab[][] = classBytes.map(() => []);
@@ -102,7 +108,28 @@ class MemoryArena implements Arena {
   #open(byteOffset: number, byteLength: number, reservedBytes: number, slab: Slab | null): Block {
     this.#usedBytes += reservedBytes;
     this.#blockCount++;
-    return new ArenaBlock(this, this.#memory.buffer, { byteOffset, byteLength, reservedBytes, slab });
+    return new ArenaBlock(this, { byteOffset, byteLength, reservedBytes, slab });
+  }
+
+  bytesOf({ byteOffset, byteLength, reservedBytes, slab }: Place): Uint8Array {
+    if (slab === null) return new Uint8Array(this.#view(byteOffset, reservedBytes), 0, byteLength);
+    const view = this.#view(slab.byteOffset, slabBytes(slab.slotClass));
+    return new Uint8Array(view, byteOffset - slab.byteOffset, byteLength);
+  }
+
+  #view(byteOffset: number, byteLength: number): ArrayBuffer {
+    const known = this.#views.get(byteOffset);
+    if (known !== undefined && known.byteLength >= byteLength) return known;
+    if (this.#viewBytes > spareViewBytesMax + 2 * this.#usedBytes) this.#dropViews();
+    const view = this.#memory.view(byteOffset, byteLength);
+    this.#views.set(byteOffset, view);
+    this.#viewBytes += byteLength - (known?.byteLength ?? 0);
+    return view;
+  }
+
+  #dropViews(): void {
+    this.#views.clear();
+    this.#viewBytes = 0;
   }
 
   /** Called by a block whose last user let go. */
@@ -111,7 +138,7 @@ class MemoryArena implements Arena {
     this.#blockCount--;
     if (place.slab === null) this.#releaseGranules(place.byteOffset, place.reservedBytes);
     else this.#freeSlot(place.slab, place.byteOffset);
-    if (this.#disposed && this.#blockCount === 0) this.#memory.close();
+    if (this.#disposed && this.#blockCount === 0) this.#close();
   }
 
   #freeSlot(slab: Slab, byteOffset: number): void {
@@ -180,7 +207,12 @@ class MemoryArena implements Arena {
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    if (this.#blockCount === 0) this.#memory.close();
+    if (this.#blockCount === 0) this.#close();
+  }
+
+  #close(): void {
+    this.#dropViews();
+    this.#memory.close();
   }
 }
 
@@ -197,14 +229,12 @@ interface Place {
 
 class ArenaBlock implements Block {
   readonly #arena: MemoryArena;
-  readonly #buffer: ArrayBuffer;
   readonly #place: Place;
   #references = 1;
   #bytes: Uint8Array | null = null;
 
-  constructor(arena: MemoryArena, buffer: ArrayBuffer, place: Place) {
+  constructor(arena: MemoryArena, place: Place) {
     this.#arena = arena;
-    this.#buffer = buffer;
     this.#place = place;
   }
 
@@ -223,7 +253,7 @@ class ArenaBlock implements Block {
   /** Made when first asked for: a block that is only handed on between workers never needs it. */
   get bytes(): Uint8Array {
     assert(this.#references > 0, "bytes of a block after its release");
-    this.#bytes ??= new Uint8Array(this.#buffer, this.#place.byteOffset, this.#place.byteLength);
+    this.#bytes ??= this.#arena.bytesOf(this.#place);
     return this.#bytes;
   }
 
