@@ -15,6 +15,9 @@ export interface UnpackerOptions {
   readonly limits: ArchiveLimits;
 }
 
+/** What passes through a thread lies outside of its heap. */
+const youngMebibytesMax = 8;
+
 export const unpackerDefaults = { threadCount: 2, aheadBytesMax: 8 * 2 ** 20, sharedBytesMin: 64 * 2 ** 10 } as const;
 
 interface Job {
@@ -166,7 +169,8 @@ export class ArchiveUnpacker implements AsyncDisposable {
 
   #startThread(): Thread {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const worker = new Worker(new URL(`./archive-worker.${extension}`, import.meta.url));
+    const url = new URL(`./archive-worker.${extension}`, import.meta.url);
+    const worker = new Worker(url, { resourceLimits: { maxYoungGenerationSizeMb: youngMebibytesMax } });
     const thread: Thread = { worker, jobCount: 0 };
     worker.on("message", (message: FromUnpackThread) => {
       const job = this.#jobs.get(message.job);
