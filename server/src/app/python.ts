@@ -31,6 +31,13 @@ export async function findPython({ python, log, directories }: PythonParts): Pro
   });
 }
 
+/** Whether `findPython` has nothing to make. */
+export async function isPythonThere({ python, directories }: PythonParts): Promise<boolean> {
+  if (python !== null) return true;
+  const { madePythonEnvironment } = await import("../backends/python/index.ts");
+  return (await madePythonEnvironment({ dataDirectory: directories.root, packages })) !== null;
+}
+
 export async function openPythonBackend(parts: PythonParts): Promise<Backend> {
   const { createPythonBackend, environmentDefaults, pythonBackendDefaults } =
     await import("../backends/python/index.ts");

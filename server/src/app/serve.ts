@@ -77,6 +77,9 @@ export async function runServe(options: ServeOptions): Promise<number> {
     return stopping.signal.aborted ? 0 : 1;
   }
   log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
+  // The first tenant comes in a moment; what all of them share need not wait for it.
+  if (plan?.multiModel === true)
+    engine.warmUp().catch((error: unknown) => log.verbose(`nothing is warm yet: ${(error as Error).message}`));
   await stop.stopped;
   // Awaited here: until it is over another signal must not end the process by default.
   return await shutDown(listeners, engine, options.exitTimeoutSecs, log);

@@ -10,7 +10,7 @@ import type { DataDirectories } from "./directories.ts";
 import { lazyBackend } from "./lazy-backend.ts";
 import type { ServeOptions } from "./options.ts";
 import { overrideDirectory } from "./override-directory.ts";
-import { openPythonBackend } from "./python.ts";
+import { isPythonThere, openPythonBackend } from "./python.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 import { serverVersion } from "./version.ts";
 
@@ -65,7 +65,11 @@ export function createServingEngine({ options, plan, log, metrics, directories }
 
 function backends(options: ServeOptions, log: Logger, directories: DataDirectories): readonly Backend[] {
   return [
-    lazyBackend("python", () => openPythonBackend({ python: options.python, log, directories })),
+    lazyBackend(
+      "python",
+      () => openPythonBackend({ python: options.python, log, directories }),
+      () => isPythonThere({ python: options.python, log, directories }),
+    ),
     lazyBackend("onnxruntime", async () => {
       const { createOnnxRuntimeBackend } = await import("../backends/onnxruntime/index.ts");
       return createOnnxRuntimeBackend({

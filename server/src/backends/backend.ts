@@ -43,4 +43,6 @@ export interface Backend extends AsyncDisposable {
    */
   estimateBytes(source: ModelSource, config: ModelConfig): Promise<number | null>;
   load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel>;
+  /** Starts what the first model would wait for, where all it takes is there. */
+  warmUp(): Promise<void>;
 }

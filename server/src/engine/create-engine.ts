@@ -186,6 +186,11 @@ export class EngineCore implements Engine, AsyncDisposable {
     await this.#loader.load(this.#space(""), modelName, { override, ancestors: [], signal });
   }
 
+  /** See Backend.warmUp. */
+  async warmUp(): Promise<void> {
+    await Promise.all(this.#options.backends.map((backend) => backend.warmUp()));
+  }
+
   /** At start: everything in the repositories, or the names given; resolves with the names that failed. */
   async loadAtStart(names: readonly string[] | "all", signal: AbortSignal): Promise<readonly string[]> {
     const wanted = names === "all" ? (await this.#options.catalog.names()).map((each) => each.name) : names;

@@ -43,6 +43,8 @@ export class EchoBackend implements Backend {
 
   estimateBytes: Backend["estimateBytes"] = () => Promise.resolve(null);
 
+  warmUp: Backend["warmUp"] = () => Promise.resolve();
+
   load: Backend["load"] = async (source, config, context): Promise<LoadedModel> => {
     const fails = config.parameters.get("fail");
     if (fails === "all" || fails === String(source.version)) throw new InferenceError("INTERNAL", "ValueError: no");

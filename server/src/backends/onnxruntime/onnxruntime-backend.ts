@@ -96,6 +96,8 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
       return sessions.isOpen(keyOf(found.contentKey, sessionParameters(source, config))) ? 0 : found.byteLength;
     },
 
+    warmUp: () => Promise.resolve(),
+
     async load(source, config, context) {
       warnWithoutEffect(config, options.log);
       const held = await lease({ source, config, context }, { charged: true });

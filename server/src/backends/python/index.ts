@@ -7,4 +7,4 @@
  */
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
 export { environmentDefaults, type EnvironmentOptions } from "./environments.ts";
-export { preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";
+export { madePythonEnvironment, preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";

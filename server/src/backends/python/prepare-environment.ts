@@ -19,32 +19,42 @@ export interface PrepareOptions {
   readonly signal: AbortSignal;
 }
 
+type Place = Pick<PrepareOptions, "dataDirectory" | "packages">;
+
+/** The interpreter of the environment where it has been made; null where it has not. */
+export async function madePythonEnvironment(place: Place): Promise<string | null> {
+  const { directory, python } = placeOf(place);
+  const stamp = await stat(join(directory, "ready")).catch(() => null);
+  return stamp?.isFile() === true ? python : null;
+}
+
+function placeOf({ dataDirectory, packages }: Place) {
+  const identity = createHash("sha256")
+    .update(JSON.stringify([packages, 1]))
+    .digest("hex")
+    .slice(0, 16);
+  const parent = resolve(dataDirectory, "python");
+  const directory = join(parent, identity);
+  return { parent, directory, python: join(directory, "bin", "python") };
+}
+
 /**
  * Makes the product's Python environment, once: later calls find it and return at once. Several programs may call it at the same time.
  * Returns the interpreter's path. Throws an Error that names what is missing and the command that installs it.
  */
 export async function preparePythonEnvironment(options: PrepareOptions): Promise<string> {
-  const identity = createHash("sha256")
-    .update(JSON.stringify([options.packages, 1]))
-    .digest("hex")
-    .slice(0, 16);
-  const parent = resolve(options.dataDirectory, "python");
-  const directory = join(parent, identity);
-  const python = join(directory, "bin", "python");
-  if (await isFile(join(directory, "ready"))) return python;
+  const made = await madePythonEnvironment(options);
+  if (made !== null) return made;
+  const { parent, directory, python } = placeOf(options);
   await mkdir(parent, { recursive: true });
   using _turn = await takeTurn(parent, options);
-  if (await isFile(join(directory, "ready"))) return python;
+  if ((await madePythonEnvironment(options)) !== null) return python;
   // What is there without its stamp was cut short. The environment is made where it stays: its scripts name their place.
   await rm(directory, { recursive: true, force: true });
   await makeEnvironment(directory, options);
   await writeFile(join(directory, "ready.part"), `${options.packages.join("\n")}\n`);
   await rename(join(directory, "ready.part"), join(directory, "ready"));
   return python;
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null))?.isFile() ?? false;
 }
 
 /** One maker at a time, whichever process it lives in. */

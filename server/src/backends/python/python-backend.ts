@@ -105,6 +105,10 @@ class PythonBackend implements Backend {
     }
   }
 
+  async warmUp(): Promise<void> {
+    await this.#pool.warmUp(await environmentOf(this.#options, "", undefined));
+  }
+
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
     if (config.decoupled) {
       const message = `model '${source.servedName}': the decoupled transaction policy is not supported by the Python backend yet`;

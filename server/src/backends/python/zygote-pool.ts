@@ -40,7 +40,17 @@ export class ZygotePool implements AsyncDisposable {
   }
 
   /** Forks a worker of an environment, the first of its family, starting its zygote first where there is none. */
-  async fork(environment: PythonEnvironment, arenaFd: number, family: number): Promise<ForkedWorker> {
+  fork(environment: PythonEnvironment, arenaFd: number, family: number): Promise<ForkedWorker> {
+    return this.#using(environment, (zygote) => zygote.fork(arenaFd, family));
+  }
+
+  /** Starts the environment's zygote where there is none. */
+  warmUp(environment: PythonEnvironment): Promise<void> {
+    return this.#using(environment, () => Promise.resolve());
+  }
+
+  /** `work` gets a zygote that forks, at least until it first waits. */
+  async #using<Result>(environment: PythonEnvironment, work: (zygote: Zygote) => Promise<Result>): Promise<Result> {
     if (this.#closed) throw new InferenceError("UNAVAILABLE", "the Python backend is shutting down");
     const warm = this.#take(environment);
     warm.users++;
@@ -49,7 +59,7 @@ export class ZygotePool implements AsyncDisposable {
       let zygote = await this.#alive(warm);
       // Its successor may have taken over while it was waited for.
       while (zygote.isRetired && !this.#closed) zygote = await this.#alive(warm);
-      return await zygote.fork(arenaFd, family);
+      return await work(zygote);
     } finally {
       if (--warm.users === 0 && !this.#closed)
         warm.idle = this.#options.clock.timer(this.#options.idleMs, () => this.#end(warm));
