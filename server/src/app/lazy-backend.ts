@@ -7,6 +7,7 @@ export function lazyBackend(
   mayWarmUp: () => Promise<boolean> = () => Promise.resolve(false),
 ): Backend {
   let opened: Promise<Backend> | null = null;
+  let isClosed = false;
   const backend = () => (opened ??= open());
   return {
     name,
@@ -14,9 +15,10 @@ export function lazyBackend(
     estimateBytes: async (source, config) => (await backend()).estimateBytes(source, config),
     load: async (source, config, context) => (await backend()).load(source, config, context),
     warmUp: async () => {
-      if (await mayWarmUp()) await (await backend()).warmUp();
+      if ((await mayWarmUp()) && !isClosed) await (await backend()).warmUp();
     },
     async [Symbol.asyncDispose]() {
+      isClosed = true;
       await (await opened)?.[Symbol.asyncDispose]();
     },
   };
