@@ -101,6 +101,24 @@ test("kill -9 of the zygote harms no loaded model, and the next load starts anot
   assert.notEqual(zygoteOf(serving), zygote);
 });
 
+test("loads go on while a zygote that has learned a module takes over from one that is killed", async () => {
+  await using serving = await open();
+  const { httpPort } = serving.server;
+  const text = "import wave\nclass TritonPythonModel:\n  def execute(self, requests): return []\n";
+  await writeFaultyModel(serving.repository, "learns", { text });
+  assert.equal((await load(httpPort, "learns")).status, 200);
+  const zygote = zygoteOf(serving);
+  process.kill(zygote, "SIGKILL");
+  await until("it is gone", () => !descendantsOf(serving.server.pid).some(({ pid }) => pid === zygote));
+  await assertEchoes(httpPort, "bystander");
+  for (const name of ["first", "second", "third"]) {
+    await writeFaultyModel(serving.repository, name);
+    const answer = await load(httpPort, name);
+    assert.equal(answer.status, 200, answer.body.toString());
+    await assertEchoes(httpPort, name);
+  }
+});
+
 test("a worker that dies after its zygote is started again all the same", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import subprocess
 import sys
 import time
 
@@ -117,6 +116,8 @@ class TritonPythonModel:
         """Starts a program in a session of its own, with a child, as daemons are started; tells its pid."""
         script = "import os, subprocess; child = subprocess.Popen(['sleep', '600']); print(os.getpid(), flush=True); child.wait()"
         start = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True)"
+        import subprocess
+
         env = {"PATH": os.environ["PATH"]} if environment else None
         starter = subprocess.Popen([sys.executable, "-c", start, script], stdout=subprocess.PIPE, text=True, env=env)
         pid = starter.stdout.readline().strip()
@@ -155,6 +156,8 @@ class TritonPythonModel:
 
     def own_business(self, value):
         """What a model may do with files and processes of its own."""
+        import subprocess
+
         below = os.path.join(self.directory, "below")
         os.makedirs(below, exist_ok=True)
         with open(os.path.join(self.directory, "moved"), "w") as file:
