@@ -59,11 +59,21 @@ export async function endRemains(isGone: (family: number) => boolean): Promise<v
       if (family === null || !isGone(family)) continue;
       // Asked last, with nothing in between: what is a child now keeps its pid until it is waited for.
       if (isKnown(pid) || !isChild(pid)) continue;
-      process.kill(pid, "SIGKILL");
+      if (!killed(pid)) continue;
       ends.push(new Promise((resolve) => watchAdopted(pid, resolve)));
     }
     await Promise.all(ends);
     found = ends.length > 0;
+  }
+}
+
+/** Kills it; false where it has become another user's, who alone may end it. */
+function killed(pid: number): boolean {
+  try {
+    return process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EPERM") return false;
+    throw error;
   }
 }
 

@@ -1,6 +1,7 @@
+import { readFile } from "node:fs/promises";
 import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import { mergeAutoComplete, printConfigJson, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
-import { adoptOrphans, readProcessFile } from "../../processes/index.ts";
+import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { environmentOf, type EnvironmentOptions } from "./environments.ts";
 import type { ModelFacts } from "./execution-codec.ts";
@@ -244,7 +245,15 @@ class LoadedPythonModel implements LoadedModel {
 
 /** Private pages of a process: what ending it would give back. 0 when it has just ended. */
 async function privateBytes(pid: number): Promise<number> {
-  const rollup = (await readProcessFile(pid, "smaps_rollup")) ?? "";
+  let rollup: string;
+  try {
+    rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
+  } catch (error) {
+    // That it may not be read is no zero: the budget would hold nothing.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ESRCH") return 0;
+    throw error;
+  }
   let kibibytes = 0;
   for (const match of rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)) kibibytes += Number(match[1]);
   return kibibytes * 1024;
