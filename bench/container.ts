@@ -5,7 +5,7 @@ import { mustAsk } from "./ask.ts";
 import type { BenchContext } from "./row.ts";
 import { temporaryDirectory, writeModels, type BenchModels } from "./servers.ts";
 
-/** Where the original looks for unpacked archives; our server can be told another place. */
+/** Where Triton looks for unpacked archives; our server can be told another place. */
 export const originalRoot = "/opt/ml";
 
 const targetHeader = (hash: string) => ({
@@ -45,7 +45,7 @@ export async function writeUnpacked(
   };
 }
 
-/** The original as the platform starts it for multi-model hosting. */
+/** Triton as the platform starts it for multi-model hosting. */
 export async function startOracleContainer(context: BenchContext): Promise<RunningServer & AsyncDisposable> {
   const empty = await temporaryDirectory();
   const server = await startOracle(context.oracle, {

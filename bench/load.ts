@@ -27,7 +27,15 @@ const sampleCountMax = 2_000_000;
  * for every server, cheap enough not to be what is measured (about 20 us of one core per small answer). Any status but 200 ends it
  * with an error: a bench of refusals is none.
  */
-export async function runLoad(options: LoadOptions): Promise<LoadResult> {
+export function runLoad(options: LoadOptions): Promise<LoadResult> {
+  return runClosedLoop(options, (endMs, one) => runClient(options, endMs, one));
+}
+
+/** `client` sends until `endMs` and tells each answer by when its request was sent and when the answer was whole. */
+export async function runClosedLoop(
+  options: { readonly clients: number; readonly durationMs: number; readonly warmUpMs: number },
+  client: (endMs: number, one: (sentMs: number, nowMs: number) => void) => Promise<void>,
+): Promise<LoadResult> {
   const latenciesUs = new Float64Array(sampleCountMax);
   const startedMs = performance.now();
   const countFromMs = startedMs + options.warmUpMs;
@@ -38,7 +46,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     if (answers < sampleCountMax) latenciesUs[answers] = (nowMs - sentMs) * 1000;
     answers++;
   };
-  await Promise.all(Array.from({ length: options.clients }, () => runClient(options, endMs, one)));
+  await Promise.all(Array.from({ length: options.clients }, () => client(endMs, one)));
   const sorted = latenciesUs.subarray(0, Math.min(answers, sampleCountMax)).sort();
   if (sorted.length === 0) throw new Error("no answer while the clock ran: give the round more time");
   return {

@@ -24,7 +24,7 @@ test("what is wrong is said in one sentence", () => {
   for (const [argv, message] of [
     [["--only=chrn"], "unknown row 'chrn'; there are churn, zipf"],
     [["--rounds=0"], "Invalid option value. Got 0 for --rounds, expected at least 1"],
-    [["--round=3"], "unrecognized option '--round', did you mean --rounds?"],
+    [["--ronds=3"], "unrecognized option '--ronds', did you mean --rounds?"],
   ] as const)
     assert.throws(() => options(...argv), { name: "UsageError", message });
 });

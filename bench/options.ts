@@ -9,7 +9,7 @@ export interface BenchOptions {
   /** Of the row `zipf`. */
   readonly zipfModels: number;
   readonly zipfSeconds: number;
-  /** Where the original's environment is kept. */
+  /** Where Triton's environment is kept. */
   readonly cache: string;
   /** Name the rows and do nothing else. */
   readonly list: boolean;
@@ -21,7 +21,7 @@ const flags = (cache: string): readonly Flag[] => [
   { name: "quick", kind: "switch", about: "one short round of everything, to see that it works" },
   { name: "zipf-models", kind: "integer", default: 5000, min: 1, max: 1e6, about: "models of the row zipf" },
   { name: "zipf-seconds", kind: "integer", default: 300, min: 1, max: 1e6, about: "how long the row zipf takes" },
-  { name: "cache", kind: "string", default: cache, about: "where the original's environment is kept" },
+  { name: "cache", kind: "string", default: cache, about: "where Triton's environment is kept" },
   { name: "list", kind: "switch", about: "the rows' names" },
   { name: "help", kind: "switch", about: "this" },
 ];

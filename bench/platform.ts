@@ -47,7 +47,7 @@ export const clientSettings = (port: number) => ({
 
 export async function startPlatform(dataDirectory: string): Promise<Platform> {
   const [port = 0] = await freePorts(1);
-  const args = [main, "up", `--port=${port}`, `--data=${dataDirectory}`];
+  const args = [main, "up", "--open", `--port=${port}`, `--data=${dataDirectory}`];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);

@@ -1,3 +1,5 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { ModelInferRequestSchema } from "../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
 import { requestBytes } from "./load.ts";
 
 const sixteen = Array.from({ length: 16 }, (_, index) => index);
@@ -16,6 +18,17 @@ export const addSubBatchedRequest = () =>
   requestBytes(
     "/v2/models/add_sub/infer",
     Buffer.from(JSON.stringify({ inputs: [vector("INPUT0", true), vector("INPUT1", true)] })),
+  );
+
+/** The same as a message of gRPC. */
+export const addSubMessage = (model = "add_sub"): Uint8Array =>
+  toBinary(
+    ModelInferRequestSchema,
+    create(ModelInferRequestSchema, {
+      modelName: model,
+      inputs: ["INPUT0", "INPUT1"].map((name) => ({ name, datatype: "FP32", shape: [16n] })),
+      rawInputContents: [0, 1].map(() => new Uint8Array(Float32Array.from(sixteen).buffer)),
+    }),
   );
 
 export const pipelineBody = Buffer.from(JSON.stringify({ inputs: [vector("IN", false)] }));

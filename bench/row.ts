@@ -1,6 +1,6 @@
 import type { Environment } from "../conformance/environments/index.ts";
 
-/** One thing that is measured, beside the original where there is one. */
+/** One thing that is measured, beside Triton where there is one. */
 export interface Row {
   readonly name: string;
   readonly measure: (context: BenchContext) => Promise<readonly Measure[]>;

@@ -49,6 +49,7 @@ export const keptOperations: Readonly<Record<string, readonly string[]>> = {
     "ListRolePolicies",
     "ListRoles",
     "PutRolePolicy",
+    "SimulatePrincipalPolicy",
     "UpdateAssumeRolePolicy",
   ],
 };

@@ -57,7 +57,7 @@ export const invokeOverheadRow = {
   },
 };
 
-/** First requests for archives that lie in the store and nowhere else; the original's is load and invocation of one on its disk. */
+/** First requests for archives that lie in the store and nowhere else; Triton's is load and invocation of one on its disk. */
 export const coldInvocationRow = {
   name: "cold-invocation",
   async measure(context: BenchContext): Promise<Measure[]> {

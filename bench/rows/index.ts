@@ -4,17 +4,21 @@ import { addSubRow } from "./add-sub.ts";
 import { churnRow } from "./churn.ts";
 import { encoderRow } from "./encoder.ts";
 import { coldInvocationRow, coldMiniLmRow, invokeOverheadRow } from "./hosting.ts";
+import { grpcAddSubRow } from "./grpc.ts";
 import { memoryRow } from "./memory.ts";
 import { miniLmRow } from "./minilm.ts";
 import { modelLoadRow } from "./model-load.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
-import { addSubDynamicRow, ensembleRow, identityBinaryRow } from "./throughput.ts";
+import { addSubDynamicRow, ensembleRow, identityBinaryRow, identityLargeRow } from "./throughput.ts";
+import { uploadRow } from "./upload.ts";
 import { zipfRow } from "./zipf.ts";
 
 export const rows: readonly Row[] = [
   addSubRow,
   addSubDynamicRow,
+  grpcAddSubRow,
   identityBinaryRow,
+  identityLargeRow,
   ensembleRow,
   miniLmRow,
   encoderRow,
@@ -26,5 +30,6 @@ export const rows: readonly Row[] = [
   startFiftyRow,
   startEmptyRow,
   memoryRow,
+  uploadRow,
   zipfRow,
 ];

@@ -26,7 +26,7 @@ const body = (tokenCount: number) =>
     JSON.stringify({ inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: [sentence(tokenCount)] }] }),
   );
 
-/** Text in, embedding out: the same ensemble, whose encoder is a Python model with the same ONNX Runtime on the original. */
+/** Text in, embedding out: the same ensemble, whose encoder is a Python model with the same ONNX Runtime on Triton. */
 export const miniLmRow = {
   name: "minilm",
   async measure(context: BenchContext): Promise<Measure[]> {

@@ -51,6 +51,16 @@ export const identityBinaryRow = throughputRow({
   ratioMin: 1.3,
 });
 
+/** Larger than what stays warm without use: each request would meet cold pages if free memory went back at once. */
+export const identityLargeRow = throughputRow({
+  name: "identity-binary-16",
+  what: "16 MB through a Python identity model, binary: throughput at 4",
+  models: identity,
+  request: () => identityRequest(16_000_000),
+  clients: 4,
+  ratioMin: 1.3,
+});
+
 export const ensembleRow = throughputRow({
   name: "ensemble",
   what: "ensemble of three small Python steps: throughput at 8",

@@ -7,9 +7,9 @@ import { inherited } from "./oracle.ts";
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
 const readyTimeoutMs = 120_000;
 
-/** `galatea serve` from this checkout, with HTTP, metrics and the container contract each on a port of its own. */
+/** `galatea serve` from this checkout, with HTTP, gRPC, metrics and the container contract each on a port of its own. */
 export async function startGalatea(options: ServerOptions): Promise<RunningServer> {
-  const [httpPort = 0, metricsPort = 0, sagemakerPort = 0] = await freePorts(3);
+  const [httpPort = 0, grpcPort = 0, metricsPort = 0, sagemakerPort = 0] = await freePorts(4);
   return launch({
     kind: "galatea",
     command: process.execPath,
@@ -18,6 +18,8 @@ export async function startGalatea(options: ServerOptions): Promise<RunningServe
       "serve",
       ...options.repositories.map((directory) => `--model-repository=${directory}`),
       "--http-address=127.0.0.1",
+      "--grpc-address=127.0.0.1",
+      `--grpc-port=${grpcPort}`,
       `--http-port=${httpPort}`,
       `--metrics-port=${metricsPort}`,
       "--allow-sagemaker=true",
@@ -26,7 +28,7 @@ export async function startGalatea(options: ServerOptions): Promise<RunningServe
       ...(options.flags ?? []),
     ],
     env: { ...inherited(), ...options.env },
-    ports: { httpPort, metricsPort, sagemakerPort },
+    ports: { httpPort, grpcPort, metricsPort, sagemakerPort },
     readyTexts: [`Started HTTPService at 127.0.0.1:${httpPort}`, "Started Metrics Service at", "Started Sagemaker"],
     readyTimeoutMs,
     signal: options.signal,

@@ -13,6 +13,7 @@ export interface RunningServer {
   readonly kind: "oracle" | "galatea";
   readonly pid: number;
   readonly httpPort: number;
+  readonly grpcPort: number;
   readonly metricsPort: number;
   readonly sagemakerPort: number;
   /** The last mebibyte of both output streams. */
@@ -39,7 +40,12 @@ export interface LaunchOptions {
   readonly command: string;
   readonly arguments: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  readonly ports: { readonly httpPort: number; readonly metricsPort: number; readonly sagemakerPort: number };
+  readonly ports: {
+    readonly httpPort: number;
+    readonly grpcPort: number;
+    readonly metricsPort: number;
+    readonly sagemakerPort: number;
+  };
   /** Each must have appeared in the output: the listeners' start lines. */
   readonly readyTexts: readonly string[];
   readonly readyTimeoutMs: number;

@@ -32,7 +32,7 @@ export async function startOracle(environment: Environment, options: ServerOptio
       ...(options.flags ?? []),
     ],
     env: oracleEnv(environment, options.env ?? {}),
-    ports: { httpPort, metricsPort, sagemakerPort },
+    ports: { httpPort, grpcPort, metricsPort, sagemakerPort },
     readyTexts: [`Started HTTPService at 127.0.0.1:${httpPort}`, "Started Metrics Service at", "Started Sagemaker"],
     readyTimeoutMs,
     signal: options.signal,

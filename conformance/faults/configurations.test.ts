@@ -164,7 +164,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "an ensemble of itself",
     'platform: "ensemble"\ninput { name: "A" data_type: TYPE_FP32 dims: [ 1 ] }\noutput { name: "B" data_type: TYPE_FP32 dims: [ 1 ] }\nensemble_scheduling { step { model_name: "NAME" model_version: -1 input_map { key: "A" value: "A" } output_map { key: "B" value: "B" } } }',
-    "load failed for model 'NAME': circular dependency between ensembles: NAME -> NAME",
+    "load failed for model 'NAME': circular dependency between ensembles: NAME -> ... -> NAME -> NAME",
   ],
 ];
 

@@ -28,22 +28,33 @@ const seen = (text: string) => JSON.parse(text) as Environment;
 const chosen = (environment: Environment, names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, environment[name]]));
 
-test("models see the server's whole environment but what is set for its own Node, and one thread for each library", async () => {
-  const given = { MY_SETTING: "7", TZ: "Asia/Tokyo", CUDA_VISIBLE_DEVICES: "", AWS_REGION: "us-east-1", lower: "é" };
+test("models see the server's whole environment but what is set for its own Node", async () => {
+  const given = {
+    MY_SETTING: "7",
+    OMP_NUM_THREADS: "9",
+    TZ: "Asia/Tokyo",
+    CUDA_VISIBLE_DEVICES: "",
+    AWS_REGION: "us-east-1",
+    lower: "é",
+  };
   const ours = { NODE_OPTIONS: "--no-warnings", UV_THREADPOOL_SIZE: "6" };
   await using serving = await openServing({
     flags: ["--model-control-mode=explicit", "--load-model=m"],
     write: ({ repository }) => writeFaultyModel(repository, "m", { text: program }),
-    env: { ...given, ...ours, OMP_NUM_THREADS: "9" },
+    env: { ...given, ...ours },
   });
   const environment = seen(textOf(await infer(serving.server.httpPort, "m", doing("tell"))));
   assert.deepEqual(chosen(environment, Object.keys(given)), given);
   for (const name of [...Object.keys(ours), "NODE_COMPILE_CACHE"]) assert.equal(environment[name], undefined, name);
-  assert.equal(environment["OMP_NUM_THREADS"], "1");
 });
 
 test("CreateModel's Environment reaches model code; what only the platform was given does not", async () => {
-  const given = { MY_SETTING: "of the model", TZ: "Asia/Tokyo", SAGEMAKER_PROGRAM: "inference.py" };
+  const given = {
+    MY_SETTING: "of the model",
+    OMP_NUM_THREADS: "3",
+    TZ: "Asia/Tokyo",
+    SAGEMAKER_PROGRAM: "inference.py",
+  };
   await using platform = await Platform.open();
   await platform.s3.send(
     new PutObjectCommand({
@@ -61,11 +72,16 @@ test("CreateModel's Environment reaches model code; what only the platform was g
     environment: given,
   });
   await endpointIs(platform, "settings", "InService");
+  // Whose container it is, a list of processes shows.
+  const [server = 0] = platform.servers();
+  assert.match(readFileSync(join("/proc", String(server), "cmdline"), "utf8"), /\0--id=settings\/all\/[\w-]+\0/);
   const answer = await invoke(platform, "settings", null, doing("tell"));
   const { outputs } = JSON.parse(answer) as { outputs: { data: string[] }[] };
   const environment = seen(outputs[0]?.data[0] ?? "");
   assert.deepEqual(chosen(environment, Object.keys(given)), given);
-  assert.equal(environment["TMPDIR"], platform.place.temporary);
+  // Where a tenant may write, and all that it needs of its user.
+  assert.equal(environment["HOME"], environment["TMPDIR"]);
+  assert.notEqual(environment["HOME"], process.env["HOME"]);
   assert.ok(readFileSync(join("/proc", String(platform.pid), "environ"), "utf8").includes("NODE_COMPILE_CACHE="));
   assert.equal(environment["NODE_COMPILE_CACHE"], undefined);
 });

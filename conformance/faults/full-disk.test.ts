@@ -1,12 +1,13 @@
 /** A disk that fills up while a model is cached on it or an object is stored, and has room again later. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmdirSync } from "node:fs";
 import { mkdir, readdir, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   CreateMultipartUploadCommand,
@@ -15,9 +16,10 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
+import { CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
-import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
+import { bucket, createEndpoint, endpointIs, image, invoke, Platform, prefix, refused } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 
 const program = readFileSync(new URL("models/faulty.py", import.meta.url));
@@ -70,7 +72,7 @@ if (mayMount()) {
     const disks: string[] = [];
     before(async () => {
       platform = await Platform.open(async ({ data }) => {
-        for (const directory of ["instances", "objects"]) {
+        for (const directory of ["instances", "objects", "records"]) {
           const path = join(data, directory);
           await mkdir(path);
           execFileSync("mount", ["-t", "tmpfs", "-o", `size=${32 * mebibyte}`, "tmpfs", path], { stdio: "pipe" });
@@ -128,6 +130,29 @@ if (mayMount()) {
       await put(platform, "too-large.bin", randomBytes(4 * mebibyte));
     });
 
+    test("a model that the records have no room for is refused with the cause, and made when there is room", async () => {
+      const disk = join(platform.place.data, "records");
+      const named = (name: string) =>
+        new CreateModelCommand({
+          ModelName: name,
+          ExecutionRoleArn: "arn:aws:iam::000000000000:role/x",
+          PrimaryContainer: { Image: image, Environment: { LARGE: "x".repeat(1000) } },
+        });
+      await filled(disk, 0, async () => {
+        let error: { name: string; status: number; message: string } | null = null;
+        // SQLite has some pages of its log to write over before it needs more of the disk.
+        for (let i = 0; error === null && i < 1000; i++) {
+          error = await platform.sagemaker.send(named(`full-${i}`)).then(
+            () => null,
+            (thrown: Error) => refused(Promise.reject(thrown)),
+          );
+        }
+        assert.deepEqual([error?.status, error?.message], [500, "The disk that holds the platform's data is full"]);
+        await assertAnswers(platform, "small.tar.gz");
+      });
+      await platform.sagemaker.send(named("there-is-room"));
+    });
+
     test("bodies that outgrow the disk while they are sent are refused to the client that sends them to their end, and the platform goes on", async () => {
       const { UploadId } = await platform.s3.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: "parts" }));
       const body = randomBytes(60 * mebibyte);
@@ -139,6 +164,38 @@ if (mayMount()) {
       const listed = await platform.s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: "outgrown" }));
       assert.equal(listed.KeyCount, 0);
     });
+  });
+}
+
+if (mayMount()) {
+  test("a read-only disk and a full one are called that in one sentence by the commands that need them", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "galatea-refused-"));
+    const galatea = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+    const run = (...argv: string[]) => spawnSync(process.execPath, [galatea, ...argv], { encoding: "utf8" });
+    for (const [options, word] of [
+      ["ro,size=64k", "read-only"],
+      ["size=64k,nr_inodes=1", "full"],
+    ] as const) {
+      execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", directory], { stdio: "pipe" });
+      try {
+        const data = join(directory, "data");
+        const up = run("up", "--port=0", `--data=${data}`);
+        const told = `the disk that holds '${data}' is ${word}`;
+        assert.deepEqual(
+          [up.status, up.stdout, up.stderr],
+          [1, "", `galatea up: ${told}; choose another directory with --data\n`],
+        );
+        const file = join(directory, "log");
+        const serve = run("serve", `--model-repository=${tmpdir()}`, `--log-file=${file}`);
+        assert.deepEqual(
+          [serve.status, serve.stdout, serve.stderr],
+          [1, "", `--log-file cannot be written: the disk that holds '${file}' is ${word}\n`],
+        );
+      } finally {
+        execFileSync("umount", [directory]);
+      }
+    }
+    rmdirSync(directory);
   });
 }
 

@@ -10,7 +10,7 @@ import {
   ListMetricsCommand,
   PutMetricDataCommand,
 } from "@aws-sdk/client-cloudwatch";
-import { Platform } from "./platform.ts";
+import { credentials, Platform } from "./platform.ts";
 import { until } from "./until.ts";
 
 const Namespace = "Faults";
@@ -26,7 +26,6 @@ after(async () => {
 });
 
 async function cloudWatch<Reply>(ask: (client: CloudWatchClient) => Promise<Reply>): Promise<Reply> {
-  const credentials = { accessKeyId: "faults", secretAccessKey: "faults" };
   const client = new CloudWatchClient({ endpoint: platform.url, region: "us-east-1", credentials, maxAttempts: 1 });
   try {
     return await ask(client);
@@ -91,7 +90,7 @@ test("after kill -9 everything is there whose minute was written", async () => {
   await put("Killed", 1, 2, 3, 4);
   const before = await statistics("Killed");
   {
-    using database = new DatabaseSync(join(platform.place.data, "records", "galatea.db"), { readOnly: true });
+    using database = new DatabaseSync(join(platform.place.data, "records", "metrics.db"), { readOnly: true });
     // A series is written with its first minute.
     const written = database.prepare("SELECT 1 FROM metric_series WHERE body LIKE '%\"Killed\"%'");
     await until("the minute is over and written", () => written.get() !== undefined, 2 * minuteMs);

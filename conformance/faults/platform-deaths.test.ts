@@ -13,6 +13,7 @@ import {
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
 import { DeleteEndpointCommand, DescribeEndpointCommand, ListEndpointsCommand } from "@aws-sdk/client-sagemaker";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
@@ -48,19 +49,9 @@ const textOf = async (does: string) => {
   return outputs.find((output) => output.name === "TEXT")?.data[0];
 };
 const workerPid = async () => Number(await textOf("pid"));
-/** The directory that the model was unpacked to, where it writes what it has to say. */
-async function modelDirectory(): Promise<string> {
-  await call("echo");
-  const instances = join(platform.place.data, "instances");
-  const found = (await readdir(instances, { recursive: true })).find((path) => path.endsWith("/model/model"));
-  assert.ok(found);
-  return join(instances, found);
-}
-
 test("kill -9 of a Python worker inside an endpoint fails the invocation it held, and the next is answered", async () => {
-  const directory = await modelDirectory();
   const held = refused(call("hold worker"));
-  const pid = await pidIn(join(directory, "worker.running"));
+  const pid = await pidIn(join(platform.place.meeting, "worker.running"));
   process.kill(pid, "SIGKILL");
   const error = await held;
   assert.equal(error.name, "ModelError");
@@ -79,10 +70,9 @@ test("kill -9 of a Python worker inside an endpoint fails the invocation it held
 });
 
 test("kill -9 of an endpoint's server fails the invocations it held, it is started again, and the endpoint stays in service", async () => {
-  const directory = await modelDirectory();
   const daemon = Number(await textOf("daemon"));
   const held = refused(call("hold server"));
-  const worker = await pidIn(join(directory, "server.running"));
+  const worker = await pidIn(join(platform.place.meeting, "server.running"));
   const [server = 0] = platform.servers();
   process.kill(server, "SIGKILL");
   const error = await held;
@@ -118,8 +108,30 @@ test("a server that is killed again and again comes back each time", async () =>
   }
 });
 
+test("kill -9 of an endpoint's server during a cold load: the load is made again, and the request is answered", async () => {
+  const started = join(platform.place.meeting, "cold");
+  const slow = `import os, time
+class TritonPythonModel:
+  def initialize(self, args):
+    os.umask(0) # Its second worker has another user.
+    open(${JSON.stringify(started)}, "w").write(str(os.getpid()))
+    while not os.path.exists(${JSON.stringify(`${started}.go`)}): time.sleep(0.005)
+  def execute(self, requests):
+    import triton_python_backend_utils as pb_utils
+    return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", pb_utils.get_input_tensor_by_name(r, "VALUE").as_numpy())]) for r in requests]
+`;
+  await put(`${prefix}cold.tar.gz`, archive(slow));
+  const asked = invoke(platform, name, "cold.tar.gz", doing("echo"));
+  asked.catch(() => {});
+  const first = await pidIn(started);
+  process.kill(platform.servers()[0] ?? 0, "SIGKILL");
+  await until("it is loaded again", async () => (await pidIn(started)) !== first, 30_000);
+  await writeFile(`${started}.go`, "");
+  assert.match(await asked, /"OUT"/);
+});
+
 test("an object that is deleted while its model loads: the load ends as it can, and the next request is told that there is none", async () => {
-  const started = join(platform.place.directory, "loading");
+  const started = join(platform.place.meeting, "loading");
   const slow = `import os, time
 class TritonPythonModel:
   def initialize(self, args):
@@ -147,10 +159,13 @@ test("kill -9 of the platform in the middle of an upload leaves no torn object, 
   const kept = Buffer.alloc(3_000_000, 7);
   await put("kept.bin", kept);
   const bytes = 64 * 2 ** 20;
-  const socket = connect(Number(new URL(platform.url).port), "127.0.0.1");
+  const signed = new URL(await getSignedUrl(platform.s3, new PutObjectCommand({ Bucket: bucket, Key: "torn.bin" })));
+  const socket = connect(Number(signed.port), "127.0.0.1");
   const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.on("error", () => {});
-  socket.write(`PUT /${bucket}/torn.bin HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`);
+  socket.write(
+    `PUT ${signed.pathname}${signed.search} HTTP/1.1\r\nHost: ${signed.host}\r\nContent-Length: ${bytes}\r\n\r\n`,
+  );
   socket.write(Buffer.alloc(bytes / 2, 1));
   const objects = join(platform.place.data, "objects");
   await until("half of it is on disk", async () => (await bytesBelow(objects)) > kept.length + bytes / 4);

@@ -1,7 +1,7 @@
 /** What is meant to end while requests are under way: an endpoint's old instances, an endpoint, the platform. No request is lost. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { readdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -44,13 +44,9 @@ async function holding(name: string): Promise<{ answer: Promise<string>; go: () 
   const word = `held-${name}`;
   const answer = invoke(platform, name, target, doing(`hold ${word}`));
   answer.catch(() => {});
-  const instances = join(platform.place.data, "instances");
-  const directory = await until(`a model of ${name} holds its request`, async () => {
-    const found = (await readdir(instances, { recursive: true })).find((path) => path.endsWith(`/${word}.running`));
-    return found === undefined ? null : join(instances, found, "..");
-  });
-  await pidIn(join(directory, `${word}.running`));
-  return { answer, go: () => writeFile(join(directory, `${word}.go`), "") };
+  const marker = join(platform.place.meeting, word);
+  await pidIn(`${marker}.running`);
+  return { answer, go: () => writeFile(`${marker}.go`, "") };
 }
 
 function describeRequest(name: string): string {
@@ -117,7 +113,7 @@ test("an endpoint that is deleted takes no more requests and ends with the one i
 
 test("an endpoint that is deleted while it comes up can be created again at once, and is another", async () => {
   const name = "again";
-  const go = join(platform.place.directory, "go");
+  const go = join(platform.place.meeting, "go");
   const waits = `import os, time\nwhile not os.path.exists(${JSON.stringify(go)}): time.sleep(0.005)\n`;
   await put("waits.tar.gz", archive(waits + program.toString()));
   await createEndpoint(platform, { name, modelDataUrl: `s3://${bucket}/waits.tar.gz` });

@@ -17,8 +17,9 @@ import { until } from "./until.ts";
 
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
 export const bucket = "faults";
+export const credentials = { accessKeyId: "faults", secretAccessKey: "faults-secret" };
 export const prefix = "models/";
-const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
+export const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
 
 interface Running {
   readonly child: ChildProcess;
@@ -26,25 +27,42 @@ interface Running {
   readonly log: () => string;
 }
 
+type Environment = Readonly<Record<string, string>>;
+
+interface PlatformOptions {
+  readonly verified?: boolean;
+  readonly flags?: readonly string[];
+  /** Beside what every platform of these tests has. */
+  readonly env?: Environment;
+}
+
 /** `galatea up` over a data directory of its own; it can be killed and started again. */
 export class Platform implements AsyncDisposable {
   readonly place: Workplace;
+  readonly #flags: readonly string[];
+  readonly #env: Environment;
   #running: Running;
   s3!: S3Client;
   sagemaker!: SageMakerClient;
   runtime!: SageMakerRuntimeClient;
 
-  private constructor(place: Workplace, running: Running) {
+  private constructor(place: Workplace, { flags, env }: Required<PlatformOptions>, running: Running) {
     this.place = place;
+    this.#flags = flags;
+    this.#env = env;
     this.#running = running;
     this.#connect();
   }
 
-  /** `prepare` runs before the start. */
-  static async open(prepare: (place: Workplace) => Promise<void> = async () => {}): Promise<Platform> {
+  /** `prepare` runs before the start. Signatures are verified where that is said: most tests ask in ways that no SDK signs. */
+  static async open(
+    prepare: (place: Workplace) => Promise<void> = async () => {},
+    { verified = false, flags = [], env = {} }: PlatformOptions = {},
+  ): Promise<Platform> {
     const place = await makeWorkplace();
     await prepare(place);
-    const platform = new Platform(place, await up(place));
+    const all = verified ? flags : [...flags, "--open"];
+    const platform = new Platform(place, { verified, flags: all, env }, await up(place, all, env));
     await platform.s3.send(new CreateBucketCommand({ Bucket: bucket }));
     return platform;
   }
@@ -80,13 +98,13 @@ export class Platform implements AsyncDisposable {
   }
 
   async startAgain(): Promise<void> {
-    this.#running = await up(this.place);
+    this.#running = await up(this.place, this.#flags, this.#env);
     this.#connect();
   }
 
   /** Another platform over the same data; rejects with what it said when it ends instead of coming up. */
   async startBeside(): Promise<void> {
-    const { child } = await up(this.place);
+    const { child } = await up(this.place, this.#flags, this.#env);
     child.kill("SIGKILL");
   }
 
@@ -103,7 +121,7 @@ export class Platform implements AsyncDisposable {
     const options = {
       endpoint: this.url,
       region: "us-east-1",
-      credentials: { accessKeyId: "faults", secretAccessKey: "faults" },
+      credentials,
       // A retry would hide the failure that a test is about.
       maxAttempts: 1,
     };
@@ -133,14 +151,19 @@ export class Platform implements AsyncDisposable {
 
 const logBytesMax = 1 << 20;
 
-async function up(place: Workplace): Promise<Running> {
-  const child = spawn(process.execPath, [main, "up", "--port", "0", "--data", place.data], {
+async function up(place: Workplace, more: readonly string[], env: Environment): Promise<Running> {
+  const flags = ["--port", "0", "--data", place.data, "--worker-write", place.meeting];
+  const args = [main, "up", ...flags, ...more];
+  const child = spawn(process.execPath, args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: {
       PATH: process.env["PATH"],
       HOME: process.env["HOME"],
       TMPDIR: place.temporary,
       NODE_COMPILE_CACHE: compileCache,
+      GALATEA_ACCESS_KEY_ID: credentials.accessKeyId,
+      GALATEA_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+      ...env,
     },
   });
   // The test process may be ended by its runner; the platform must not outlive it.
@@ -183,7 +206,7 @@ export async function createEndpoint(platform: Platform, plan: EndpointPlan): Pr
         Image: image,
         ModelDataUrl: plan.modelDataUrl ?? `s3://${bucket}/${prefix}`,
         Mode: multiModel ? "MultiModel" : "SingleModel",
-        Environment: { ...environment },
+        Environment: { FAULTS_MEETING: platform.place.meeting, ...environment },
       },
     }),
   );
@@ -199,7 +222,12 @@ export async function createEndpoint(platform: Platform, plan: EndpointPlan): Pr
 }
 
 /** Waits until the endpoint is in this status; gives its FailureReason. */
-export async function endpointIs(platform: Platform, name: string, status: string): Promise<string> {
+export async function endpointIs(
+  platform: Platform,
+  name: string,
+  status: string,
+  timeoutMs = 60_000,
+): Promise<string> {
   return await until(
     `endpoint ${name} is ${status}`,
     async () => {
@@ -208,7 +236,7 @@ export async function endpointIs(platform: Platform, name: string, status: strin
       if (described.EndpointStatus === "Failed") throw new Error(`${name} failed: ${described.FailureReason}`);
       return null;
     },
-    60_000,
+    timeoutMs,
   );
 }
 

@@ -48,7 +48,7 @@ const prefixed = (length: number, text: string) => {
 };
 const compressed = (body: Uint8Array): Sent => ({ body, headers: { "content-encoding": "gzip" } });
 
-/** The texts are the original's, which names most of what it cannot parse with 500. */
+/** The texts are Triton's, which names most of what it cannot parse with 500. */
 const refused: readonly [sentence: string, sent: Sent, status: number, text: string][] = [
   [
     "a tail shorter than its tensors",
@@ -366,7 +366,7 @@ const bytes: readonly [sentence: string, bytes: string, status: number, text: st
     "a Content-Length beside chunks",
     `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     400,
-    `${malformed}Transfer-Encoding can't be present with Content-Length`,
+    "Content-Length and Transfer-Encoding must not both be given",
   ],
   [
     "a chunk without a size",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cacheDirectory, startGalatea, type RunningServer } from "../environments/index.ts";
@@ -15,6 +15,8 @@ export interface Workplace {
   /** TMPDIR of every process that is started here; empty when all of them have cleaned up. */
   readonly temporary: string;
   readonly mark: string;
+  /** Where models of any tenant and their test leave files for each other. */
+  readonly meeting: string;
 }
 
 export interface Serving extends AsyncDisposable, Workplace {
@@ -43,10 +45,13 @@ export async function makeWorkplace(): Promise<Workplace> {
     data: at("data"),
     temporary: at("tmp"),
     mark: `TMPDIR=${at("tmp")}\0`,
+    meeting: at("meeting"),
   };
   for (const path of [place.repository, join(place.mlRoot, "models"), place.data, place.temporary]) {
     await mkdir(path, { recursive: true });
   }
+  await mkdir(place.meeting);
+  await chmod(place.meeting, 0o777);
   // The product's Python environment is made once for all suites.
   const environments = join(cacheDirectory(process.env), "server-data", "python");
   await mkdir(environments, { recursive: true });

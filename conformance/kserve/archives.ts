@@ -9,6 +9,11 @@ const outOfMemory: ModelSource = {
   },
 };
 
+const named = (name: string, model: ModelSource): ModelSource => ({
+  ...model,
+  config: `name: "${name}"\n${model.config ?? ""}`,
+});
+
 /** What lies unpacked in /opt/ml/models/<hash>/model before the multi-model cases: model directories by their path in it. */
 export const archives: Readonly<Record<string, Readonly<Record<string, ModelSource>>>> = {
   kservesuite1: { add_sub: models.add_sub },
@@ -17,4 +22,10 @@ export const archives: Readonly<Record<string, Readonly<Record<string, ModelSour
   kservesuite3: { add_sub: models.add_sub, chain: models.chain },
   kservesuite4: { raises: controlModels.raises_in_initialize },
   kservesuite5: { out_of_memory: outOfMemory },
+  /** Configured under another name than the directory's. */
+  kservesuite6: { add_sub: named("another", models.add_sub) },
+  kservesuite7: { ".": named("another", models.add_sub) },
+  kservesuite8: { add_sub: models.add_sub, chain: named("pipeline", models.chain) },
+  /** A step is not mapped, so its name must be its directory's. */
+  kservesuite9: { add_sub: named("another", models.add_sub), chain: models.chain },
 };

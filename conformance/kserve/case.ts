@@ -2,7 +2,8 @@ import type { FixtureName } from "./fixtures.ts";
 
 /** One request of a case. */
 export interface Request {
-  readonly method: "GET" | "POST" | "DELETE" | "PUT" | "HEAD";
+  /** `GRPC`: a call of the method at `path`; `headers` are its metadata, `body` its messages as gRPC frames them. */
+  readonly method: "GET" | "POST" | "DELETE" | "PUT" | "HEAD" | "GRPC";
   readonly path: string;
   readonly port?: "http" | "metrics" | "sagemaker";
   readonly headers?: Readonly<Record<string, string>>;
@@ -17,8 +18,8 @@ export interface Request {
  * How an answer is held against the oracle's. Status and the headers that clients read are always compared.
  * - `json`: token by token: order of keys, text of numbers; white space and escapes of strings are free
  * - `map`: as JSON values, keys in any order (protobuf maps are printed in no order)
- * - `ensemble`: `map` with the outputs in any order: the original prints an ensemble's in no order, and its parameters once a step
- * - `error`: an object with the one key `error`, whose text begins with the original's
+ * - `ensemble`: `map` with the outputs in any order: Triton prints an ensemble's in no order, and its parameters once a step
+ * - `error`: an object with the one key `error`, whose text begins with Triton's
  * - `bytes`: the same bytes
  * - `statistics`: `json` with times masked; `metrics`: families, types and label names; `status`: nothing more
  * - `binary`: the JSON header as `json`, the buffers after it as bytes
@@ -34,7 +35,9 @@ export type Comparison =
   | "metrics"
   | "status";
 
+/** Of a call over gRPC the body is JSON: its reply, a list of replies for a stream, or its status text under `error`. */
 export interface Answer {
+  /** Of a call over gRPC: 200 for OK, else 600 and the code. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;

@@ -30,7 +30,7 @@ test("an ensemble's outputs have no order and its doubled parameters are one", (
   assert.ok(!same(expected, '{"parameters":{"s":0},"outputs":[{"name":"A"}]}', "ensemble"));
 });
 
-test("an error's text may go on where the original's ends, and nothing else may differ", () => {
+test("an error's text may go on where Triton's ends, and nothing else may differ", () => {
   assert.ok(same('{"error":"bad x"}', '{"error":"bad x: because"}', "error", 400));
   assert.ok(!same('{"error":"bad x"}', '{"error":"really bad x"}', "error", 400));
   assert.ok(!same('{"error":"bad x"}', '{"error":"bad x","code":1}', "error", 400));

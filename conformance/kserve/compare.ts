@@ -52,7 +52,7 @@ const comparers: Readonly<Record<Comparison, (expected: Answer, ours: Answer) =>
     if (ours.body.length === 0 || expected.body.length === 0) return ours.body.length === expected.body.length;
     const theirs = JSON.parse(text(ours.body)) as Record<string, unknown>;
     const wanted = JSON.parse(text(expected.body)) as Record<string, unknown>;
-    // What closes the original's text may stand behind our detail.
+    // What closes Triton's text may stand behind our detail.
     return (
       Object.keys(theirs).join() === Object.keys(wanted).join() &&
       typeof theirs["error"] === "string" &&

@@ -1,10 +1,11 @@
-import { controlModels, models, reloadModels, type ModelSource } from "./models.ts";
+import { controlModels, models, reloadModels, warmModels, type ModelSource } from "./models.ts";
+import { programModels } from "./program-models.ts";
 
 /** One started server that cases run against, the same for both. */
 export interface Fixture {
   readonly models: Readonly<Record<string, ModelSource>>;
   readonly flags: readonly string[];
-  /** What the original is told besides. */
+  /** What Triton is told besides. */
   readonly oracleFlags?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
@@ -23,6 +24,10 @@ export const fixtures = {
   },
   /** Models with ensembles above them, all still to be loaded. */
   reload: { models: reloadModels, flags: ["--model-control-mode=explicit"], env: {} },
+  /** Programs that say something while they are loaded. */
+  programs: { models: programModels, flags: ["--model-control-mode=explicit"], env: {} },
+  /** Models with `model_warmup`, all still to be loaded. */
+  warm: { models: warmModels, flags: ["--model-control-mode=explicit"], env: {} },
   /** A model that cannot be loaded does not end the server, but keeps it from being ready. */
   partly: {
     models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },

@@ -1,6 +1,6 @@
 /**
  * JSON cut into tokens, so that the order of keys and the text of numbers can be compared while white space and the
- * spelling of strings are free. Takes NaN and Infinity, which the original prints.
+ * spelling of strings are free. Takes NaN and Infinity, which Triton prints.
  */
 export function jsonTokens(text: string): string[] {
   const tokens: string[] = [];

@@ -9,7 +9,7 @@ export interface ModelSource {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-type Tensor = readonly [name: string, datatype: string, dims: readonly number[], more?: string];
+export type Tensor = readonly [name: string, datatype: string, dims: readonly number[], more?: string];
 
 const io = (field: "input" | "output", tensors: readonly Tensor[]) =>
   tensors
@@ -19,14 +19,14 @@ const io = (field: "input" | "output", tensors: readonly Tensor[]) =>
     )
     .join("\n");
 
-interface PythonOptions {
+export interface PythonOptions {
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly Tensor[];
   readonly batch?: number;
   readonly more?: string;
 }
 
-const pythonConfig = (options: PythonOptions) => `backend: "python"
+export const pythonConfig = (options: PythonOptions) => `backend: "python"
 max_batch_size: ${options.batch ?? 0}
 ${io("input", options.inputs)}
 ${io("output", options.outputs)}
@@ -51,7 +51,7 @@ const mapping = (field: string, map: Readonly<Record<string, string>>) =>
     .map(([key, value]) => `${field} { key: "${key}" value: "${value}" }`)
     .join(" ");
 
-const ensemble = (options: PythonOptions, steps: readonly Step[]): ModelSource => ({
+export const ensemble = (options: PythonOptions, steps: readonly Step[]): ModelSource => ({
   config: `platform: "ensemble"
 max_batch_size: ${options.batch ?? 0}
 ${io("input", options.inputs)}
@@ -110,8 +110,73 @@ const fanSteps: readonly Step[] = [
   { model: "add_sub", inputs: { INPUT0: "LEFT", INPUT1: "RIGHT" }, outputs: { OUTPUT0: "BOTH" } },
 ];
 
+const spoilsTensors: PythonOptions = {
+  inputs: [
+    ["X", "FP32", [-1]],
+    ["TEXT", "STRING", [-1], "optional: true"],
+  ],
+  outputs: [
+    ["SAW", "STRING", [1]],
+    ["SEEN", "FP32", [-1]],
+    ["SPOILT", "FP32", [-1]],
+    ["TEXTS", "STRING", [-1]],
+  ],
+};
+
+/** Two steps over the same tensors, and two over what the first made of them. */
+const spoilSteps = (more: Readonly<Record<string, string>>): readonly Step[] => [
+  {
+    model: "spoils",
+    inputs: { X: "A", TEXT: "T" },
+    outputs: { SAW: "SAW1", SEEN: "SEEN1", SPOILT: "SPOILT1", TEXTS: "TEXTS1" },
+  },
+  { model: "spoils", inputs: { X: "A", TEXT: "T" }, outputs: { SAW: "SAW2", ...more } },
+  { model: "spoils", inputs: { X: "SEEN1", TEXT: "TEXTS1" }, outputs: { SAW: "SAW3" } },
+  { model: "spoils", inputs: { X: "SPOILT1", TEXT: "TEXTS1" }, outputs: { SAW: "SAW4" } },
+  { model: "spoils", inputs: { X: "SEEN1", TEXT: "T" }, outputs: { SAW: "SAW5" } },
+];
+const spoilInputs: readonly Tensor[] = [
+  ["A", "FP32", [-1]],
+  ["T", "STRING", [-1]],
+];
+const streams = (more = ""): PythonOptions => ({
+  inputs: [["CODE", "STRING", [1]]],
+  outputs: [
+    ["OUT", "STRING", [1]],
+    ["MORE", "INT32", [1]],
+    ["LARGE", "INT32", [-1]],
+  ],
+  more: `model_transaction_policy { decoupled: true } ${more}`,
+});
+const saws = [1, 2, 3, 4, 5].map((step): Tensor => [`SAW${step}`, "STRING", [1]]);
+
 /** Every model that a fixture may hold, by directory name. */
 export const models = {
+  spoils: python("spoils.py", spoilsTensors),
+  spoilt_fan: ensemble({ inputs: spoilInputs, outputs: saws }, spoilSteps({})),
+  /** What lies between the steps, and is written over by them, are outputs too. */
+  spoilt_open: ensemble(
+    {
+      inputs: spoilInputs,
+      outputs: [
+        ...saws,
+        ["SEEN1", "FP32", [-1]],
+        ["SPOILT1", "FP32", [-1]],
+        ["TEXTS1", "STRING", [-1]],
+        ["SEEN2", "FP32", [-1]],
+      ],
+    },
+    spoilSteps({ SEEN: "SEEN2" }),
+  ),
+  evaluates: python("evaluates.py", { inputs: [["CODE", "STRING", [1]]], outputs: [["OUT", "STRING", [1]]] }),
+  sends: python("sends.py", { inputs: [["KIND", "INT32", [1]]], outputs: [["OUT", "INT32", [1]]] }),
+  streams: python("streams.py", streams()),
+  streams_batch: python("streams.py", {
+    ...streams("dynamic_batching { max_queue_delay_microseconds: 300000 preferred_batch_size: [2] }"),
+    batch: 2,
+  }),
+  streams_async: python("streams_async.py", streams()),
+  streams_counted: python("streams.py", streams()),
   add_sub: python("add_sub.py", pair("FP32", [4])),
   add_sub_batch: python("add_sub.py", { ...pair("INT32", [4]), batch: 4 }),
   identity_all: python("identity.py", {
@@ -288,6 +353,15 @@ export const controlModels = {
   },
   no_version: { config: pythonConfig(pair("FP32", [1])), program: null, versions: [] },
   empty_directory: { config: null, program: null, versions: [] },
+  platform_beside_backend: {
+    config: `platform: "python"\n${pythonConfig(pair("FP32", [4]))}`,
+    program: "add_sub.py",
+  },
+  kind_gpu: python("add_sub.py", { ...pair("FP32", [4]), more: "instance_group { count: 1 kind: KIND_GPU }" }),
+  gpu_accelerator: python("add_sub.py", {
+    ...pair("FP32", [4]),
+    more: 'optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }',
+  }),
   decoupled: python("decoupled.py", {
     inputs: [["IN", "INT32", [1]]],
     outputs: [["OUT", "INT32", [1]]],
@@ -297,6 +371,71 @@ export const controlModels = {
     { model: "nobody", inputs: { X: "A" }, outputs: { Y: "B" } },
   ]),
   ...brokenConfigs(),
+} satisfies Record<string, ModelSource>;
+
+interface WarmUp {
+  readonly data: string;
+  readonly type?: string;
+  readonly dims?: string;
+  readonly batch?: number;
+  readonly count?: number;
+  readonly input?: string;
+}
+
+const sample = (name: string, warm: WarmUp) =>
+  `model_warmup { name: "${name}" batch_size: ${warm.batch ?? 1} count: ${warm.count ?? 0} inputs { key: "${warm.input ?? "IN"}" value { ` +
+  `${warm.type === "" ? "" : `data_type: TYPE_${warm.type ?? "FP32"}`} dims: ${warm.dims ?? "[2]"} ${warm.data} } } }\n`;
+
+const warmed = (
+  samples: string,
+  rest: Partial<ModelSource> & { readonly type?: string; readonly batch?: number; readonly more?: string } = {},
+): ModelSource =>
+  python(
+    "warm_up.py",
+    {
+      inputs: [["IN", rest.type ?? "FP32", [2], rest.more ?? ""]],
+      outputs: [["SEEN", "STRING", [1]]],
+      batch: rest.batch ?? 4,
+      more: samples,
+    },
+    rest.files === undefined ? {} : { files: rest.files },
+  );
+
+const zero = "zero_data: true";
+const file = 'input_data_file: "sample"';
+/** Bytes of two FP32, of two elements of BYTES, and of less than two FP32. */
+const floatsFile = { "warmup/sample": "AAAABBBB" };
+const stringsFile = { "warmup/sample": "\x02\0\0\0ab\x01\0\0\0c" };
+
+/** Models that are warmed up, by what is said of it; those that fail to load last. */
+export const warmModels = {
+  zeros: warmed(sample("s", { data: zero })),
+  zeros_denied: warmed(sample("s", { data: "zero_data: false" })),
+  batch_of_three: warmed(sample("s", { data: zero, batch: 3 })),
+  batch_of_none: warmed(sample("s", { data: zero, batch: 0 })),
+  counted: warmed(sample("s", { data: zero, batch: 2, count: 3 })),
+  two_samples: warmed(sample("a", { data: zero }) + sample("b", { data: file, batch: 2 }), { files: floatsFile }),
+  without_batching: warmed(sample("s", { data: zero }), { batch: 0 }),
+  with_reshape: warmed(sample("s", { data: zero }), { more: "reshape { shape: [1, 2] }" }),
+  longer_file: warmed(sample("s", { data: file }), { files: { "warmup/sample": "AAAABBBBCCCC" } }),
+  empty_strings: warmed(sample("s", { data: zero, type: "STRING" }), { type: "STRING" }),
+  random_strings: warmed(sample("s", { data: "random_data: true", type: "STRING" }), { type: "STRING" }),
+  strings_of_file: warmed(sample("s", { data: file, type: "STRING" }), { type: "STRING", files: stringsFile }),
+  failing: warmed(sample("a", { data: zero, batch: 2 }) + sample("b", { data: zero })),
+  shorter_file: warmed(sample("s", { data: file }), { files: { "warmup/sample": "AAAA" } }),
+  no_file: warmed(sample("s", { data: file })),
+  file_elsewhere: warmed(sample("s", { data: 'input_data_file: "../../nobody"' })),
+  no_data: warmed(sample("s", { data: "" })),
+  no_datatype: warmed(sample("s", { data: zero, type: "" })),
+  another_datatype: warmed(sample("s", { data: zero, type: "INT32" })),
+  another_shape: warmed(sample("s", { data: zero, dims: "[3]" })),
+  variable_shape: warmed(sample("s", { data: zero, dims: "[-1]" })),
+  too_large: warmed(sample("s", { data: zero, batch: 8 })),
+  no_inputs: warmed('model_warmup { name: "s" batch_size: 1 }\n'),
+  ensemble: ensemble(
+    { inputs: [["A", "FP32", [2]]], outputs: [["B", "STRING", [1]]], more: sample("s", { data: zero, input: "A" }) },
+    [{ model: "without_batching", inputs: { IN: "A" }, outputs: { SEEN: "B" } }],
+  ),
 } satisfies Record<string, ModelSource>;
 
 const versioned: PythonOptions = { inputs: [["IN", "INT32", [1]]], outputs: [["OUT", "STRING", [1]]] };
@@ -357,6 +496,11 @@ function brokenConfigs(): Record<string, ModelSource> {
     priority_policy: `${good}max_batch_size: 4\n${inputs}dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: 5 value { } } }\n`,
     priority_ordering: `${good}max_batch_size: 4\n${inputs}dynamic_batching { priority_levels: 2 default_priority_level: 1 preserve_ordering: true }\n`,
     gpu_instances: `${good}${inputs}instance_group { kind: KIND_CPU gpus: [0] }\n`,
+    platform_of_another_backend: `${good}platform: "onnxruntime_onnx"\n${inputs}`,
+    platform_python_alone: `platform: "python"\n${inputs}`,
+    platform_nobody_knows: `${good}platform: "nonesuch"\n${inputs}`,
+    input_twice: `${good}${inputs}input { name: "A" data_type: TYPE_FP32 dims: [1] }\n`,
+    output_twice: `${good}${inputs}output { name: "B" data_type: TYPE_FP32 dims: [1] }\n`,
     ensemble_without_steps: `platform: "ensemble"\n${inputs}`,
     ensemble_empty_steps: `platform: "ensemble"\n${inputs}ensemble_scheduling { }\n`,
     ensemble_with_backend: `platform: "ensemble"\nbackend: "python"\n${inputs}ensemble_scheduling { step { model_name: "add_sub" model_version: -1 } }\n`,

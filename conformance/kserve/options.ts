@@ -6,19 +6,19 @@ export type PartName = (typeof partNames)[number];
 
 export interface SuiteOptions {
   readonly target: "oracle" | "galatea" | "both";
-  /** Write the original's answers down instead of comparing with them. */
+  /** Write Triton's answers down instead of comparing with them. */
   readonly record: boolean;
   /** Part of the names of the cases to ask; "" for all. */
   readonly only: string;
   readonly parts: readonly PartName[];
-  /** Where the original's and the clients' environments are kept. */
+  /** Where Triton's and the clients' environments are kept. */
   readonly cache: string;
   readonly quiet: boolean;
 }
 
 const flags = (cache: string): readonly Flag[] => [
   { name: "target", kind: "string", default: "both", about: "whom to ask: oracle, galatea or both" },
-  { name: "record", kind: "switch", about: "write the original's answers down anew" },
+  { name: "record", kind: "switch", about: "write Triton's answers down anew" },
   { name: "only", kind: "string", default: "", about: "only cases with this text in their names" },
   { name: "part", kind: "string", about: `only this part: ${partNames.join(", ")}` },
   { name: "cache", kind: "string", default: cache, about: "where the suite's environments are kept" },

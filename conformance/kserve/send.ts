@@ -2,6 +2,8 @@ import { Agent, request as httpRequest } from "node:http";
 import type { RunningServer } from "../environments/index.ts";
 import type { Answer, Request, Step } from "./case.ts";
 import { comparedHeaders } from "./compare.ts";
+import { callGrpc } from "../../server/src/protocols/raw-grpc-client.ts";
+import { answerOf } from "./grpc-messages.ts";
 
 const jsonObject = "{".charCodeAt(0);
 const jsonArray = "[".charCodeAt(0);
@@ -17,6 +19,7 @@ export interface Masks {
 /** The namespace before a model's name, and Python's own import machinery in a stack. */
 const noise = [
   [/'\/opt\/ml\/models\/[^':]*::/g, "'"],
+  [/ {2}[^\\ ]*\/(?:triton_python_backend_utils|model_config)\.py\(\d+\): \w+\\n/g, ""],
   [/ {2}(?:<frozen importlib[^\\]*|[^\\ ]*\/importlib\/__init__\.py\(\d+\): import_module)\\n/g, ""],
 ] as const;
 
@@ -54,7 +57,19 @@ async function sendCopies(server: RunningServer, request: Request, masks: Masks,
   return [...different.keys()].sort().map((key) => different.get(key) as Answer);
 }
 
+async function sendCall(server: RunningServer, request: Request, masks: Masks): Promise<Answer> {
+  const reply = await callGrpc(server.grpcPort, {
+    path: request.path,
+    metadata: request.headers ?? {},
+    body: Buffer.from((request.body ?? "") as Uint8Array),
+    timeoutMs: answerTimeoutMs,
+  });
+  const answer = answerOf(request.path, reply);
+  return { ...answer, body: mask(Buffer.from(answer.body), masks) };
+}
+
 function send(server: RunningServer, request: Request, masks: Masks, agent: Agent): Promise<Answer> {
+  if (request.method === "GRPC") return sendCall(server, request, masks);
   const ports = { http: server.httpPort, metrics: server.metricsPort, sagemaker: server.sagemakerPort };
   const body = request.body === undefined ? undefined : Buffer.from(request.body as string);
   return new Promise((resolve, reject) => {

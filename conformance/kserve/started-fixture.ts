@@ -16,7 +16,7 @@ export interface StartedFixture {
   stop(): Promise<void>;
 }
 
-/** The original looks below /opt/ml whatever one says; only the archives of this suite are written there, and removed again. */
+/** Triton looks below /opt/ml whatever one says; only the archives of this suite are written there, and removed again. */
 const originalRoot = "/opt/ml";
 
 export async function startFixture(target: Target, name: FixtureName): Promise<StartedFixture> {

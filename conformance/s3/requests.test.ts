@@ -149,3 +149,23 @@ test("an answer that is refused for its headers leaves no object open", async ()
     [],
   );
 });
+
+test("metadata that is not ASCII is given back as an encoded word of RFC 2047, as in S3's user guide", async () => {
+  const value = Buffer.from("ÄMÄZÕÑ S3").toString("latin1");
+  await fetch(`${server.url}/bkt/words`, { method: "PUT", headers: { "x-amz-meta-nonascii": value }, body: "x" });
+  const reply = await fetch(`${server.url}/bkt/words`, { method: "HEAD" });
+  assert.equal(reply.headers.get("x-amz-meta-nonascii"), "=?UTF-8?B?w4PChE3Dg8KEWsODwpXDg8KRIFMz?=");
+});
+
+const taggings = {
+  "no set": "<Tagging/>",
+  "a tag without a value": "<Tagging><TagSet><Tag><Key>a</Key></Tag></TagSet></Tagging>",
+  "a tag that is text": "<Tagging><TagSet><Tag>a</Tag></TagSet></Tagging>",
+  "two sets": "<Tagging><TagSet><Tag><Key>a</Key><Value/></Tag></TagSet><TagSet/></Tagging>",
+};
+for (const [name, body] of Object.entries(taggings)) {
+  test(`tags of a document with ${name} are malformed`, async () => {
+    const answer = await answerTo("/bkt/k?tagging", { method: "PUT", body });
+    assert.deepEqual(answer, { status: 400, code: "MalformedXML" });
+  });
+}

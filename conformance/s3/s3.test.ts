@@ -54,6 +54,12 @@ test("boto3: conditions hold, and what S3 refuses is refused with its code", asy
   assert.ok(count >= 15, `${count} checks ran`);
 });
 
+test("boto3: metadata, tags and checksums are kept with an object and given back as S3 gives them", async (context) => {
+  await using server = await started(signed);
+  const count = await boto3Checks(context, server, "./boto3_metadata.py");
+  assert.ok(count >= 14, `${count} checks ran`);
+});
+
 test("JavaScript SDK: streamed and multipart uploads, listings, presigned URLs", async () => {
   await using server = await started(signed);
   const s3 = new S3Client({

@@ -35,7 +35,8 @@ const gateway = createGateway({
   accountIdDefault: "111122223333",
   logger,
 });
-const server = createServer({ requestTimeout: 0 });
+// As long as the platform's: at Node's five seconds a client's pooled connection may end just as it is used again.
+const server = createServer({ requestTimeout: 0, keepAliveTimeout: 75_000 });
 gateway.attach(server);
 server.listen(0, "127.0.0.1", () => {
   console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

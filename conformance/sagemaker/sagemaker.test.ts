@@ -38,7 +38,7 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
 /** What `galatea env` prints for this platform. */
 async function variables(): Promise<Record<string, string>> {
   const { hostname, port } = new URL(platform.url);
-  const args = [main, "env", "--host", hostname, "--port", port, "--data", join(root, "data")];
+  const args = [main, "env", "--proxy", "--host", hostname, "--port", port, "--data", join(root, "data")];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)];
   return Object.fromEntries(pairs.map(([, name = "", value = ""]) => [name, value.replace(/^'(.*)'$/, "$1")]));

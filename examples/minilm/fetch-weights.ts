@@ -45,6 +45,7 @@ async function install(making: string, { python, signal }: FetchOptions): Promis
       dataDirectory: making,
       // Handed to the installer as they are.
       packages: ["--no-deps", requirement],
+      wheelsOnly: false,
       pythons: [python],
       env: { ...passedEnvironment(), PIP_QUIET: "1" },
       clock: systemClock,

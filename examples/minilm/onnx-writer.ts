@@ -44,8 +44,8 @@ export interface Operator {
   /** "" leaves an optional input out. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** A bigint is an INT attribute, a number a FLOAT one. */
-  readonly attributes: Readonly<Record<string, bigint | number>>;
+  /** A bigint is an INT attribute, a number a FLOAT one, a graph the body of a loop or a branch. */
+  readonly attributes: Readonly<Record<string, bigint | number | OnnxGraph>>;
 }
 
 export interface GraphTensor {
@@ -55,13 +55,16 @@ export interface GraphTensor {
   readonly dims: readonly (number | string)[];
 }
 
-export interface OnnxModel {
+export interface OnnxGraph {
   readonly graphName: string;
-  readonly opsets: Readonly<Record<string, number>>;
   readonly inputs: readonly GraphTensor[];
   readonly outputs: readonly GraphTensor[];
   readonly constants: readonly Constant[];
   readonly operators: readonly Operator[];
+}
+
+export interface OnnxModel extends OnnxGraph {
+  readonly opsets: Readonly<Record<string, number>>;
 }
 
 /** Writes `model` to `path`, replacing what is there. The file is complete when this resolves. */
@@ -75,21 +78,29 @@ export async function writeOnnxFile(path: string, model: OnnxModel): Promise<voi
   if (written !== byteLength) throw new Error(`${path}: wrote ${written} of ${byteLength} bytes`);
 }
 
+/** The same as one piece of memory, for small ones. */
+export function encodeOnnx(model: OnnxModel): Buffer {
+  return Buffer.concat(encodeModel(model).pieces);
+}
+
 /** Below IOV_MAX, so that one call takes them. */
 const piecesPerWrite = 512;
 
-function encodeModel(model: OnnxModel): Encoded {
-  const graph = message([
+function encodeGraph(model: OnnxGraph): Encoded {
+  return message([
     ...model.operators.map((operator, index) => nested(1, encodeOperator(operator, index))),
     text(2, model.graphName),
     ...model.constants.map((constant) => nested(5, encodeConstant(constant))),
     ...model.inputs.map((input) => nested(11, encodeGraphTensor(input))),
     ...model.outputs.map((output) => nested(12, encodeGraphTensor(output))),
   ]);
+}
+
+function encodeModel(model: OnnxModel): Encoded {
   const opsets = Object.entries(model.opsets).map(([domain, version]) =>
     nested(8, message([text(1, domain), integer(2, BigInt(version))])),
   );
-  return message([integer(1, irVersion), text(2, "galatea"), nested(7, graph), ...opsets]);
+  return message([integer(1, irVersion), text(2, "galatea"), nested(7, encodeGraph(model)), ...opsets]);
 }
 
 /** The IR version that came with opset 17; older runtimes read it too. */
@@ -101,16 +112,15 @@ function encodeOperator(operator: Operator, index: number): Encoded {
     ...operator.outputs.map((name) => text(2, name)),
     text(3, `${operator.operator}_${index}`),
     text(4, operator.operator),
-    ...Object.entries(operator.attributes).map(([name, value]) =>
-      nested(
-        5,
-        typeof value === "bigint"
-          ? message([text(1, name), integer(3, value), integer(20, 2n)])
-          : message([text(1, name), float(2, value), integer(20, 1n)]),
-      ),
-    ),
+    ...Object.entries(operator.attributes).map(([name, value]) => nested(5, encodeAttribute(name, value))),
     text(7, operator.domain),
   ]);
+}
+
+function encodeAttribute(name: string, value: bigint | number | OnnxGraph): Encoded {
+  if (typeof value === "bigint") return message([text(1, name), integer(3, value), integer(20, 2n)]);
+  if (typeof value === "number") return message([text(1, name), float(2, value), integer(20, 1n)]);
+  return message([text(1, name), nested(6, encodeGraph(value)), integer(20, 5n)]);
 }
 
 function encodeConstant(constant: Constant): Encoded {

@@ -17,6 +17,12 @@ const prefix = "tenants/";
 const warmCalls = 3;
 const memoryBudgetBytes = 384 * 2 ** 20;
 
+/** What the platform's clients sign with. */
+export interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
 /** One tenant's answers: the embeddings of all sentences, and what the client waited. */
 export interface Visit {
   readonly tenant: string;
@@ -42,12 +48,12 @@ export class Hosting {
   readonly #abort: { readonly abortSignal: AbortSignal };
 
   /** Requests under way end when the signal says so. */
-  constructor(url: string, signal: AbortSignal) {
+  constructor(url: string, credentials: Credentials, signal: AbortSignal) {
     this.#abort = { abortSignal: signal };
     const options = {
       endpoint: url,
       region: "us-east-1",
-      credentials: { accessKeyId: "galatea", secretAccessKey: "galatea" },
+      credentials,
     };
     this.#s3 = new S3Client({ ...options, forcePathStyle: true });
     this.#sagemaker = new SageMakerClient(options);

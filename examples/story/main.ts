@@ -6,11 +6,11 @@ import { fetchWeights, type FetchOptions } from "../minilm/fetch-weights.ts";
 import { dataDirectories } from "../../server/src/app/directories.ts";
 import { findPython } from "../../server/src/app/python.ts";
 import { endBySignal, stopSignal, type StopName, type StopSignal } from "../../server/src/app/stop-signal.ts";
-import { createLogger } from "../../server/src/base/index.ts";
+import { createLogger, makeDirectory } from "../../server/src/base/index.ts";
 import { UsageError } from "../../server/src/cli/flags.ts";
 import { countsBetween, Hosting, tenantCount } from "./hosting.ts";
 import { storyHelp, storyOptions, type StoryOptions } from "./options.ts";
-import { startPlatform, type Platform } from "./platform.ts";
+import { platformCredentials, startPlatform, type Platform } from "./platform.ts";
 import { Progress } from "./progress.ts";
 import { agreement, nearestNeighbours } from "./similarity.ts";
 import { howToCall, latencyTable, loadedTable, neighbourTable } from "./tables.ts";
@@ -64,7 +64,7 @@ async function run(argv: readonly string[]): Promise<number> {
 
 /** The story of README.md, start to end. Rejects with the signal's reason when it is stopped before the end. */
 async function tell({ once, port, data }: StoryOptions, stop: StopSignal, signal: AbortSignal): Promise<number> {
-  await mkdir(data, { recursive: true });
+  await makeDirectory(data);
   const live = process.stdout.isTTY && process.env.CI === undefined;
   using progress = new Progress({ live, out: process.stdout, signal });
   process.stdout.write("Galatea: thousands of ensembles behind one endpoint\n\n");
@@ -76,14 +76,14 @@ async function tell({ once, port, data }: StoryOptions, stop: StopSignal, signal
     await progress.step("MiniLM-L6-v2, three-step ensemble", (detail) =>
       prepareModels(data, repository, { python, detail, signal }),
     );
-    const hosting = new Hosting(url, signal);
+    const hosting = new Hosting(url, await platformCredentials({ root, port, data: join(data, "platform") }), signal);
     await progress.step(`${tenantCount} tenants' archives in S3`, (detail) =>
       hosting.uploadTenants(repository, join(data, "story", "staging"), detail),
     );
     await progress.step("multi-model endpoint", () => hosting.createEndpoint());
     const sentence = await visitAndShow(hosting, progress, data);
     if (once) return 0;
-    process.stdout.write(howToCall(url, hosting.endpointName, sentence));
+    process.stdout.write(howToCall({ url, root, data: join(data, "platform") }, hosting.endpointName, sentence));
     return await stayUp(platform, stop);
   } finally {
     await platform.stop();

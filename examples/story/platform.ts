@@ -1,5 +1,8 @@
+import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { systemClock } from "../../server/src/base/index.ts";
+import type { Credentials } from "./hosting.ts";
 import { describeEnd, spawnProcess } from "../../server/src/processes/index.ts";
 
 /** More than a platform gives requests under way. */
@@ -55,4 +58,12 @@ export async function startPlatform({ root, port, data }: PlatformOptions): Prom
     ended: child.ended.then(describeEnd),
     stop: async () => void (await child.stop(stopMs)),
   };
+}
+
+/** What `galatea env` prints for it. */
+export async function platformCredentials({ root, port, data }: PlatformOptions): Promise<Credentials> {
+  const args = [join(root, "server/src/main.ts"), "env", `--port=${port}`, `--data=${data}`];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const value = (name: string) => new RegExp(`^export ${name}=(\\S+)$`, "m").exec(stdout)?.[1] ?? "";
+  return { accessKeyId: value("AWS_ACCESS_KEY_ID"), secretAccessKey: value("AWS_SECRET_ACCESS_KEY") };
 }

@@ -36,14 +36,25 @@ test("the commands that are printed run as they are pasted, and ask the endpoint
   const directory = await mkdtemp(join(tmpdir(), "gal-story-"));
   try {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const [curl = "", install = "", program = ""] = commandsOf(howToCall(url, "sentence-embeddings", sentence));
+    const place = { url, root: "/some where/galatea", data: "/data" };
+    const [env = "", curl = "", install = "", program = ""] = commandsOf(
+      howToCall(place, "sentence-embeddings", sentence),
+    );
+    const { port } = new URL(url);
+    assert.equal(env.trim(), `eval "$(cd '/some where/galatea' && npx galatea env --port=${port} --data='/data')"`);
+    const variables = {
+      AWS_ENDPOINT_URL: url,
+      AWS_DEFAULT_REGION: "us-east-1",
+      AWS_ACCESS_KEY_ID: "key",
+      AWS_SECRET_ACCESS_KEY: "secret",
+    };
     assert.equal(install.trim(), "python3 -m venv .venv && .venv/bin/pip install --quiet boto3");
     // What that makes is there already: the suites' environment, which has boto3.
     const { python } = await ensureEnvironment(cacheDirectory(process.env), "clients");
     await mkdir(join(directory, ".venv/bin"), { recursive: true });
     await writeFile(join(directory, ".venv/bin/python"), `#!/bin/sh\nexec '${python}' "$@"\n`, { mode: 0o755 });
     for (const command of [curl, program]) {
-      const { stdout } = await run("sh", ["-c", command], { cwd: directory });
+      const { stdout } = await run("sh", ["-c", command], { cwd: directory, env: { ...process.env, ...variables } });
       assert.match(stdout, /"answer":"fine"/);
     }
     const wanted = {

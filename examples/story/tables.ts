@@ -65,7 +65,12 @@ async function distinctLargeFiles(
 }
 
 /** Commands for another terminal; each runs as it is when it is pasted. */
-export function howToCall(url: string, endpoint: string, sentence: string): string {
+export function howToCall(
+  { url, root, data }: { readonly url: string; readonly root: string; readonly data: string },
+  endpoint: string,
+  sentence: string,
+): string {
+  const env = `cd ${quoted(root)} && npx galatea env --port=${new URL(url).port} --data=${quoted(data)}`;
   const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1, 1], datatype: "BYTES", data: [sentence] }] });
   const call = [
     `EndpointName=${JSON.stringify(endpoint)}`,
@@ -77,14 +82,16 @@ export function howToCall(url: string, endpoint: string, sentence: string): stri
   return `
 The platform stays up at ${url}; Ctrl-C stops it. Call it from anywhere:
 
-  curl -s ${url}/endpoints/${endpoint}/invocations \\
+  eval "$(${env})"
+
+  curl -s --aws-sigv4 aws:amz:us-east-1:sagemaker --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \\
+    $AWS_ENDPOINT_URL/endpoints/${endpoint}/invocations \\
     -H 'Content-Type: application/json' -H 'X-Amzn-SageMaker-Target-Model: tenant-07.tar.gz' \\
     -d ${quoted(body)}
 
   python3 -m venv .venv && .venv/bin/pip install --quiet boto3
 
-  AWS_ENDPOINT_URL=${url} AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=galatea AWS_SECRET_ACCESS_KEY=galatea \\
-    .venv/bin/python -c ${quoted(program)}
+  .venv/bin/python -c ${quoted(program)}
 `;
 }
 

@@ -1,18 +1,21 @@
-"""`import triton_python_backend_utils as pb_utils`: what model code written for the original's Python backend imports.
+"""`import triton_python_backend_utils as pb_utils`: what model code written for Triton's Python backend imports.
 
-Names of the original that are not built are here too, and say so by name when they are used.
+Names of Triton that are not built are here too, and say so by name when they are used.
 """
 
 import inspect
+import struct
 
 import numpy as np
 from galatea_worker import datatypes as _datatypes
 from galatea_worker.model_config import ModelConfig
 from galatea_worker.objects import InferenceRequest, InferenceResponse, Tensor, TritonError, TritonModelException
+from galatea_worker.response_sender import InferenceResponseSender
 
 __all__ = [
     "InferenceRequest",
     "InferenceResponse",
+    "InferenceResponseSender",
     "Logger",
     "ModelConfig",
     "Tensor",
@@ -43,6 +46,10 @@ TRITON_STRING_TO_NUMPY = {
     "TYPE_FP64": np.float64,
     "TYPE_STRING": np.object_,
 }
+
+
+_TRITON_TO_NUMPY = {number: dtype.type for number, dtype in enumerate(_datatypes.DTYPES) if dtype is not None}
+_NUMPY_TO_TRITON = tuple((numpy_type, number) for number, numpy_type in _TRITON_TO_NUMPY.items()) + ((np.bytes_, _datatypes.BYTES),)
 
 
 class LogLevel:
@@ -124,7 +131,6 @@ def _refused(name, feature):
 MetricFamily = _refused_class("MetricFamily", "metrics of a model's own")
 Metric = _refused_class("Metric", "metrics of a model's own")
 PreferredMemory = _refused_class("PreferredMemory", "calling other models, BLS")
-InferenceResponseSender = _refused_class("InferenceResponseSender", "decoupled responses")
 InferenceTrace = _refused_class("InferenceTrace", "traces")
 load_model = _refused("load_model", "loading models from models")
 unload_model = _refused("unload_model", "unloading models from models")
@@ -133,7 +139,7 @@ is_model_ready = _refused("is_model_ready", "asking for models from models")
 
 def get_input_tensor_by_name(inference_request, name):
     """The request's input of that name, None when it has none."""
-    for tensor in inference_request.inputs():
+    for tensor in inference_request._inputs:
         if tensor.name() == name:
             return tensor
     return None
@@ -141,7 +147,7 @@ def get_input_tensor_by_name(inference_request, name):
 
 def get_output_tensor_by_name(inference_response, name):
     """The response's output of that name, None when it has none."""
-    for tensor in inference_response.output_tensors():
+    for tensor in inference_response._outputs:
         if tensor.name() == name:
             return tensor
     return None
@@ -169,19 +175,16 @@ def using_decoupled_model_transaction_policy(model_config):
 
 
 def triton_to_numpy_type(data_type):
-    """A datatype's number to its numpy type."""
-    dtype = _datatypes.DTYPES[data_type]
-    if dtype is None:
-        raise KeyError(data_type)
-    return dtype.type
+    """A datatype's number to its numpy type; None for what has none."""
+    return _TRITON_TO_NUMPY.get(data_type)
 
 
 def numpy_to_triton_type(data_type):
-    """A numpy type to the datatype's number."""
-    number = _datatypes.number_of_dtype(np.dtype(data_type))
-    if number == 0:
-        raise KeyError(data_type)
-    return number
+    """A numpy type to the datatype's number; None for what has none, `bool` and `str` of Python among it."""
+    for numpy_type, number in _NUMPY_TO_TRITON:
+        if data_type == numpy_type:
+            return number
+    return None
 
 
 def triton_string_to_numpy(triton_type_string):
@@ -190,19 +193,22 @@ def triton_string_to_numpy(triton_type_string):
 
 
 def serialize_byte_tensor(input_tensor):
-    """An array of bytes or text to uint32 lengths and bytes, as an array of one object (an empty array for no elements)."""
+    """An array of bytes or objects to uint32 lengths and bytes; () for no elements, None for other arrays, as in Triton."""
     if input_tensor.size == 0:
         return ()
-    if input_tensor.dtype.kind not in "SUO":
+    if input_tensor.dtype.kind not in "SO":
         return None
-    result = np.empty((), np.object_)
-    result[()] = _datatypes.serialize_elements(input_tensor)
-    return np.asarray(result)
+    return _datatypes.serialize_elements(input_tensor)
 
 
 def deserialize_bytes_tensor(encoded_tensor):
-    """uint32 lengths and bytes to an array of bytes objects, one dimension."""
-    elements = _datatypes.deserialize_elements(memoryview(encoded_tensor))
+    """uint32 lengths and bytes to an array of bytes objects, one dimension. Raises struct.error where they do not add up."""
+    elements = []
+    at = 0
+    while at < len(encoded_tensor):
+        (size,) = struct.unpack_from("<I", encoded_tensor, at)
+        elements.append(struct.unpack_from("<%ds" % size, encoded_tensor, at + 4)[0])
+        at += 4 + size
     result = np.empty(len(elements), np.object_)
     result[:] = elements
     return result

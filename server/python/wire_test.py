@@ -14,6 +14,9 @@ def encoded():
         "result": wire.encode_result(7, [3], responses, (1, 2**33, 3)).hex(),
         "failure": wire.encode_batch_failure(7, [], "ValueError: x", (1, 2, 3)).hex(),
         "ask": wire.encode_ask(7, [4096, 2**34]).hex(),
+        "response": wire.encode_response(7, 1, False, ("outputs", "", outputs), 9).hex(),
+        "finalResponse": wire.encode_response(7, 1, True, None, 0).hex(),
+        "askOfResponse": wire.encode_ask(7, [4096], 9).hex(),
         "released": wire.encode_released([1, 2, 3]).hex(),
     }
 
@@ -24,7 +27,7 @@ def check(vectors):
         assert vectors[name] == hexadecimal, name
     frame = memoryview(bytes.fromhex(vectors["execute"]))
     loans, spaces, requests, inline_offset = wire.decode_execute(frame)
-    assert loans == [(3, 5 * 2**32, 2**20)], loans
+    assert loans == [(3, 1, 5 * 2**32, 2**20)], loans
     assert spaces == [(4, 4096, 512)], spaces
     first, second = requests
     assert (first.request_id, first.correlation, first.flags, first.timeout_us) == ("ü", 42, 3, 2**40)
@@ -35,6 +38,12 @@ def check(vectors):
     inline = bytes(frame[inline_offset:])
     assert inline[:8] == bytes(range(1, 9)) and inline[16:19] == bytes((9, 8, 7)), inline
     assert wire.decode_space(memoryview(bytes.fromhex(vectors["space"]))) == ([(4, 4096, 512)], "")
+    of_response = memoryview(bytes.fromhex(vectors["spaceOfResponse"]))
+    assert wire.HEADER.unpack_from(of_response)[4] >> 1 == 9
+    assert wire.decode_space(of_response) == ([(4, 4096, 512)], "")
+    assert wire.decode_space(memoryview(bytes.fromhex(vectors["noSpaceOfResponse"]))) == (None, "full")
+    credit = memoryview(bytes.fromhex(vectors["credit"]))
+    assert wire.HEADER.unpack_from(credit) == (16, wire.CREDIT, 8, 7, 1)
 
 
 def main():

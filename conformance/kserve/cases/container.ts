@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import type { Case, Comparison, Request, Step } from "../case.ts";
 import { addSubHeader, addSubInputs, differs, floats, newer } from "../requests.ts";
 
@@ -14,6 +15,12 @@ const sm = (
 const single = (name: string, ...steps: Step[]): Case => ({ name: `container: ${name}`, fixture: "main", steps });
 const multi = (name: string, ...steps: Step[]): Case => ({ name: `multi-model: ${name}`, fixture: "multi", steps });
 const json = JSON.stringify({ inputs: addSubInputs });
+const chainInputs = JSON.stringify({
+  inputs: [
+    { ...addSubInputs[0], name: "A" },
+    { ...addSubInputs[1], name: "B" },
+  ],
+});
 const header = Buffer.from(JSON.stringify({ ...addSubHeader, parameters: { binary_data_output: true } }));
 const packed = Buffer.concat([header, floats(1, 2, 3, 4), floats(1, 1, 1, 1)]);
 const binaryType = (size: number | string) => ({
@@ -62,6 +69,46 @@ export const container: readonly Case[] = [
     "invocations of another binary type",
     sm("POST", "/invocations", packed, "error", { "content-type": "application/octet-stream" }),
   ),
+  single(
+    "invocations in gzip",
+    differs(sm("POST", "/invocations", gzipSync(json), "json", { "content-encoding": "gzip" }), {
+      row: "invocations-encoding",
+      status: 200,
+      includes: ['"model_name":"add_sub"'],
+    }),
+  ),
+  single(
+    "invocations in an unknown encoding",
+    differs(sm("POST", "/invocations", json, "error", { "content-encoding": "br" }), {
+      row: "invocations-encoding",
+      status: 415,
+      includes: ["Unsupported compression type"],
+    }),
+  ),
+  single(
+    "invocations in binary with white space before the type",
+    sm("POST", "/invocations", packed, "status", {
+      "content-type": `  ${binaryType(header.length)["content-type"]}`,
+    }),
+  ),
+  single(
+    "invocations in binary behind another type",
+    sm("POST", "/invocations", packed, "error", {
+      "content-type": `text/plain;${binaryType(header.length)["content-type"]}`,
+    }),
+  ),
+  single(
+    "invocations in binary in capitals",
+    sm("POST", "/invocations", packed, "error", {
+      "content-type": binaryType(header.length)["content-type"].toUpperCase(),
+    }),
+  ),
+  single(
+    "invocations in binary with something behind the size",
+    sm("POST", "/invocations", packed, "binary", {
+      "content-type": `${binaryType(header.length)["content-type"]};charset=utf-8`,
+    }),
+  ),
   single("invocations with no JSON", sm("POST", "/invocations", "{", "error")),
   single("invocations with a missing input", sm("POST", "/invocations", '{"inputs":[]}', "error")),
   single("invocations with GET", sm("GET", "/invocations", undefined, "status")),
@@ -103,17 +150,38 @@ export const container: readonly Case[] = [
   multi(
     "an archive with an ensemble serves the ensemble",
     load("kservesuite3", "bytes"),
-    invoke(
-      "kservesuite3",
-      "ensemble",
-      JSON.stringify({
-        inputs: [
-          { ...addSubInputs[0], name: "A" },
-          { ...addSubInputs[1], name: "B" },
-        ],
-      }),
-    ),
+    invoke("kservesuite3", "ensemble", chainInputs),
     remove("kservesuite3"),
+  ),
+  multi(
+    "an archive whose model is configured under another name than its directory's",
+    load("kservesuite6", "bytes"),
+    sm("GET", "/models/kservesuite6", undefined, "json"),
+    invoke("kservesuite6", "json"),
+    remove("kservesuite6"),
+  ),
+  multi(
+    "an archive whose model lies in the root under a name of its own",
+    load("kservesuite7", "bytes"),
+    invoke("kservesuite7", "json"),
+    remove("kservesuite7"),
+  ),
+  multi(
+    "an archive whose ensemble is configured under another name than its directory's",
+    load("kservesuite8", "bytes"),
+    invoke("kservesuite8", "ensemble", chainInputs),
+    remove("kservesuite8"),
+  ),
+  multi(
+    "an archive whose ensemble has a step under another name than its directory's",
+    differs(load("kservesuite9", "error"), {
+      row: "namespaced-names",
+      status: 400,
+      includes: [
+        "load failed for model 'kservesuite9.tar.gz': ensemble kservesuite9.tar.gz contains models that are not available or ambiguous: add_sub",
+        "unexpected directory name 'add_sub' for model 'another', directory name must equal model name",
+      ],
+    }),
   ),
   multi(
     "two archives with models of the same name",

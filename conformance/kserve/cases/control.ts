@@ -127,12 +127,35 @@ export const modelControl: readonly Case[] = [
     unload("chain", { parameters: { unload_dependents: true } }),
     gone("chain"),
   ),
+  control(
+    "a platform beside the backend of the same name",
+    load("platform_beside_backend"),
+    get("/v2/models/platform_beside_backend/config", "map"),
+    get("/v2/models/platform_beside_backend"),
+    unload("platform_beside_backend"),
+  ),
+  control(
+    "instances on a GPU that is not there",
+    differs(load("kind_gpu", undefined, "error"), { row: "kind-gpu", status: 200, includes: [] }),
+    unload("kind_gpu", undefined, "status"),
+  ),
+  control(
+    "a GPU accelerator without a GPU",
+    load("gpu_accelerator"),
+    get("/v2/models/gpu_accelerator/config", "map"),
+    unload("gpu_accelerator"),
+  ),
   control("a path in the name", post("/v2/repository/models/..%2Fadd_sub/load", undefined, "error")),
 ];
 
 const refusedOtherwise: Readonly<Record<string, Difference>> = {
+  broken_input_twice: { row: "one-name-twice", status: 400, includes: ["model input 'A' is specified more than once"] },
+  broken_output_twice: {
+    row: "one-name-twice",
+    status: 400,
+    includes: ["model output 'B' is specified more than once"],
+  },
   no_execute: { row: "newer-release", status: 400, includes: ["does not implement `execute` method"] },
-  decoupled: { row: "decoupled", status: 400, includes: ["load failed for model 'decoupled'", "Unsupported: "] },
   broken_input_shape_tensor: {
     row: "shape-tensors",
     status: 400,
@@ -140,20 +163,14 @@ const refusedOtherwise: Readonly<Record<string, Difference>> = {
   },
 };
 
-/** Where the original says no more than that it failed to poll, the recorded text is a prefix of ours. */
+/** Where Triton says no more than that it failed to poll, the recorded text is a prefix of ours. */
 export const brokenModels: readonly Case[] = Object.keys(controlModels)
   .filter(
     (name) =>
       name.startsWith("broken_") ||
-      [
-        "raises_in_initialize",
-        "no_execute",
-        "syntax_error",
-        "no_class",
-        "import_error",
-        "orphan_ensemble",
-        "decoupled",
-      ].includes(name),
+      ["raises_in_initialize", "no_execute", "syntax_error", "no_class", "import_error", "orphan_ensemble"].includes(
+        name,
+      ),
   )
   .map((name) => {
     const step = load(name, undefined, "error");

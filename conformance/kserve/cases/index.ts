@@ -5,18 +5,28 @@ import { compression } from "./compression.ts";
 import { container } from "./container.ts";
 import { brokenModels, modelControl } from "./control.ts";
 import { ensembles } from "./ensembles.ts";
+import { grpcDecoupled } from "./grpc-decoupled.ts";
+import { generates } from "./generate.ts";
+import { grpcInfer, grpcRequestErrors } from "./grpc-infer.ts";
+import { grpcServer } from "./grpc-server.ts";
+import { grpcStream } from "./grpc-stream.ts";
 import { health } from "./health.ts";
 import { inferBinary } from "./infer-binary.ts";
 import { inferJson } from "./infer-json.ts";
 import { metadata } from "./metadata.ts";
 import { modelAnswers, outputs } from "./models.ts";
+import { ownedInputs } from "./owned-inputs.ts";
+import { programs } from "./programs.ts";
+import { pythonUtils } from "./python-utils.ts";
 import { reloads } from "./reload.ts";
 import { requestErrors } from "./request-errors.ts";
+import { warmUps } from "./warm-up.ts";
 import { statistics } from "./statistics.ts";
 
-/** By recording file. Statistics come first where counts are compared. */
+/** By recording file. What compares counts, or an index, comes first. */
 export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   statistics,
+  "grpc-server": grpcServer,
   health,
   metadata,
   "infer-json": inferJson,
@@ -24,11 +34,20 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   "request-errors": requestErrors,
   models: modelAnswers,
   outputs,
+  "owned-inputs": ownedInputs,
+  "python-utils": pythonUtils,
   ensembles,
   batching,
   compression,
+  generate: generates,
   control: modelControl,
   "broken-models": brokenModels,
+  programs,
   reload: reloads,
   container,
+  "warm-up": warmUps,
+  "grpc-infer": grpcInfer,
+  "grpc-request-errors": grpcRequestErrors,
+  "grpc-stream": grpcStream,
+  "grpc-decoupled": grpcDecoupled,
 };

@@ -1,5 +1,5 @@
 import type { Case } from "../case.ts";
-import { addSubInputs, get, infer, input } from "../requests.ts";
+import { addSubInputs, differs, get, infer, input, newer } from "../requests.ts";
 
 const identity = (datatype: string, data: readonly unknown[] | string, config = datatype) =>
   infer(
@@ -26,7 +26,20 @@ const numberTexts: Readonly<Record<string, string>> = {
   FP32: "[0.1,-0.1,0,-0.0,1,1e10,1.5e-7,16777217,3.4028234663852886e38,1e-45]",
   FP64: "[0.1,-0.1,0,1,100,1e21,1e22,1e-7,123456789012345680,5e-324,1.7976931348623157e308]",
 };
+/** Beyond what the datatype holds. */
+const beyondTexts: Readonly<Record<string, string>> = {
+  UINT8: "[256,300]",
+  INT8: "[128,-129]",
+  UINT16: "[65536]",
+  INT16: "[32768]",
+  UINT32: "[4294967296]",
+  INT32: "[2147483648]",
+  UINT64: "[18446744073709551616]",
+  INT64: "[9223372036854775808]",
+};
 const countOf = (text: string) => JSON.parse(text).length as number;
+
+const nested = (depth: number) => identityText("INT32", "[1]", `${"[".repeat(depth)}1${"]".repeat(depth)}`);
 
 export const inferJson: readonly Case[] = [
   { name: "json: add_sub", fixture: "main", steps: [infer("add_sub", { inputs: addSubInputs })] },
@@ -114,6 +127,27 @@ export const inferJson: readonly Case[] = [
     name: "json: no rows",
     fixture: "main",
     steps: [infer("identity_matrix", { inputs: [input("INPUT0", "FP32", [0, 3], [])] })],
+  },
+  ...Object.entries(beyondTexts).map(([datatype, text]): Case => {
+    const step = identityText(datatype, `[${countOf(text)}]`, text);
+    const difference = { row: "integer-range", status: 400, includes: [`is out of range for datatype ${datatype}`] };
+    return {
+      name: `json: ${datatype} beyond its limits`,
+      fixture: "main",
+      // What 64 bits do not hold is refused by both.
+      steps: [datatype.endsWith("64") ? { ...step, compare: "error" } : differs(step, difference)],
+    };
+  }),
+  { name: "json: data nested 99 deep", fixture: "main", steps: [nested(99)] },
+  {
+    name: "json: data nested 100 deep",
+    fixture: "main",
+    steps: [newer(nested(100), 400, "JSON nesting depth exceeds maximum allowed limit (100)")],
+  },
+  {
+    name: "json: an input twice",
+    fixture: "main",
+    steps: [infer("add_sub", { inputs: [...addSubInputs, addSubInputs[0]] }, "error")],
   },
   { name: "json: BOOL", fixture: "main", steps: [identity("BOOL", [true, false, true])] },
   ...Object.entries(numberTexts).map(([datatype, text]): Case => ({

@@ -73,6 +73,18 @@ const classify = (count: number, binaryData?: boolean) => ({
 });
 const addSub = { inputs: [input("INPUT0", "FP32", [4], [1, 2, 3, 4]), input("INPUT1", "FP32", [4], [1, 1, 1, 1])] };
 
+/** All classes of an output that is as it was sent. */
+const classified = (name: string, datatype: string, data: string): Case => ({
+  name: `classification: ${name}`,
+  fixture: "main",
+  steps: [
+    infer(
+      "identity_all",
+      `{"inputs":[{"name":"INPUT_${datatype}","datatype":"${datatype}","shape":[${data.split(",").length}],"data":${data}}],"outputs":[{"name":"OUTPUT_${datatype}","parameters":{"classification":1000}}]}`,
+    ),
+  ],
+});
+
 /** Which outputs, and in which form. */
 export const outputs: readonly Case[] = [
   {
@@ -127,6 +139,25 @@ export const outputs: readonly Case[] = [
     fixture: "main",
     steps: [infer("scores", { inputs: [input("INPUT0", "FP32", [4], [1, 2, 2, 1])], ...classify(1) }, "status")],
   },
+  classified(
+    "what lies half way is rounded as C does",
+    "FP32",
+    "[0.5,0.0078125,0.0234375,-0.0078125,2.5e-7,1e22,-0.0]",
+  ),
+  classified("doubles", "FP64", "[0.1,1e300,123456.7890625,4.9999995,0.0000005,-1e-9]"),
+  classified("NaN among few", "FP32", "[1,NaN,3,2,NaN,-1,Infinity,-Infinity,0]"),
+  classified("NaN first", "FP32", "[NaN,1,3,2]"),
+  classified("ties among few", "INT32", "[1,2,2,1,2,1,0]"),
+  ...[17, 40, 100, 300].map((count) =>
+    classified(`ties among ${count}`, "INT32", JSON.stringify(Array.from({ length: count }, (_, i) => (i * 7) % 5))),
+  ),
+  ...[17, 40, 100].map((count) =>
+    classified(
+      `NaN among ${count}`,
+      "FP32",
+      `[${Array.from({ length: count }, (_, i) => (i % 4 === 1 ? "NaN" : String((i * 7) % 11))).join(",")}]`,
+    ),
+  ),
   {
     name: "classification: of BYTES is refused",
     fixture: "main",

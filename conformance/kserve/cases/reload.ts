@@ -32,7 +32,7 @@ const unknownStep = JSON.stringify({
     step: [{ model_name: "nobody", model_version: -1, input_map: { IN: "IN" }, output_map: { OUT: "OUT" } }],
   },
 });
-/** Long after an unload, when the original has ended the model's process. */
+/** Long after an unload, when Triton has ended the model's process. */
 const settled = (path: string) => get(path, "bytes", { afterMs: 8000 });
 
 /** Models and the ensembles above them, as one or the other changes. */

@@ -15,7 +15,12 @@ type ClientResult =
 
 export const clientFixtures = ["main", "control"] as const satisfies readonly FixtureName[];
 
-const program = fileURLToPath(new URL("checks.py", import.meta.url));
+/** Each is started with the port of its protocol; the second one uses parts of the first. */
+const programs = [
+  { file: "checks.py", prefix: "", port: "httpPort" },
+  { file: "grpc_checks.py", prefix: "grpc, ", port: "grpcPort" },
+] as const;
+const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const recordingPath = fileURLToPath(new URL("../recordings/tritonclient.json", import.meta.url));
 const runTimeoutMs = 180_000;
 
@@ -25,13 +30,16 @@ export async function askWithClient(target: Target, clients: Environment): Promi
   for (const name of clientFixtures) {
     const fixture = await startFixture(target, name);
     try {
-      const { stdout } = await promisify(execFile)(clients.python, [program, String(fixture.server.httpPort), name], {
-        timeout: runTimeoutMs,
-        maxBuffer: 16 << 20,
-      });
-      const masked = stdout.replaceAll(fixture.masks.repository, "<repository>");
-      for (const [check, result] of Object.entries(JSON.parse(masked) as ClientResults))
-        results[`${name}: ${check}`] = result;
+      for (const { file, prefix, port } of programs) {
+        const args = [pathOf(file), String(fixture.server[port]), name];
+        const { stdout } = await promisify(execFile)(clients.python, args, {
+          timeout: runTimeoutMs,
+          maxBuffer: 16 << 20,
+        });
+        const masked = stdout.replaceAll(fixture.masks.repository, "<repository>");
+        for (const [check, result] of Object.entries(JSON.parse(masked) as ClientResults))
+          results[`${prefix}${name}: ${check}`] = result;
+      }
     } finally {
       await fixture.stop();
     }
@@ -60,7 +68,7 @@ function sameResult(wanted: ClientResult, got: ClientResult): boolean {
 
 interface ClientRecording {
   readonly oracle: { readonly version: string; readonly package: string };
-  /** Of the program's text: another one makes the recording stale. */
+  /** Of the programs' text: another one makes the recording stale. */
   readonly digest: string;
   readonly results: ClientResults;
 }
@@ -83,8 +91,7 @@ export async function writeClientRecording(results: ClientResults): Promise<void
 }
 
 async function programDigest(): Promise<string> {
-  return createHash("sha256")
-    .update(await readFile(program))
-    .digest("hex")
-    .slice(0, 16);
+  const hash = createHash("sha256");
+  for (const { file } of programs) hash.update(await readFile(pathOf(file)));
+  return hash.digest("hex").slice(0, 16);
 }

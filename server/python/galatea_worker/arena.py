@@ -12,6 +12,9 @@ class LentBlock(np.ndarray):
     and the end of the last view could not be noticed).
     """
 
+    # Others read these bytes as well: they are copied before a model can write to them.
+    is_shared = False
+
     def __array_finalize__(self, parent):
         self.lent_id = -1
         self.released = None
@@ -29,12 +32,18 @@ class Arena:
         self._capacity = capacity
         self._address = np.frombuffer(self._map, np.uint8).__array_interface__["data"][0]
 
-    def lend(self, lent_id, offset, size, released):
+    def lend(self, lent_id, is_shared, offset, size, released):
         """The block as bytes; `released(lent_id)` is called from whichever thread drops the last view."""
         block = LentBlock((size,), np.uint8, self._map, offset)
         block.lent_id = lent_id
         block.released = released
+        if is_shared:
+            block.is_shared = True
         return block
+
+    def bytes_at(self, offset, size):
+        """What lies there, as an array that holds nothing."""
+        return np.ndarray((size,), np.uint8, self._map, offset)
 
     def offset_of(self, array):
         """Where a contiguous array lies in the arena, -1 when it lies elsewhere."""

@@ -26,6 +26,7 @@ class Channel:
         self.reading = threading.Lock()
         self.reading.acquire()
         self._released = []
+        self._later = []
         self.idle = False
         self.next_is_near = False
 
@@ -33,8 +34,13 @@ class Channel:
         """Sends one frame."""
         with self._lock:
             self._socket.sendall(data)
-        if self._released and self.idle:
+        if (self._released and self.idle) or self._later:
             self.flush_released()
+
+    def send_whenever(self, data):
+        """Sends one frame as soon as nobody else does, from any thread, at any point of its code: it never waits for the lock."""
+        self._later.append(data)
+        self.flush_released()
 
     def receive(self):
         """The next frame as a view that is good until the next call; None when the server is gone."""
@@ -125,12 +131,14 @@ class Channel:
 
     def flush_released(self):
         """Tells the server what was released. Never waits for the lock: whoever holds it looks again when it lets go."""
-        while self._released:
+        while self._released or self._later:
             if not self._lock.acquire(False):
                 return
             try:
                 taken = self.take_released()
                 if taken:
                     self._socket.sendall(wire.encode_released(taken))
+                while self._later:
+                    self._socket.sendall(self._later.pop(0))
             finally:
                 self._lock.release()

@@ -48,7 +48,7 @@ def number_of_dtype(dtype):
 
 
 def element_bytes(value):
-    """The bytes of one BYTES element, as the original serialises it: bytes as they are, anything else as its text."""
+    """The bytes of one BYTES element, as Triton serialises it: bytes as they are, anything else as its text."""
     if isinstance(value, (bytes, bytearray)):
         return value
     if isinstance(value, str):

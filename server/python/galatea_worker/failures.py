@@ -1,12 +1,35 @@
-"""Exceptions as the text the original shows."""
+"""Exceptions as the text Triton shows."""
+
+import os
 
 TEXT_CHARACTERS_MAX = 65536
+# Of the default limit of recursion all.
+FRAMES_MAX = 1024
+_EVENT_LOOP = os.path.join("asyncio", "base_events.py")
+
+# What frameworks raise when there is no memory, by where they say that it is from. torch moved its own.
+_OUT_OF_MEMORY = frozenset(
+    (
+        ("builtins", "MemoryError"),
+        ("torch", "OutOfMemoryError"),
+        ("torch.cuda", "OutOfMemoryError"),
+        ("tensorflow.python.framework.errors_impl", "ResourceExhaustedError"),
+    )
+)
+
+
+def is_out_of_memory(error):
+    """Whether an exception is one of those by its type; its text says nothing."""
+    try:
+        return any((one.__module__, one.__qualname__) in _OUT_OF_MEMORY for one in type(error).__mro__)
+    except BaseException:  # noqa: B902 - a class may name itself with anything
+        return False
 
 
 def describe(error, own_files):
     """`Type: text`, then where: innermost frame first, frames of the worker itself left out.
 
-    Never raises. Of a text that cannot be had the reason is told, behind all the rest, as pybind11 does for the original.
+    Never raises. Of a text that cannot be had the reason is told, behind all the rest, as pybind11 does for Triton.
     """
     try:
         return _located(error, _text(error), own_files)
@@ -21,7 +44,7 @@ def describe(error, own_files):
 
 def _text(error):
     # Half a pair of surrogates is no text that could be sent.
-    return str(error)[:TEXT_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode("utf-8")
+    return str(error)[:TEXT_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode("utf-8") or "<EMPTY MESSAGE>"
 
 
 def _located(error, text, own_files):
@@ -30,10 +53,12 @@ def _located(error, text, own_files):
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        if code.co_filename not in own_files and not code.co_filename.startswith("<frozen importlib"):
+        # What an event loop adds stands outside of the model's frames.
+        is_outside = code.co_filename in own_files or code.co_filename.startswith("<frozen importlib")
+        if not is_outside and not (not lines and code.co_filename.endswith(_EVENT_LOOP)):
             lines.append("  %s(%d): %s\n" % (code.co_filename, trace.tb_lineno, code.co_name))
         trace = trace.tb_next
     if not lines:
         return text
     lines.reverse()
-    return text + "\n\nAt:\n" + "".join(lines[:64])
+    return text + "\n\nAt:\n" + "".join(lines[:FRAMES_MAX])

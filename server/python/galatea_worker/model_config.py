@@ -1,14 +1,16 @@
 """What `auto_complete_config` completes."""
 
+import json
+
 _INPUT_KEYS = ("name", "data_type", "dims", "optional")
 _OUTPUT_KEYS = ("name", "data_type", "dims")
 
 
 class ModelConfig:
-    """A model's configuration as the original offers it to `auto_complete_config`: a dict in the shape of its JSON form."""
+    """A model's configuration as Triton offers it to `auto_complete_config`: a dict in the shape of its JSON form."""
 
     def __init__(self, config):
-        self._config = config
+        self._config = json.loads(config) if isinstance(config, str) else config
 
     def as_dict(self):
         """The configuration."""
@@ -36,15 +38,20 @@ class ModelConfig:
 
     def set_model_transaction_policy(self, policy):
         """Sets `decoupled`; an error where the configuration says otherwise."""
-        if not isinstance(policy, dict) or set(policy) != {"decoupled"}:
-            raise ValueError("model transaction policy for model '%s' must contain property 'decoupled' only" % self._name())
+        if any(key != "decoupled" for key in policy.keys()):
+            raise ValueError(
+                "model transaction property in auto-complete-config function for model '%s' contains property other than 'decoupled'."
+                % self._name()
+            )
         configured = self._config.get("model_transaction_policy")
-        if configured is not None and bool(configured.get("decoupled", False)) != bool(policy["decoupled"]):
+        asked = policy.get("decoupled", False)
+        if configured is not None and "decoupled" in policy and bool(configured.get("decoupled", False)) != bool(asked):
             raise ValueError(
                 "trying to change decoupled property in auto-complete-config for model '%s', which is already set to '%s'."
                 % (self._name(), configured.get("decoupled", False))
             )
-        self._config["model_transaction_policy"] = dict(policy)
+        if configured is None:
+            self._config["model_transaction_policy"] = {"decoupled": asked}
 
     def add_input(self, tensor):
         """Adds an input, or fills what the configured one of that name leaves open."""
@@ -62,7 +69,7 @@ class ModelConfig:
             if key not in keys:
                 raise ValueError(
                     "%s '%s' in auto-complete-config function for model '%s' contains property other than %s."
-                    % (kind, tensor.get("name", ""), self._name(), ", ".join("'%s'" % one for one in keys))
+                    % (kind, tensor.get("name", ""), self._name(), _listed(keys))
                 )
         if "name" not in tensor:
             raise ValueError(
@@ -98,5 +105,14 @@ class ModelConfig:
                 "model '%s', tensor '%s': the model expects dims %s but the model configuration specifies dims %s"
                 % (self._name(), tensor["name"], list(tensor["dims"]), dims)
             )
-        if tensor.get("optional"):
-            configured["optional"] = True
+        if "optional" in tensor and bool(configured.get("optional", False)) != bool(tensor["optional"]):
+            raise ValueError(
+                "model '%s', tensor '%s': the model expects optional %s but the model configuration specifies optional %s"
+                % (self._name(), tensor["name"], tensor["optional"], bool(configured.get("optional", False)))
+            )
+
+
+def _listed(keys):
+    """'a', 'b' and 'c'."""
+    quoted = ["'%s'" % one for one in keys]
+    return ", ".join(quoted[:-1]) + " and " + quoted[-1]

@@ -7,7 +7,7 @@ import types
 
 
 def import_model(package_name, module_name, directory):
-    """The model as module `<version>.<name>`, as the original imports it.
+    """The model as module `<version>.<name>`, as Triton imports it.
 
     Its place is known: the search of the import system would touch, and so copy, 160 kB of pages that workers share.
     """
@@ -15,15 +15,28 @@ def import_model(package_name, module_name, directory):
     path = os.path.join(directory, module_name + ".py")
     if not os.path.isfile(path):
         return importlib.import_module(name)
-    package = types.ModuleType(package_name)
-    package.__path__ = [directory]
-    sys.modules[package_name] = package
+    package = _package(package_name, directory)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     setattr(package, module_name, module)
     spec.loader.exec_module(module)
     return module
+
+
+def _package(name, directory):
+    """The version's directory as the package of its modules; its `__init__.py` runs where there is one."""
+    path = os.path.join(directory, "__init__.py")
+    if not os.path.isfile(path):
+        package = types.ModuleType(name)
+        package.__path__ = [directory]
+        sys.modules[name] = package
+        return package
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[directory])
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[name] = package
+    spec.loader.exec_module(package)
+    return package
 
 
 def environment_modules(known):

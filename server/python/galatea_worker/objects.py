@@ -3,6 +3,16 @@
 import numpy as np
 
 from . import datatypes
+from .arena import LentBlock
+
+
+def text_of(what, value):
+    """A name or message that the model gave: str, or bytes of UTF-8. Raises TypeError."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    if not isinstance(value, str):
+        raise TypeError("%s must be a str, found %s" % (what, type(value).__name__))
+    return value
 
 
 class TritonModelException(Exception):
@@ -24,8 +34,7 @@ class TritonError:
     __slots__ = ("_message", "_code")
 
     def __init__(self, message, code=INTERNAL):
-        if not isinstance(message, str):
-            raise TypeError("TritonError: message must be a str, found %s" % type(message).__name__)
+        message = text_of("TritonError: message", message)
         if not isinstance(code, int) or not 0 <= code <= 7:
             raise TypeError("TritonError: %r is not a TritonError code" % (code,))
         self._message = message
@@ -46,18 +55,25 @@ class Tensor:
     __slots__ = ("_name", "_datatype", "_shape", "_array", "_buffer", "_offset", "_size")
 
     def __init__(self, name, tensor):
-        if not isinstance(name, str):
-            raise TypeError("Tensor: name must be a str, found %s" % type(name).__name__)
+        name = text_of("Tensor: name", name)
         if not isinstance(tensor, np.ndarray):
             raise TypeError("Tensor: a numpy.ndarray is needed for '%s', found %s" % (name, type(tensor).__name__))
         number = datatypes.number_of_dtype(tensor.dtype)
         if number == 0:
-            raise TritonModelException("Tensor '%s': numpy type %s has no datatype" % (name, tensor.dtype))
-        if number != datatypes.BYTES and not tensor.dtype.isnative:
-            tensor = tensor.astype(tensor.dtype.newbyteorder("="))
+            raise TritonModelException("NumPy dtype is not supported.")
         self._name = name
         self._datatype = number
         self._shape = tensor.shape
+        self._buffer = None
+        if number == datatypes.BYTES:
+            # As in Triton, the elements are taken now: what the array holds later is not answered.
+            self._buffer = datatypes.serialize_elements(tensor)
+            self._offset = 0
+            self._size = len(self._buffer)
+        elif not tensor.dtype.isnative:
+            tensor = tensor.astype(tensor.dtype.newbyteorder("="), order="C")
+        elif not tensor.flags.c_contiguous:
+            tensor = tensor.copy()
         self._array = tensor
 
     def name(self):
@@ -84,7 +100,8 @@ class Tensor:
         if dtype is None:
             raise TritonModelException("Tensor '%s' of BF16 cannot be converted to NumPy." % self._name)
         if self._datatype != datatypes.BYTES:
-            array = np.ndarray(self._shape, dtype, self._buffer, self._offset)
+            array = self._elements(dtype)
+            self._buffer = None
         else:
             view = memoryview(self._buffer)[self._offset : self._offset + self._size]
             elements = datatypes.deserialize_elements(view)
@@ -92,8 +109,26 @@ class Tensor:
             array[:] = elements
             array = array.reshape(self._shape)
         self._array = array
-        self._buffer = None
         return array
+
+    def _elements(self, dtype):
+        """An array over the tensor's bytes that the model may write to: a copy where others read them as well.
+
+        Copied by hand: a private mapping of the pages costs more than copying them from 4 KiB to 16 MiB, read or written.
+        """
+        buffer = self._buffer
+        array = np.ndarray(self._shape, dtype, buffer, self._offset)
+        if type(buffer) is LentBlock and buffer.is_shared:
+            array = array.copy()
+            self._buffer, self._offset = array, 0
+        return array
+
+    def taken(self):
+        """The same tensor over bytes of its own."""
+        if self._datatype != datatypes.BYTES and self._array is not None:
+            return Tensor(self._name, self._array.copy())
+        data = bytes(memoryview(self._buffer)[self._offset : self._offset + self._size])
+        return tensor_of_wire(self._name, self._datatype, self._shape, (data, 0, len(data)))
 
     def to_dlpack(self):
         """A DLPack capsule over the same memory."""
@@ -106,7 +141,7 @@ class Tensor:
             return self.as_numpy().__dlpack__(**options)
         from . import dlpack
 
-        return dlpack.bfloat_capsule(np.ndarray(self._shape, np.uint16, self._buffer, self._offset))
+        return dlpack.bfloat_capsule(self._elements(np.uint16))
 
     def __dlpack_device__(self):
         return (1, 0)
@@ -134,14 +169,14 @@ class Tensor:
 class InferenceRequest:
     """One request of a batch."""
 
-    __slots__ = ("_inputs", "_request_id", "_correlation_id", "_flags", "_timeout", "_parameters", "_requested", "_place")
+    __slots__ = ("_inputs", "_request_id", "_correlation_id", "_flags", "_timeout", "_parameters", "_requested", "_place", "_reply", "_answers")
 
     def __init__(self, *_arguments, **_options):
         raise TritonModelException("pb_utils.InferenceRequest: calling other models (BLS) is not supported yet")
 
     def inputs(self):
-        """The input tensors."""
-        return self._inputs
+        """The input tensors, in a list of the caller's own."""
+        return list(self._inputs)
 
     def request_id(self):
         """The client's id, '' without one."""
@@ -164,8 +199,8 @@ class InferenceRequest:
         return self._timeout
 
     def parameters(self):
-        """The request's parameters as JSON text."""
-        return self._parameters
+        """The request's parameters as JSON text, '{}' without any."""
+        return self._parameters or "{}"
 
     def requested_output_names(self):
         """Names of the outputs that the client wants, as a set."""
@@ -182,8 +217,14 @@ class InferenceRequest:
         raise TritonModelException("pb_utils.InferenceRequest.trace() is not supported yet")
 
     def get_response_sender(self):
-        """Decoupled responses are not built."""
-        raise TritonModelException("pb_utils.InferenceRequest.get_response_sender() is not supported yet")
+        """What may send this request's one response, in place of returning it; any number of them in a decoupled model."""
+        from .response_sender import DecoupledResponseSender, InferenceResponseSender, Reply
+
+        if self._answers is not None:
+            return DecoupledResponseSender(self._answers)
+        if self._reply is None:
+            self._reply = Reply()
+        return InferenceResponseSender(self)
 
     def set_release_flags(self, _flags):
         """Rescheduling is not built."""
@@ -218,8 +259,16 @@ class InferenceResponse:
         self._parameters = parameters
 
     def output_tensors(self):
-        """The tensors."""
-        return self._outputs
+        """The tensors, in a list of the caller's own."""
+        return list(self._outputs)
+
+    def taken(self):
+        """The same response over bytes of its own: what the model does to its arrays from now on changes nothing."""
+        response = InferenceResponse.__new__(InferenceResponse)
+        response._outputs = [tensor.taken() for tensor in self._outputs]
+        response._error = self._error
+        response._parameters = self._parameters and dict(self._parameters)
+        return response
 
     def has_error(self):
         """Whether the request failed."""
@@ -247,6 +296,8 @@ def request_of_wire(wire, inputs, requested, place):
     request._parameters = wire.parameters
     request._requested = requested
     request._place = place
+    request._reply = None
+    request._answers = None
     return request
 
 

@@ -19,9 +19,15 @@ class Outputs:
         self._inline_bytes_max = inline_bytes_max
         self._arena = arena
         self._ask_space = ask_space
+        # Of the execution that is being answered: blocks that outputs stay in and the model can write to, by id where they begin.
+        self._own = {}
 
     def answers(self, execution_id, requests, responses, spaces, lent):
-        """One answer per response. `spaces` may be written to; a tensor that lies in one of the blocks `lent` stays there."""
+        """One answer per response. `spaces` may be written to; a tensor that lies in one of the blocks `lent` stays there.
+
+        Not before `settled` looked at them may they be sent.
+        """
+        self._own = {}
         answers = []
         waiting = []
         for request, response in zip(requests, responses):
@@ -40,38 +46,51 @@ class Outputs:
             answers.append(("outputs", json.dumps(response._parameters) if response._parameters else "", outputs))
         if waiting:
             self._place(execution_id, waiting, spaces)
-            answers = [
-                (kind, first, [one.placed if isinstance(one, _Large) else one for one in second])
-                if kind == "outputs"
-                else (kind, first, second)
-                for kind, first, second in answers
-            ]
+            answers = _placed(answers)
         return answers
+
+    def settled(self, execution_id, answers, spaces, released):
+        """The answers, once the model's objects are gone: an output whose block it still sees, not being in `released`, is copied.
+
+        Otherwise a model that keeps its input could change what it answered with.
+        """
+        kept = {lent_id: offset for lent_id, offset in self._own.items() if lent_id not in released}
+        if not kept:
+            return answers
+        waiting = []
+
+        def copied(output):
+            index, datatype, shape, lent_id, offset, size = output
+            if lent_id not in kept:
+                return output
+            waiting.append(_Large(index, datatype, shape, self._arena.bytes_at(kept[lent_id] + offset, size), size))
+            return waiting[-1]
+
+        answers = [
+            (kind, first, [copied(one) for one in second] if kind == "outputs" else second)
+            for kind, first, second in answers
+        ]
+        self._place(execution_id, waiting, spaces)
+        return _placed(answers)
 
     def _output(self, index, tensor, lent, waiting):
         array = tensor._array
         datatype = tensor._datatype
-        if array is None and (datatype == datatypes.BYTES or datatypes.DTYPES[datatype] is None):
-            # An input that numpy has no type for, handed on unread: its bytes are those of the output.
+        if array is None or datatype == datatypes.BYTES:
+            # Elements that were serialized, or an input that is handed on unread: its bytes are those of the output.
             array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
             size = tensor._size
-        elif datatype == datatypes.BYTES:
-            data = datatypes.serialize_elements(array)
-            if len(data) <= self._inline_bytes_max:
-                return (index, datatype, tensor._shape, wire.INLINE, 0, data)
-            array = np.frombuffer(data, np.uint8)
-            size = len(data)
         else:
-            if array is None:
-                array = tensor.as_numpy()
             size = array.nbytes
         if size <= self._inline_bytes_max:
             return (index, datatype, tensor._shape, wire.INLINE, 0, array.tobytes())
         if array.flags.c_contiguous and lent:
             offset = self._arena.offset_of(array)
             if offset != -1:
-                for lent_id, lent_offset, lent_size, _ in lent:
+                for lent_id, flags, lent_offset, lent_size, _ in lent:
                     if lent_offset <= offset and offset + size <= lent_offset + lent_size:
+                        if not flags & wire.LENT_SHARED:
+                            self._own[lent_id] = lent_offset
                         return (index, datatype, tensor._shape, lent_id, offset - lent_offset, size)
         large = _Large(index, datatype, tensor._shape, array, size)
         waiting.append(large)
@@ -98,6 +117,13 @@ class Outputs:
         self._arena.write_array(offset, large.array)
         large.placed = (large.index, large.datatype, large.shape, lent_id, 0, large.size)
         large.array = None
+
+
+def _placed(answers):
+    return [
+        (kind, first, [one.placed if isinstance(one, _Large) else one for one in second] if kind == "outputs" else second)
+        for kind, first, second in answers
+    ]
 
 
 class _Large:

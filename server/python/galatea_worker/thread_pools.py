@@ -1,27 +1,66 @@
-"""The threads that numerical libraries start by themselves."""
+"""The threads that numerical libraries start by themselves, when they are loaded or at their first use.
 
+A zygote forks only while it has one thread: what it imports is held to one. Its variables are as the operator exported them again when
+it forks, so that what a model imports reads those, or what the model itself set before. What was imported ahead has read them already:
+the worker tells it, once the model's module has run.
+"""
+
+import ctypes
 import os
 
-_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_OPENBLAS_SYMBOLS = (
+    "scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads",
+)  # fmt: skip
+_OPENBLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+_HELD = (*_OPENBLAS_VARIABLES, "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-def limit(threads):
-    """For libraries that are imported from now on."""
-    for variable in _VARIABLES:
-        os.environ[variable] = str(threads)
-    os.environ["TOKENIZERS_PARALLELISM"] = "false" if threads == 1 else "true"
+def hold():
+    """From now on libraries are held to one thread; gives what `let_go` needs."""
+    before = {variable: os.environ.get(variable) for variable in _HELD}
+    for variable in _HELD:
+        os.environ[variable] = "1"
+    return before
 
 
-def grow(threads):
-    """In a worker, whose zygote had one thread: numpy's OpenBLAS is in memory already; its pool is told apart by symbol names."""
-    limit(threads)
-    import ctypes
+def let_go(before):
+    """The variables as they were."""
+    for variable, value in before.items():
+        if value is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = value
 
-    with open("/proc/self/maps") as maps:
-        paths = {line.split(None, 5)[5].strip() for line in maps if "openblas" in line and line.count("/")}
-    for path in paths:
+
+class Pools:
+    """The pools of what this process has loaded, found in the zygote; each worker sets its own."""
+
+    def __init__(self):
+        self._pools = []
+        with open("/proc/self/maps") as maps:
+            paths = {line.split(None, 5)[5].strip() for line in maps if line.count("/")}
+        for path in sorted(paths):
+            name = os.path.basename(path)
+            if "openblas" in name:
+                # One thread unless somebody asks for more: threads of a pool cost each worker memory whether it multiplies or not.
+                self._find(path, _OPENBLAS_SYMBOLS, _OPENBLAS_VARIABLES, 1)
+            elif name.startswith(("libgomp", "libiomp", "libomp")):
+                self._find(path, ("omp_set_num_threads",), ("OMP_NUM_THREADS",), len(os.sched_getaffinity(0)))
+
+    def _find(self, path, symbols, variables, threads):
         library = ctypes.CDLL(path)
-        for symbol in ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads"):
+        for symbol in symbols:
             if hasattr(library, symbol):
-                getattr(library, symbol)(ctypes.c_int(threads))
-                break
+                self._pools.append((getattr(library, symbol), variables, threads))
+                return
+
+    def adjust(self):
+        """To the variables as they are now."""
+        for set_threads, variables, threads in self._pools:
+            for variable in variables:
+                value = os.environ.get(variable, "")
+                if value.isdigit() and int(value) > 0:
+                    threads = int(value)
+                    break
+            if threads != 1:
+                set_threads(ctypes.c_int(threads))

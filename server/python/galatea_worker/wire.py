@@ -6,6 +6,7 @@ The twin of this file is `server/src/backends/python/wire.ts`; both read the gol
 import struct
 
 FRAME_BYTES_MAX = 64 * 1024 * 1024
+RESPONSE_FRAME_BYTES_MAX = 4 * 1024 * 1024
 
 # Server to worker.
 LOAD = 1
@@ -15,6 +16,7 @@ EXECUTE = 4
 SPACE = 5
 FINALIZE = 6
 CANCEL = 7
+CREDIT = 8
 
 # Worker to server.
 HELLO = 65
@@ -27,6 +29,7 @@ RELEASED = 71
 LOG = 72
 FINALIZED = 73
 FAILED = 74
+RESPONSE_SENT = 75
 
 # Server to zygote; ZYGOTE_FORK carries four descriptors: socket, lifeline, output, arena.
 ZYGOTE_FORK = 129
@@ -37,7 +40,7 @@ ZYGOTE_FORK_FAILED = 195
 
 HEADER = struct.Struct("<IHHII")  # frameBytes, kind, count, id, extra
 EXECUTE_HEAD = struct.Struct("<IIII")  # loanCount, spaceCount, inlineOffset, reserved
-LENT = struct.Struct("<IIQQ")  # lentId, reserved, byteOffset, byteLength
+LENT = struct.Struct("<IIQQ")  # lentId, flags (LENT_SHARED), byteOffset, byteLength
 # inputCount, requestedCount, correlationTextBytes, reserved, idBytes, parametersBytes, flags, reserved, correlation, timeoutUs
 REQUEST = struct.Struct("<HHHHIIIIQQ")
 TENSOR = struct.Struct("<HBBIQQ")  # nameIndex, datatype, rank, place, byteOffset, byteLength
@@ -56,8 +59,16 @@ INLINE = 0xFFFFFFFF
 ALL_OUTPUTS = 0xFFFF
 INLINE_ALIGNMENT = 16
 
+LENT_SHARED = 1
+
+RESPONSE_FINAL = 1
+
+# Of SPACE; the other bits of `extra` are the id of its ASK.
+SPACE_REFUSED = 1
+
 STATUS_RESPONSES = 0
 STATUS_BATCH_FAILED = 1
+STATUS_BATCH_OUT_OF_MEMORY = 2
 
 ERROR_CODES = (
     "UNKNOWN",
@@ -88,15 +99,18 @@ class WireRequest:
 
 
 def decode_execute(view):
-    """EXECUTE -> (loans, spaces, requests, inline_offset); loans and spaces are lists of (id, offset, size)."""
+    """EXECUTE -> (loans, spaces, requests, inline_offset); loans are (id, flags, offset, size), spaces (id, offset, size)."""
     request_count = HEADER.unpack_from(view, 0)[2]
     loan_count, space_count, inline_offset, _ = EXECUTE_HEAD.unpack_from(view, HEADER_BYTES)
     at = HEADER_BYTES + EXECUTE_HEAD_BYTES
     loans = []
     spaces = []
     for index in range(loan_count + space_count):
-        lent_id, _, offset, size = LENT.unpack_from(view, at)
-        (loans if index < loan_count else spaces).append((lent_id, offset, size))
+        lent_id, flags, offset, size = LENT.unpack_from(view, at)
+        if index < loan_count:
+            loans.append((lent_id, flags, offset, size))
+        else:
+            spaces.append((lent_id, offset, size))
         at += LENT_BYTES
     requests = []
     for _ in range(request_count):
@@ -148,7 +162,19 @@ def _decode_request(view, at, request):
 
 
 def encode_result(execution_id, released, responses, durations):
-    """RESULT. `responses`: ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]).
+    """RESULT. `responses` as `_encode_responses` takes them."""
+    return _encode_responses((RESULT, execution_id, STATUS_RESPONSES), released, responses, (0, 0, *durations))
+
+
+def encode_response(execution_id, place, is_final, response, ask_id):
+    """RESPONSE of a decoupled model: one response, or None with the final flag alone; `ask_id` names the space that it lies in, 0 for none."""
+    responses = () if response is None else (response,)
+    head = (RESPONSE_SENT, execution_id, RESPONSE_FINAL if is_final else 0)
+    return _encode_responses(head, (), responses, (ask_id, place, 0, 0, 0))
+
+
+def _encode_responses(head, released, responses, rest):
+    """A frame of responses. `responses`: ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]).
 
     `data` is the bytes of an inline tensor, else the size of what lies at `offset` of the block `place`.
     """
@@ -191,18 +217,19 @@ def encode_result(execution_id, released, responses, durations):
     padding = -at & 15
     inline_offset = at + padding
     parts.append(bytes(padding))
-    head = RESULT_HEAD.pack(len(released), inline_offset, 0, 0, *durations)
-    header = HEADER.pack(inline_offset + inline_at, RESULT, len(responses), execution_id, STATUS_RESPONSES)
-    return b"".join((header, head, *parts, *inline))
+    kind, execution_id, extra = head
+    body_head = RESULT_HEAD.pack(len(released), inline_offset, *rest)
+    header = HEADER.pack(inline_offset + inline_at, kind, len(responses), execution_id, extra)
+    return b"".join((header, body_head, *parts, *inline))
 
 
-def encode_batch_failure(execution_id, released, message, durations):
+def encode_batch_failure(execution_id, released, message, durations, status=STATUS_BATCH_FAILED):
     """RESULT of a batch that failed as a whole."""
     text = message.encode("utf-8", "replace")
     packed = struct.pack("<%dI" % len(released), *released)
     packed += bytes(pad8(len(packed)))
     body = RESULT_HEAD.pack(len(released), 0, len(text), 0, *durations) + packed + text
-    return frame(RESULT, body, 0, execution_id, STATUS_BATCH_FAILED)
+    return frame(RESULT, body, 0, execution_id, status)
 
 
 def encode_released(released):
@@ -210,15 +237,15 @@ def encode_released(released):
     return frame(RELEASED, struct.pack("<%dI" % len(released), *released), 0, 0, len(released))
 
 
-def encode_ask(execution_id, sizes):
-    """ASK: output space of these sizes is needed to finish an execution."""
-    return frame(ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id)
+def encode_ask(execution_id, sizes, ask_id=0):
+    """ASK: output space of these sizes is needed to finish an execution, or, with an id, for one response of a decoupled model."""
+    return frame(ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id, ask_id)
 
 
 def decode_space(view):
     """SPACE -> (blocks, "") or (None, reason)."""
-    size, _, count, _, refused = HEADER.unpack_from(view, 0)
-    if refused:
+    size, _, count, _, extra = HEADER.unpack_from(view, 0)
+    if extra & SPACE_REFUSED:
         return None, str(view[HEADER_BYTES:size], "utf-8")
     blocks = []
     for index in range(count):

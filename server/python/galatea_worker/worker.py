@@ -9,13 +9,14 @@ import sys
 import time
 
 from . import arena as arena_module
-from . import failures, model_import, objects, outputs, thread_pools, wire
+from . import failures, model_import, objects, outputs, process_title, response_sender, wire  # noqa: F401 - the sender: warm for forks
 from .channel import Channel
 from .model_config import ModelConfig
-from .objects import InferenceResponse, TritonModelException
+from .objects import InferenceResponse, TritonError, TritonModelException
 
 # Not shown in the traces of a model's errors.
-_OWN_FILES = frozenset((__file__, failures.__file__, model_import.__file__, outputs.__file__, importlib.__file__))
+_OWN_DIRECTORY = os.path.join(os.path.dirname(__file__), "")
+_OWN_FILES = frozenset([importlib.__file__] + [_OWN_DIRECTORY + name for name in os.listdir(_OWN_DIRECTORY)])
 _now = time.perf_counter_ns
 _SLOW_NS = 1_000_000
 
@@ -44,14 +45,19 @@ def is_given_up(execution_id, place):
 
 
 class Refused(Exception):
-    """A whole batch fails with this text alone."""
+    """A whole batch, or a step of the model's life, fails with this text alone."""
+
+
+def _described(error):
+    return str(error) if isinstance(error, Refused) else failures.describe(error, _OWN_FILES)
 
 
 class Worker:
     """The state of one worker process."""
 
-    def __init__(self, fd, arena_fd):
+    def __init__(self, fd, arena_fd, pools):
         self.channel = Channel(fd)
+        self._pools = pools
         self._arena_fd = arena_fd
         self._arena = None
         self._waiting = []
@@ -61,11 +67,14 @@ class Worker:
         self._model = None
         self._execute = None
         self._loop = None
+        # Of a model that is decoupled: who serves it once it is initialized.
+        self._decoupled = None
         self._known_modules = 0
         self._input_names = ()
         self._output_names = ()
         self._outputs = None
         self._inline_bytes_max = 0
+        self._name = ""
         self.version_directory = ""
 
     def run(self):
@@ -89,10 +98,12 @@ class Worker:
                 # In its turn it comes after its execution: whoever it concerned was told by then.
                 self._given_up.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
             elif kind == wire.FINALIZE:
-                self._on_finalize()
+                self.finalize()
                 return
             else:
                 self._on_lifecycle(kind, json.loads(bytes(frame[wire.HEADER_BYTES :])))
+                if self._decoupled is not None:
+                    return self._decoupled.run()
 
     # Lifecycle.
 
@@ -107,28 +118,28 @@ class Worker:
             reply = json.dumps(step(body), allow_nan=False)
         except BaseException as error:  # noqa: B902 - whatever a model raises is its failure to load
             reply_kind = wire.FAILED
-            reply = json.dumps({"message": failures.describe(error, _OWN_FILES)})
+            reply = json.dumps({"message": _described(error), "outOfMemory": failures.is_out_of_memory(error)})
         self.channel.send(wire.frame(reply_kind, reply.encode("utf-8")))
 
     def _load(self, body):
+        process_title.show(body["title"])
         self._arena = arena_module.Arena(self._arena_fd, body["arenaBytes"])
         os.close(self._arena_fd)
         self._inline_bytes_max = body["inlineBytesMax"]
         self.version_directory = body["versionDirectory"]
-        if body["threads"] != 1:
-            thread_pools.grow(body["threads"])
         self._known_modules = len(sys.modules)
         for path in body["path"]:
             sys.path.append(path)
         module = model_import.import_model(body["package"], body["module"], self.version_directory)
+        self._pools.adjust()
         self._model_class = module.TritonPythonModel
         return {"completes": hasattr(self._model_class, "auto_complete_config")}
 
     def _complete(self, body):
         completed = self._model_class.auto_complete_config(ModelConfig(body["config"]))
         if not isinstance(completed, ModelConfig):
-            raise TritonModelException(
-                "auto_complete_config function in model '%s' must return the pb_utils.ModelConfig object, found type '%s'"
+            raise Refused(
+                "auto_complete_config function in model '%s' must return a valid pb.ModelConfig object. (found type '%s')"
                 % (body["config"].get("name", ""), type(completed))
             )
         return {"config": completed.as_dict()}
@@ -136,6 +147,7 @@ class Worker:
     def _initialize(self, body):
         if not hasattr(self._model_class, "execute"):
             raise Refused("Python model %s does not implement `execute` method." % body["path"])
+        self._name = body["args"]["model_instance_name"]
         self._input_names = tuple(body["inputs"])
         self._output_names = tuple(body["outputs"])
         self._outputs = outputs.Outputs(self._output_names, self._inline_bytes_max, self._arena, self._ask_space)
@@ -144,17 +156,45 @@ class Worker:
             model.initialize(body["args"])
         self._model = model
         self._execute = model.execute
+        if body["decoupled"]:
+            from .decoupled import DecoupledService
+
+            self._decoupled = DecoupledService(self, self._output_names, body["answersMax"])
         # What loading made lives as long as the model: the collector need not walk it again, nor dirty its pages.
         gc.collect()
         gc.freeze()
         return {"imported": model_import.environment_modules(self._known_modules)}
 
-    def _on_finalize(self):
+    # What serves a decoupled model needs of it.
+
+    @property
+    def instance_name(self):
+        """As messages name it."""
+        return self._name
+
+    def outputs_of(self, ask_space):
+        """What turns responses into frames, asking for space in another way."""
+        return outputs.Outputs(self._output_names, self._inline_bytes_max, self._arena, ask_space)
+
+    def call_execute(self, requests):
+        """The model's `execute`."""
+        return self._execute(requests)
+
+    def described(self, error):
+        """What a failure of the model's is told as."""
+        return _described(error)
+
+    def refuse(self, message):
+        """Fails with this text alone."""
+        raise Refused(message)
+
+    def finalize(self):
+        """The end of the model."""
         if self._model is not None and hasattr(self._model, "finalize"):
             try:
                 self._model.finalize()
-            except BaseException as error:  # noqa: B902 - logged only, as the original does
-                log(2, "finalize: " + failures.describe(error, _OWN_FILES), __file__, 0)
+            except BaseException as error:  # noqa: B902 - logged only, as Triton does
+                log(2, "finalize: " + _described(error), __file__, 0)
         sys.stdout.flush()
         sys.stderr.flush()
         self.channel.send(wire.frame(wire.FINALIZED))
@@ -167,37 +207,45 @@ class Worker:
         if self._given_up and len(self._given_up.get(execution_id, ())) == count:
             return self._skip(execution_id, frame)
         self.channel.next_is_near = next_is_near != 0
-        requests, spaces, lent = self._open_requests(execution_id, frame)
+        requests, spaces, lent = self.open_requests(execution_id, frame)
         frame = None
         opened = _now()
         self.channel.reading.release()
+        responses = answers = None
+        status = wire.STATUS_BATCH_FAILED
         try:
             responses = self._call(requests)
-        except BaseException as error:  # noqa: B902 - SystemExit fails the batch as in the original, and leaves the process
-            responses = None
-            message = str(error) if isinstance(error, Refused) else failures.describe(error, _OWN_FILES)
+        except BaseException as error:  # noqa: B902 - SystemExit fails the batch as in Triton, and leaves the process
+            message = _described(error)
+            if failures.is_out_of_memory(error):
+                status = wire.STATUS_BATCH_OUT_OF_MEMORY
             error.__traceback__ = None
             error = None
         finally:
             self.channel.reading.acquire()
         executed = _now()
+        released = []
         if responses is not None:
             try:
-                answers = self._outputs.answers(execution_id, requests, responses, spaces, lent)
+                placed = self._outputs.answers(execution_id, requests, responses, spaces, lent)
+                # The model's own objects go first, so that what they held is reported back with this very answer.
+                responses = requests = lent = None
+                released = self.channel.take_released()
+                answers = self._outputs.settled(execution_id, placed, spaces, released)
             except BaseException as error:  # noqa: B902 - objects whose text or bytes cannot be taken
-                responses = None
-                message = failures.describe(error, _OWN_FILES)
+                message = _described(error)
+                if failures.is_out_of_memory(error):
+                    status = wire.STATUS_BATCH_OUT_OF_MEMORY
                 error.__traceback__ = None
-        requests = lent = None
         durations = (opened - began, executed - opened, 0)
-        if responses is None:
-            released = self.channel.take_released()
-            data = wire.encode_batch_failure(execution_id, released, message[: failures.TEXT_CHARACTERS_MAX], durations)
+        if answers is None:
+            responses = requests = lent = None
+            released = released + self.channel.take_released()
+            message = message[: failures.TEXT_CHARACTERS_MAX]
+            data = wire.encode_batch_failure(execution_id, released, message, durations, status)
         else:
-            # The model's own objects go first, so that what they held is reported back with this very answer.
-            responses = None
             durations = (durations[0], durations[1], _now() - executed)
-            data = wire.encode_result(execution_id, self.channel.take_released(), answers, durations)
+            data = wire.encode_result(execution_id, released, answers, durations)
         self.channel.send(data)
         if executed - opened > _SLOW_NS:
             self._find_given_up()
@@ -205,7 +253,7 @@ class Worker:
     def _skip(self, execution_id, frame):
         """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
         del self._given_up[execution_id]
-        released = [lent_id for lent_id, _, _ in wire.decode_execute(frame)[0]] + self.channel.take_released()
+        released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]] + self.channel.take_released()
         self.channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
     def _find_given_up(self):
@@ -217,6 +265,8 @@ class Worker:
 
     def is_given_up(self, execution_id, place):
         """See the function of this name. While no model code runs the socket is not looked at."""
+        if self._decoupled is not None:
+            return self._decoupled.is_given_up(execution_id, place)
         if self.channel.reading.acquire(False):
             try:
                 self._find_given_up()
@@ -225,9 +275,39 @@ class Worker:
         return place in self._given_up.get(execution_id, ())
 
     def _call(self, requests):
-        result = self._execute(requests)
-        if inspect.iscoroutine(result):
-            result = self._await(result)
+        try:
+            # The list is the model's, as what is in it.
+            result = self._execute(requests[:])
+            if inspect.iscoroutine(result):
+                result = self._await(result)
+            senders = [request._reply for request in requests if request._reply is not None]
+            return self._checked(requests, result) if not senders else self._sent(requests, result)
+        except BaseException as error:  # noqa: B902 - what was sent before stays
+            return self._sent_before(requests, error)
+
+    def _sent(self, requests, result):
+        """The responses of a batch some of whose requests have senders: what was sent, or is going to be, else what was returned."""
+        result = self._checked(requests, [None] * len(requests) if result is None else result)
+        responses = []
+        for request, returned in zip(requests, result):
+            reply = request._reply
+            response = reply and (reply.response or returned or reply.wait()) or returned
+            if response is None:
+                response = InferenceResponse(error=TritonError("The response sender went away without having sent a response."))
+            responses.append(response)
+        return responses
+
+    def _sent_before(self, requests, error):
+        """Of a batch whose `execute` raised: responses where any were sent, else raises again."""
+        sent = [request._reply and request._reply.response for request in requests]
+        if not any(sent):
+            raise error
+        message = "Failed to process the request(s) for model '%s', message: %s" % (self._name, _described(error))
+        failed = InferenceResponse(error=TritonError(message))
+        return [response or failed for response in sent]
+
+    @staticmethod
+    def _checked(requests, result):
         if not isinstance(result, list):
             raise Refused("Expected a list in the execute return, found type '%s'." % type(result))
         if len(result) != len(requests):
@@ -235,8 +315,8 @@ class Worker:
                 "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
                 "InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n" % (len(requests), len(result))
             )
-        for response in result:
-            if not isinstance(response, InferenceResponse):
+        for request, response in zip(requests, result):
+            if not isinstance(response, InferenceResponse) and not (response is None and request._reply is not None):
                 raise Refused(
                     "Expected an 'InferenceResponse' object in the execute function return list, found type '%s'."
                     % type(response)
@@ -251,19 +331,19 @@ class Worker:
             asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(coroutine)
 
-    def _open_requests(self, execution_id, frame):
+    def open_requests(self, execution_id, frame):
         loans, spaces, wire_requests, inline_offset = wire.decode_execute(frame)
         inline = bytearray(frame[inline_offset:])
         lent = [
-            (lent_id, offset, size, self._arena.lend(lent_id, offset, size, self.channel.release))
-            for lent_id, offset, size in loans
+            (lent_id, flags, offset, size, self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self.channel.release))
+            for lent_id, flags, offset, size in loans
         ]
         names = self._input_names
         requests = []
         for one in wire_requests:
             inputs = []
             for name_index, datatype, shape, place, offset, size in one.inputs:
-                buffer = inline if place == wire.INLINE else lent[place][3]
+                buffer = inline if place == wire.INLINE else lent[place][4]
                 inputs.append(objects.tensor_of_wire(names[name_index], datatype, shape, (buffer, offset, size)))
             requested = self._output_names if one.requested is None else [self._output_names[i] for i in one.requested]
             requests.append(objects.request_of_wire(one, inputs, requested, (execution_id, len(requests))))
@@ -285,8 +365,8 @@ class Worker:
         return blocks
 
 
-def start(fd, arena_fd):
+def start(fd, arena_fd, pools):
     """Becomes the worker of this process; returns when it has served."""
     global _worker
-    _worker = Worker(fd, arena_fd)
+    _worker = Worker(fd, arena_fd, pools)
     _worker.run()

@@ -20,7 +20,7 @@ import sys
 
 from . import thread_pools  # noqa: E402
 
-thread_pools.limit(1)
+_BEFORE = thread_pools.hold()
 
 import numpy as np  # noqa: E402
 
@@ -29,6 +29,7 @@ import triton_python_backend_utils  # noqa: E402, F401
 from . import wire, worker  # noqa: E402
 
 _DESCRIPTORS_PER_FORK = 4
+_FORK_BYTES_MAX = 1 << 16
 # Microseconds of real-time scheduling without a pause, eleven days: a limit that nobody meets and every descendant inherits.
 _FAMILY_MARK = 10**12
 _LENGTH = struct.Struct("<i")
@@ -59,13 +60,27 @@ def _confinement():
         return None, str(error)
 
 
-class Zygote:
-    """Serves fork requests that come through `control`."""
+def _tenancy(asked):
+    """For a zygote whose workers are tenants': what they are put under, and what this machine allows."""
+    if asked == "":
+        return None, None
+    from . import tenant
 
-    def __init__(self, control, confinement):
+    asked = json.loads(asked)
+    return tenant.Tenancy(asked.pop("cgroups")), tenant.facts(**asked)
+
+
+class Zygote:
+    """Serves fork requests that come through `control`. `tenancy` is for workers that come with a plan, `confinement` for the others."""
+
+    def __init__(self, control, confinement, tenancy, pools):
         self._control = control
+        self._pools = pools
         self._confinement = confinement
-        self._marks = resource.getrlimit(resource.RLIMIT_RTTIME)[1] == resource.RLIM_INFINITY
+        self._tenancy = tenancy
+        # As it is by default, or as `tenant.py` sets it for an interpreter of a tenant's.
+        self._hard_mark = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
+        self._marks = self._hard_mark in (resource.RLIM_INFINITY, _FAMILY_MARK + 2**32)
         self._buffer = bytearray()
         self._descriptors = []
 
@@ -75,12 +90,15 @@ class Zygote:
         while self._receive():
             while len(buffer) >= wire.HEADER_BYTES:
                 size, kind, _, family, _ = wire.HEADER.unpack_from(buffer, 0)
-                if kind != wire.ZYGOTE_FORK or size != wire.HEADER_BYTES:
+                if kind != wire.ZYGOTE_FORK or not wire.HEADER_BYTES <= size <= _FORK_BYTES_MAX:
                     raise struct.error("unknown record %d of %d bytes" % (kind, size))
+                if len(buffer) < size:
+                    break
+                plan = json.loads(bytes(buffer[wire.HEADER_BYTES : size])) if size > wire.HEADER_BYTES else None
                 del buffer[:size]
                 own = self._descriptors[:_DESCRIPTORS_PER_FORK]
                 del self._descriptors[:_DESCRIPTORS_PER_FORK]
-                self._on_fork(family, own)
+                self._on_fork(family, own, plan)
 
     def _receive(self):
         data, ancillary, _, _ = self._control.recvmsg(4096, socket.CMSG_SPACE(64 * 4))
@@ -92,15 +110,15 @@ class Zygote:
         self._buffer.extend(data)
         return bool(data)
 
-    def _on_fork(self, family, descriptors):
+    def _on_fork(self, family, descriptors, plan):
         try:
             threads = _thread_count()
             if threads != 1:
                 raise OSError("the zygote has %d threads; it forks only while it has one" % threads)
             # Set here, so that workers need not write to memory that they share for it.
             if self._marks:
-                resource.setrlimit(resource.RLIMIT_RTTIME, (_FAMILY_MARK + family, resource.RLIM_INFINITY))
-            pid = self._fork(descriptors)
+                resource.setrlimit(resource.RLIMIT_RTTIME, (_FAMILY_MARK + family, self._hard_mark))
+            pid = self._fork(descriptors, plan)
             self._control.send(wire.frame(wire.ZYGOTE_FORKED, b"", 0, family, pid))
         except OSError as error:
             self._control.send(wire.frame(wire.ZYGOTE_FORK_FAILED, str(error).encode("utf-8"), 0, family))
@@ -108,7 +126,7 @@ class Zygote:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _fork(self, descriptors):
+    def _fork(self, descriptors, plan):
         """Forks twice; the pid of the worker, whose parent is the server by then. Raises OSError where the machine refuses.
 
         The worker tells its pid itself, out of a process group of its own: the end of this process ends the group of this process.
@@ -118,7 +136,7 @@ class Zygote:
         if middle == 0:
             try:
                 if os.fork() == 0:
-                    self._begin_worker(descriptors, (told, tell))
+                    self._begin_worker(descriptors, (told, tell), plan)
             except OSError as error:
                 os.write(tell, _LENGTH.pack(-(error.errno or 1)))
             finally:
@@ -134,7 +152,7 @@ class Zygote:
             raise OSError(-pid, os.strerror(-pid))
         return pid
 
-    def _begin_worker(self, descriptors, pipe):
+    def _begin_worker(self, descriptors, pipe, plan):
         """The whole life of a worker; does not return."""
         status = 1
         try:
@@ -142,7 +160,7 @@ class Zygote:
             os.write(pipe[1], _LENGTH.pack(os.getpid()))
             for descriptor in pipe:
                 os.close(descriptor)
-            self._become_worker(descriptors)
+            self._become_worker(descriptors, plan)
             status = 0
         except BaseException:  # noqa: B902 - nothing above may run in a worker
             import traceback
@@ -155,7 +173,7 @@ class Zygote:
             finally:
                 os._exit(status)
 
-    def _become_worker(self, descriptors):
+    def _become_worker(self, descriptors, plan):
         sock, lifeline, output, arena = descriptors
         # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
         fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
@@ -173,9 +191,15 @@ class Zygote:
             sys.modules["random"].seed()
         if "numpy.random" in sys.modules:
             np.random.seed()
-        if self._confinement is not None:
+        if self._marks:
+            # The family's mark cannot be raised from now on without a privilege; one that was lowered shows.
+            mark = resource.getrlimit(resource.RLIMIT_RTTIME)[0]
+            resource.setrlimit(resource.RLIMIT_RTTIME, (mark, mark))
+        if plan is not None:
+            self._tenancy.enter(plan)
+        elif self._confinement is not None:
             self._confinement.enter()
-        worker.start(sock, arena)
+        worker.start(sock, arena, self._pools)
 
 
 def main():
@@ -185,10 +209,15 @@ def main():
     # Set up here for every worker: what a worker does itself copies pages that all could share.
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGUSR2, all_threads=True)
-    failed = _preload(sys.argv[2:])
+    tenancy, machine = _tenancy(sys.argv[2])
+    failed = _preload(sys.argv[3:])
+    # What model code finds there under Triton.
+    sys.argv[:] = [""]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
+    thread_pools.let_go(_BEFORE)
+    pools = thread_pools.Pools()
     confinement, unconfined = _confinement()
     ready = {
         "pid": os.getpid(),
@@ -197,8 +226,9 @@ def main():
         "threads": _thread_count(),
         "failed": failed,
         "unconfined": unconfined,
+        "machine": machine,
     }
     gc.collect()
     gc.freeze()
     control.sendall(wire.frame(wire.ZYGOTE_READY, json.dumps(ready).encode("utf-8")))
-    Zygote(control, confinement).run()
+    Zygote(control, confinement, tenancy, pools).run()

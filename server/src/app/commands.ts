@@ -1,4 +1,4 @@
-import type { ServeOptions, UpOptions } from "./options.ts";
+import type { EnvOptions, ServeOptions, UpOptions } from "./options.ts";
 
 // Each command imports only what it needs: a server does not load the platform, nor the platform the server.
 
@@ -10,7 +10,7 @@ export async function runUp(options: UpOptions): Promise<number> {
   return (await import("./up.ts")).runUp(options);
 }
 
-export async function runEnv(options: UpOptions): Promise<number> {
+export async function runEnv(options: EnvOptions): Promise<number> {
   return (await import("./env.ts")).runEnv(options);
 }
 

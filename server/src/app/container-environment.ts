@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 /** What the contract's front end reads of the environment itself, whoever started the server and with what flags. */
 export interface ContainerFrontEnd {
-  /** The model of /invocations; a name that no model has when none was given, as the original's. */
+  /** The model of /invocations; a name that no model has when none was given, as Triton's. */
   readonly defaultModelName: string;
   readonly pingMode: "ready" | "live";
 }
@@ -14,9 +14,6 @@ export interface ContainerPlan extends ContainerFrontEnd {
   readonly multiModel: boolean;
   readonly repositories: readonly string[];
   readonly loadModels: readonly string[];
-  readonly bindPort: number | null;
-  readonly logVerbose: boolean | null;
-  readonly metricsPort: number | null;
   /** Lines for the log: what was accepted without effect, and hints. */
   readonly notes: readonly string[];
 }
@@ -38,7 +35,7 @@ type Treatment =
 const noPool = "tensors live in a growing, sparse memory file; it needs no size";
 const threads = "one event loop serves all connections";
 
-/** Every variable of the original's entry point, and what becomes of it here. */
+/** Every variable of Triton's entry point, and what becomes of it here. */
 export const containerVariables: Readonly<Record<string, Treatment>> = {
   SAGEMAKER_MULTI_MODEL: { honoured: true },
   SAGEMAKER_BIND_TO_PORT: { honoured: true },
@@ -49,9 +46,12 @@ export const containerVariables: Readonly<Record<string, Treatment>> = {
   SAGEMAKER_TRITON_LOG_VERBOSE: { honoured: true },
   SAGEMAKER_TRITON_ALLOW_METRICS: { honoured: true },
   SAGEMAKER_TRITON_METRICS_PORT: { honoured: true },
-  SAGEMAKER_TRITON_LOG_INFO: { accepted: "INFO lines are always written" },
-  SAGEMAKER_TRITON_LOG_WARNING: { accepted: "WARNING lines are always written" },
-  SAGEMAKER_TRITON_LOG_ERROR: { accepted: "ERROR lines are always written" },
+  SAGEMAKER_TRITON_LOG_INFO: { honoured: true },
+  SAGEMAKER_TRITON_LOG_WARNING: { honoured: true },
+  SAGEMAKER_TRITON_LOG_ERROR: { honoured: true },
+  SAGEMAKER_TRITON_ALLOW_GRPC: { honoured: true },
+  SAGEMAKER_TRITON_GRPC_PORT: { honoured: true },
+  SAGEMAKER_TRITON_ADDITIONAL_ARGS: { honoured: true },
   SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE: { accepted: noPool },
   SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE: { accepted: noPool },
   SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT: { accepted: "tensors are views; nothing is gathered by threads" },
@@ -59,21 +59,42 @@ export const containerVariables: Readonly<Record<string, Treatment>> = {
   SAGEMAKER_TRITON_TENSORFLOW_VERSION: { accepted: "there is no TensorFlow backend to choose a version of" },
   SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT: { accepted: "no model is placed on a GPU" },
   SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING: { accepted: "every archive has a namespace of its own" },
-  SAGEMAKER_TRITON_ALLOW_GRPC: { refused: "gRPC comes with a later release", unless: ["false", "0", ""] },
-  SAGEMAKER_TRITON_GRPC_PORT: { refused: "gRPC comes with a later release", unless: [""] },
   SAGEMAKER_TRITON_INFERENCE_TYPE: {
     refused: "only `infer` is built; generate and generate_stream come with a later release",
     unless: ["infer", ""],
-  },
-  SAGEMAKER_TRITON_ADDITIONAL_ARGS: {
-    refused: "arguments spliced into a command line are not taken from a container's environment",
-    unless: [""],
   },
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const noDefaultModel = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
+
+/** Variables that are flags of `serve` under another name, those of Triton's `serve` entry point as it passes them on. */
+const flagVariables: Readonly<Record<string, string>> = {
+  SAGEMAKER_BIND_TO_PORT: "sagemaker-port",
+  SAGEMAKER_TRITON_ALLOW_GRPC: "allow-grpc",
+  SAGEMAKER_TRITON_GRPC_PORT: "grpc-port",
+  SAGEMAKER_TRITON_ALLOW_METRICS: "allow-metrics",
+  SAGEMAKER_TRITON_METRICS_PORT: "metrics-port",
+  SAGEMAKER_TRITON_LOG_VERBOSE: "log-verbose",
+  SAGEMAKER_TRITON_LOG_INFO: "log-info",
+  SAGEMAKER_TRITON_LOG_WARNING: "log-warning",
+  SAGEMAKER_TRITON_LOG_ERROR: "log-error",
+  GALATEA_PYTHON_PACKAGES: "python-packages",
+};
+
+/** Triton's entry point serves the contract and nothing else, unless a variable asks for more. */
+const containerFlags = ["--allow-http=false", "--allow-grpc=false", "--allow-metrics=false"];
+
+/**
+ * The arguments that a container's environment adds to the command line of `serve`, later ones before earlier ones. What
+ * SAGEMAKER_TRITON_ADDITIONAL_ARGS holds is split at white space, without quotes, as the shell of Triton's entry point does.
+ */
+export function containerArguments(env: Environment = process.env): readonly string[] {
+  const own = Object.entries(flagVariables).flatMap(([name, flag]) => (env[name] ? [`--${flag}=${env[name]}`] : []));
+  const additional = (env.SAGEMAKER_TRITON_ADDITIONAL_ARGS ?? "").split(/\s+/).filter((word) => word !== "");
+  return [...containerFlags, "--model-control-mode=explicit", ...own, ...additional];
+}
 
 /** Reads the front end's settings where flags, and not the environment, said what to serve. */
 export function containerFrontEnd(env: Environment): ContainerFrontEnd {
@@ -96,10 +117,6 @@ export function containerPlan(env: Environment, mlRoot: string): ContainerPlan {
     loadModels: served.name === "" ? [] : [served.name],
     defaultModelName: served.name === "" ? noDefaultModel : served.name,
     pingMode: ping ?? (multiModel ? "live" : "ready"),
-    bindPort: port(env, "SAGEMAKER_BIND_TO_PORT"),
-    logVerbose: env.SAGEMAKER_TRITON_LOG_VERBOSE === undefined ? null : env.SAGEMAKER_TRITON_LOG_VERBOSE === "true",
-    metricsPort:
-      env.SAGEMAKER_TRITON_ALLOW_METRICS === "true" ? (port(env, "SAGEMAKER_TRITON_METRICS_PORT") ?? 8002) : null,
     notes,
   };
 }
@@ -157,13 +174,4 @@ function singleModel(
     );
   notes.push(`no SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided; using the only directory, '${only.name}'`);
   return { repositories: [repository], name: only.name };
-}
-
-function port(env: Environment, name: string): number | null {
-  const text = env[name];
-  if (text === undefined || text === "") return null;
-  const number = Number(text);
-  if (!Number.isInteger(number) || number < 0 || number > 65535)
-    throw new ContainerRefusal(`${name} must be a port, got: ${text}`);
-  return number;
 }

@@ -13,6 +13,11 @@ export interface DataDirectories {
   readonly clients: string;
 }
 
+/** The file of the platform's own key, made by whoever needs it first. */
+export function credentialsPath({ root }: DataDirectories): string {
+  return join(root, "credentials");
+}
+
 /** `given`, else `$GALATEA_DATA`, else `$XDG_DATA_HOME/galatea`, else `~/.local/share/galatea`. What is relative begins where we are. */
 export function dataDirectories(
   given: string | null,

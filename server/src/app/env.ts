@@ -1,49 +1,84 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
-import { dirname } from "node:path";
-import { clientEnvironment } from "../aws/index.ts";
+import { dirname, join } from "node:path";
+import { rootCertificates } from "node:tls";
+import {
+  clientEnvironment,
+  shellBefore,
+  type ClientProxy,
+  shellChanges,
+  shellRestored,
+  type ShellChange,
+} from "../aws/index.ts";
+import { createLogger, type Logger } from "../base/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
-import { dataDirectories } from "./directories.ts";
-import type { UpOptions } from "./options.ts";
-import { platformAccount, platformRegion } from "./platform.ts";
+import { keySource, KeysRefusal, rootKeys } from "./credentials.ts";
+import { credentialsPath, dataDirectories } from "./directories.ts";
+import type { EnvOptions } from "./options.ts";
 
 /**
  * `galatea env`: writes the files that clients read below the data directory, and prints the variables for `eval`. 1 where the
  * files cannot be written; then nothing is printed, since the variables name them.
  */
-export async function runEnv(options: UpOptions): Promise<number> {
+export async function runEnv(options: EnvOptions): Promise<number> {
   try {
-    const variables = await writtenEnvironment(options);
-    process.stdout.write(variables.map(([name, value]) => `export ${name}=${quoted(value)}\n`).join(""));
+    const changes = options.unset
+      ? shellRestored(process.env)
+      : shellChanges(await writtenEnvironment(options), process.env);
+    process.stdout.write(changes.map(printed).join(""));
     return 0;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    if ((error as NodeJS.ErrnoException).code === undefined && !(error instanceof KeysRefusal)) throw error;
     process.stderr.write(`galatea env: ${(error as Error).message}\n`);
     return 1;
   }
 }
 
-async function writtenEnvironment(options: UpOptions): Promise<readonly (readonly [string, string])[]> {
-  const { clients } = dataDirectories(options.dataDirectory, process.env);
-  const { certificatePem } = await clientCertificate(clients);
+async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<string, string | null>>> {
+  const directories = dataDirectories(options.dataDirectory, process.env);
+  const { clients } = directories;
+  const shell = shellBefore(process.env);
+  const [key] = await rootKeys(keySource(options.credentials, process.env, credentialsPath(directories)), stderrLog());
   const { variables, files } = clientEnvironment({
     url: platformUrl(options),
-    region: platformRegion,
-    accessKeyId: platformAccount,
-    secretAccessKey: "galatea",
+    region: options.owner.region,
+    ...key,
     directory: clients,
-    certificatePem,
+    proxy: options.proxy ? await clientProxy(clients, shell.AWS_CA_BUNDLE ?? "") : null,
+    shell,
   });
   for (const { path, text } of files) {
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text);
+    // Whoever reads it meanwhile finds the old file or the new one.
+    const partial = `${path}.${process.pid}`;
+    await writeFile(partial, text);
+    await rename(partial, path);
   }
-  return Object.entries(variables);
+  return variables;
+}
+
+/** The authorities are those that the shell's AWS clients trusted before: a file of its own, or what everybody trusts. */
+async function clientProxy(clients: string, bundle: string): Promise<ClientProxy> {
+  const { certificatePem } = await clientCertificate(clients, stderrLog());
+  const isOurs = bundle === "" || bundle === join(clients, "certificate.pem");
+  const authoritiesPem = isOurs ? `${rootCertificates.join("\n")}\n` : await readFile(bundle, "utf8");
+  return { certificatePem, authoritiesPem };
+}
+
+/** Standard output is for the shell to evaluate. */
+function stderrLog(): Logger {
+  return createLogger((_level, message, fields) => {
+    process.stderr.write(`galatea env: ${message} ${JSON.stringify(fields)}\n`);
+  });
 }
 
 /** What clients call a platform by that listens there. */
-function platformUrl({ host, port }: UpOptions): string {
+function platformUrl({ host, port }: EnvOptions): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
+
+function printed([name, value]: ShellChange): string {
+  return value === null ? `unset ${name}\n` : `export ${name}=${quoted(value)}\n`;
 }
 
 function quoted(text: string): string {

@@ -1,11 +1,12 @@
 import type { IdentityStore, PolicyRecord, RoleRecord } from "../aws/index.ts";
+import type { Logger } from "../base/index.ts";
 import { RecordTable } from "../hosting/index.ts";
 import type { Records } from "../records/index.ts";
 
 /** IAM's roles and policies as records: they outlive the platform. Role names differ by more than case. */
-export function recordedIdentities(records: Records): IdentityStore {
-  const roles = new RecordTable<RoleRecord>(records, "role");
-  const policies = new RecordTable<PolicyRecord>(records, "policy");
+export function recordedIdentities(records: Records, logger: Logger): IdentityStore {
+  const roles = new RecordTable<RoleRecord>(records, "role", logger);
+  const policies = new RecordTable<PolicyRecord>(records, "policy", logger);
   return {
     role: (name) => Promise.resolve(roles.get(name.toLowerCase()) ?? null),
     roles: () => Promise.resolve([...roles.values()]),

@@ -1,25 +1,31 @@
+import { InferenceError } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 
 /** A backend whose code is imported when a model first needs it: a server without Python models never pays for Python. */
 export function lazyBackend(
   name: string,
-  open: () => Promise<Backend>,
+  open: (signal: AbortSignal) => Promise<Backend>,
   mayWarmUp: () => Promise<boolean> = () => Promise.resolve(false),
 ): Backend {
   let opened: Promise<Backend> | null = null;
-  let isClosed = false;
-  const backend = () => (opened ??= open());
+  const closing = new AbortController();
+  const backend = () => {
+    closing.signal.throwIfAborted();
+    return (opened ??= open(closing.signal));
+  };
   return {
     name,
     complete: async (source, config, context) => (await backend()).complete(source, config, context),
     estimateBytes: async (source, config) => (await backend()).estimateBytes(source, config),
     load: async (source, config, context) => (await backend()).load(source, config, context),
     warmUp: async () => {
-      if ((await mayWarmUp()) && !isClosed) await (await backend()).warmUp();
+      if ((await mayWarmUp()) && !closing.signal.aborted) await (await backend()).warmUp();
     },
     async [Symbol.asyncDispose]() {
-      isClosed = true;
-      await (await opened)?.[Symbol.asyncDispose]();
+      closing.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
+      // One that could not be opened has nothing to close, and whoever needed it was told.
+      const backendOrNull = await opened?.catch(() => null);
+      await backendOrNull?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,3 +1,5 @@
+import type { CompressionLevel, KeepaliveOptions, Restrictions } from "../protocols/index.ts";
+
 /** What `galatea serve` was asked for, checked and complete. */
 export interface ServeOptions {
   readonly id: string;
@@ -12,6 +14,9 @@ export interface ServeOptions {
   readonly autoComplete: boolean;
   readonly loadsMax: number;
   readonly http: { readonly address: string; readonly port: number } | null;
+  /** Parts of HTTP that answer only to requests with a header. */
+  readonly httpRestrictions: Restrictions;
+  readonly grpc: GrpcOptions | null;
   readonly inputBytesMax: number;
   readonly metrics: {
     readonly address: string;
@@ -35,13 +40,83 @@ export interface ServeOptions {
   };
   readonly backendConfig: readonly { readonly backend: string; readonly key: string; readonly value: string }[];
   readonly memoryBudgetBytes: number | null;
+  /** What requests and answers in flight may take; null for a share of the machine's memory. */
+  readonly requestMemoryBytes: number | null;
   readonly queueLengthMax: number;
+  /** How long an unload waits for requests in flight and for model code. */
+  readonly unloadTimeoutSecs: number;
   readonly python: string | null;
+  /** What models find beside numpy and tokenizers, as pip reads it. */
+  readonly pythonPackages: readonly string[];
+  /** Threads of a model process's numerical libraries; null: what their variables say, see app/python.ts. */
+  readonly pythonThreads: number | null;
+  /** Modules that models find imported, whatever variables they set. */
+  readonly pythonPreimport: readonly string[];
+  /** ONNX models run in this process: faster by a hair, and each of them can end it. */
+  readonly onnxInProcess: boolean;
+  /** 0: an ONNX model's run may last for ever. */
+  readonly onnxRunDeadlineSecs: number;
   readonly dataDirectory: string | null;
+  readonly workers: WorkerOptions;
+  /** Logged at the start. */
+  readonly warnings: readonly string[];
+}
+
+/** What `galatea env` was asked for beside where the platform is. */
+export interface EnvOptions extends UpOptions {
+  /** Print what answers clients on hosts that they build themselves, too. */
+  readonly proxy: boolean;
+  /** Print what gives the shell back what it had. */
+  readonly unset: boolean;
+}
+
+export interface GrpcOptions {
+  readonly address: string;
+  readonly port: number;
+  readonly keepalive: KeepaliveOptions;
+  readonly compressionLevel: CompressionLevel;
+  readonly restrictions: Restrictions;
+  /** Files in PEM form; null: no TLS. `clientRootsFile` asks clients for certificates of their own. */
+  readonly tls: {
+    readonly certificateFile: string;
+    readonly keyFile: string;
+    readonly clientRootsFile: string | null;
+  } | null;
+  /** Metadata whose whole name matches becomes request parameters; null: none. */
+  readonly forwardedHeaders: RegExp | null;
+}
+
+/** How Python models are kept apart, and what is left to each. */
+export interface WorkerOptions {
+  /** Null: tenants in a container that its environment configures, else processes. */
+  readonly confinement: "tenants" | "processes" | null;
+  readonly users: { readonly first: number; readonly count: number } | null;
+  readonly readPaths: readonly string[];
+  readonly writePaths: readonly string[];
+  /** Null: any, and listening too. */
+  readonly tcpPorts: readonly number[] | null;
+  /** Of one tenant; null: all tenants have the memory budget together. */
+  readonly memoryBytesMax: number | null;
+  readonly processesMax: number;
+  readonly scratchBytesMax: number;
 }
 
 export interface UpOptions {
   readonly host: string;
   readonly port: number;
+  /** Names in lower case that clients reach the platform by beside `host`. */
+  readonly allowedHosts: readonly string[];
+  /** The account whose everything on the platform is, and the region where nobody names another. */
+  readonly owner: { readonly accountId: string; readonly region: string };
+  /** A file of keys; null: those of the environment or of the data directory. */
+  readonly credentials: string | null;
+  /** Nobody's signature is verified. */
+  readonly open: boolean;
+  /** Open, also where others than this machine can reach it. */
+  readonly insecure: boolean;
   readonly dataDirectory: string | null;
+  /** Of the platform and, with a bound by its instance's memory, of each container; null for a share of the machine's memory. */
+  readonly requestMemoryBytes: number | null;
+  /** Flags of `serve` that say what containers run Python models with, and how they keep models apart. */
+  readonly workerArguments: readonly string[];
 }

@@ -1,7 +1,9 @@
+import { threadVariables } from "./thread-environment.ts";
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What every container and every package installer needs of its parent's environment. */
-const names = [
+const names: readonly string[] = [
   "PATH",
   "HOME",
   "LANG",
@@ -19,6 +21,8 @@ const names = [
   "all_proxy",
   "no_proxy",
   "SSL_CERT_FILE",
+  "TOKENIZERS_PARALLELISM",
+  ...threadVariables,
 ];
 const prefixes = ["PIP_", "UV_", "PYTHON"];
 
@@ -37,9 +41,14 @@ export function passedEnvironment(from: Environment = process.env): Readonly<Rec
   );
 }
 
-/** The environment of model code: the server's whole one, as in the original, where models run in children of the server. */
+/** The environment of model code: the server's whole one, as in Triton, where models run in children of the server. */
 export function modelEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   return chosen(from, (name) => !ownNames.includes(name));
+}
+
+/** The environment of processes of our own that run models: the same, and where Node keeps what it has compiled. */
+export function runnerEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
+  return chosen(from, (name) => !ownNames.includes(name) || name === "NODE_COMPILE_CACHE");
 }
 
 function chosen(from: Environment, isPassed: (name: string) => boolean): Readonly<Record<string, string>> {

@@ -8,15 +8,16 @@ import {
   createStsService,
   ensureRole,
   type GatewayServices,
+  type StsService,
 } from "../aws/index.ts";
-import { systemClock as clock } from "../base/index.ts";
+import { systemClock as clock, type Logger } from "../base/index.ts";
 import type { Hosting, LogStreams } from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import type { Records } from "../records/index.ts";
 import { recordedIdentities } from "./identities.ts";
 
 /** The service's own limit for a request's body. */
-const requestBytesMax = 6 * 2 ** 20;
+export const requestBytesMax = 6 * 2 ** 20;
 const sessionsMax = 10_000;
 /** The role that the `sagemaker` SDK's get_execution_role() finds. */
 export const executionRoleName = "AmazonSageMaker-DefaultRole";
@@ -27,11 +28,14 @@ export interface ServicesParts {
   readonly records: Records;
   readonly series: MinuteSeries;
   readonly accountId: string;
+  readonly logger: Logger;
 }
 
 /** Every service beside S3, as the gateway takes them. */
-export async function platformServices(parts: ServicesParts): Promise<Omit<GatewayServices, "s3">> {
-  const identities = recordedIdentities(parts.records);
+export async function platformServices(
+  parts: ServicesParts,
+): Promise<{ readonly services: Omit<GatewayServices, "s3">; readonly sts: StsService }> {
+  const identities = recordedIdentities(parts.records, parts.logger);
   const iam = { store: identities, clock, randomBytes };
   await ensureRole(iam, parts.accountId, executionRoleName);
   const sts = createStsService({
@@ -42,7 +46,7 @@ export async function platformServices(parts: ServicesParts): Promise<Omit<Gatew
     sessionName: "galatea",
     sessionsMax,
   });
-  return {
+  const services = {
     operations: {
       sagemaker: createSageMakerOperations(parts.hosting),
       cloudwatch: createCloudWatchService({ series: parts.series, clock }),
@@ -52,4 +56,5 @@ export async function platformServices(parts: ServicesParts): Promise<Omit<Gatew
     },
     runtime: createRuntimeService({ hosting: parts.hosting, requestBytesMax, clock }),
   };
+  return { services, sts };
 }

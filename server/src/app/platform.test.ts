@@ -4,7 +4,7 @@ import { request as ask, type ClientRequest, type IncomingMessage } from "node:h
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { silentLogger } from "../base/index.ts";
+import { ByteBudget, silentLogger } from "../base/index.ts";
 import { dataDirectories } from "./directories.ts";
 import { platformServerLimits, type PlatformServerLimits } from "./platform-server.ts";
 import { openPlatform, type Platform } from "./platform.ts";
@@ -28,10 +28,15 @@ function open(port: number, serverLimits: PlatformServerLimits): Promise<Platfor
   return openPlatform({
     host: "127.0.0.1",
     port,
+    allowedHosts: [],
     directories: dataDirectories(root, {}),
+    keys: null,
+    proxySecret: "proxy-secret",
     log: silentLogger,
     environment: {},
+    workerArguments: [],
     serverLimits,
+    requestMemory: new ByteBudget(2 ** 30),
   });
 }
 

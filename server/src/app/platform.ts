@@ -1,9 +1,19 @@
-import { mkdir, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { answerHttpsHosts, createGateway, createS3Service, stsHosts } from "../aws/index.ts";
-import { delay, systemClock, TaskGroup, type Logger } from "../base/index.ts";
+import {
+  answerHttpsHosts,
+  createGateway,
+  createS3Service,
+  isLoopbackName,
+  refusedRequest,
+  stsHosts,
+  type DoorRules,
+} from "../aws/index.ts";
+import { delay, makeDirectory, systemClock, TaskGroup, type ByteBudget, type Logger } from "../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
 import {
   createDirectoryLogStreams,
@@ -12,23 +22,33 @@ import {
   hostingMigrations,
   instanceLimits,
   invocationLimits,
+  LeftInstances,
   metricMigrations,
   MetricRecords,
   metricRecordsLimits,
+  modelDataUrlOf,
   type InstanceSpec,
+  type Owner,
 } from "../hosting/index.ts";
 import { ProcessHost, type ContainerCommand } from "../hosts/index.ts";
 import { MinuteSeries } from "../metrics/index.ts";
 import { lockDirectory } from "../processes/index.ts";
 import { openRecords, recordsDefaults } from "../records/index.ts";
+import type { CredentialLookup } from "../signing/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
+import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "./directories.ts";
+import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
+import { takeOverMetrics } from "./metrics-database.ts";
+import { createLogLinks } from "./log-links.ts";
+import { createPlatformMetrics } from "./platform-metrics.ts";
+import { publicPages } from "./public-pages.ts";
 import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
-import { platformServices } from "./platform-services.ts";
+import { containerRequestBytes } from "./request-memory.ts";
+import { platformServices, requestBytesMax } from "./platform-services.ts";
 import { makeSocketsDirectory } from "./sockets-directory.ts";
 
-export const platformAccount = "000000000000";
-export const platformRegion = "us-east-1";
+export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east-1" };
 
 const tunnelsMax = 100;
 const logPruneIntervalMs = 3_600_000;
@@ -38,11 +58,23 @@ const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 export interface PlatformOptions {
   readonly host: string;
   readonly port: number;
+  /** Names in lower case that clients reach the platform by beside `host`. */
+  readonly allowedHosts: readonly string[];
   readonly directories: DataDirectories;
+  /** Keys that may do everything, besides those of instances and sessions; null: open, everybody may do everything. */
+  readonly keys: readonly RootKey[] | null;
+  /** The secret key that `galatea env --proxy` has, which says who is passed on to other hosts. */
+  readonly proxySecret: string;
   readonly log: Logger;
+  /** The account whose everything here is, and the region where nobody names another; `ownerDefault` unless given. */
+  readonly owner?: Owner;
   /** The environment that containers get their own variables on top of. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Flags of the containers that say how they keep models apart. */
+  readonly workerArguments: readonly string[];
   readonly serverLimits: PlatformServerLimits;
+  /** What requests and answers in flight take in this process. */
+  readonly requestMemory: ByteBudget;
 }
 
 export interface Platform extends AsyncDisposable {
@@ -51,9 +83,9 @@ export interface Platform extends AsyncDisposable {
 
 /** The hosting platform on one port. What is opened here is closed in the reverse order. */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
-  const { directories, log } = options;
+  const { directories, log, owner = ownerDefault } = options;
   await using opening = new AsyncDisposableStack();
-  for (const directory of Object.values(directories)) await mkdir(directory, { recursive: true });
+  for (const directory of Object.values(directories)) await makeDirectory(directory);
   const lock = lockDirectory(directories.records);
   if (lock === null) {
     throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);
@@ -61,20 +93,39 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   opening.use(lock);
   const { server, close } = createPlatformServer(options.serverLimits);
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
-  const certificate = await clientCertificate(directories.clients);
-  const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax });
+  const certificate = await clientCertificate(directories.clients, log);
+  const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: options.proxySecret });
 
+  const databases = {
+    records: join(directories.records, "galatea.db"),
+    metrics: join(directories.records, "metrics.db"),
+  };
+  takeOverMetrics(databases, log);
   const records = opening.use(
+    await openRecords({ ...recordsDefaults, path: databases.records, migrations: hostingMigrations, logger: log }),
+  );
+  // Of so many points no second copy is kept: what a damaged page held is told and lost.
+  const metricDatabase = opening.use(
     await openRecords({
       ...recordsDefaults,
-      path: join(directories.records, "galatea.db"),
-      migrations: [...hostingMigrations, ...metricMigrations],
+      path: databases.metrics,
+      migrations: metricMigrations,
+      keepsJournal: false,
+      logger: log,
     }),
   );
   const store = opening.use(await openDirectoryStore({ folder: directories.objects, logger: log }));
   const series = new MinuteSeries({ clock: systemClock, ...seriesLimits });
   // Closed after everything that records, before the records.
-  opening.use(new MetricRecords({ records, series, limits: metricRecordsLimits, clock: systemClock, logger: log }));
+  opening.use(
+    new MetricRecords({
+      records: metricDatabase,
+      series,
+      limits: metricRecordsLimits,
+      clock: systemClock,
+      logger: log,
+    }),
+  );
   const unpacker = opening.use(
     new ArchiveUnpacker({
       ...unpackerDefaults,
@@ -86,7 +137,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   opening.defer(() => rm(sockets, { recursive: true, force: true }));
   const host = opening.use(
     new ProcessHost({
-      commandFor: (spec, socketPath) => containerCommand(spec, socketPath, options),
+      commandFor: (spec, socketPath) => containerCommand(spec, socketPath, { ...options, url }),
       socketsDirectory: sockets,
       clock: systemClock,
     }),
@@ -109,7 +160,13 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       await logs.prune();
     }
   });
-  const hosting = opening.use(
+  const links = createLogLinks({ url: containersUrl(url), secret: options.proxySecret, clock: systemClock });
+  const instances: InstanceCredentials = createInstanceCredentials({
+    url: containersUrl(url),
+    randomBytes,
+    modelDataUrls: () => modelDataUrls(hosting),
+  });
+  const hosting: Hosting = opening.use(
     new Hosting({
       records,
       limits: hostingLimits,
@@ -121,8 +178,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         openSeries: (key) => series.recorder(key),
         openLog: (group, stream) => logs.writer(group, stream),
         instancesDirectory: directories.instances,
+        leftInstances: new LeftInstances(),
         machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
-        consoleUrl: url,
+        logsLink: (group) => links.linkTo(group),
+        issue: instances.issue,
         instanceLimits,
         invocationLimits,
         clock: systemClock,
@@ -131,15 +190,33 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     }),
   );
   await hosting.resume();
-  const services = await platformServices({ hosting, logs, records, series, accountId: platformAccount });
-  const gateway = createGateway({
-    services: { ...services, s3: createS3Service({ store, domain: null, logger: log }) },
-    credentials: null,
-    regionDefault: platformRegion,
-    accountIdDefault: platformAccount,
+  const { services, sts } = await platformServices({
+    hosting,
+    logs,
+    records,
+    series,
+    accountId: owner.accountId,
     logger: log,
   });
-  openTo(gateway);
+  const rules = doorRules(options);
+  const refuses = ({ url: asked = "/", headers }: IncomingMessage) => refusedRequest({ url: asked, headers }, rules);
+  const gateway = createGateway({
+    services: { ...services, s3: createS3Service({ store, domain: null, logger: log }) },
+    credentials: credentialLookup(
+      options.keys,
+      owner.accountId,
+      (id) => instances.credential(id) ?? sts.credential(id),
+    ),
+    permits: (accessKeyId, action, object) => instances.permits(accessKeyId, action, object),
+    limits: { signedBodyBytesMax: requestBytesMax },
+    regionDefault: owner.region,
+    accountIdDefault: owner.accountId,
+    refuses,
+    requestMemory: options.requestMemory,
+    logger: log,
+  });
+  const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
+  openTo(publicPages({ gateway, refuses, metrics, links, logs, logger: log, open: options.keys === null }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
     hosting.stopHolding();
@@ -149,6 +226,41 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
+/** The keys of the platform's owner, then those that were lent. */
+function credentialLookup(
+  keys: PlatformOptions["keys"],
+  accountId: string,
+  lent: CredentialLookup,
+): CredentialLookup | null {
+  if (keys === null) return null;
+  const own = new Map(keys.map((key) => [key.accessKeyId, { ...key, sessionToken: null, accountId, expiresMs: null }]));
+  return (accessKeyId) => own.get(accessKeyId) ?? lent(accessKeyId);
+}
+
+/** The address of every interface is one that clients of this machine cannot all reach. */
+function containersUrl(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}
+
+/** Of every model there is, and of those that were deleted while an endpoint runs them. */
+function* modelDataUrls(hosting: Hosting): Iterable<string> {
+  const running = [...hosting.endpoints.values()].flatMap(({ plans }) => plans.map(({ model }) => model));
+  for (const { container } of [...hosting.models.values(), ...running]) {
+    const url = modelDataUrlOf(container);
+    if (url !== null) yield url;
+  }
+}
+
+/** Behind CONNECT the hosts of STS are this platform's own. */
+function doorRules({ host, allowedHosts, keys }: PlatformOptions): DoorRules {
+  const name = host.toLowerCase().replace(/\.$/, "");
+  return {
+    hosts: new Set([name, ...allowedHosts, ...stsHosts()]),
+    anyAddress: !isLoopbackName(name),
+    verified: keys !== null,
+  };
+}
+
 /**
  * How much a container's collector lets lie before it looks, in half of what it would take on a large machine: beyond this it is
  * hardly faster, and the memory is better used for models.
@@ -156,7 +268,14 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
 const containerSemiSpaceMebibytes = 16;
 
 /** An instance is our own server in container mode, with the platform's Python environment. */
-function containerCommand(spec: InstanceSpec, socketPath: string, options: PlatformOptions): ContainerCommand {
+function containerCommand(
+  spec: InstanceSpec,
+  socketPath: string,
+  options: PlatformOptions & { readonly url: string },
+): ContainerCommand {
+  // With keys of their own, which may do what models do; without keys the port would take anything from anybody.
+  const own = options.keys === null ? [] : [`--worker-connect=${new URL(options.url).port || 80}`];
+
   return {
     command: process.execPath,
     args: [
@@ -164,10 +283,15 @@ function containerCommand(spec: InstanceSpec, socketPath: string, options: Platf
       `--max-semi-space-size=${containerSemiSpaceMebibytes}`,
       fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../main.ts" : "../main.js", import.meta.url)),
       "serve",
+      // What clients of the container never see, and `ps` shows.
+      `--id=${spec.title}`,
       `--sagemaker-socket=${socketPath}`,
       `--ml-root=${spec.mlRoot}`,
       `--memory-budget-bytes=${spec.modelMemoryBytes}`,
+      `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestMemory.bytesMax)}`,
       `--data=${options.directories.root}`,
+      ...options.workerArguments,
+      ...own,
     ],
     env: { ...options.environment, ...spec.environment },
   };

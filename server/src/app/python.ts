@@ -1,13 +1,16 @@
 import { fileURLToPath } from "node:url";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { systemClock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
+import type { TenantOptions } from "../backends/python/index.ts";
 import type { DataDirectories } from "./directories.ts";
+import { modelOutput } from "./model-output.ts";
 import { modelEnvironment, passedEnvironment } from "./passed-environment.ts";
+import { withThreads } from "./thread-environment.ts";
 
 /** What models find without bringing an environment of their own. */
-const packages = ["numpy", "tokenizers"];
-const pythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
+const ownPackages = ["numpy", "tokenizers"];
+const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
 
 export interface PythonParts {
   /** `--python`; null makes an environment of our own when it is first needed. */
@@ -17,39 +20,78 @@ export interface PythonParts {
 }
 
 /** The interpreter that models run with: the one given, or the product's own environment, made once. */
-export async function findPython({ python, log, directories }: PythonParts): Promise<string> {
-  if (python !== null) return python;
+export async function findPython(parts: PythonParts, signal = new AbortController().signal): Promise<string> {
+  if (parts.python !== null) return parts.python;
+  return await prepare(parts, { packages: ownPackages, pythons: knownPythons, wheelsOnly: false }, signal);
+}
+
+/** The directory of an environment with these packages beside ours, made once for each list of them; null for none. */
+async function packagesDirectory(parts: PythonBackendParts, signal: AbortSignal): Promise<string | null> {
+  const { packages, python } = parts;
+  if (packages.length === 0) return null;
+  // What was asked for comes first: it is what errors should be about.
+  const all = [...packages, ...ownPackages];
+  const pythons = python === null ? knownPythons : [python];
+  return dirname(dirname(await prepare(parts, { packages: all, pythons, wheelsOnly: true }, signal)));
+}
+
+interface Wanted {
+  readonly packages: readonly string[];
+  readonly pythons: readonly string[];
+  readonly wheelsOnly: boolean;
+}
+
+async function prepare({ log, directories }: PythonParts, wanted: Wanted, signal: AbortSignal): Promise<string> {
   const { preparePythonEnvironment } = await import("../backends/python/index.ts");
-  return preparePythonEnvironment({
+  return await preparePythonEnvironment({
+    ...wanted,
     dataDirectory: directories.root,
-    packages,
-    pythons,
     env: { ...passedEnvironment(), PIP_QUIET: "1" },
     clock: systemClock,
     onProgress: (line) => log.info(`python environment: ${line}`),
-    signal: new AbortController().signal,
+    signal,
   });
+}
+
+/** The interpreter of the product's own environment where it has been made; null where it has not. */
+export async function madePython({ root }: DataDirectories): Promise<string | null> {
+  const { madePythonEnvironment } = await import("../backends/python/index.ts");
+  const own = { packages: ownPackages, pythons: knownPythons, wheelsOnly: false };
+  return madePythonEnvironment({ ...own, dataDirectory: root });
 }
 
 /** Whether `findPython` has nothing to make. */
 export async function isPythonThere({ python, directories }: PythonParts): Promise<boolean> {
-  if (python !== null) return true;
-  const { madePythonEnvironment } = await import("../backends/python/index.ts");
-  return (await madePythonEnvironment({ dataDirectory: directories.root, packages })) !== null;
+  return python !== null || (await madePython(directories)) !== null;
 }
 
-export async function openPythonBackend(parts: PythonParts): Promise<Backend> {
+export interface PythonBackendParts extends PythonParts {
+  /** `--python-packages`. */
+  readonly packages: readonly string[];
+  /** `--python-threads`. */
+  readonly threads: number | null;
+  /** `--python-preimport`. */
+  readonly preImports: readonly string[];
+  /** Null where models are kept from each other's processes and no more. */
+  readonly tenants: TenantOptions | null;
+}
+
+export async function openPythonBackend(parts: PythonBackendParts, signal: AbortSignal): Promise<Backend> {
   const { createPythonBackend, environmentDefaults, pythonBackendDefaults } =
     await import("../backends/python/index.ts");
   return createPythonBackend({
     ...pythonBackendDefaults,
     ...environmentDefaults,
-    python: await findPython(parts),
-    pythonEnv: modelEnvironment(),
+    tenants: parts.tenants,
+    python: await findPython(parts, signal),
+    packagesDirectory: await packagesDirectory(parts, signal),
+    pythonEnv: withThreads(modelEnvironment(), parts.threads),
+    preImports: parts.preImports,
     environmentsDirectory: join(parts.directories.cache, "python-environments"),
     workerDirectory: fileURLToPath(new URL("../../python", import.meta.url)),
     clock: systemClock,
     logger: parts.log,
+    print: modelOutput(process.stdout),
     random: Math.random,
   });
 }

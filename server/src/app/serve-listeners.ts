@@ -1,54 +1,64 @@
-import { systemClock, type Logger } from "../base/index.ts";
+import { readFile } from "node:fs/promises";
+import { InferenceError, systemClock, type ByteBudget, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
 import {
   defaultContainerLimits,
+  defaultGrpcLimits,
   defaultHttpLimits,
   openContainer,
+  openKserveGrpc,
   openKserveHttp,
   openMetricsHttp,
   type HttpLimits,
-  type HttpListener,
+  type GrpcTls,
+  type Listener,
 } from "../protocols/index.ts";
 import { findArchiveModel } from "../repository/index.ts";
-import type { ContainerFrontEnd, ContainerPlan } from "./container-environment.ts";
-import type { ServeOptions } from "./options.ts";
+import type { ContainerFrontEnd } from "./container-environment.ts";
+import type { GrpcOptions, ServeOptions } from "./options.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 
 export interface ListenerParts {
   readonly engine: EngineCore;
+  /** What requests and answers in flight take. */
+  readonly budget: ByteBudget;
   readonly options: ServeOptions;
-  readonly plan: ContainerPlan | null;
   /** Null where the container contract is not served. */
   readonly frontEnd: ContainerFrontEnd | null;
   readonly log: Logger;
   readonly metrics: ServerMetrics;
 }
 
-/** Opens what the options ask for and announces each in the original's words. What was opened is added to `opened` at once. */
-export async function openListeners(parts: ListenerParts, opened: HttpListener[]): Promise<void> {
-  const { options, plan, log } = parts;
+/** Opens what the options ask for and announces each in Triton's words. What was opened is added to `opened` at once. */
+export async function openListeners(parts: ListenerParts, opened: Listener[]): Promise<void> {
+  const { budget, options, log } = parts;
   const limits: HttpLimits = { ...defaultHttpLimits, inputBytesMax: options.inputBytesMax };
-  // In a container started from its environment only the contract is served, as the original's entry point has it.
-  if (options.http !== null && plan === null) {
+  if (options.http !== null) {
     const { address, port } = options.http;
     const listener = await openKserveHttp({
       engine: parts.engine,
       limits,
+      budget,
       logger: log,
       address: { host: address, port },
       integerRange: "refuse",
-      restrictions: new Map(),
+      restrictions: options.httpRestrictions,
     });
     opened.push(listener);
     log.info(`Started HTTPService at ${address}:${listener.port}`);
   }
-  const metricsAt = plan === null ? options.metrics : metricsOfPlan(options, plan);
-  if (metricsAt !== null) {
-    const { address, port } = metricsAt;
+  if (options.grpc !== null) {
+    const listener = await openGrpc(parts, options.grpc);
+    opened.push(listener);
+    log.info(`Started GRPCInferenceService at ${options.grpc.address}:${listener.port}`);
+  }
+  if (options.metrics !== null) {
+    const { address, port } = options.metrics;
     const listener = await openMetricsHttp({
       text: () => parts.metrics.registry.print(),
       logger: log,
       limits,
+      budget,
       address: { host: address, port },
     });
     opened.push(listener);
@@ -58,18 +68,54 @@ export async function openListeners(parts: ListenerParts, opened: HttpListener[]
     opened.push(await openContract(parts, options.container, parts.frontEnd, limits));
 }
 
+async function openGrpc({ engine, budget, log }: ListenerParts, options: GrpcOptions): Promise<Listener> {
+  const { address, port, tls, keepalive, compressionLevel, restrictions, forwardedHeaders } = options;
+  return await openKserveGrpc({
+    engine,
+    address: { host: address, port },
+    limits: defaultGrpcLimits,
+    keepalive,
+    compressionLevel,
+    restrictions,
+    forwardedHeaders,
+    tls: tls === null ? null : await readTls(tls),
+    budget,
+    clock: systemClock,
+    logger: log,
+  });
+}
+
+async function readTls(files: NonNullable<GrpcOptions["tls"]>): Promise<GrpcTls> {
+  const read = async (file: string) => {
+    try {
+      return await readFile(file);
+    } catch (error) {
+      throw new InferenceError(
+        "INVALID_ARG",
+        `failed to read '${file}' for gRPC over TLS: ${(error as Error).message}`,
+      );
+    }
+  };
+  return {
+    certificate: await read(files.certificateFile),
+    key: await read(files.keyFile),
+    clientRoots: files.clientRootsFile === null ? null : await read(files.clientRootsFile),
+  };
+}
+
 async function openContract(
-  { engine, plan, log }: ListenerParts,
+  { engine, budget, log }: ListenerParts,
   container: NonNullable<ServeOptions["container"]>,
   frontEnd: ContainerFrontEnd,
   limits: HttpLimits,
-): Promise<HttpListener> {
+): Promise<Listener> {
   const { listen } = container;
-  const address = "socketPath" in listen ? listen : { host: listen.address, port: plan?.bindPort ?? listen.port };
+  const address = "socketPath" in listen ? listen : { host: listen.address, port: listen.port };
   const listener = await openContainer({
     engine,
     clock: systemClock,
     limits,
+    budget,
     containerLimits: defaultContainerLimits,
     logger: log,
     address,
@@ -82,9 +128,4 @@ async function openContract(
   const where = "socketPath" in address ? address.socketPath : `${address.host}:${listener.port}`;
   log.info(`Started Sagemaker HTTPService at ${where}`);
   return listener;
-}
-
-function metricsOfPlan(options: ServeOptions, plan: ContainerPlan): ServeOptions["metrics"] {
-  if (plan.metricsPort === null || options.metrics === null) return null;
-  return { ...options.metrics, port: plan.metricsPort };
 }

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
-import { InferenceError, systemClock, type Logger } from "../base/index.ts";
+import { asDiskError, InferenceError, systemClock, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
-import type { HttpListener } from "../protocols/index.ts";
+import type { Listener } from "../protocols/index.ts";
 import {
   ContainerRefusal,
   containerFrontEnd,
@@ -10,17 +10,19 @@ import {
   type ContainerPlan,
 } from "./container-environment.ts";
 import { dataDirectories } from "./directories.ts";
+import { endWithNpx } from "./npx-parent.ts";
 import type { ServeOptions } from "./options.ts";
 import { createServerMetrics } from "./server-metrics.ts";
+import { requestMemory } from "./request-memory.ts";
 import { openListeners } from "./serve-listeners.ts";
 import { createServingEngine } from "./serving-engine.ts";
 import { stopSignal } from "./stop-signal.ts";
-import { createTritonLog } from "./triton-log.ts";
+import { createTritonLog, type TritonLog } from "./triton-log.ts";
 import { serverVersion } from "./version.ts";
 
 /**
  * `galatea serve`, from options to exit code: 0 after a signal, 1 when it could not start or could not stop in time.
- * As in the original, the listeners open when the initial load has ended, and announce themselves in these words.
+ * As in Triton, the listeners open when the initial load has ended, and announce themselves in these words.
  */
 export async function runServe(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
@@ -34,47 +36,53 @@ export async function runServe(options: ServeOptions): Promise<number> {
     process.stderr.write(`${error.message}\n`);
     return 1;
   }
-  let log: Logger;
+  let log: TritonLog;
   try {
     log = createTritonLog({
       ...options.log,
-      verbose: plan?.logVerbose ?? options.log.verbose,
       pid: process.pid,
       infoTo: "stdout",
     });
   } catch (error) {
-    process.stderr.write(`--log-file cannot be written: ${(error as Error).message}\n`);
+    const { message } = asDiskError(error, `'${options.log.file}'`) as Error;
+    process.stderr.write(`--log-file cannot be written: ${message}\n`);
     return 1;
   }
   for (const note of plan?.notes ?? []) log.info(note);
+  for (const warning of options.warnings) log.warning(warning);
   using stop = stopSignal();
+  await endWithNpx(process.env, process.ppid);
   const stopping = new AbortController();
   void stop.stopped.then((reason) => {
     log.info(`stopping: ${reason}`);
     stopping.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
   });
   const { hostGauges = false, intervalMs = 0 } = options.metrics ?? {};
-  const metrics = createServerMetrics({ hostGauges, intervalMs, clock: systemClock });
+  const budget = requestMemory(options.requestMemoryBytes);
+  const metrics = createServerMetrics({ hostGauges, intervalMs, clock: systemClock, budget });
   const engine = createServingEngine({
     options,
+    budget,
     plan,
     log,
     metrics,
     directories: dataDirectories(options.dataDirectory, process.env),
   });
-  const listeners: HttpListener[] = [];
+  const listeners: Listener[] = [];
   try {
     const refusal = await refusedRepository(options.repositories);
     if (refusal !== null) log.error(`creating server: ${refusal}`);
     if (refusal !== null || !(await loadAtStart(engine, options, plan, log, stopping.signal))) {
-      await engine[Symbol.asyncDispose]();
+      await shutDown(listeners, engine, options.exitTimeoutSecs, log);
       return 1;
     }
-    await openListeners({ engine, options, plan, frontEnd, log, metrics }, listeners);
+    // Whoever asked for packages is to hear at the start, and not from the first tenant, that they cannot be had.
+    if (options.pythonPackages.length > 0) await engine.warmUp();
+    await openListeners({ engine, budget, options, frontEnd, log, metrics }, listeners);
   } catch (error) {
     if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
-    await closeAll(listeners, engine, AbortSignal.abort());
-    return stopping.signal.aborted ? 0 : 1;
+    const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+    return stopping.signal.aborted ? code : 1;
   }
   log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
   // The first tenant comes in a moment; what all of them share need not wait for it.
@@ -82,10 +90,16 @@ export async function runServe(options: ServeOptions): Promise<number> {
     engine.warmUp().catch((error: unknown) => log.verbose(`nothing is warm yet: ${(error as Error).message}`));
   await stop.stopped;
   // Awaited here: until it is over another signal must not end the process by default.
-  return await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+  const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+  // A reader that takes nothing any more must not keep the process.
+  if (!(await log.written(lastLinesMsMax))) process.exit(code);
+  return code;
 }
 
-/** What the original says of the first repository that is no directory; null when all are. */
+/** How long the last lines of the log are waited for. */
+const lastLinesMsMax = 1000;
+
+/** What Triton says of the first repository that is no directory; null when all are. */
 async function refusedRepository(repositories: readonly string[]): Promise<string | null> {
   for (const path of repositories) {
     const found = await stat(path).catch(() => null);
@@ -103,7 +117,7 @@ async function loadAtStart(
   signal: AbortSignal,
 ): Promise<boolean> {
   const explicit = options.control === "explicit" || plan !== null;
-  const wanted = plan?.loadModels ?? options.loadModels;
+  const wanted = [...(plan?.loadModels ?? []), ...options.loadModels];
   const failed = await engine.loadAtStart(!explicit || wanted.includes("*") ? "all" : wanted, signal);
   signal.throwIfAborted();
   if (failed.length === 0) return true;
@@ -118,26 +132,30 @@ const timerMsMax = 2 ** 31 - 1 - 1000;
 
 /** In this order: no new requests, the running ones end (bounded), models go, processes end. */
 async function shutDown(
-  listeners: readonly HttpListener[],
+  listeners: readonly Listener[],
   engine: EngineCore,
   exitTimeoutSecs: number,
   log: Logger,
 ): Promise<number> {
   const exitTimeoutMs = Math.min(exitTimeoutSecs * 1000, timerMsMax);
-  const deadline = AbortSignal.timeout(exitTimeoutMs);
-  const closing = closeAll(listeners, engine, deadline);
-  const late = new Promise<"late">((resolve) => {
-    // One more second for what the cut-off itself has to do.
-    systemClock.timer(exitTimeoutMs + 1000, () => resolve("late"));
-  });
-  if ((await Promise.race([closing, late])) === "late") {
+  const deadline = new AbortController();
+  const late = Promise.withResolvers<"late">();
+  let isExpired = false;
+  const clock = systemClock;
+  using _expired = clock.timer(exitTimeoutMs, () => {
+    isExpired = true;
     log.error("Exit timeout expired. Exiting immediately.");
-    process.exit(1);
-  }
-  return 0;
+    engine.abandon(`the server exits, and its exit timeout of ${exitTimeoutSecs} s is over`);
+  });
+  // Who waited for what was ended is told so before the connections are cut.
+  using _cut = clock.timer(exitTimeoutMs + 500, () => deadline.abort());
+  using _late = clock.timer(exitTimeoutMs + 1000, () => late.resolve("late"));
+  const ended = await Promise.race([closeAll(listeners, engine, deadline.signal), late.promise]);
+  if (ended === "late") process.exit(1);
+  return isExpired ? 1 : 0;
 }
 
-async function closeAll(listeners: readonly HttpListener[], engine: EngineCore, deadline: AbortSignal): Promise<void> {
+async function closeAll(listeners: readonly Listener[], engine: EngineCore, deadline: AbortSignal): Promise<void> {
   await Promise.all(listeners.map((listener) => listener.close(deadline)));
   await engine[Symbol.asyncDispose]();
 }

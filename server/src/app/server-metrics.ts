@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import type { ByteBudget, Clock } from "../base/index.ts";
 import type { EngineMetrics } from "../engine/index.ts";
 import {
   createHostMetrics,
@@ -17,10 +17,18 @@ export function createServerMetrics(options: {
   readonly hostGauges: boolean;
   readonly intervalMs: number;
   readonly clock: Clock;
+  readonly budget: ByteBudget;
 }): ServerMetrics {
   const registry = new MetricRegistry({ rowsMax: 200_000 });
   const engine = createInferenceMetrics(registry, { histogramLatencies: false });
   createPinnedMemoryMetrics(registry);
+  const { budget } = options;
+  registry
+    .gauge("galatea_request_memory_used_bytes", "Memory that requests and answers in flight take, in bytes")
+    .readFrom({}, () => budget.usedBytes);
+  registry
+    .gauge("galatea_request_memory_total_bytes", "Memory that requests and answers in flight may take, in bytes")
+    .readFrom({}, () => budget.bytesMax);
   if (options.hostGauges) createHostMetrics(registry, options);
   return { registry, engine };
 }

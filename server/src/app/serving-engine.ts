@@ -1,25 +1,31 @@
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { systemClock, type Logger } from "../base/index.ts";
+import { systemClock, type ByteBudget, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
+import type { TenantOptions } from "../backends/python/index.ts";
 import { createEngine, type EngineCore } from "../engine/index.ts";
 import { DirectoryCatalog } from "../repository/index.ts";
 import type { ContainerPlan } from "./container-environment.ts";
 import type { DataDirectories } from "./directories.ts";
 import { lazyBackend } from "./lazy-backend.ts";
 import type { ServeOptions } from "./options.ts";
-import { overrideDirectory } from "./override-directory.ts";
+import { runnerEnvironment } from "./passed-environment.ts";
+import { processDirectory } from "./process-directory.ts";
 import { isPythonThere, openPythonBackend } from "./python.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 import { serverVersion } from "./version.ts";
 
-/** Sparse: an arena takes memory only where tensors lie. */
-const arenaBytes = 64 * 2 ** 30;
+/** Addresses, not memory: what lies in all arenas together is bounded by the budget of bytes in flight. */
+const arenaBytesMin = 64 * 2 ** 30;
 const namespaceArenaBytes = 4 * 2 ** 30;
+/** What tenants share beside the models of the memory budget: interpreters with their libraries, tensors, scratch files. */
+const sharedBytes = 2 * 2 ** 30;
 
 export interface ServingParts {
   readonly options: ServeOptions;
+  /** What requests and answers in flight take. */
+  readonly budget: ByteBudget;
   readonly plan: ContainerPlan | null;
   readonly log: Logger;
   readonly metrics: ServerMetrics;
@@ -27,10 +33,10 @@ export interface ServingParts {
 }
 
 /** The engine with its backends and catalogs, nothing loaded. */
-export function createServingEngine({ options, plan, log, metrics, directories }: ServingParts): EngineCore {
+export function createServingEngine({ options, budget, plan, log, metrics, directories }: ServingParts): EngineCore {
   const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount: 0 };
-  const overrides = overrideDirectory(directories.cache);
-  const repositories = plan?.repositories ?? options.repositories;
+  const overrides = processDirectory(join(directories.cache, "overrides"));
+  const repositories = [...(plan?.repositories ?? []), ...options.repositories];
   return createEngine({
     id: options.id,
     version: serverVersion,
@@ -52,11 +58,14 @@ export function createServingEngine({ options, plan, log, metrics, directories }
         mapping: { directoryName: source.modelDirectoryName, servedName: source.servedName },
         overrideDirectory: overrides,
       }),
-    arenaBytes,
+    // Twice: blocks of many sizes leave gaps.
+    arenaBytes: Math.max(arenaBytesMin, 2 * budget.bytesMax),
+    requestMemory: budget,
     namespaceArenaBytes,
     memoryBudgetBytes: options.memoryBudgetBytes,
     queueLengthMax: options.queueLengthMax,
     loadsMax: options.loadsMax,
+    drainMsMax: options.unloadTimeoutSecs * 1000,
     metrics: metrics.engine,
     clock: systemClock,
     log,
@@ -64,28 +73,55 @@ export function createServingEngine({ options, plan, log, metrics, directories }
 }
 
 function backends(options: ServeOptions, log: Logger, directories: DataDirectories): readonly Backend[] {
+  const { python, pythonPackages: packages, pythonThreads: threads, pythonPreimport: preImports } = options;
   return [
     lazyBackend(
       "python",
-      () => openPythonBackend({ python: options.python, log, directories }),
-      () => isPythonThere({ python: options.python, log, directories }),
+      (signal) => {
+        const tenants = tenantOptions(options, directories);
+        return openPythonBackend({ python, packages, threads, preImports, tenants, log, directories }, signal);
+      },
+      async () => packages.length > 0 || (await isPythonThere({ python, log, directories })),
     ),
-    lazyBackend("onnxruntime", async () => {
-      const { createOnnxRuntimeBackend } = await import("../backends/onnxruntime/index.ts");
-      return createOnnxRuntimeBackend({
-        libraryPath: onnxRuntimeLibrary(),
-        runsMax: Math.max(2, availableParallelism()),
-        intraOpThreadCount: 0,
-        ownThreadCountMax: Math.max(64, 8 * availableParallelism()),
-        log,
-        clock: systemClock,
-      });
-    }),
+    lazyBackend(
+      "onnxruntime",
+      async () => {
+        const { createOnnxRuntimeBackend, onnxRuntimeBackendDefaults, quietLibrary } =
+          await import("../backends/onnxruntime/index.ts");
+        // The library reads this process's environment where it runs in it.
+        if (options.onnxInProcess) Object.assign(process.env, quietLibrary);
+        return createOnnxRuntimeBackend({
+          ...onnxRuntimeBackendDefaults,
+          libraryPath: onnxRuntimeLibrary(),
+          processEnv: options.onnxInProcess ? null : runnerEnvironment(),
+          slotCount: Math.max(2, availableParallelism()),
+          runDeadlineMs: options.onnxRunDeadlineSecs === 0 ? null : options.onnxRunDeadlineSecs * 1000,
+          intraOpThreadCount: 0,
+          ownThreadCountMax: Math.max(64, 8 * availableParallelism()),
+          log,
+          clock: systemClock,
+        });
+      },
+      () => Promise.resolve(true),
+    ),
   ];
 }
 
+/** Null where Python models are kept from each other's processes and no more. */
+function tenantOptions(options: ServeOptions, directories: DataDirectories): TenantOptions | null {
+  const { confinement, ...allowed } = options.workers;
+  const isContainer = options.container?.fromEnvironment === true;
+  if ((confinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
+  return {
+    ...allowed,
+    allMemoryBytesMax: options.memoryBudgetBytes === null ? null : options.memoryBudgetBytes + sharedBytes,
+    directory: processDirectory(join(directories.cache, "workers")),
+    slicesDirectory: join(directories.cache, "worker-users"),
+  };
+}
+
 /** The library inside the package `onnxruntime-node`; its JavaScript is not loaded. */
-function onnxRuntimeLibrary(): string {
+export function onnxRuntimeLibrary(): string {
   const entry = createRequire(import.meta.url).resolve("onnxruntime-node");
   const { platform, arch } = process;
   return join(dirname(entry), "..", "bin", "napi-v6", platform, arch, "libonnxruntime.so.1");

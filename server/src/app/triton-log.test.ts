@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createTritonLog } from "./triton-log.ts";
 
-test("a log file that can no longer be written costs its lines and nothing else; one that never could is refused", () => {
+test("a log file that can no longer be written costs its lines and nothing else; one that never could is refused", async () => {
   const root = mkdtempSync(join(tmpdir(), "galatea-log-"));
   const directory = join(root, "below");
   const file = join(directory, "server.log");
@@ -15,11 +15,14 @@ test("a log file that can no longer be written costs its lines and nothing else;
   mkdirSync(directory);
   const log = open();
   log.info("first");
+  assert.equal(await log.written(10_000), true);
   assert.match(readFileSync(file, "utf8"), /\] "first"\n$/);
   rmSync(directory, { recursive: true });
   log.info("lost, and said so on stderr");
+  assert.equal(await log.written(10_000), true);
   mkdirSync(directory);
   log.info("again");
+  assert.equal(await log.written(10_000), true);
   assert.match(readFileSync(file, "utf8"), /^\S+ \S+ 1 galatea\] "again"\n$/);
   rmSync(root, { recursive: true });
 });

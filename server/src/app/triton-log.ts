@@ -1,5 +1,6 @@
-import { appendFileSync } from "node:fs";
-import { createLogger, type LogFields, type LogLevel, type Logger } from "../base/index.ts";
+import { createLogger, systemClock, type LogFields, type LogLevel, type Logger } from "../base/index.ts";
+import { LineWriter, type LineTarget } from "./line-writer.ts";
+import { fileTarget, outputTarget } from "./log-targets.ts";
 
 export interface LogOptions {
   readonly verbose: boolean;
@@ -15,33 +16,54 @@ export interface LogOptions {
 
 const letters: Readonly<Record<LogLevel, string>> = { verbose: "I", info: "I", warning: "W", error: "E" };
 
+/** Lines that wait for a reader that has stopped, or for a slow disk; beyond it they are dropped and counted. */
+const waitingCharsMax = 1024 * 1024;
+
+/** A log that may be slower than who writes it. */
+export interface TritonLog extends Logger {
+  /** Resolves when every line has been taken, or after `limitMs`; then false where a reader does not take them. */
+  written(limitMs: number): Promise<boolean>;
+  /** Before the process is ended otherwise than by an exit: what waits is written as far as it is taken at once. */
+  writeNow(): void;
+}
+
 /**
  * Lines as tritonserver writes them: `I1121 04:45:42.123456 417 galatea] "message"`, UTC, the message JSON-escaped. Throws when the file
- * cannot be opened; what it does not take later goes to stderr.
+ * cannot be opened; what it does not take later goes to stderr. Nobody waits for a line to be written.
  */
-export function createTritonLog(options: LogOptions): Logger {
+export function createTritonLog(options: LogOptions): TritonLog {
   const shown: Readonly<Record<LogLevel, boolean>> = {
     verbose: options.verbose,
     info: options.info,
     warning: options.warning,
     error: options.error,
   };
-  if (options.file !== "") appendFileSync(options.file, "");
-  return createLogger((level, message, fields) => {
+  const open = (target: LineTarget) => {
+    const droppedLine = (count: number) => {
+      const told = `${count} log lines were dropped: nobody took them in time`;
+      return `${formatLogLine(new Date(), "warning", told, undefined, options)}\n`;
+    };
+    const writer = new LineWriter(target, { waitingCharsMax, droppedLine });
+    process.once("exit", () => writer.writeNow());
+    return writer;
+  };
+  const file = options.file === "" ? null : open(fileTarget(options.file));
+  const problems = file ?? open(outputTarget(process.stderr));
+  const infos = file ?? (options.infoTo === "stderr" ? problems : open(outputTarget(process.stdout)));
+  const logger = createLogger((level, message, fields) => {
     if (!shown[level]) return;
     const line = `${formatLogLine(new Date(), level, message, fields, options)}\n`;
-    if (options.file !== "") appendTo(options.file, line);
-    else if ((level === "info" || level === "verbose") && options.infoTo === "stdout") process.stdout.write(line);
-    else process.stderr.write(line);
+    (level === "info" || level === "verbose" ? infos : problems).write(line);
   });
-}
-
-function appendTo(file: string, line: string): void {
-  try {
-    appendFileSync(file, line);
-  } catch (error) {
-    process.stderr.write(`${line.trimEnd()} (not in the log file: ${(error as Error).message})\n`);
-  }
+  const written = async (limitMs: number) => {
+    const late = new Promise<false>((resolve) => void systemClock.timer(limitMs, () => resolve(false)));
+    const all = Promise.all([infos.written(), problems.written()]).then(() => true);
+    return await Promise.race([all, late]);
+  };
+  const writeNow = () => {
+    for (const writer of new Set([infos, problems])) writer.writeNow();
+  };
+  return { ...logger, written, writeNow };
 }
 
 export function formatLogLine(

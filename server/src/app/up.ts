@@ -1,11 +1,18 @@
-import { systemClock } from "../base/index.ts";
-import { dataDirectories } from "./directories.ts";
+import { asDiskError, DiskError, systemClock } from "../base/index.ts";
+import { isLoopbackName } from "../aws/index.ts";
+import { keySource, rootKeys } from "./credentials.ts";
+import { credentialsPath, dataDirectories } from "./directories.ts";
 import type { UpOptions } from "./options.ts";
+import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
 import { platformServerLimits } from "./platform-server.ts";
 import { openPlatform } from "./platform.ts";
+import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { createTritonLog } from "./triton-log.ts";
+
+/** How long the last lines of the log are waited for. */
+const lastLinesMsMax = 1000;
 
 /**
  * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
@@ -13,6 +20,7 @@ import { createTritonLog } from "./triton-log.ts";
  */
 export async function runUp(options: UpOptions): Promise<number> {
   using stop = stopSignal();
+  await endWithNpx(process.env, process.ppid);
   const startedNs = systemClock.monotonicNs();
   const log = createTritonLog({
     verbose: false,
@@ -24,39 +32,70 @@ export async function runUp(options: UpOptions): Promise<number> {
     pid: process.pid,
     infoTo: "stderr",
   });
+  const exposed = refusedExposure(options);
+  if (exposed !== null) {
+    process.stderr.write(`galatea up: ${exposed}\n`);
+    return 1;
+  }
+  const directories = dataDirectories(options.dataDirectory, process.env);
   let platform;
   let opened = false;
   void stop.stopped.then((name) => {
     if (opened) return;
     log.info(`stopping: ${name}, before the platform was open`);
+    log.writeNow();
     endBySignal(stop, name);
   });
   try {
+    const keys = await rootKeys(keySource(options.credentials, process.env, credentialsPath(directories)), log);
     platform = await openPlatform({
       host: options.host,
       port: options.port,
-      directories: dataDirectories(options.dataDirectory, process.env),
+      allowedHosts: options.allowedHosts,
+      directories,
+      keys: options.open ? null : keys,
+      owner: options.owner,
+      proxySecret: keys[0].secretAccessKey,
       log,
       environment: passedEnvironment(),
+      workerArguments: options.workerArguments,
       serverLimits: platformServerLimits,
+      requestMemory: requestMemory(options.requestMemoryBytes),
     });
     opened = true;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const hint = code === "EADDRINUSE" ? `; choose another with --port, or 0 for any free one` : "";
-    process.stderr.write(`galatea up: ${message}${hint}\n`);
+    const told = asDiskError(error, `'${directories.root}'`) as NodeJS.ErrnoException;
+    process.stderr.write(`galatea up: ${told.message}${hintFor(told)}\n`);
     return 1;
   }
   const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
   process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
+  if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
   const graceSecs = platformServerLimits.stopGraceMs / 1000;
   log.info(
     `stopping: ${await stop.stopped}; requests under way have ${graceSecs} s, a second signal ends them at once`,
   );
   void stop.insisted.then((name) => {
     log.info(`stopping at once: ${name}`);
+    log.writeNow();
     endBySignal(stop, name);
   });
   await platform[Symbol.asyncDispose]();
+  // A reader that takes nothing any more must not keep the process.
+  if (!(await log.written(lastLinesMsMax))) process.exit(0);
   return 0;
+}
+
+function hintFor(error: NodeJS.ErrnoException): string {
+  if (error.code === "EADDRINUSE") return "; choose another with --port, or 0 for any free one";
+  return error instanceof DiskError ? "; choose another directory with --data" : "";
+}
+
+/** Why the platform does not start, or null: whoever reaches an open one runs code on this machine. */
+function refusedExposure({ host, open, insecure }: UpOptions): string | null {
+  if (!open || insecure || isLoopbackName(host)) return null;
+  return (
+    `without credentials everybody who reaches ${host} could run code on this machine: ` +
+    "leave out --open, or say --insecure instead if that is what you want"
+  );
 }

@@ -1,8 +1,13 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { validateRepository } from "../repository/index.ts";
+import { dataDirectories } from "./directories.ts";
+import { BackendChecks } from "./validate-backends.ts";
 
-/** `galatea validate`: every problem of a repository, one line each, in the form editors jump to; 1 when there is an error. */
+/**
+ * `galatea validate`: every problem of a repository, one line each, in the form editors jump to, and how many models were looked at;
+ * 1 when there is an error.
+ */
 export async function runValidate(directory: string | undefined): Promise<number> {
   if (directory === undefined || !existsSync(directory)) {
     process.stderr.write(
@@ -10,10 +15,13 @@ export async function runValidate(directory: string | undefined): Promise<number
     );
     return 1;
   }
-  const problems = await validateRepository(resolve(directory));
+  await using checks = new BackendChecks(dataDirectories(null, process.env));
+  const { modelCount, problems } = await validateRepository(resolve(directory), (found) => checks.check(found));
   for (const { file, line, column, severity, message } of problems)
     process.stdout.write(`${file}:${line}:${column}: ${severity}: ${message}\n`);
+  for (const note of checks.notes) process.stdout.write(`note: ${note}\n`);
   const errorCount = problems.filter((each) => each.severity === "error").length;
-  process.stdout.write(`${errorCount} errors, ${problems.length - errorCount} warnings\n`);
+  const warningCount = problems.length - errorCount;
+  process.stdout.write(`${modelCount} models checked: ${errorCount} errors, ${warningCount} warnings\n`);
   return errorCount === 0 ? 0 : 1;
 }

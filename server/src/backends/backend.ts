@@ -18,8 +18,10 @@ export interface LoadContext {
   readonly arena: Arena;
   /** `--backend-config=<backend>,k=v` and the global `k=v`, merged for this backend. */
   readonly backendConfig: ReadonlyMap<string, string>;
-  /** Called when the model changed its own state after loading: a worker died ("unhealthy" with the cause) or came back. */
+  /** Called when the model changed its own state after loading: a worker died, for the cause that the backend has logged, or came back. */
   readonly onHealth: (health: { readonly ok: true } | { readonly ok: false; readonly reason: string }) => void;
+  /** Called when what `memoryBytes` says has changed by itself: runs left memory behind, or it was given back. */
+  readonly onMemory?: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -28,11 +30,16 @@ export interface LoadedModel extends AsyncDisposable {
   readonly instances: readonly Instance[];
   /** Bytes this version holds by itself now (private memory of its workers; shared sessions are charged to the backend once). */
   memoryBytes(): Promise<number>;
+  /**
+   * Ends what executes, by force and at once, and refuses what is handed over later; disposing of it waits for no model code any more.
+   * A backend whose executions end when nobody waits for them (`Instance.givenUp`) needs none.
+   */
+  readonly abandon?: (reason: string) => void;
 }
 
 /**
  * A way to run models. `complete` may fill in what the configuration leaves open (max_batch_size, inputs, outputs, scheduling,
- * decoupled) and nothing else. Both throw InferenceError with the original's texts.
+ * decoupled) and nothing else. Both throw InferenceError with Triton's texts.
  */
 export interface Backend extends AsyncDisposable {
   readonly name: string;

@@ -8,12 +8,20 @@ export interface Clock {
   timer(delayMs: number, fire: () => void): Disposable;
 }
 
+/** Node takes a longer timeout for one of a millisecond. A queue delay may be any number. */
+const timeoutMsMax = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   epochMs: () => Date.now(),
   monotonicNs: () => performance.now() * 1e6,
   timer(delayMs, fire) {
-    const handle = setTimeout(fire, delayMs);
-    handle.unref();
+    let handle: NodeJS.Timeout;
+    const arm = (leftMs: number): void => {
+      const nextMs = Math.min(leftMs, timeoutMsMax);
+      handle = setTimeout(() => (leftMs > nextMs ? arm(leftMs - nextMs) : fire()), nextMs);
+      handle.unref();
+    };
+    arm(delayMs);
     return { [Symbol.dispose]: () => clearTimeout(handle) };
   },
 };

@@ -15,14 +15,26 @@ export const inferenceCodes = [
 
 export type InferenceCode = (typeof inferenceCodes)[number];
 
+/**
+ * What an error is beyond its code, where somebody must tell it apart: `memory-full` passes when other requests end,
+ * `memory-exceeded` never does. `out-of-memory`: there is no memory for a model, and unloading others may help.
+ */
+export type InferenceReason = "memory-full" | "memory-exceeded" | "out-of-memory";
+
+export interface InferenceErrorOptions extends ErrorOptions {
+  readonly reason?: InferenceReason | null;
+}
+
 /** What the server refuses or fails to do. The message is an interface: clients match on its prefix. */
 export class InferenceError extends Error {
   readonly code: InferenceCode;
+  readonly reason: InferenceReason | null;
 
-  constructor(code: InferenceCode, message: string, options?: ErrorOptions) {
+  constructor(code: InferenceCode, message: string, options?: InferenceErrorOptions) {
     super(message, options);
     this.name = "InferenceError";
     this.code = code;
+    this.reason = options?.reason ?? null;
   }
 
   /** The only converter from what was thrown to what is reported; a bug becomes INTERNAL with its text. */
@@ -32,7 +44,7 @@ export class InferenceError extends Error {
   }
 }
 
-/** Text forms of the codes as they appear as prefixes in load errors; CANCELLED has none in the original. */
+/** Text forms of the codes as they appear as prefixes in load errors; CANCELLED has none in Triton. */
 export const inferenceCodeText: Readonly<Record<InferenceCode, string>> = {
   UNKNOWN: "Unknown",
   INTERNAL: "Internal",

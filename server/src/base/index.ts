@@ -1,6 +1,18 @@
-/** Words every folder may use: errors, time, logs, task groups, whole bodies. Nothing here knows models, AWS or HTTP. */
-export { AwsError, InferenceError, assert, inferenceCodeText, inferenceCodes, type InferenceCode } from "./errors.ts";
+/** Words every folder may use: errors, time, logs, task groups, whole bodies, bytes in flight. Nothing here knows models, AWS or HTTP. */
+export { takeForCall } from "./call-memory.ts";
+export { ByteBudget, ByteLease, type IdleMemory } from "./byte-budget.ts";
+export {
+  AwsError,
+  InferenceError,
+  assert,
+  inferenceCodeText,
+  inferenceCodes,
+  type InferenceCode,
+  type InferenceReason,
+} from "./errors.ts";
+export { asDiskError, DiskError, diskFault, diskText, makeDirectory, type DiskFault } from "./disk-fault.ts";
 export { delay, systemClock, type Clock } from "./clock.ts";
 export { createLogger, silentLogger, type LogFields, type LogLevel, type LogSink, type Logger } from "./log.ts";
 export { readWhole } from "./read-whole.ts";
+export { sealLine, unsealLine, type UnsealedLine } from "./sealed-line.ts";
 export { TaskGroup } from "./task-group.ts";

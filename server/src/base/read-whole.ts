@@ -2,18 +2,28 @@ import type { Readable } from "node:stream";
 
 /**
  * All of a body of at most `bytesMax`, uncopied where it came in one piece. A longer one rejects with `tooLong()` as soon as it is
- * known to be; what has not been read is left to the caller. For what is called per request: iterating over a stream costs several
+ * known to be; what has not been read is left to the caller. `take` is asked for the memory of each piece and may refuse it by throwing. For what is called per request: iterating over a stream costs several
  * times as much.
  */
-export function readWhole(source: Readable, bytesMax: number, tooLong: () => Error): Promise<Buffer> {
+export function readWhole(
+  source: Readable,
+  bytesMax: number,
+  tooLong: () => Error,
+  take: ((bytes: number, piece: Buffer) => void) | null = null,
+): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
   let byteLength = 0;
-  const leave = () => source.off("data", take).off("end", end).off("error", fail).off("close", cut);
-  const take = (piece: Buffer) => {
-    pieces.push(piece);
+  const leave = () => source.off("data", keep).off("end", end).off("error", fail).off("close", cut);
+  const keep = (piece: Buffer) => {
     byteLength += piece.byteLength;
-    if (byteLength > bytesMax) fail(tooLong());
+    if (byteLength > bytesMax) return fail(tooLong());
+    try {
+      take?.(piece.byteLength, piece);
+    } catch (error) {
+      return fail(error as Error);
+    }
+    pieces.push(piece);
   };
   const end = () => {
     leave();
@@ -25,7 +35,7 @@ export function readWhole(source: Readable, bytesMax: number, tooLong: () => Err
     reject(error);
   };
   const cut = () => fail(new Error("the body ended before its end"));
-  source.on("data", take).on("end", end).on("error", fail).on("close", cut);
+  source.on("data", keep).on("end", end).on("error", fail).on("close", cut);
   if (source.destroyed || source.readableEnded) cut();
   return promise;
 }

@@ -1,7 +1,8 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import {
   closeSync,
   copyFileSync,
+  fchmodSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -19,10 +20,15 @@ import type { SharedContent } from "./archive.ts";
 const candidateCountMax = 32;
 const compareBytes = 256 * 1024;
 
+/** A shared file is nobody's to write: all the trees that link to it would change. */
+const sharedMode = 0o444;
+
 /**
  * The content directory: `<directory>/<byteLength>/<sha256>`. Trees hold hard links to these files, so equal content of
  * different archives is one inode. The directory itself is the index: any thread or process may add to it.
- * Synchronous: it runs in the unpacking threads.
+ * A name in it is never believed: a tree is linked to a file only after every byte of the file was compared with what the archive
+ * brought, because a file that was altered on disk would carry its change into each later archive. A recorded time of change would
+ * not do instead, because each new link moves it. Synchronous: it runs in the unpacking threads.
  */
 export class SharedFileWriter {
   readonly #directory: string;
@@ -60,6 +66,7 @@ export class SharedFileWriter {
       this.close();
       return { id: match.id, byteLength: this.#byteLength };
     }
+    fchmodSync(this.#output, sharedMode);
     closeSync(this.#output);
     this.#output = -1;
     const id = this.#hash.digest("hex");
@@ -126,17 +133,46 @@ export class SharedFileWriter {
       const code = (error as NodeJS.ErrnoException).code;
       if (code === "ENOENT" || code === "EMLINK") return;
       if (code !== "EEXIST") throw error;
-      // Another archive brought the same bytes at the same time: its file wins, ours goes.
-      const other = `${this.#path}.shared`;
-      try {
-        linkSync(shared, other);
-      } catch (linkError) {
-        const linkCode = (linkError as NodeJS.ErrnoException).code;
-        if (linkCode === "ENOENT" || linkCode === "EMLINK") return;
-        throw linkError;
-      }
-      renameSync(other, this.#path);
+      this.#meetTwin(shared);
     }
+  }
+
+  /**
+   * A file of this content's name is there. Where another archive brought the same bytes, its file wins and ours goes. Where the bytes
+   * differ, that file was altered after it was written: ours takes its place, so that nobody is linked to it any more.
+   */
+  #meetTwin(shared: string): void {
+    try {
+      const [source, target] = haveEqualBytes(shared, this.#path) ? [shared, this.#path] : [this.#path, shared];
+      const other = `${this.#path}.${randomUUID()}`;
+      linkSync(source, other);
+      renameSync(other, target);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      if (code !== "ENOENT" && code !== "EMLINK") throw error;
+    }
+  }
+}
+
+/** Compares what is on disk, whatever the two files' names promise. */
+function haveEqualBytes(a: string, b: string): boolean {
+  const left = openSync(a, "r");
+  try {
+    const right = openSync(b, "r");
+    try {
+      const leftBytes = Buffer.allocUnsafe(compareBytes);
+      const rightBytes = Buffer.allocUnsafe(compareBytes);
+      for (let offset = 0; ; offset += compareBytes) {
+        const count = readFully(left, leftBytes, offset);
+        if (count !== readFully(right, rightBytes, offset)) return false;
+        if (leftBytes.compare(rightBytes, 0, count, 0, count) !== 0) return false;
+        if (count < compareBytes) return true;
+      }
+    } finally {
+      closeSync(right);
+    }
+  } finally {
+    closeSync(left);
   }
 }
 

@@ -33,7 +33,7 @@ export class ArchiveTree implements TarSink {
   readonly #made = new Map<string, Made>();
   readonly #files: { path: string; byteLength: number; sha256: string }[] = [];
   readonly #contents = new Map<string, SharedContent>();
-  readonly #symlinks: string[] = [];
+  readonly #places: { path: string; linkTarget: string | null }[] = [];
   #file: OpenFile | null = null;
   #expandedBytes = 0;
   #ownBytes = 0;
@@ -114,7 +114,8 @@ export class ArchiveTree implements TarSink {
     // A chain of links can lead further up than each looks to; what is there now is asked of the file system.
     // The native form: the other one resolves ".." before it follows links.
     const root = realpathSync.native(this.#options.destination);
-    for (const path of this.#symlinks) {
+    for (const { path, linkTarget } of this.#places) {
+      if (linkTarget === null) continue;
       let real: string;
       try {
         real = realpathSync.native(`${root}/${path}`);
@@ -129,6 +130,7 @@ export class ArchiveTree implements TarSink {
     }
     return {
       files: this.#files,
+      places: this.#places,
       expandedBytes: this.#expandedBytes,
       ownBytes: this.#ownBytes,
       contents: [...this.#contents.values()],
@@ -158,6 +160,7 @@ export class ArchiveTree implements TarSink {
   #makeDirectory(path: string): void {
     mkdirSync(join(this.#options.destination, path));
     this.#made.set(path, "directory");
+    this.#places.push({ path, linkTarget: null });
   }
 
   #beginFile(path: string, { byteLength, executable }: { byteLength: number; executable: boolean }): void {
@@ -192,7 +195,7 @@ export class ArchiveTree implements TarSink {
     }
     symlinkSync(target, join(this.#options.destination, path));
     this.#made.set(path, "symlink");
-    this.#symlinks.push(path);
+    this.#places.push({ path, linkTarget: target });
   }
 
   #hardlink(path: string, target: string): void {

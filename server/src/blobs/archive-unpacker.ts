@@ -92,6 +92,36 @@ export class ArchiveUnpacker implements AsyncDisposable {
     }
   }
 
+  /** Whether `destination` holds the tree as it was unpacked. Throws ArchiveError where it cannot be read. */
+  async check(destination: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    if (this.#closed) throw new ArchiveError("io", "the unpacker is closed");
+    const job = (this.#lastJob += 1);
+    const thread = this.#leastBusyThread();
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    const settle = (message: FromUnpackThread | ArchiveError) => {
+      if (message instanceof ArchiveError) reject(message);
+      else if (message.kind === "checked") resolve(message.isWhole);
+      else if (message.kind === "failed") reject(new ArchiveError(message.reason, message.message));
+    };
+    this.#jobs.set(job, { thread, credit: () => {}, settle });
+    const onAbort = () => post(thread, { kind: "abort", job });
+    signal.addEventListener("abort", onAbort, { once: true });
+    thread.jobCount += 1;
+    thread.worker.ref();
+    try {
+      post(thread, { kind: "check", job, destination, tree });
+      return await promise;
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      thread.jobCount -= 1;
+      if (thread.jobCount === 0) thread.worker.unref();
+      this.#jobs.delete(job);
+    }
+  }
+
   async #run(
     job: number,
     thread: Thread,

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { parentPort } from "node:worker_threads";
 import { createGunzip, constants as zlibConstants } from "node:zlib";
 import { ArchiveError, type UnpackedArchive } from "./archive.ts";
+import { isWholeTree } from "./archive-check.ts";
 import { ArchiveTree, type TreeOptions } from "./archive-tree.ts";
 import { TarReader } from "./archive-tar.ts";
 
@@ -10,12 +11,14 @@ export type ToUnpackThread =
   | { readonly kind: "start"; readonly job: number; readonly tree: TreeOptions }
   | { readonly kind: "data"; readonly job: number; readonly bytes: Uint8Array }
   | { readonly kind: "end"; readonly job: number }
+  | { readonly kind: "check"; readonly job: number; readonly destination: string; readonly tree: UnpackedArchive }
   | { readonly kind: "abort"; readonly job: number };
 
 /** `credit` says how many source bytes were consumed; `progress` how many bytes the tree holds by now. */
 export type FromUnpackThread =
   | { readonly kind: "credit"; readonly job: number; readonly byteLength: number; readonly expandedBytes: number }
   | { readonly kind: "done"; readonly job: number; readonly tree: UnpackedArchive }
+  | { readonly kind: "checked"; readonly job: number; readonly isWhole: boolean }
   | {
       readonly kind: "failed";
       readonly job: number;
@@ -28,6 +31,7 @@ const inflateChunkBytes = 512 * 1024;
 
 const port = parentPort;
 const jobs = new Map<number, UnpackJob>();
+const checks = new Map<number, AbortController>();
 
 class UnpackJob {
   readonly #id: number;
@@ -168,6 +172,20 @@ function drained(stream: NodeJS.WritableStream): Promise<void> {
   });
 }
 
+async function check({ job, destination, tree }: ToUnpackThread & { readonly kind: "check" }): Promise<void> {
+  const aborter = new AbortController();
+  checks.set(job, aborter);
+  try {
+    const isWhole = await isWholeTree(destination, tree, aborter.signal);
+    port?.postMessage({ kind: "checked", job, isWhole } satisfies FromUnpackThread);
+  } catch (thrown) {
+    const { reason, message } = ArchiveError.from(thrown);
+    port?.postMessage({ kind: "failed", job, reason, message } satisfies FromUnpackThread);
+  } finally {
+    checks.delete(job);
+  }
+}
+
 port?.on("message", (message: ToUnpackThread) => {
   const job = jobs.get(message.job);
   switch (message.kind) {
@@ -183,7 +201,11 @@ port?.on("message", (message: ToUnpackThread) => {
     case "end":
       job?.end();
       return;
+    case "check":
+      void check(message);
+      return;
     case "abort":
       job?.abort();
+      checks.get(message.job)?.abort();
   }
 });

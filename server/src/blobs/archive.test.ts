@@ -2,14 +2,17 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   readdirSync,
   rmSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -137,6 +140,34 @@ test("equal files of different archives are one file on disk, and one that diffe
   rmSync(second.destination, { recursive: true });
   collectContents(content, second.tree.contents);
   assert.equal(readdirSync(join(content, "900000")).length, 1);
+});
+
+test("a shared file that was altered on disk is linked to by no later archive", async () => {
+  const content = join(root, "altered");
+  mkdirSync(content);
+  const weights = randomBytes(900_000);
+  const archive = tar([{ path: "weights.bin", body: weights }]);
+  const first = await unpack(archive, { content });
+  const altered = join(first.destination, "weights.bin");
+  const file = openSync(altered, "r+");
+  writeSync(file, Buffer.alloc(100), 0, 100, 850_000);
+  closeSync(file);
+  for (let round = 0; round < 2; round++) {
+    const later = await unpack(archive, { content });
+    assert(readFileSync(join(later.destination, "weights.bin")).equals(weights), `archive ${round}`);
+    assert.deepEqual(readdirSync(later.destination), ["weights.bin"]);
+    assert.deepEqual(later.tree.contents, first.tree.contents);
+  }
+  const [stored = ""] = readdirSync(join(content, "900000"));
+  assert(readFileSync(join(content, "900000", stored)).equals(weights));
+  assert.notEqual(statSync(join(content, "900000", stored)).ino, statSync(altered).ino);
+});
+
+test("a shared file is nobody's to write", async () => {
+  const content = join(root, "read-only");
+  mkdirSync(content);
+  const { destination } = await unpack(tar([{ path: "weights.bin", body: randomBytes(900_000) }]), { content });
+  assert.equal(statSync(join(destination, "weights.bin")).mode & 0o777, 0o444);
 });
 
 const escapes: readonly [string, readonly Row[], string, RegExp][] = [

@@ -63,6 +63,8 @@ export interface SharedContent {
 export interface UnpackedArchive {
   /** Paths relative to the destination, in the archive's order. */
   readonly files: readonly { readonly path: string; readonly byteLength: number; readonly sha256: string }[];
+  /** Its directories, with null, and its symbolic links, with what they name. */
+  readonly places: readonly { readonly path: string; readonly linkTarget: string | null }[];
   readonly expandedBytes: number;
   /** Bytes of files that are this tree's alone; those in `contents` are one file on disk for all trees that have them. */
   readonly ownBytes: number;

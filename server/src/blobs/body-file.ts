@@ -16,17 +16,56 @@ export interface BodyFileOptions {
   readonly bytesMax: number;
 }
 
+/** A stretch of a file that belongs to one body. */
+export interface FileRegion {
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
 /** Bodies up to this are hashed where they arrive (1.7 ms at most); longer ones by the worker. */
 const inlineBytesMax = 2 ** 20;
 const batchBytes = 2 ** 18;
 const reportBytes = 2 ** 22;
 
 /**
- * Streams a body into a new file and syncs it. On any failure the file is gone and the body destroyed.
+ * Streams a body into a new file, whose sync is the caller's. On any failure the file is gone and the body destroyed.
  * Holds one batch of 256 KiB (1 MiB until a body proves to be longer), however long the body is.
  */
 export async function writeBodyFile(
   path: string,
+  body: Readable,
+  pool: HashPool,
+  options: BodyFileOptions,
+): Promise<WrittenBody> {
+  try {
+    return await writeBody({ path, flags: "wx", offset: 0 }, body, pool, options);
+  } catch (cause) {
+    await rm(path, { force: true });
+    throw cause;
+  }
+}
+
+/** As `writeBodyFile`, into a stretch of a file, which is made where it is absent. A longer body is refused, and nothing else touched. */
+export async function writeBodyRegion(
+  path: string,
+  region: FileRegion,
+  body: Readable,
+  pool: HashPool,
+  options: Omit<BodyFileOptions, "bytesMax">,
+): Promise<WrittenBody> {
+  await (await open(path, "a")).close();
+  const target = { path, flags: "r+", offset: region.offset };
+  return await writeBody(target, body, pool, { ...options, bytesMax: region.byteLength });
+}
+
+interface BodyTarget {
+  readonly path: string;
+  readonly flags: string;
+  readonly offset: number;
+}
+
+async function writeBody(
+  target: BodyTarget,
   body: Readable,
   pool: HashPool,
   options: BodyFileOptions,
@@ -36,19 +75,11 @@ export async function writeBodyFile(
   body.on("error", () => undefined);
   if (options.signal.aborted) abort();
   options.signal.addEventListener("abort", abort, { once: true });
-  const file = await open(path, "wx").catch((cause: unknown) => {
-    body.destroy();
-    throw diskError(cause);
-  });
   try {
-    const written = await writeInto(file, path, body, pool, options);
-    await file.sync();
-    await file.close();
-    return written;
+    await using file = await open(target.path, target.flags);
+    return await writeInto(file, target, body, pool, options);
   } catch (cause) {
     body.destroy();
-    await file.close().catch(() => undefined);
-    await rm(path, { force: true });
     throw diskError(cause);
   } finally {
     options.signal.removeEventListener("abort", abort);
@@ -57,7 +88,7 @@ export async function writeBodyFile(
 
 async function writeInto(
   file: FileHandle,
-  path: string,
+  { path, offset }: BodyTarget,
   body: Readable,
   pool: HashPool,
   options: BodyFileOptions,
@@ -68,7 +99,7 @@ async function writeInto(
   let reported = 0;
   let hash: ReturnType<HashPool["follow"]> | null = null;
   const flush = async () => {
-    await writeAll(file, batch, batched);
+    await writeAll(file, batch, { offset: offset + written, byteLength: batched });
     written += batched;
     batch = [];
     batched = 0;
@@ -81,12 +112,14 @@ async function writeInto(
       if (written === 0 && batched <= inlineBytesMax) continue;
       if (batched < batchBytes) continue;
       await flush();
-      hash ??= options.digests.length === 0 ? null : pool.follow(path, options.digests);
+      hash ??= options.digests.length === 0 ? null : pool.follow(path, options.digests, offset);
       if (written - reported < reportBytes) continue;
       hash?.written(written);
       reported = written;
     }
-    if (hash === null && written === 0) return await finishInline(file, batch, batched, options.digests);
+    if (hash === null && written === 0) {
+      return await finishInline(file, batch, { offset, byteLength: batched }, options.digests);
+    }
     await flush();
     return { byteLength: written, digests: hash === null ? {} : await hash.end(written) };
   } finally {
@@ -97,20 +130,23 @@ async function writeInto(
 async function finishInline(
   file: FileHandle,
   batch: readonly Buffer[],
-  byteLength: number,
+  region: FileRegion,
   names: readonly DigestName[],
 ): Promise<WrittenBody> {
   const digest = new BodyDigest(names);
   for (const chunk of batch) digest.update(chunk);
-  await writeAll(file, batch, byteLength);
-  return { byteLength, digests: digest.digest() };
+  await writeAll(file, batch, region);
+  return { byteLength: region.byteLength, digests: digest.digest() };
 }
 
-/** `writev` may write less than asked without an error; what is left goes in one piece. */
-export async function writeAll(file: FileHandle, buffers: readonly Buffer[], byteLength: number): Promise<void> {
+/** `writev` may write less than asked without an error; what is left is written as one piece. */
+async function writeAll(file: FileHandle, buffers: readonly Buffer[], region: FileRegion): Promise<void> {
+  const { offset, byteLength } = region;
   if (byteLength === 0) return;
-  const { bytesWritten } = await file.writev(buffers);
-  if (bytesWritten < byteLength) await file.writeFile(Buffer.concat(buffers).subarray(bytesWritten));
+  let { bytesWritten: done } = await file.writev(buffers, offset);
+  if (done === byteLength) return;
+  const whole = Buffer.concat(buffers);
+  while (done < byteLength) done += (await file.write(whole, done, byteLength - done, offset + done)).bytesWritten;
 }
 
 /** Holds a written body to what was announced. Throws S3's error of the first difference. */
@@ -151,6 +187,10 @@ function tooLarge(bytesMax: number): AwsError {
 
 export function diskError(cause: unknown): unknown {
   const code = (cause as NodeJS.ErrnoException | null)?.code;
+  if (code === "EROFS") {
+    const text = "The disk where the objects are kept is read-only";
+    return new AwsError("InternalError", text, { cause, statusFallback: 500 });
+  }
   if (code !== "ENOSPC" && code !== "EDQUOT") return cause;
   return new AwsError("InsufficientStorage", "There is no space left where the objects are kept", {
     cause,

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { AwsError, type Logger } from "../base/index.ts";
 import { diskError } from "./body-file.ts";
+import { isAside, moveAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
 import { KeyedLock } from "./keyed-lock.ts";
 import { ObjectIndex } from "./object-index.ts";
 import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
@@ -17,6 +18,9 @@ export interface ObjectEntry {
   readonly uploadId: string | null;
 }
 
+/** Objects up to this are synced together with their entries. */
+const smallBytesMax = 2 ** 20;
+
 /**
  * One bucket's objects below `objects/`, two hex digits of the key's hash to a folder. A key's name is the hash of its bytes, so
  * slashes, length, case and Unicode forms mean nothing to the file system. Per object: `<hash>.json`, the entry, and
@@ -28,6 +32,8 @@ export class DirectoryBucket {
   readonly folder: string;
   readonly index = new ObjectIndex<ObjectEntry>();
   readonly #locks = new KeyedLock();
+  /** Folders that were made lately, of which none is older than its last commit. */
+  readonly #newShards = new Map<string, Promise<void>>();
   #committing = 0;
   #deleted = false;
 
@@ -36,24 +42,16 @@ export class DirectoryBucket {
     this.folder = folder;
   }
 
-  /** Reads every entry and removes what interrupted writes have left. */
+  /** Reads every entry and removes what interrupted writes have left. What is damaged is set aside and told. */
   async load(logger: Logger): Promise<void> {
     const objects = join(this.folder, "objects");
+    await mkdir(objects, { recursive: true });
     const entries: ObjectEntry[] = [];
-    for (const shard of await readdir(objects)) {
-      const folder = join(objects, shard);
-      const names = new Set(await readdir(folder));
-      const read = await Promise.all(
-        [...names].filter((name) => name.endsWith(".json")).map((name) => readEntry(join(folder, name), names, logger)),
-      );
-      const kept = new Set<string>();
-      for (const entry of read) {
-        if (entry === null) continue;
-        entries.push(entry);
-        kept.add(entry.data);
-      }
-      const leftovers = [...names].filter((name) => !/\.(?:json|damaged)$/.test(name) && !kept.has(name));
-      await Promise.all(leftovers.map((name) => rm(join(folder, name), { force: true })));
+    for (const shard of await readdir(objects, { withFileTypes: true })) {
+      if (isAside(shard.name)) continue;
+      const folder = join(objects, shard.name);
+      if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name)) entries.push(...(await readShard(folder, logger)));
+      else await setAside(folder, "something lies among the objects that was put there by nobody", "", logger);
     }
     this.index.load(entries);
   }
@@ -67,7 +65,10 @@ export class DirectoryBucket {
     try {
       // Never with its parents: those of a bucket that is deleted meanwhile must not come back.
       await mkdir(shard);
-      await syncFolder(objects);
+      // Awaited before an entry is committed there: the body is written meanwhile.
+      const synced = syncFolder(objects);
+      synced.catch(() => undefined);
+      this.#newShards.set(shard, synced);
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw diskError(cause);
     }
@@ -85,17 +86,37 @@ export class DirectoryBucket {
     return entry;
   }
 
-  /** Makes a written and synced data file the object, durably; the version before it is removed. */
+  /** Makes a written data file the object, durably, the file too; the version before it is removed. */
   async commit(entry: ObjectEntry, condition: PutCondition | undefined): Promise<void> {
+    const shard = dirname(this.dataPath(entry));
+    // The syncs of a small object are made at once: the disk takes them as one.
+    const isSmall = entry.head.byteLength <= smallBytesMax;
+    if (!isSmall) await syncFile(this.dataPath(entry)).catch((cause: unknown) => Promise.reject(diskError(cause)));
     const { key } = entry.head;
     await this.#exclusively(key, async () => {
       const before = this.index.get(key);
       checkPutCondition(before?.head, condition);
       const path = this.dataPath(entry);
       const target = join(path, "..", `${hashOf(key)}.json`);
-      await writeFileDurably(`${path}.tmp`, target, JSON.stringify(entry));
+      const others = [this.#newShards.get(shard), isSmall ? syncFile(path) : undefined];
+      await writeFileDurably(`${path}.tmp`, target, sealedText(entry), others);
+      this.#newShards.delete(shard);
       this.index.set(entry);
       if (before !== undefined) await rm(this.dataPath(before), { force: true });
+    });
+  }
+
+  /** The entry is written anew, for the same bytes. */
+  async changeHeaders(key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead> {
+    return await this.#exclusively(key, async () => {
+      const before = this.entry(key);
+      const changed = Object.entries({ ...before.head.headers, ...changes });
+      const headers = Object.fromEntries(changed.filter((each): each is [string, string] => each[1] !== null));
+      const entry = { ...before, head: { ...before.head, headers } };
+      const path = this.dataPath(before);
+      await writeFileDurably(`${path}.tmp`, join(dirname(path), `${hashOf(key)}.json`), sealedText(entry));
+      this.index.set(entry);
+      return entry.head;
     });
   }
 
@@ -120,11 +141,11 @@ export class DirectoryBucket {
     this.#deleted = true;
   }
 
-  async #exclusively(key: string, task: () => Promise<void>): Promise<void> {
+  async #exclusively<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
     if (this.#deleted) throw noSuchBucket();
     this.#committing += 1;
     try {
-      await this.#locks.run(key, task);
+      return await this.#locks.run(key, task);
     } catch (cause) {
       throw diskError(cause);
     } finally {
@@ -133,17 +154,44 @@ export class DirectoryBucket {
   }
 }
 
+async function readShard(folder: string, logger: Logger): Promise<readonly ObjectEntry[]> {
+  const found = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isAside(name));
+  const strange = found.filter((each) => !each.isFile() || !/^[0-9a-f]{64}\./.test(each.name));
+  for (const { name } of strange) {
+    await setAside(join(folder, name), "something lies among the objects that was put there by nobody", "", logger);
+  }
+  const names = new Set(found.filter((each) => !strange.includes(each)).map(({ name }) => name));
+  const described = [...names].filter((name) => name.endsWith(".json"));
+  const read = await Promise.all(described.map((name) => readEntry(join(folder, name), names, logger)));
+  const kept = new Set(read.flatMap((entry) => (entry === null ? [] : [entry.data])));
+  // Its bytes may be all that is left of an object whose entry is damaged.
+  const damaged = new Set(described.filter((_, index) => read[index] === null).map((name) => name.slice(0, 64)));
+  for (const name of names) {
+    if (name.endsWith(".json") || kept.has(name)) continue;
+    const path = join(folder, name);
+    if (!damaged.has(name.slice(0, 64)) || name.endsWith(".tmp")) await rm(path, { force: true });
+    else await moveAside(path);
+  }
+  return read.filter((entry) => entry !== null);
+}
+
+/** Null where the entry is damaged. One whose bytes are missing is, too: only a disk that lost synced bytes leads there. */
 async function readEntry(path: string, names: ReadonlySet<string>, logger: Logger): Promise<ObjectEntry | null> {
   let reason = "its data file is missing";
   try {
-    const entry = JSON.parse(await readFile(path, "utf8")) as ObjectEntry;
-    if (names.has(entry.data)) return entry;
+    const { content, isRepaired } = await readSealed<ObjectEntry>(path);
+    if (`${hashOf(content.head.key)}.json` !== basename(path)) reason = "it is another key's";
+    else if (names.has(content.data)) {
+      if (isRepaired) {
+        logger.error("an object's entry had a flipped bit and is repaired", { path, key: content.head.key });
+        await writeFileDurably(`${path}.tmp`, path, sealedText(content));
+      }
+      return content;
+    }
   } catch (error) {
     reason = String(error);
   }
-  // Only a disk that lost synced bytes gets here; the file stays for a person to look at.
-  logger.error("an object's entry is damaged and set aside", { path, reason });
-  await rename(path, `${path}.damaged`);
+  await setAside(path, "an object's entry is damaged", reason, logger);
   return null;
 }
 
@@ -153,27 +201,38 @@ export function noSuchBucket(cause?: unknown): AwsError {
 
 const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");
 
-/** Written aside, synced, renamed, and the rename synced: after this returns the file is there whatever happens. */
-export async function writeFileDurably(aside: string, target: string, text: string): Promise<void> {
-  const file = await open(aside, "w");
+/**
+ * Written aside, synced, renamed, and the rename synced: after this returns the file is there whatever happens. Whatever the file
+ * speaks of is awaited before it gets its name.
+ */
+export async function writeFileDurably(
+  aside: string,
+  target: string,
+  text: string,
+  others: readonly (Promise<void> | undefined)[] = [],
+): Promise<void> {
   try {
-    await file.writeFile(text);
-    await file.sync();
+    const done = await Promise.allSettled([writeSynced(aside, text), ...others]);
+    for (const each of done) if (each.status === "rejected") throw each.reason;
   } catch (error) {
-    await file.close();
     await rm(aside, { force: true });
     throw error;
   }
-  await file.close();
   await rename(aside, target);
   await syncFolder(join(target, ".."));
 }
 
+async function writeSynced(path: string, text: string): Promise<void> {
+  await using file = await open(path, "w");
+  await file.writeFile(text);
+  await file.sync();
+}
+
+async function syncFile(path: string): Promise<void> {
+  await using file = await open(path, "r");
+  await file.sync();
+}
+
 export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await syncFile(path);
 }

@@ -1,9 +1,10 @@
-import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { randomBytes } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { AwsError, systemClock, TaskGroup, type Clock, type Logger } from "../base/index.ts";
 import { checkBody, diskError, digestsFor, writeBodyFile } from "./body-file.ts";
+import { isAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
 import { DirectoryBucket, noSuchBucket, syncFolder, writeFileDurably, type ObjectEntry } from "./directory-bucket.ts";
 import {
   checkJoined,
@@ -98,29 +99,40 @@ class DirectoryStore implements BucketStore {
     // Bucket folders that were being made or removed.
     await rm(join(this.#folder, "tmp"), { recursive: true, force: true });
     await mkdir(join(this.#folder, "tmp"));
-    for (const name of await readdir(join(this.#folder, "buckets"))) {
+    for (const entry of await readdir(join(this.#folder, "buckets"), { withFileTypes: true })) {
+      const { name } = entry;
+      if (isAside(name)) continue;
       const folder = join(this.#folder, "buckets", name);
-      const head = await this.#readHead(folder);
-      if (head === null) continue;
-      const bucket = this.#opened(head, folder);
+      if (!entry.isDirectory() || !isBucketName(name) || !(await isBucketFolder(folder))) {
+        await setAside(folder, "something lies among the buckets that was put there by nobody", "", this.#logger);
+        continue;
+      }
+      const bucket = this.#opened(await this.#readHead(folder), folder);
       await bucket.objects.load(this.#logger);
-      await bucket.uploads.load(name);
+      await bucket.uploads.load(name, this.#logger);
       this.#buckets.set(name, bucket);
     }
     this.#expireLater();
   }
 
-  /** A bucket's folder is moved into place and away whole: one that does not say what it is was made by no request. */
-  async #readHead(folder: string): Promise<BucketHead | null> {
+  /** A bucket whose description is damaged is the bucket that its folder is named after. */
+  async #readHead(folder: string): Promise<BucketHead> {
+    const path = join(folder, "bucket.json");
+    const bucket = basename(folder);
+    let reason: string;
     try {
-      return JSON.parse(await readFile(join(folder, "bucket.json"), "utf8")) as BucketHead;
-    } catch (cause) {
-      const aside = join(this.#folder, "damaged");
-      this.#logger.error("a bucket's folder is damaged and set aside", { folder, aside, reason: String(cause) });
-      await mkdir(aside, { recursive: true });
-      await rename(folder, join(aside, `${basename(folder)}-${randomBytes(9).toString("hex")}`));
-      return null;
+      const { content, isRepaired } = await readSealed<BucketHead>(path);
+      if (content.bucket === bucket && Number.isFinite(content.createdMs) && !isRepaired) return content;
+      reason = isRepaired ? "one of its bits had flipped" : "it is another bucket's";
+    } catch (error) {
+      reason = String(error);
     }
+    const damaged = await stat(path).catch(() => null);
+    if (damaged !== null) await setAside(path, "a bucket's description is damaged", reason, this.#logger);
+    else this.#logger.error("a bucket's description is missing and is made anew", { path, reason });
+    const head = { bucket, createdMs: Math.floor((damaged ?? (await stat(folder))).birthtimeMs) };
+    await writeFileDurably(join(folder, "bucket.tmp"), path, sealedText(head));
+    return head;
   }
 
   #opened(head: BucketHead, folder: string): OpenBucket {
@@ -170,7 +182,7 @@ class DirectoryStore implements BucketStore {
       try {
         await mkdir(join(made, "objects"), { recursive: true });
         await mkdir(join(made, "uploads"));
-        await writeFileDurably(join(made, "bucket.tmp"), join(made, "bucket.json"), JSON.stringify(head));
+        await writeFileDurably(join(made, "bucket.tmp"), join(made, "bucket.json"), sealedText(head));
         await rename(made, folder);
       } catch (cause) {
         await rm(made, { recursive: true, force: true });
@@ -290,7 +302,7 @@ class DirectoryStore implements BucketStore {
       await objects.commit({ ...made, data: path.slice(path.lastIndexOf("/") + 1) }, options.condition);
       return made.head;
     } catch (cause) {
-      if (objects.index.get(made.head.key)?.head !== made.head) await rm(path, { force: true });
+      if (objects.index.get(made.head.key)?.data !== basename(path)) await rm(path, { force: true });
       throw cause;
     }
   }
@@ -314,6 +326,10 @@ class DirectoryStore implements BucketStore {
 
   async delete(bucket: string, key: string, condition?: DeleteCondition): Promise<void> {
     await this.#within(bucket, ({ objects }) => objects.delete(key, condition));
+  }
+
+  async changeHeaders(bucket: string, key: string, changes: Readonly<Record<string, string | null>>) {
+    return this.#within(bucket, ({ objects }) => objects.changeHeaders(key, changes));
   }
 
   async list(bucket: string, options: ListOptions): Promise<ListPage> {
@@ -404,6 +420,13 @@ class DirectoryStore implements BucketStore {
     await this.#upkeep[Symbol.asyncDispose]();
     await this.#pool[Symbol.asyncDispose]();
   }
+}
+
+/** Whether it says that it is a bucket, or holds objects. */
+async function isBucketFolder(folder: string): Promise<boolean> {
+  if ((await readdir(folder)).includes("bucket.json")) return true;
+  const objects = await readdir(join(folder, "objects")).catch(() => []);
+  return objects.length > 0;
 }
 
 const isBucketName = (name: string) =>

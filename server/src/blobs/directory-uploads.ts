@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
+import { link, mkdir, open, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { AwsError, type Clock } from "../base/index.ts";
-import { checkBody, diskError, digestsFor, writeBodyFile } from "./body-file.ts";
+import { AwsError, type Clock, type Logger } from "../base/index.ts";
+import { checkBody, diskError, digestsFor, writeBodyFile, writeBodyRegion, type WrittenBody } from "./body-file.ts";
 import { digestOf } from "./checksum.ts";
+import { isAside, moveAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
 import { noSuchBucket, syncFolder, writeFileDurably } from "./directory-bucket.ts";
 import type { HashPool } from "./hash-pool.ts";
+import { joinedName, JoinedParts } from "./joined-parts.ts";
 import { KeyedLock } from "./keyed-lock.ts";
 import { partNumberMax } from "./object-store.ts";
 import type {
@@ -22,13 +24,19 @@ import type {
 } from "./object-store.ts";
 
 interface StoredPart extends PartHead {
+  /** The file that holds its bytes: its own, or that of joined parts. */
   readonly data: string;
+  /** Where in that file; absent: from its beginning. */
+  readonly offset?: number;
 }
 
 export interface Upload {
   readonly head: UploadHead;
   readonly options: UploadOptions;
   readonly parts: Map<number, StoredPart>;
+  /** Begun in an earlier life: a power failure may have taken what was not synced, and parts are looked at before they are joined. */
+  readonly isResumed: boolean;
+  readonly joined: JoinedParts;
 }
 
 export interface UploadLimits {
@@ -45,7 +53,8 @@ interface UploadRecord {
 
 /**
  * Unfinished multipart uploads of one bucket: a folder each, `upload.json` and for every part `<number>.json` naming its data
- * file. Parts are durable when acknowledged, so that an upload goes on after a restart. A folder that goes is moved away first:
+ * file. An upload goes on after a restart. Parts are not synced: the object that they are joined to is, and a part of an earlier life,
+ * which a power failure may have damaged, is held to its ETag first. A folder that goes is moved away first:
  * what is being written in it fails, or ends with it, and is never met half removed.
  */
 export class DirectoryUploads {
@@ -68,27 +77,82 @@ export class DirectoryUploads {
   }
 
   /** Uploads that nobody finished within `uploadAgeMsMax`, and those whose creation was interrupted, are removed. */
-  async load(bucket: string): Promise<void> {
-    for (const name of await readdir(this.#folder)) {
+  async load(bucket: string, logger: Logger): Promise<void> {
+    await mkdir(this.#folder, { recursive: true });
+    for (const entry of await readdir(this.#folder, { withFileTypes: true })) {
+      const { name } = entry;
+      if (isAside(name)) continue;
       const folder = join(this.#folder, name);
-      const names = await readdir(folder);
-      const record = names.includes("upload.json")
-        ? (JSON.parse(await readFile(join(folder, "upload.json"), "utf8")) as UploadRecord)
-        : null;
-      if (record === null || this.#isExpired(record.head)) {
+      const names = entry.isDirectory() ? await readdir(folder) : null;
+      if (names === null) {
+        await setAside(folder, "something lies among the uploads that was put there by nobody", "", logger);
+        continue;
+      }
+      if (!names.includes("upload.json")) {
         await rm(folder, { recursive: true, force: true });
         continue;
       }
-      const upload: Upload = { head: { ...record.head, bucket }, options: record.options, parts: new Map() };
-      for (const part of names.filter((file) => /^\d+\.json$/.test(file))) {
-        const stored = JSON.parse(await readFile(join(folder, part), "utf8")) as StoredPart;
-        if (names.includes(stored.data)) upload.parts.set(stored.partNumber, stored);
-      }
-      const kept = new Set([...upload.parts.values()].map((part) => part.data));
-      const leftovers = names.filter((file) => !file.endsWith(".json") && !kept.has(file));
-      await Promise.all(leftovers.map((file) => rm(join(folder, file), { force: true })));
-      this.#uploads.set(name, upload);
+      const upload = await this.#readUpload(folder, bucket, name, names, logger);
+      if (upload === null) continue;
+      if (this.#isExpired(upload.head)) await rm(folder, { recursive: true, force: true });
+      else this.#uploads.set(name, upload);
     }
+  }
+
+  /** Null where it is damaged: it is set aside whole then. */
+  async #readUpload(
+    folder: string,
+    bucket: string,
+    uploadId: string,
+    names: readonly string[],
+    logger: Logger,
+  ): Promise<Upload | null> {
+    let record: UploadRecord;
+    try {
+      record = await this.#readDescription<UploadRecord>(join(folder, "upload.json"), logger);
+      if (record.head.uploadId !== uploadId) throw new Error("it is another upload's");
+    } catch (error) {
+      await setAside(folder, "an unfinished upload is damaged", String(error), logger);
+      return null;
+    }
+    const upload: Upload = {
+      head: { ...record.head, bucket },
+      options: record.options,
+      parts: new Map(),
+      isResumed: true,
+      joined: this.#joinedParts(true),
+    };
+    const damaged = new Set<string>();
+    for (const name of names.filter((file) => /^\d+\.json$/.test(file))) {
+      try {
+        const part = await this.#readDescription<StoredPart>(join(folder, name), logger);
+        if (`${part.partNumber}.json` !== name || !names.includes(part.data)) throw new Error("it names no file");
+        upload.parts.set(part.partNumber, part);
+      } catch (error) {
+        damaged.add(name.slice(0, -".json".length));
+        await setAside(join(folder, name), "a part of an unfinished upload is damaged", String(error), logger);
+      }
+    }
+    const kept = new Set([...upload.parts.values()].map((part) => part.data));
+    for (const name of names) {
+      if (/^(?:upload|\d+)\.json$/.test(name) || kept.has(name) || isAside(name)) continue;
+      if (damaged.has(name.split(".")[0] ?? "")) await moveAside(join(folder, name));
+      else await rm(join(folder, name), { recursive: true, force: true });
+    }
+    return upload;
+  }
+
+  async #readDescription<Content>(path: string, logger: Logger): Promise<Content> {
+    const { content, isRepaired } = await readSealed<Content>(path);
+    if (isRepaired) {
+      logger.error("an unfinished upload's description had a flipped bit and is repaired", { path });
+      await writeFileDurably(`${path}.tmp`, path, sealedText(content));
+    }
+    return content;
+  }
+
+  #joinedParts(isClosed: boolean): JoinedParts {
+    return new JoinedParts({ byteLengthMax: this.#limits.objectBytesMax, isClosed });
   }
 
   async create(bucket: string, key: string, options: UploadOptions): Promise<UploadHead> {
@@ -104,11 +168,7 @@ export class DirectoryUploads {
     const folder = join(this.#folder, uploadId);
     try {
       await mkdir(folder);
-      await writeFileDurably(
-        join(folder, "upload.tmp"),
-        join(folder, "upload.json"),
-        JSON.stringify({ head, options }),
-      );
+      await writeFileDurably(join(folder, "upload.tmp"), join(folder, "upload.json"), sealedText({ head, options }));
       await syncFolder(this.#folder);
       // Another bucket of this name may have the folder by now.
       if (this.#isClosed) throw noSuchBucket();
@@ -116,7 +176,13 @@ export class DirectoryUploads {
       await rm(folder, { recursive: true, force: true });
       throw diskError(cause);
     }
-    this.#uploads.set(uploadId, { head, options, parts: new Map() });
+    this.#uploads.set(uploadId, {
+      head,
+      options,
+      parts: new Map(),
+      isResumed: false,
+      joined: this.#joinedParts(false),
+    });
     return head;
   }
 
@@ -148,30 +214,38 @@ export class DirectoryUploads {
     }
     const wanted = upload.head.checksumAlgorithm;
     const algorithms = [...(options.expect?.algorithms ?? []), ...(wanted === null ? [] : [wanted])];
-    const data = `${partNumber}.${randomBytes(9).toString("base64url")}`;
+    using place = upload.joined.place(partNumber, options.expect?.byteLength, this.#limits.partBytesMin);
+    const data = place === null ? `${partNumber}.${randomBytes(9).toString("base64url")}` : joinedName;
     const folder = join(this.#folder, id.uploadId);
-    const written = await writeBodyFile(join(folder, data), body, this.#pool, {
-      digests: digestsFor({ algorithms, announced: () => ({}) }),
-      signal: options.signal,
-      bytesMax: this.#limits.objectBytesMax,
-    });
+    const path = join(folder, data);
+    const wants = { digests: digestsFor({ algorithms, announced: () => ({}) }), signal: options.signal };
+    const region = place === null ? null : { offset: place.offset, byteLength: options.expect?.byteLength ?? 0 };
+    const written =
+      region === null
+        ? await writeBodyFile(path, body, this.#pool, { ...wants, bytesMax: this.#limits.objectBytesMax })
+        : await writeBodyRegion(path, region, body, this.#pool, wants);
     const { md5 = "", ...rest } = written.digests;
     try {
       checkBody(written, options.expect);
       const kept = wanted === null ? {} : { [wanted]: rest[wanted] ?? "" };
       const etag = `"${Buffer.from(md5, "base64").toString("hex")}"`;
       const lastModifiedMs = this.#clock.epochMs();
-      const part = { partNumber, byteLength: written.byteLength, etag, lastModifiedMs, checksums: kept, data };
+      const { byteLength } = written;
+      const head = { partNumber, byteLength, etag, lastModifiedMs, checksums: kept };
+      const part = place === null ? { ...head, data } : { ...head, data, offset: place.offset };
       await this.locks.run(id.uploadId, async () => {
         const before = this.find(id).parts.get(partNumber);
         const target = join(folder, `${partNumber}.json`);
-        await writeFileDurably(join(folder, `${data}.tmp`), target, JSON.stringify(part));
+        const aside = join(folder, `${partNumber}.${randomBytes(9).toString("base64url")}.tmp`);
+        await writeFile(aside, sealedText(part));
+        await rename(aside, target);
         upload.parts.set(partNumber, part);
-        if (before !== undefined) await rm(join(folder, before.data), { force: true });
+        place?.keep();
+        if (before !== undefined && before.data !== joinedName) await rm(join(folder, before.data), { force: true });
       });
       return part;
     } catch (cause) {
-      await rm(join(folder, data), { force: true });
+      if (place === null) await rm(path, { force: true });
       throw diskError(cause);
     }
   }
@@ -219,11 +293,9 @@ export class DirectoryUploads {
       const agree =
         same && Object.entries(part.checksums).every(([name, value]) => (stored.checksums[name] ?? value) === value);
       if (!agree) {
-        throw new AwsError(
-          "InvalidPart",
-          "One or more of the specified parts could not be found. The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.",
-        );
+        throw invalidPart();
       }
+      checkNamed(upload.head, part);
       return stored;
     });
     const small = chosen.slice(0, -1).find((part) => part.byteLength < this.#limits.partBytesMin);
@@ -239,7 +311,21 @@ export class DirectoryUploads {
     return chosen;
   }
 
-  /** Joins parts into `path`, synced. Hashed again only for a whole-object checksum. */
+  async #checkParts(upload: Upload, parts: readonly StoredPart[], signal: AbortSignal): Promise<void> {
+    const folder = join(this.#folder, upload.head.uploadId);
+    for (const part of parts) {
+      signal.throwIfAborted();
+      using hash = this.#pool.follow(join(folder, part.data), ["md5"], part.offset ?? 0);
+      const { size } = await stat(join(folder, part.data));
+      const isThere = size >= (part.offset ?? 0) + part.byteLength;
+      const { md5 = "" } = await hash.end(isThere ? part.byteLength : 0);
+      if (Buffer.from(md5, "base64").toString("hex") === unquoted(part.etag)) continue;
+      upload.parts.delete(part.partNumber);
+      throw invalidPart();
+    }
+  }
+
+  /** Joins parts into `path`; syncing it is the caller's. Hashed again only for a whole-object checksum. */
   async assemble(
     upload: Upload,
     parts: readonly StoredPart[],
@@ -247,8 +333,10 @@ export class DirectoryUploads {
     signal: AbortSignal,
   ): Promise<{ byteLength: number; checksums: Record<string, string> }> {
     const { checksumAlgorithm: algorithm, checksumType } = upload.head;
+    if (upload.isResumed) await this.#checkParts(upload, parts, signal);
     const whole = algorithm !== null && checksumType === "FULL_OBJECT" ? [algorithm] : [];
     const folder = join(this.#folder, upload.head.uploadId);
+    if (upload.joined.close(parts)) return await this.#takeJoined(upload, parts, path, whole);
     const written = await writeBodyFile(
       path,
       Readable.from(partBytes(folder, parts), { objectMode: true, highWaterMark: 1 }),
@@ -259,10 +347,38 @@ export class DirectoryUploads {
         bytesMax: this.#limits.objectBytesMax,
       },
     );
-    const checksums =
-      algorithm === null ? {} : { [algorithm]: written.digests[algorithm] ?? compositeChecksum(algorithm, parts) };
-    return { byteLength: written.byteLength, checksums };
+    return { byteLength: written.byteLength, checksums: checksumsOf(upload, parts, written.digests) };
   }
+
+  /** The parts lie as the object will: their file gets the object's name too, and is the object's alone when the upload is removed. */
+  async #takeJoined(
+    upload: Upload,
+    parts: readonly StoredPart[],
+    path: string,
+    whole: readonly ChecksumAlgorithm[],
+  ): Promise<{ byteLength: number; checksums: Record<string, string> }> {
+    const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
+    await link(join(this.#folder, upload.head.uploadId, joinedName), path);
+    try {
+      // A part that was refused may have left bytes behind the last one.
+      await truncate(path, byteLength);
+      if (whole.length === 0) return { byteLength, checksums: checksumsOf(upload, parts, {}) };
+      using hash = this.#pool.follow(path, whole, 0);
+      return { byteLength, checksums: checksumsOf(upload, parts, await hash.end(byteLength)) };
+    } catch (cause) {
+      await rm(path, { force: true });
+      throw diskError(cause);
+    }
+  }
+}
+
+function checksumsOf(
+  { head }: Upload,
+  parts: readonly StoredPart[],
+  whole: WrittenBody["digests"],
+): Record<string, string> {
+  const { checksumAlgorithm: algorithm } = head;
+  return algorithm === null ? {} : { [algorithm]: whole[algorithm] ?? compositeChecksum(algorithm, parts) };
 }
 
 async function* partBytes(folder: string, parts: readonly StoredPart[]): AsyncGenerator<Buffer> {
@@ -270,7 +386,7 @@ async function* partBytes(folder: string, parts: readonly StoredPart[]): AsyncGe
     await using file = await open(join(folder, part.data), "r");
     for (let at = 0; at < part.byteLength;) {
       const buffer = Buffer.allocUnsafe(Math.min(2 ** 21, part.byteLength - at));
-      const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, at);
+      const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, (part.offset ?? 0) + at);
       if (bytesRead === 0) throw new Error(`part ${part.partNumber} ended at ${at} of ${part.byteLength} bytes`);
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
@@ -301,6 +417,15 @@ export function checkJoined(upload: UploadHead, parts: readonly PartHead[], opti
   );
 }
 
+/** A composite checksum is made of those that the client names. */
+function checkNamed({ checksumAlgorithm, checksumType }: UploadHead, part: CompletedPart): void {
+  if (checksumAlgorithm === null || checksumType !== "COMPOSITE" || checksumAlgorithm in part.checksums) return;
+  throw new AwsError(
+    "InvalidRequest",
+    `The upload was created using a ${checksumAlgorithm} checksum. The complete request must include the checksum for each part. It was missing for part ${part.partNumber} in the request.`,
+  );
+}
+
 export function checkJoinedChecksums(
   checksums: Readonly<Record<string, string>>,
   expect: BodyExpectation | undefined,
@@ -321,6 +446,13 @@ function noSuchUpload(cause?: unknown): AwsError {
   const message =
     "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.";
   return new AwsError("NoSuchUpload", message, { cause, statusFallback: 404 });
+}
+
+function invalidPart(): AwsError {
+  return new AwsError(
+    "InvalidPart",
+    "One or more of the specified parts could not be found. The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.",
+  );
 }
 
 const unquoted = (etag: string) => etag.replaceAll('"', "");

@@ -1,10 +1,11 @@
+import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { DigestName } from "./checksum.ts";
 import type { HashOrder, HashReply } from "./hash-worker.ts";
 
 /** Hashes of one file that is being written, computed off the serving thread. Cancelled when disposed before its end. */
 export interface FileHash extends Disposable {
-  /** The file's first `byteLength` bytes are written. */
+  /** The first `byteLength` bytes are written. */
   written(byteLength: number): void;
   end(byteLength: number): Promise<Partial<Record<DigestName, string>>>;
 }
@@ -14,19 +15,53 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** One worker thread, started at the first large body. It keeps nothing alive while no body is under way. */
+/** Threads that hash: one for each processor up to this. */
+const threadsMax = 4;
+
+/** Worker threads, started as large bodies come at once. They keep nothing alive while no body is under way. */
 export class HashPool implements AsyncDisposable {
+  readonly #threads: HashThread[] = [];
+  readonly #threadCountMax = Math.min(threadsMax, availableParallelism());
+
+  /** Of the file's bytes from `offset` on. */
+  follow(path: string, names: readonly DigestName[], offset: number): FileHash {
+    return this.#thread().follow(path, names, offset);
+  }
+
+  /** An idle one, else a new one, else the one with the fewest bodies. */
+  #thread(): HashThread {
+    const [least] = this.#threads.toSorted((a, b) => a.bodyCount - b.bodyCount);
+    if (least !== undefined && (least.bodyCount === 0 || this.#threads.length >= this.#threadCountMax)) return least;
+    const thread = new HashThread();
+    this.#threads.push(thread);
+    return thread;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread[Symbol.asyncDispose]()));
+  }
+}
+
+/** One worker thread, made anew where it ended. */
+class HashThread implements AsyncDisposable {
   #worker: Worker | null = null;
   #nextId = 1;
+  #bodyCount = 0;
   readonly #waiting = new Map<number, Waiter>();
   readonly #failed = new Map<number, string>();
 
-  follow(path: string, names: readonly DigestName[]): FileHash {
+  get bodyCount(): number {
+    return this.#bodyCount;
+  }
+
+  follow(path: string, names: readonly DigestName[], offset: number): FileHash {
     const worker = this.#started();
     const id = this.#nextId;
     this.#nextId += 1;
-    worker.postMessage({ at: "open", id, path, names } satisfies HashOrder, []);
+    worker.postMessage({ at: "open", id, path, offset, names } satisfies HashOrder, []);
     let live = true;
+    let counted = true;
+    this.#bodyCount += 1;
     return {
       written: (byteLength) => worker.postMessage({ at: "written", id, byteLength } satisfies HashOrder, []),
       end: (byteLength) =>
@@ -45,6 +80,8 @@ export class HashPool implements AsyncDisposable {
       [Symbol.dispose]: () => {
         this.#failed.delete(id);
         if (live) worker.postMessage({ at: "cancel", id } satisfies HashOrder, []);
+        if (counted) this.#bodyCount -= 1;
+        counted = false;
       },
     };
   }

@@ -3,7 +3,13 @@ import { parentPort } from "node:worker_threads";
 import { BodyDigest, type DigestName } from "./checksum.ts";
 
 export type HashOrder =
-  | { readonly at: "open"; readonly id: number; readonly path: string; readonly names: readonly DigestName[] }
+  | {
+      readonly at: "open";
+      readonly id: number;
+      readonly path: string;
+      readonly offset: number;
+      readonly names: readonly DigestName[];
+    }
   | { readonly at: "written" | "end"; readonly id: number; readonly byteLength: number }
   | { readonly at: "cancel"; readonly id: number };
 
@@ -12,12 +18,13 @@ export type HashReply =
   | { readonly id: number; readonly failure: string };
 
 /** Follows files while they are written, reading them back from the page cache: no byte crosses between threads. */
-const following = new Map<number, { file: number; at: number; digest: BodyDigest }>();
+const following = new Map<number, { file: number; offset: number; at: number; digest: BodyDigest }>();
 const buffer = Buffer.allocUnsafe(2 ** 20);
 
 function serve(order: HashOrder): HashReply | null {
   if (order.at === "open") {
-    following.set(order.id, { file: openSync(order.path, "r"), at: 0, digest: new BodyDigest(order.names) });
+    const { offset } = order;
+    following.set(order.id, { file: openSync(order.path, "r"), offset, at: 0, digest: new BodyDigest(order.names) });
     return null;
   }
   const job = following.get(order.id);
@@ -28,7 +35,13 @@ function serve(order: HashOrder): HashReply | null {
     return null;
   }
   while (job.at < order.byteLength) {
-    const count = readSync(job.file, buffer, 0, Math.min(buffer.byteLength, order.byteLength - job.at), job.at);
+    const count = readSync(
+      job.file,
+      buffer,
+      0,
+      Math.min(buffer.byteLength, order.byteLength - job.at),
+      job.offset + job.at,
+    );
     if (count === 0) throw new Error(`the file ended at ${job.at} of ${order.byteLength} bytes`);
     job.digest.update(buffer.subarray(0, count));
     job.at += count;

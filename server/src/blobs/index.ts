@@ -39,5 +39,6 @@ export {
   type SharedContent,
   type UnpackedArchive,
 } from "./archive.ts";
+export { readSealed, sealedText } from "./damaged-file.ts";
 export { collectContents } from "./archive-content.ts";
 export { ArchiveUnpacker, unpackerDefaults, type UnpackerOptions } from "./archive-unpacker.ts";

@@ -153,6 +153,8 @@ export interface BucketStore extends ObjectStore {
   /** BucketNotEmpty while it has objects; unfinished uploads go with it. */
   deleteBucket(bucket: string): Promise<void>;
   openForRead(bucket: string, key: string): Promise<OpenObject>;
+  /** Headers stored with an object, each set or, with null, taken away; bytes, ETag and date stay. Durable like a put. */
+  changeHeaders(bucket: string, key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead>;
   createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead>;
   putPart(upload: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead>;
   /** Parts ascending; `expect.byteLength` is of the object. Completing twice with the same id answers the same while the object is still the one that was made. */

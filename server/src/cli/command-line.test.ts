@@ -34,6 +34,8 @@ test("a wrong port or host is refused in one sentence before anything starts", (
     [["up", "--port", "99999"], "Invalid option value. Got 99999 for --port, expected at most 65535"],
     [["env", "--port", "0"], "Invalid option value. Got 0 for --port, expected at least 1"],
     [["env", "--host", "a b"], "invalid value for --host: 'a b' is neither a name nor an address"],
+    [["up", "--account", "12"], "invalid value for --account: '12' is not twelve digits"],
+    [["env", "--region", "Europe"], "invalid value for --region: 'Europe' is not like us-east-1"],
     [["up", "--host="], "invalid value for --host: '' is neither a name nor an address"],
     [
       ["serve", "--model-repository=/tmp", "--http-port", "70000"],
@@ -49,6 +51,10 @@ test("a wrong port or host is refused in one sentence before anything starts", (
   }
 });
 
+test("env says the region that it is told", () => {
+  assert.match(env("--region", "ap-southeast-2").stdout, /^export AWS_REGION=ap-southeast-2$/m);
+});
+
 test("env puts an IPv6 address in brackets, given with them or without", () => {
   for (const host of ["::1", "[::1]"]) {
     const { code, stdout } = env("--host", host);
@@ -59,7 +65,7 @@ test("env puts an IPv6 address in brackets, given with them or without", () => {
 
 test("env names files by absolute paths wherever its data directory is given from", () => {
   const done = spawnSync(process.execPath, [main, "env", "--data", "data"], { cwd: root, encoding: "utf8" });
-  assert.match(done.stdout, new RegExp(`^export AWS_CA_BUNDLE=${root}/data/`, "m"));
+  assert.match(done.stdout, new RegExp(`^export SAGEMAKER_USER_CONFIG_OVERRIDE=${root}/data/`, "m"));
 });
 
 test("the data directory is GALATEA_DATA, else below XDG_DATA_HOME where that is absolute, else below the home", () => {
@@ -71,8 +77,27 @@ test("the data directory is GALATEA_DATA, else below XDG_DATA_HOME where that is
   ] as const) {
     const env = { PATH: process.env.PATH, HOME: join(root, "home"), ...variables };
     const done = spawnSync(process.execPath, [main, "env"], { cwd: root, env, encoding: "utf8" });
-    assert.match(done.stdout, new RegExp(`^export AWS_CA_BUNDLE=${root}/${wanted}/`, "m"));
+    assert.match(done.stdout, new RegExp(`^export SAGEMAKER_USER_CONFIG_OVERRIDE=${root}/${wanted}/`, "m"));
   }
+});
+
+test("what a shell evaluates leaves its HTTPS alone, redirects it where that is asked for, and can be had back", () => {
+  const galatea = `'${process.execPath}' '${main}' env --data '${join(root, "data")}'`;
+  const show = 'echo "$AWS_ENDPOINT_URL|$HTTPS_PROXY|$https_proxy|$AWS_SESSION_TOKEN|$NO_PROXY"';
+  const script = ["", "--proxy", "", "--proxy", "--unset"].map((flags) => `eval "$(${galatea} ${flags})"; ${show}`);
+  const env = { PATH: process.env.PATH, HTTPS_PROXY: "http://corporate:3128", AWS_SESSION_TOKEN: "it's real" };
+  const done = spawnSync("sh", ["-ec", [...script, "env | grep -c GALATEA || true"].join("\n")], {
+    env,
+    encoding: "utf8",
+  });
+  assert.equal(done.stderr, "");
+  const [plain = "", proxied = "", plainAgain, proxiedAgain, ...restored] = done.stdout.split("\n");
+  assert.equal(plain, "http://127.0.0.1:8770|http://corporate:3128|||");
+  const [, upper, lower, token, excepted] = proxied.split("|");
+  assert.match(upper ?? "", /^http:\/\/[\w-]+:[0-9a-f]{32}@127\.0\.0\.1:8770$/);
+  assert.deepEqual([lower, token, excepted], [upper, "", "127.0.0.1,localhost"]);
+  assert.deepEqual([plainAgain, proxiedAgain], [plain, proxied]);
+  assert.deepEqual(restored, ["|http://corporate:3128||it's real|", "0", ""]);
 });
 
 test("env says in one line that its data directory cannot be written", async () => {

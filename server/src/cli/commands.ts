@@ -1,8 +1,8 @@
 import { runEnv, runServe, runUp, runValidate } from "../app/index.ts";
+import { servedOptions } from "./container-options.ts";
 import type { Flag, ParsedFlags } from "./flags.ts";
 import { serveFlags } from "./serve-flags.ts";
-import { serveOptions } from "./serve-options.ts";
-import { envFlags, upFlags, upOptions } from "./up-flags.ts";
+import { envFlags, envOptions, upFlags, upOptions } from "./up-flags.ts";
 
 /** A command as data; only `command-line.ts` runs it. */
 export interface Command {
@@ -24,12 +24,12 @@ export const commands: readonly Command[] = [
     flags: serveFlags,
     positionalsMax: 0,
     lasting: true,
-    run: (parsed) => runServe(serveOptions(parsed)),
+    run: (parsed) => runServe(servedOptions(parsed)),
   },
   {
     name: "up",
     summary: "start the hosting platform (drop-in for SageMaker hosting and the services around it)",
-    usage: "up [--host 127.0.0.1] [--port 8770] [--data DIR]",
+    usage: "up [--host 127.0.0.1] [--port 8770] [--data DIR] [--credentials FILE | --open]",
     flags: upFlags,
     positionalsMax: 0,
     lasting: true,
@@ -46,9 +46,9 @@ export const commands: readonly Command[] = [
   {
     name: "env",
     summary: "print the environment that points AWS clients at a running platform",
-    usage: "env [--host 127.0.0.1] [--port 8770] [--data DIR]",
+    usage: "env [--host 127.0.0.1] [--port 8770] [--data DIR] [--proxy | --unset]",
     flags: envFlags,
     positionalsMax: 0,
-    run: (parsed) => runEnv(upOptions(parsed)),
+    run: (parsed) => runEnv(envOptions(parsed)),
   },
 ];

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseFlags } from "./flags.ts";
 import { serveFlags } from "./serve-flags.ts";
+import { serveOptions } from "./serve-options.ts";
+import { unbuiltFlags } from "./unbuilt-flags.ts";
 
 test("--log-verbose takes a level, and true and false in any case, as tritonserver's ParseIntBoolOption does", () => {
   const verbose = (text: string) => parseFlags([`--log-verbose=${text}`], serveFlags).values.get("log-verbose");
@@ -17,3 +19,111 @@ test("the last port there is is taken, the next is not", () => {
   assert.equal(port("65535"), 65535);
   assert.throws(() => port("65536"), /expected at most 65535$/);
 });
+
+const serve = (...argv: string[]) => serveOptions(parseFlags(["--model-repository=/r", ...argv], serveFlags));
+
+test("a flag of something that is not built is accepted with each value that asks for nothing", () => {
+  for (const { name, status } of unbuiltFlags) {
+    if (status === undefined || "accepted" in status) continue;
+    for (const value of status.harmless) serve(`--${name}=${value}`, `--${name}`, String(value));
+  }
+});
+
+test("a flag of something that is not built is refused with any other value, by name and value", () => {
+  for (const { name, kind } of unbuiltFlags) {
+    const value = kind === "boolean" ? "true" : kind === "integer" ? "7" : "other";
+    assert.throws(() => serve(`--${name}=${value}`), {
+      name: "UsageError",
+      message: new RegExp(`^option '--${name}=${value}' is known but not built yet: `),
+    });
+  }
+  assert.throws(() => serve("--metrics-config=summary_latencies=false", "--metrics-config=summary_latencies=true"), {
+    message: /^option '--metrics-config=summary_latencies=true' is known but not built yet: /,
+  });
+});
+
+test("settings of a front end that is switched off ask for nothing, wherever the switch stands", () => {
+  assert.equal(serve("--grpc-port=9001", "--allow-grpc=false", "--grpc-use-ssl=true").grpc, null);
+  serve("--vertex-ai-port=9000", "--allow-vertex-ai=false");
+  assert.throws(() => serve("--vertex-ai-port=9000"), /'--vertex-ai-port=9000' is known but/);
+});
+
+test("the gRPC front end has tritonserver's defaults", () => {
+  const { address, port, compressionLevel, tls, forwardedHeaders, restrictions, keepalive } = serve().grpc!;
+  assert.deepEqual([address, port, compressionLevel, tls, forwardedHeaders], ["0.0.0.0", 8001, "none", null, null]);
+  assert.equal(restrictions.size, 0);
+  assert.deepEqual(
+    [keepalive.timeMs, keepalive.timeoutMs, keepalive.pingStrikesMax, keepalive.connectionAgeMaxMs],
+    [7_200_000, 20_000, 2, null],
+  );
+});
+
+test("gRPC over TLS is refused without the files that it needs", () => {
+  assert.throws(() => serve("--grpc-use-ssl=true"), { message: "gRPC over TLS needs --grpc-server-cert" });
+  const files = ["--grpc-server-cert=c", "--grpc-server-key=k"];
+  assert.throws(() => serve("--grpc-use-ssl-mutual=true", ...files), {
+    message: "gRPC over TLS needs --grpc-root-cert",
+  });
+  assert.deepEqual(serve("--grpc-use-ssl=true", ...files).grpc?.tls, {
+    certificateFile: "c",
+    keyFile: "k",
+    clientRootsFile: null,
+  });
+});
+
+test("restricted parts of a protocol are named in groups, each once", () => {
+  const { httpRestrictions, grpc } = serve(
+    "--http-restricted-api=health,metadata:k=v=w",
+    "--grpc-restricted-protocol=inference:k=v",
+    "--grpc-restricted-protocol=trace:k2=",
+  );
+  assert.deepEqual(httpRestrictions.get("metadata"), { header: "k", value: "v=w" });
+  assert.deepEqual(grpc?.restrictions.get("trace"), { header: "triton-grpc-protocol-k2", value: "" });
+  const wrong = [
+    ["--http-restricted-api=health:k=v", "--http-restricted-api=health:l=w"],
+    ["--http-restricted-api=nothing:k=v"],
+    ["--http-restricted-api=health"],
+  ];
+  for (const flags of wrong) assert.throws(() => serve(...flags), { name: "UsageError" });
+});
+
+test("--strict-model-config is the older name of --disable-auto-complete-config, with tritonserver's warning", () => {
+  assert.equal(serve("--strict-model-config=false").autoComplete, true);
+  assert.equal(serve("--strict-model-config=true").autoComplete, false);
+  assert.equal(serve("--strict-model-config=false", "--disable-auto-complete-config").autoComplete, false);
+  assert.deepEqual(serve("--strict-model-config=false").warnings, [
+    "'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.",
+  ]);
+});
+
+test("a flag may be abbreviated as long as no other begins so, as getopt has it", () => {
+  assert.deepEqual(serveOptions(parseFlags(["--model-repo=/a", "--model-store", "/b"], serveFlags)).repositories, [
+    "/a",
+    "/b",
+  ]);
+  serve("--cache-dir=/somewhere");
+  assert.throws(() => serve("--log-i", "maybe"), { message: "invalid value for bool option: maybe" });
+  assert.throws(() => serve("--log-f=x"), {
+    message: "option '--log-f=x' is ambiguous; possibilities: '--log-format' '--log-file'",
+  });
+  for (const word of ["--", "--=", "--nonesuch"]) {
+    assert.throws(() => serve(word), {
+      message: new RegExp(`^unrecognized option '--${word === "--nonesuch" ? "nonesuch" : ""}'`),
+    });
+  }
+});
+
+test("every flag of tritonserver is known", () => {
+  const names = new Set(serveFlags.flatMap((flag) => [flag.name, ...(flag.alias === undefined ? [] : [flag.alias])]));
+  assert.deepEqual(
+    tritonFlags.filter((name) => !names.has(name)),
+    [],
+  );
+});
+
+/** What `tritonserver --help` of 2.51 lists, and the flags that later releases added. */
+const tritonFlags = `
+  id exit-timeout-secs log-verbose log-info log-warning log-error log-format log-file model-store model-repository exit-on-error disable-auto-complete-config strict-readiness model-control-mode repository-poll-secs load-model model-config-name model-load-thread-count model-load-retry-count model-namespacing enable-peer-access allow-http http-address http-port reuse-http-port http-header-forward-pattern http-thread-count http-restricted-api allow-grpc grpc-address grpc-port reuse-grpc-port grpc-header-forward-pattern grpc-infer-allocation-pool-size grpc-use-ssl grpc-use-ssl-mutual grpc-server-cert grpc-server-key grpc-root-cert grpc-infer-response-compression-level grpc-keepalive-time grpc-keepalive-timeout grpc-keepalive-permit-without-calls grpc-http2-max-pings-without-data grpc-http2-min-recv-ping-interval-without-data grpc-http2-max-ping-strikes grpc-max-connection-age grpc-max-connection-age-grace grpc-restricted-protocol allow-sagemaker sagemaker-port sagemaker-safe-port-range sagemaker-thread-count allow-vertex-ai vertex-ai-port vertex-ai-thread-count vertex-ai-default-model allow-metrics allow-gpu-metrics allow-cpu-metrics metrics-address metrics-port metrics-interval-ms metrics-config trace-config backend-directory backend-config repoagent-directory cache-config cache-directory rate-limit rate-limit-resource pinned-memory-pool-byte-size cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count host-policy model-load-gpu-limit strict-model-config response-cache-byte-size trace-file trace-level trace-rate trace-count trace-log-frequency grpc-infer-thread-count grpc-max-response-pool-size allow-client-shm http-max-input-size
+`
+  .trim()
+  .split(/\s+/);

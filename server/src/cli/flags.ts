@@ -1,19 +1,27 @@
 import { didYouMean } from "./did-you-mean.ts";
 
-/** One command-line flag as data. `built` says what becomes of it: never silently ignored. */
+/** Known, not built yet: refused unless its value asks for nothing. */
+export interface UnbuiltFlag {
+  readonly refused: string;
+  /** Values that ask for nothing that is not there, the default in the first place. */
+  readonly harmless: readonly FlagValue[];
+  /** A flag that switches the whole feature: where it is given and off, this one asks for nothing whatever its value. */
+  readonly partOf?: string;
+}
+
+/** One command-line flag as data. `status` says what becomes of one that has no effect, `accepted` for which reason: none is silently ignored. */
 export interface Flag {
   readonly name: string;
   readonly kind: "string" | "integer" | "number" | "boolean" | "switch";
   readonly repeatable?: true;
   readonly default?: string | number | boolean;
   readonly about: string;
-  /** `accepted`: parsed, and without effect here for the reason given. `refused`: known, not built yet. */
-  readonly status?: { readonly accepted: string } | { readonly refused: string };
-  /** Names the original also takes. */
+  readonly status?: { readonly accepted: string } | UnbuiltFlag;
+  /** Names Triton also takes. */
   readonly alias?: string;
   readonly min?: number;
   readonly max?: number;
-  /** Words that the original takes for numbers. */
+  /** Words that Triton takes for numbers. */
   readonly words?: ReadonlyMap<string, number>;
 }
 
@@ -21,6 +29,15 @@ export const portMax = 65535;
 
 /** Where `--data` is when it is not given, for help texts. */
 export const dataDefault = "$GALATEA_DATA, else $XDG_DATA_HOME/galatea, else ~/.local/share/galatea";
+
+/** Of `serve` and of `up`. */
+export const requestMemoryFlag: Flag = {
+  name: "request-memory-bytes",
+  kind: "integer",
+  min: 1024 * 1024,
+  about:
+    "memory for requests and answers in flight, tensors included; beyond it they are answered 503 (default: a quarter of the memory of the cgroup or the machine)",
+};
 
 export type FlagValue = string | number | boolean;
 
@@ -31,6 +48,8 @@ export interface ParsedFlags {
   /** Flags that stood on the command line. */
   readonly given: ReadonlySet<string>;
   readonly positionals: readonly string[];
+  /** What all this was parsed from. */
+  readonly argv: readonly string[];
 }
 
 /** What the user got wrong; the message is printed as it is, exit code 1. */
@@ -42,8 +61,8 @@ export class UsageError extends Error {
 }
 
 /**
- * Parses `--x=v`, `--x v` and, for switches, `--x`, as tritonserver's getopt does. Booleans take true/on/1 and false/off/0 in any
- * case. Unknown flags are answered with the nearest known ones.
+ * Parses `--x=v`, `--x v` and, for switches, `--x`, as tritonserver's getopt does; a beginning that only one flag has stands for
+ * it. Booleans take true/on/1 and false/off/0 in any case. Unknown flags are answered with the nearest known ones.
  */
 export function parseFlags(argv: readonly string[], flags: readonly Flag[]): ParsedFlags {
   const byName = new Map<string, Flag>();
@@ -64,11 +83,7 @@ export function parseFlags(argv: readonly string[], flags: readonly Flag[]): Par
     }
     const equals = word.indexOf("=");
     const name = equals === -1 ? word.slice(2) : word.slice(2, equals);
-    const flag = byName.get(name);
-    if (flag === undefined)
-      throw new UsageError(`unrecognized option '--${name}'${didYouMean(name, [...byName.keys()], "--")}`);
-    if (flag.status !== undefined && "refused" in flag.status)
-      throw new UsageError(`option '--${name}' is known but not built yet: ${flag.status.refused}`);
+    const flag = byName.get(name) ?? abbreviated(word, name, byName);
     given.add(flag.name);
     if (flag.kind === "switch") {
       if (equals !== -1) throw new UsageError(`option '--${name}' doesn't allow an argument`);
@@ -80,7 +95,31 @@ export function parseFlags(argv: readonly string[], flags: readonly Flag[]): Par
     if (flag.repeatable) lists.set(flag.name, [...(lists.get(flag.name) ?? []), text]);
     else values.set(flag.name, parseValue(flag, text));
   }
-  return { values, lists, given, positionals };
+  for (const flag of flags) refuseUnbuilt(flag, { values, lists, given });
+  return { values, lists, given, positionals, argv };
+}
+
+/** The one flag whose name, or other name, begins like this. */
+function abbreviated(word: string, name: string, byName: ReadonlyMap<string, Flag>): Flag {
+  const names = [...byName.keys()];
+  const possible = names.filter((each) => name !== "" && each.startsWith(name));
+  const [flag, another] = new Set(possible.map((each) => byName.get(each)!));
+  if (flag === undefined) throw new UsageError(`unrecognized option '--${name}'${didYouMean(name, names, "--")}`);
+  if (another === undefined) return flag;
+  const list = possible.map((each) => `'--${each}'`).join(" ");
+  throw new UsageError(`option '${word}' is ambiguous; possibilities: ${list}`);
+}
+
+/** Refuses a flag of something that is not built, given with a value that asks for it. */
+function refuseUnbuilt(flag: Flag, parsed: Pick<ParsedFlags, "values" | "lists" | "given">): void {
+  const { status } = flag;
+  if (status === undefined || "accepted" in status || !parsed.given.has(flag.name)) return;
+  const { harmless, partOf } = status;
+  if (partOf !== undefined && parsed.given.has(partOf) && parsed.values.get(partOf) === false) return;
+  const asked = flag.repeatable ? (parsed.lists.get(flag.name) ?? []) : [parsed.values.get(flag.name) as FlagValue];
+  const [wrong] = asked.filter((value) => !harmless.includes(value));
+  if (wrong === undefined) return;
+  throw new UsageError(`option '--${flag.name}=${wrong}' is known but not built yet: ${status.refused}`);
 }
 
 /** The values of a program that takes flags and nothing else, by name; null where its help is asked for. */

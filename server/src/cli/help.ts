@@ -14,7 +14,7 @@ export function programHelp(commands: readonly Command[]): string {
     ...rows,
     "",
     "Start here:",
-    "  galatea serve --model-repository ./models      a Triton model repository, served on ports 8000 and 8002",
+    "  galatea serve --model-repository ./models      a Triton model repository, served on ports 8000 to 8002",
     "  galatea up                                     S3, SageMaker and CloudWatch APIs on http://127.0.0.1:8770",
     '  eval "$(galatea env)"                          points boto3, the AWS CLI and the sagemaker SDK at it',
     "",
@@ -30,7 +30,8 @@ export function commandHelp(command: Command): string {
   const lines = [`${bold(`galatea ${command.name}`)}: ${command.summary}`, "", `Usage: galatea ${command.usage}`, ""];
   if (built.length > 0) lines.push(...built.map(flagRow), "");
   if (accepted.length > 0) lines.push("Accepted without effect:", `  ${names(accepted)}`, "");
-  if (refused.length > 0) lines.push("Known, not built yet (refused):", `  ${names(refused)}`, "");
+  if (refused.length > 0)
+    lines.push("Known, not built yet (refused unless they ask for nothing):", `  ${names(refused)}`, "");
   return lines.join("\n");
 }
 

@@ -1,15 +1,16 @@
-import { dataDefault, portMax, type Flag } from "./flags.ts";
+import { dataDefault, portMax, requestMemoryFlag, type Flag } from "./flags.ts";
+import { grpcFlags } from "./grpc-flags.ts";
+import { pythonFlag, pythonPackagesFlag } from "./python-flags.ts";
+import { confinementFlag, workerFlags } from "./worker-flags.ts";
+import { unbuiltFlags } from "./unbuilt-flags.ts";
 
-const grpc = { refused: "the gRPC front end comes with a later release; HTTP serves every operation" };
 const gpu = { accepted: "this server places no model on a GPU yet" };
 const oneLoop = { accepted: "one event loop serves all connections; no thread count is needed" };
-const trace = { refused: "traces come with a later release" };
 /** tritonserver's ParseIntBoolOption. */
 const booleanWords = new Map([
   ["true", 1],
   ["false", 0],
 ]);
-const cache = { refused: "the response cache comes with a later release" };
 
 /** tritonserver's flags under their own names (2.51 line), and ours after them. */
 export const serveFlags: readonly Flag[] = [
@@ -62,6 +63,12 @@ export const serveFlags: readonly Flag[] = [
     min: 1,
     about: "largest JSON tensor data in bytes",
   },
+  {
+    name: "http-restricted-api",
+    kind: "string",
+    repeatable: true,
+    about: "<api>[,<api>...]:<key>=<value>: these answer only to requests with the header <key>",
+  },
   { name: "allow-metrics", kind: "boolean", default: true, about: "serve Prometheus metrics" },
   { name: "allow-cpu-metrics", kind: "boolean", default: true, about: "include CPU and memory gauges" },
   { name: "allow-gpu-metrics", kind: "boolean", default: true, about: "accepted", status: gpu },
@@ -78,7 +85,7 @@ export const serveFlags: readonly Flag[] = [
     about: "port of the container contract",
   },
   { name: "sagemaker-thread-count", kind: "integer", default: 8, min: 1, about: "accepted", status: oneLoop },
-  { name: "allow-grpc", kind: "boolean", about: "only `false`: gRPC is not built yet" },
+  ...grpcFlags,
   {
     name: "log-verbose",
     kind: "integer",
@@ -103,99 +110,28 @@ export const serveFlags: readonly Flag[] = [
     about: "accepted",
     status: { accepted: "tensors are views; nothing is gathered by threads" },
   },
-  { name: "sagemaker-safe-port-range", kind: "string", about: "", status: { refused: "give the ports one by one" } },
   {
-    name: "model-load-retry-count",
-    kind: "integer",
-    about: "",
-    status: { refused: "a load that failed is not repeated; load the model again" },
+    name: "repoagent-directory",
+    kind: "string",
+    about: "accepted",
+    status: { accepted: "a model that asks for a repository agent is refused by name" },
   },
   {
-    name: "repository-poll-secs",
-    kind: "integer",
-    about: "",
-    status: { refused: "polling comes with a later release; use --model-control-mode=explicit" },
+    name: "cache-directory",
+    kind: "string",
+    about: "accepted",
+    status: { accepted: "where caches are looked for; asking for one is refused" },
   },
+  { name: "cuda-virtual-address-size", kind: "string", repeatable: true, about: "accepted", status: gpu },
+  { name: "model-load-gpu-limit", kind: "string", repeatable: true, about: "accepted", status: gpu },
+  { name: "enable-peer-access", kind: "boolean", about: "accepted", status: gpu },
   {
-    name: "model-namespacing",
+    name: "strict-model-config",
     kind: "boolean",
-    about: "",
-    status: { refused: "archives of a multi-model endpoint are namespaced always; repositories are not yet" },
+    default: false,
+    about: "deprecated: true is --disable-auto-complete-config",
   },
-  {
-    name: "http-header-forward-pattern",
-    kind: "string",
-    about: "",
-    status: { refused: "header forwarding comes with a later release" },
-  },
-  {
-    name: "http-restricted-api",
-    kind: "string",
-    about: "",
-    status: { refused: "restricted APIs come with a later release" },
-  },
-  { name: "reuse-http-port", kind: "boolean", about: "", status: { refused: "one process owns a port" } },
-  {
-    name: "allow-client-shm",
-    kind: "boolean",
-    about: "",
-    status: { refused: "client shared memory comes with a later release" },
-  },
-  ...[
-    "grpc-address",
-    "grpc-port",
-    "reuse-grpc-port",
-    "grpc-header-forward-pattern",
-    "grpc-infer-thread-count",
-    "grpc-infer-allocation-pool-size",
-    "grpc-max-response-pool-size",
-    "grpc-use-ssl",
-    "grpc-use-ssl-mutual",
-    "grpc-server-cert",
-    "grpc-server-key",
-    "grpc-root-cert",
-    "grpc-infer-response-compression-level",
-    "grpc-keepalive-time",
-    "grpc-keepalive-timeout",
-    "grpc-keepalive-permit-without-calls",
-    "grpc-http2-max-pings-without-data",
-    "grpc-http2-min-recv-ping-interval-without-data",
-    "grpc-http2-max-ping-strikes",
-    "grpc-max-connection-age",
-    "grpc-max-connection-age-grace",
-    "grpc-restricted-protocol",
-  ].map((name): Flag => ({ name, kind: "string", about: "", status: grpc })),
-  ...["trace-config", "trace-file", "trace-level", "trace-rate", "trace-count", "trace-log-frequency"].map(
-    (name): Flag => ({ name, kind: "string", about: "", status: trace }),
-  ),
-  ...["cache-config", "cache-directory", "response-cache-byte-size"].map((name): Flag => ({
-    name,
-    kind: "string",
-    about: "",
-    status: cache,
-  })),
-  ...["allow-vertex-ai", "vertex-ai-port", "vertex-ai-thread-count", "vertex-ai-default-model"].map((name): Flag => ({
-    name,
-    kind: "string",
-    about: "",
-    status: { refused: "the Vertex AI front end is not built" },
-  })),
-  ...[
-    "rate-limit",
-    "rate-limit-resource",
-    "host-policy",
-    "model-load-gpu-limit",
-    "cuda-virtual-address-size",
-    "enable-peer-access",
-    "repoagent-directory",
-    "metrics-config",
-    "strict-model-config",
-  ].map((name): Flag => ({
-    name,
-    kind: "string",
-    about: "",
-    status: { refused: "this server does not have the feature yet" },
-  })),
+  ...unbuiltFlags,
   {
     name: "sagemaker-socket",
     kind: "string",
@@ -203,15 +139,33 @@ export const serveFlags: readonly Flag[] = [
   },
   { name: "ml-root", kind: "string", default: "/opt/ml", about: "directory that /opt/ml/... on the wire means" },
   { name: "memory-budget-bytes", kind: "integer", min: 1, about: "refuse to load models beyond this much memory" },
+  requestMemoryFlag,
+  pythonFlag,
+  pythonPackagesFlag,
   {
-    name: "python",
+    name: "python-threads",
+    kind: "integer",
+    min: 1,
+    about:
+      "threads of each Python model process's numerical libraries, where OMP_NUM_THREADS and the like do not say (default: numpy 1, others all)",
+  },
+  {
+    name: "python-preimport",
     kind: "string",
-    about: "Python to run models with (default: an environment of our own, made on first use)",
+    repeatable: true,
+    about: "modules, after their first use found imported by models whatever variables those set: quicker loads",
   },
   {
     name: "data",
     kind: "string",
     about: `directory for environments and caches (default: ${dataDefault})`,
+  },
+  {
+    name: "unload-timeout-secs",
+    kind: "integer",
+    default: 30,
+    min: 1,
+    about: "how long an unload waits for requests in flight and for model code before it ends them",
   },
   {
     name: "queue-length-max",
@@ -220,4 +174,6 @@ export const serveFlags: readonly Flag[] = [
     min: 1,
     about: "requests that may wait for a model without a queue limit of its own",
   },
+  confinementFlag,
+  ...workerFlags,
 ];

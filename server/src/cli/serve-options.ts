@@ -1,8 +1,13 @@
 import type { ServeOptions } from "../app/index.ts";
 import { UsageError, type FlagValue, type ParsedFlags } from "./flags.ts";
+import { grpcOptions } from "./grpc-flags.ts";
+import { parseRestrictions } from "./restricted-apis.ts";
+import { parsedPackages } from "./python-flags.ts";
+import { workerOptions } from "./worker-flags.ts";
 
-/** The flags of `serve` as the composition wants them, with the original's cross-checks. */
-export function serveOptions({ values, lists, given }: ParsedFlags): ServeOptions {
+/** The flags of `serve` as the composition wants them, with Triton's cross-checks. */
+export function serveOptions(parsed: ParsedFlags): ServeOptions {
+  const { values, lists, given } = parsed;
   const text = (name: string) => (values.get(name) as string | undefined) ?? "";
   const textOrNull = (name: string) => (values.get(name) as string | undefined) ?? null;
   const number = (name: string) => values.get(name) as number;
@@ -16,8 +21,6 @@ export function serveOptions({ values, lists, given }: ParsedFlags): ServeOption
     throw new UsageError("Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
   if (loadModels.includes("*") && loadModels.length > 1)
     throw new UsageError("Error: Wildcard model name '*' must be the ONLY startup model if specified at all.");
-  if (values.get("allow-grpc") === true)
-    throw new UsageError("option '--allow-grpc=true' is known but not built yet: gRPC comes with a later release");
   const container = given.has("sagemaker-socket") || flag("allow-sagemaker");
   const repositories = lists.get("model-repository") ?? [];
   if (repositories.length === 0 && !container) throw new UsageError("Error: --model-repository must be specified");
@@ -33,9 +36,11 @@ export function serveOptions({ values, lists, given }: ParsedFlags): ServeOption
     strictReadiness: flag("strict-readiness"),
     exitOnError: flag("exit-on-error"),
     exitTimeoutSecs: number("exit-timeout-secs"),
-    autoComplete: !flag("disable-auto-complete-config"),
+    autoComplete: !flag("disable-auto-complete-config") && !flag("strict-model-config"),
     loadsMax: number("model-load-thread-count"),
     http: flag("allow-http") ? { address: text("http-address"), port: number("http-port") } : null,
+    httpRestrictions: parseRestrictions("http-restricted-api", lists.get("http-restricted-api") ?? [], ""),
+    grpc: grpcOptions(parsed),
     inputBytesMax: number("http-max-input-size"),
     metrics: flag("allow-metrics")
       ? {
@@ -64,10 +69,28 @@ export function serveOptions({ values, lists, given }: ParsedFlags): ServeOption
     },
     backendConfig: parseBackendConfig(lists.get("backend-config") ?? []),
     memoryBudgetBytes: optionalNumber(values.get("memory-budget-bytes")),
+    requestMemoryBytes: optionalNumber(values.get("request-memory-bytes")),
     queueLengthMax: number("queue-length-max"),
+    unloadTimeoutSecs: number("unload-timeout-secs"),
     python: textOrNull("python"),
+    pythonPackages: parsedPackages(lists.get("python-packages") ?? []),
+    pythonThreads: optionalNumber(values.get("python-threads")),
+    pythonPreimport: (lists.get("python-preimport") ?? []).flatMap((names) => names.split(",")),
+    onnxInProcess: flag("onnx-in-process"),
+    onnxRunDeadlineSecs: number("onnx-run-deadline-secs"),
     dataDirectory: textOrNull("data"),
+    workers: workerOptions(parsed),
+    warnings: warningsOf(given),
   };
+}
+
+/** What whoever gave these flags should know although the server starts. */
+function warningsOf(given: ReadonlySet<string>): readonly string[] {
+  const warnings: string[] = [];
+  if (given.has("strict-model-config")) {
+    warnings.push("'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.");
+  }
+  return warnings;
 }
 
 function optionalNumber(value: FlagValue | undefined): number | null {

@@ -1,38 +1,115 @@
 import { isIP } from "node:net";
-import type { UpOptions } from "../app/index.ts";
-import { dataDefault, portMax, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
+import type { EnvOptions, UpOptions } from "../app/index.ts";
+import { dataDefault, portMax, requestMemoryFlag, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
+import { pythonArguments, pythonFlag } from "./python-flags.ts";
+import { workerArguments, workerFlags } from "./worker-flags.ts";
 
 const host = { name: "host", kind: "string", default: "127.0.0.1" } as const;
 const port = { name: "port", kind: "integer", default: 8770, max: portMax } as const;
 const data = { name: "data", kind: "string" } as const;
 
+const region = { name: "region", kind: "string", default: "us-east-1" } as const;
+const credentials = { name: "credentials", kind: "string" } as const;
+
 export const upFlags: readonly Flag[] = [
   { ...host, about: "address to listen on" },
   { ...port, min: 0, about: "the one port of every service; 0 takes any free one" },
+  {
+    name: "allowed-host",
+    kind: "string",
+    repeatable: true,
+    about: "another name that clients reach the platform by (a proxy's, this machine's); other Hosts get 403",
+  },
+  {
+    ...credentials,
+    about:
+      "file of the keys that are let in, as ~/.aws/credentials (default: $GALATEA_ACCESS_KEY_ID and " +
+      "$GALATEA_SECRET_ACCESS_KEY, else a key that is made once and kept in the data directory)",
+  },
+  { ...region, about: "region of requests that name none, and of what `galatea env` prints" },
+  {
+    name: "account",
+    kind: "string",
+    default: "000000000000",
+    about: "the account's twelve digits, as ARNs and the SDKs' default buckets have them",
+  },
+  { name: "open", kind: "switch", about: "verify no signature: every program of this machine may do everything" },
+  { name: "insecure", kind: "switch", about: "like --open, on an address that other machines reach too" },
   { ...data, about: `where records, objects and caches live (default: ${dataDefault})` },
+  requestMemoryFlag,
+  pythonFlag,
+  ...workerFlags,
 ];
 
 /** The flags of `env` say where the platform is: what it listens on with port 0 nobody can know from here. */
 export const envFlags: readonly Flag[] = [
   { ...host, about: "name or address that clients reach the platform by" },
   { ...port, min: 1, about: "the platform's port" },
+  { ...region, about: "the region that clients are to name" },
+  {
+    name: "proxy",
+    kind: "switch",
+    about:
+      "also sets HTTPS_PROXY and AWS_CA_BUNDLE, which the sagemaker SDK's default_bucket() and get_execution_role() need: " +
+      "the platform answers STS and passes everything else on, through the proxy that the shell had",
+  },
+  { name: "unset", kind: "switch", about: "gives the shell back what it had before" },
+  { ...credentials, about: "the platform's file of keys, where it was started with one" },
   { ...data, about: `the platform's data directory, where the clients' files are written (default: ${dataDefault})` },
 ];
 
 /** The flags of `up` and of `env`, which have the same names. */
 export function upOptions(parsed: ParsedFlags): UpOptions {
+  for (const name of ["open", "insecure"]) {
+    if (parsed.given.has("credentials") && parsed.given.has(name)) {
+      throw new UsageError(`--credentials and --${name} exclude each other`);
+    }
+  }
   return {
     host: parsedHost(parsed.values.get("host") as string),
     port: parsed.values.get("port") as number,
+    allowedHosts: (parsed.lists.get("allowed-host") ?? []).map(parsedName),
+    owner: parsedOwner(parsed),
+    credentials: (parsed.values.get("credentials") as string | undefined) ?? null,
+    open: parsed.values.get("open") === true || parsed.values.get("insecure") === true,
+    insecure: parsed.values.get("insecure") === true,
     dataDirectory: (parsed.values.get("data") as string | undefined) ?? null,
+    requestMemoryBytes: (parsed.values.get("request-memory-bytes") as number | undefined) ?? null,
+    workerArguments: [...pythonArguments(parsed), ...workerArguments(parsed)],
   };
+}
+
+function parsedOwner({ values }: ParsedFlags): UpOptions["owner"] {
+  const given = values.get("region") as string;
+  if (!/^[a-z]{2,}(-[a-z]+)+-\d{1,2}$/.test(given)) {
+    throw new UsageError(`invalid value for --region: '${given}' is not like us-east-1`);
+  }
+  const accountId = (values.get("account") as string | undefined) ?? "";
+  if (accountId !== "" && !/^\d{12}$/.test(accountId)) {
+    throw new UsageError(`invalid value for --account: '${accountId}' is not twelve digits`);
+  }
+  return { accountId, region: given };
+}
+
+export function envOptions(parsed: ParsedFlags): EnvOptions {
+  const [proxy, unset] = ["proxy", "unset"].map((name) => parsed.values.get(name) === true);
+  if (proxy === true && unset === true) throw new UsageError("--proxy and --unset exclude each other");
+  return { ...upOptions(parsed), proxy: proxy === true, unset: unset === true };
 }
 
 /** An address as it is, without the brackets it has in URLs, or a name. */
 function parsedHost(text: string): string {
+  return checkedName(text, "host");
+}
+
+function parsedName(text: string): string {
+  return checkedName(text, "allowed-host").toLowerCase().replace(/\.$/, "");
+}
+
+function checkedName(text: string, flag: string): string {
   const address = /^\[(.*)\]$/.exec(text)?.[1] ?? text;
   // A zone (fe80::1%eth0) has no place in a URL.
   if (isIP(address) !== 0 && !address.includes("%")) return address;
   if (/^[\w-]+(\.[\w-]+)*\.?$/.test(text)) return text;
-  throw new UsageError(`invalid value for --host: '${text}' is neither a name nor an address`);
+  throw new UsageError(`invalid value for --${flag}: '${text}' is neither a name nor an address`);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ interface Started {
 }
 
 function up(data: string): Started {
-  const child = spawn(process.execPath, [main, "up", "--port=0", `--data=${data}`], {
+  const child = spawn(process.execPath, [main, "up", "--open", "--port=0", `--data=${data}`], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
@@ -83,6 +83,31 @@ test("one stop, however many times it is passed on at once, waits for what is un
   await platform.seen(/stopping at once: SIGTERM/);
   assert.deepEqual(await platform.ended, { code: null, signal: "SIGTERM" });
   await cut;
+});
+
+test("an open platform does not listen beyond this machine unless that is insisted on", () => {
+  for (const host of ["0.0.0.0", "::", "platform.example"]) {
+    const data = join(root, "exposed");
+    const done = spawnSync(process.execPath, [main, "up", "--open", `--host=${host}`, "--port=0", `--data=${data}`]);
+    assert.equal(done.status, 1);
+    assert.match(
+      String(done.stderr),
+      /^galatea up: without credentials everybody who reaches \S+ could run code on this machine: leave out --open, or say --insecure .*\n$/,
+    );
+    assert.ok(!existsSync(data));
+  }
+});
+
+test("keys that cannot be read end the start in one sentence", async () => {
+  const file = join(root, "no-keys");
+  await writeFile(file, "[default]\n");
+  for (const path of [file, join(root, "absent")]) {
+    const done = spawnSync(process.execPath, [main, "up", "--port=0", `--credentials=${path}`, `--data=${root}/d`]);
+    assert.equal(done.status, 1);
+    assert.match(String(done.stderr), /^galatea up: .*(?:holds no aws_access_key_id|ENOENT).*\n$/);
+  }
+  const both = spawnSync(process.execPath, [main, "up", `--credentials=${file}`, "--insecure"]);
+  assert.match(String(both.stderr), /^--credentials and --insecure exclude each other\n/);
 });
 
 test("with nothing under way a stop ends with exit code 0", async () => {

@@ -1,10 +1,12 @@
 import { InferenceError, type Clock, type Logger } from "../base/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backends/index.ts";
 import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
+import type { RequestRecord } from "../inference/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { readLabels } from "./labels.ts";
 import { contentOf } from "./model-content.ts";
 import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
+import { warmUp } from "./warm-up.ts";
 import type { ModelHealth } from "./serving-version.ts";
 
 /** A version whose instances are up, before anybody can ask it. Whoever does not open it disposes its model. */
@@ -15,6 +17,8 @@ export interface BuiltVersion {
   readonly model: LoadedModel;
   readonly health: ModelHealth;
   readonly loadNs: number;
+  /** Of the requests that warmed it up, for its statistics. */
+  readonly warmUps: readonly RequestRecord[];
 }
 
 export interface BuilderParts {
@@ -24,6 +28,7 @@ export interface BuilderParts {
   readonly budget: MemoryBudget;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly fillRandom: (bytes: Uint8Array) => void;
 }
 
 /** What is asked for: a version on disk with the configuration found there, for one namespace. */
@@ -55,17 +60,16 @@ export class VersionBuilder {
       signal: order.signal,
       onHealth: (said) => {
         health.unhealthy = said.ok ? null : said.reason;
-        if (!said.ok) this.#parts.log.error(`model '${source.servedName}' version ${source.version}: ${said.reason}`);
       },
     };
     // Before anything is made that would have to be ended again.
     const labels = await readLabels(source.modelDirectory, found);
-    const { config, model } = await this.#load(order, context);
+    const { config, model, warmUps } = await this.#load(order, context);
     const loadNs = this.#parts.clock.monotonicNs() - startNs;
-    return { version: source.version, config, labels, model, health, loadNs };
+    return { version: source.version, config, labels, model, health, loadNs, warmUps };
   }
 
-  async #load(order: BuildOrder, context: LoadContext): Promise<{ config: ModelConfig; model: LoadedModel }> {
+  async #load(order: BuildOrder, context: LoadContext): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {
     const { source, config: found } = order;
     const backend = this.#parts.backends.get(found.backend);
     if (backend === undefined) {
@@ -85,15 +89,16 @@ export class VersionBuilder {
       const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;
       refuseUnbuilt(config);
       checkConfig(config);
-      const model = await backend.load(source, config, context);
+      const model = await backend.load(source, config, { ...context, onMemory: () => this.#correct(charge) });
       try {
+        const warmUps = await warmUp(model, { ...order, ...this.#parts, config });
         this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
+        if (knownBytes !== null) this.#sharing.set(charge, model);
+        return { config, model: this.#charged(model, charge), warmUps };
       } catch (error) {
         await model[Symbol.asyncDispose]();
         throw error;
       }
-      if (knownBytes !== null) this.#sharing.set(charge, model);
-      return { config, model: this.#charged(model, charge) };
     } catch (error) {
       this.#parts.budget.release(charge);
       throw error;
@@ -105,11 +110,24 @@ export class VersionBuilder {
     return {
       instances: model.instances,
       memoryBytes: () => model.memoryBytes(),
+      abandon: (reason) => model.abandon?.(reason),
       [Symbol.asyncDispose]: async () => {
         await model[Symbol.asyncDispose]();
         await this.#uncharge(charge);
       },
     };
+  }
+
+  /** The model holds more or less than when it was loaded. */
+  #correct(charge: ChargeOwner): void {
+    const { budget, log } = this.#parts;
+    this.#sharing
+      .get(charge)
+      ?.memoryBytes()
+      .then(
+        (bytes) => budget.correct(charge, bytes),
+        (error: unknown) => log.error(`measuring a model's memory: ${String(error)}`),
+      );
   }
 
   /** What the model held alone goes; memory it shared is charged to another holder from now on. */

@@ -9,7 +9,7 @@ const batchNote =
   "See the model configuration docs for more info on max_batch_size.";
 
 /**
- * Checks a request against its model in the original's order and words (infer_request.cc of Triton's core, 2.51) and returns
+ * Checks a request against its model in Triton's order and words (infer_request.cc of Triton's core, 2.51) and returns
  * its batch size (1 for models that do not batch). Runs once per request and per ensemble step: no allocation when all is well.
  */
 export function checkRequest(request: InferenceRequest, facts: ModelFacts): number {
@@ -89,7 +89,7 @@ function checkInput(request: InferenceRequest, tensor: Tensor, facts: ModelFacts
         `got [${tensor.shape.join(",")}]. ${facts.maxBatchSize > 0 ? batchNote : ""}`,
     );
   }
-  // A batch of no rows is no batch to the original: it misses the bytes of one.
+  // A batch of no rows is no batch to Triton: it misses the bytes of one.
   const isEmpty = facts.maxBatchSize > 0 && tensor.shape[0] === 0;
   const count = elementCount(isEmpty ? tensor.shape.slice(1) : tensor.shape);
   if (expected.elementBytes > 0) {

@@ -1,17 +1,25 @@
-import { InferenceError, type Clock, type Logger } from "../base/index.ts";
+import { randomFillSync } from "node:crypto";
+import { InferenceError, type ByteBudget, type Clock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
-import type { InferenceRequest, InferenceResponse } from "../inference/index.ts";
-import { printConfigJson } from "../modelconfig/index.ts";
-import { createArena, releaseTensors, type Arena } from "../tensor/index.ts";
+import { createArena, type Arena } from "../tensor/index.ts";
 import type { Catalog } from "./catalog.ts";
-import type { Engine, IndexEntry, LoadOverride, ModelMetadata, ModelStatistics, NamespaceSource } from "./engine.ts";
+import type {
+  Engine,
+  IndexEntry,
+  LoadOverride,
+  ModelMetadata,
+  ModelStatistics,
+  ModelTarget,
+  NamespaceSource,
+  ServedModel,
+} from "./engine.ts";
 import { MemoryBudget } from "./memory-budget.ts";
 import { modelMetadata, serverExtensions } from "./metadata.ts";
+import { ModelLease } from "./model-lease.ts";
 import { ModelTable, type ModelEntry } from "./model-entry.ts";
 import { ModelLoader, type LoadSpace } from "./model-loader.ts";
 import { VersionObservers, type EngineMetrics } from "./observers.ts";
 import { schedulerFor } from "./scheduler-for.ts";
-import type { ServingVersion } from "./serving-version.ts";
 
 export interface EngineOptions {
   readonly id: string;
@@ -28,9 +36,13 @@ export interface EngineOptions {
   readonly catalogOf: (source: NamespaceSource) => Catalog;
   readonly arenaBytes: number;
   readonly namespaceArenaBytes: number;
+  /** The blocks of all arenas are taken from it. */
+  readonly requestMemory: ByteBudget;
   readonly memoryBudgetBytes: number | null;
   readonly queueLengthMax: number;
   readonly loadsMax: number;
+  /** How long an unload waits for requests in flight and for the model's own code before it ends them. */
+  readonly drainMsMax: number;
   readonly metrics: EngineMetrics;
   readonly clock: Clock;
   readonly log: Logger;
@@ -51,6 +63,9 @@ export class EngineCore implements Engine, AsyncDisposable {
   readonly #loader: ModelLoader;
   readonly #observers: VersionObservers;
   readonly #draining = new Set<Promise<void>>();
+  readonly #loads = new Set<Promise<void>>();
+  /** Ends loads in progress: the server exits. */
+  readonly #closing = new AbortController();
   #exiting = false;
 
   constructor(options: EngineOptions) {
@@ -60,7 +75,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     const own: LoadSpace = {
       namespace: "",
       catalog: options.catalog,
-      arena: createArena({ capacityBytes: options.arenaBytes }),
+      arena: this.#createArena(options.arenaBytes),
     };
     this.#spaces.set("", { ...own, served: "" });
     this.#loader = new ModelLoader({
@@ -70,7 +85,9 @@ export class EngineCore implements Engine, AsyncDisposable {
       autoComplete: options.autoComplete,
       budget: this.#budget,
       clock: options.clock,
+      drainMsMax: options.drainMsMax,
       log: options.log,
+      fillRandom: randomFillSync,
       scheduler: (config, version, made) =>
         schedulerFor(config, made, {
           modelVersion: String(version),
@@ -101,48 +118,21 @@ export class EngineCore implements Engine, AsyncDisposable {
     return true;
   }
 
-  infer(request: InferenceRequest): Promise<InferenceResponse> {
-    let serving: ServingVersion;
-    try {
-      if (this.#exiting) throw new InferenceError("UNAVAILABLE", "Server not ready");
-      serving = this.#lookup(request.namespace, request.modelName, request.modelVersion);
-    } catch (error) {
-      releaseTensors(request.inputs);
-      return Promise.reject(error);
-    }
-    return serving.infer(request);
-  }
-
-  bodyArena(namespace: string, modelName: string): Arena | null {
-    const latest = this.#table.entry(namespace, modelName)?.latest ?? null;
-    return latest === null ? null : (this.#spaces.get(namespace)?.arena ?? null);
-  }
-
-  #lookup(namespace: string, name: string, version: string): ServingVersion {
-    return this.#table.require(namespace, name).lookup(version);
-  }
-
-  modelReady(namespace: string, modelName: string, modelVersion: string): boolean {
-    return this.#lookup(namespace, modelName, modelVersion).health.unhealthy === null;
+  open({ namespace, modelName, modelVersion }: ModelTarget): ServedModel {
+    if (this.#exiting) throw new InferenceError("UNAVAILABLE", "Server not ready");
+    const serving = this.#table.require(namespace, modelName).lookup(modelVersion);
+    return new ModelLease(serving, () => this.#spaces.get(namespace)?.arena ?? null);
   }
 
   serverMetadata() {
     return { name: this.#options.id, version: this.#options.version, extensions: serverExtensions };
   }
 
-  modelMetadata(namespace: string, modelName: string, modelVersion: string): ModelMetadata {
+  modelMetadata({ namespace, modelName, modelVersion }: ModelTarget): ModelMetadata {
     const entry = this.#table.require(namespace, modelName);
     const serving = entry.lookup(modelVersion);
     const versions = modelVersion === "" ? entry.ready().map(({ version }) => String(version)) : [serving.version];
     return modelMetadata(serving.config, serving.facts, versions);
-  }
-
-  modelConfigJson(namespace: string, modelName: string, modelVersion: string): unknown {
-    return printConfigJson(this.#lookup(namespace, modelName, modelVersion).config);
-  }
-
-  outputLabels(namespace: string, modelName: string, modelVersion: string, output: string): readonly string[] {
-    return this.#lookup(namespace, modelName, modelVersion).labels.get(output) ?? [];
   }
 
   statistics(modelName: string, modelVersion: string): readonly ModelStatistics[] {
@@ -183,7 +173,14 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   async loadModel(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
     this.#requireExplicit();
-    await this.#loader.load(this.#space(""), modelName, { override, ancestors: [], signal });
+    await this.#load(this.#space(""), modelName, override, signal);
+  }
+
+  #load(space: LoadSpace, name: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    const loading = this.#loader.load(space, name, { override, ancestors: [], signal: either });
+    this.#loads.add(loading);
+    return loading.finally(() => this.#loads.delete(loading));
   }
 
   /** See Backend.warmUp. */
@@ -199,10 +196,10 @@ export class EngineCore implements Engine, AsyncDisposable {
     const worker = async (): Promise<void> => {
       for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
         try {
-          await this.#loader.load(this.#space(""), name, { override: null, ancestors: [], signal });
-        } catch (error) {
+          await this.#load(this.#space(""), name, null, signal);
+        } catch {
+          // The loader has logged why.
           signal.throwIfAborted();
-          this.#options.log.error(InferenceError.from(error).message);
           failed.push(name);
         }
       }
@@ -227,12 +224,12 @@ export class EngineCore implements Engine, AsyncDisposable {
     const space = {
       namespace: source.namespace,
       catalog: this.#options.catalogOf(source),
-      arena: createArena({ capacityBytes: this.#options.namespaceArenaBytes }),
+      arena: this.#createArena(this.#options.namespaceArenaBytes),
       served: source.servedName,
     };
     this.#spaces.set(source.namespace, space);
     try {
-      await this.#loader.load(space, source.servedName, { override: null, ancestors: [], signal });
+      await this.#load(space, source.servedName, null, signal);
     } catch (error) {
       await this.closeNamespace(source.namespace);
       throw error;
@@ -263,6 +260,10 @@ export class EngineCore implements Engine, AsyncDisposable {
     return { usedBytes, budgetBytes: this.#budget.budgetBytes };
   }
 
+  #createArena(capacityBytes: number): Arena {
+    return createArena({ capacityBytes, budget: this.#options.requestMemory, clock: this.#options.clock });
+  }
+
   #space(namespace: string): LoadSpace {
     const space = this.#spaces.get(namespace);
     if (space === undefined) throw new InferenceError("NOT_FOUND", `model namespace '${namespace}' is not registered`);
@@ -281,8 +282,21 @@ export class EngineCore implements Engine, AsyncDisposable {
     this.#draining.add(tracked);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** The server has waited long enough: loads in progress and what executes are ended by force. Closing is still due. */
+  abandon(why: string): void {
+    this.#exit();
+    for (const namespace of this.#table.namespaces)
+      for (const entry of this.#table.entries(namespace)) for (const { serving } of entry.ready()) serving.abandon(why);
+  }
+
+  #exit(): void {
     this.#exiting = true;
+    this.#closing.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#exit();
+    await Promise.allSettled(this.#loads);
     for (const namespace of this.#spaces.keys()) if (namespace !== "") await this.closeNamespace(namespace);
     const own = this.#space("");
     for (const entry of this.#table.entries("")) this.#loader.unload(entry, false);

@@ -2,13 +2,19 @@ import assert from "node:assert/strict";
 import { mkdtempSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
+import { ByteBudget, InferenceError, silentLogger, systemClock } from "../base/index.ts";
 import type { Backend, LoadedModel } from "../backends/index.ts";
-import { noParameters, releaseResponse, type InferenceRequest, type Instance } from "../inference/index.ts";
+import {
+  noParameters,
+  releaseResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Instance,
+} from "../inference/index.ts";
 import { completeConfig, parseConfigText } from "../modelconfig/index.ts";
 import { chooseVersions } from "../repository/index.ts";
 import type { Arena } from "../tensor/index.ts";
-import { createEngine, type Catalog, type EngineCore } from "./index.ts";
+import { createEngine, type Catalog, type EngineCore, type ServedModel } from "./index.ts";
 
 export const echoConfig = `backend: "echo" max_batch_size: 4
 input { name: "X" data_type: TYPE_INT32 dims: [ -1 ] }
@@ -91,6 +97,8 @@ export class EchoBackend implements Backend {
 /** An engine over models that are texts: configuration by name, and the version directories of those that have others than 1. */
 export class EngineBench implements AsyncDisposable {
   readonly backend = new EchoBackend();
+  /** Of the engines that `open` makes from now on. */
+  readonly backends: Backend[] = [this.backend];
   readonly models: Record<string, string> = {};
   readonly versions: Record<string, readonly number[]> = {};
   readonly signal = new AbortController().signal;
@@ -101,22 +109,24 @@ export class EngineBench implements AsyncDisposable {
     this.engine = this.open(null);
   }
 
-  open(memoryBudgetBytes: number | null): EngineCore {
+  open(memoryBudgetBytes: number | null, drainMsMax = 30_000): EngineCore {
     return createEngine({
       id: "test",
       version: "0",
       explicitControl: true,
       strictReadiness: true,
       autoComplete: true,
-      backends: [this.backend],
+      backends: this.backends,
       backendConfig: () => new Map(),
       catalog: this.#catalog(),
       catalogOf: () => this.#catalog(),
       arenaBytes: 1 << 24,
       namespaceArenaBytes: 1 << 24,
+      requestMemory: new ByteBudget(Infinity),
       memoryBudgetBytes,
       queueLengthMax: 100,
       loadsMax: 2,
+      drainMsMax,
       metrics: { open: () => ({ succeeded() {}, failed() {}, close() {} }) },
       clock: systemClock,
       log: silentLogger,
@@ -135,8 +145,18 @@ export class EngineBench implements AsyncDisposable {
     return this.engine.unloadModel(name, false);
   }
 
+  async infer(request: InferenceRequest): Promise<InferenceResponse> {
+    using model = this.engine.open(request);
+    return await model.infer(request);
+  }
+
+  /** The model of the server's own repository, as a call would hold it. */
+  hold(modelName: string, modelVersion = ""): ServedModel {
+    return this.engine.open({ namespace: "", modelName, modelVersion });
+  }
+
   async answer(target: InferenceRequest): Promise<{ name: string; version: string; values: number[] }> {
-    const response = await this.engine.infer(target);
+    const response = await this.infer(target);
     const [output] = response.outputs;
     assert(output);
     const values = [...new Int32Array(output.data.slice().buffer)];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { InferenceError } from "../base/index.ts";
+import { releaseResponse } from "../inference/index.ts";
 import { chainOf, echoConfig, EngineBench, failing, requestTo } from "./engine-fixtures.ts";
 
 let bench: EngineBench;
@@ -11,6 +12,10 @@ beforeEach(() => {
 });
 
 afterEach(() => bench[Symbol.asyncDispose]());
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
 
 describe("engine", () => {
   it("loads an ensemble with its steps and hands tensors through it without leaking a block", async () => {
@@ -37,15 +42,43 @@ describe("engine", () => {
     assert.equal(bench.engine.memory().usedBytes, 0);
   });
 
-  it("answers lookups in the original's words", async () => {
+  it("answers lookups in Triton's words", async () => {
     await assert.rejects(
-      bench.engine.infer(requestTo("nobody", [1])),
+      bench.infer(requestTo("nobody", [1])),
       /^InferenceError: Request for unknown model: 'nobody' is not found$/,
     );
     await bench.load("echo");
-    assert.throws(() => bench.engine.modelReady("", "echo", "3"), /'echo' version 3 is not found/);
+    assert.throws(() => bench.hold("echo", "3"), /'echo' version 3 is not found/);
     await bench.unload("echo");
-    await assert.rejects(bench.engine.infer(requestTo("echo", [1])), /'echo' has no available versions/);
+    await assert.rejects(bench.infer(requestTo("echo", [1])), /'echo' has no available versions/);
+  });
+
+  it("gives a call one version from its first byte to its last, whatever is loaded and unloaded meanwhile", async () => {
+    await bench.load("echo");
+    const held = bench.hold("echo");
+    await bench.unload("echo");
+    await bench.load("echo");
+    await bench.unload("echo");
+    assert.throws(() => bench.hold("echo"), /'echo' has no available versions/);
+    const response = await held.infer(requestTo("echo", [7]));
+    assert.deepEqual([...new Int32Array(response.outputs[0]!.data.slice().buffer)], [7]);
+    releaseResponse(response);
+    await until(() => bench.backend.loadedCount === 1);
+    held[Symbol.dispose]();
+    held[Symbol.dispose]();
+    await until(() => bench.backend.loadedCount === 0);
+    assert.equal(held.config.name, "echo");
+  });
+
+  it("ends a version whose calls do not end, and refuses what they still ask of it", async () => {
+    await bench.engine[Symbol.asyncDispose]();
+    bench.engine = bench.open(null, 50);
+    await bench.load("echo");
+    const held = bench.hold("echo");
+    await bench.unload("echo");
+    await until(() => bench.backend.loadedCount === 0);
+    await assert.rejects(held.infer(requestTo("echo", [7])), { code: "UNAVAILABLE" });
+    held[Symbol.dispose]();
   });
 
   it("keeps the old version when a reload fails, and says why", async () => {
@@ -61,7 +94,10 @@ describe("engine", () => {
 
   it("refuses circles, unknown steps and unknown models with the reason", async () => {
     bench.models["chain"] = chainOf(["echo", "chain"]);
-    await assert.rejects(bench.load("chain"), /circular dependency between ensembles: chain -> chain/);
+    await assert.rejects(
+      bench.load("chain"),
+      /circular dependency between ensembles: chain -> \.\.\. -> chain -> chain/,
+    );
     bench.models["chain"] = chainOf(["echo", "ghost"]);
     await assert.rejects(
       bench.load("chain"),
@@ -136,7 +172,7 @@ describe("engine", () => {
     assert.deepEqual((await bench.answer(requestTo("chain", [5], { namespace: "b" }))).values, [5]);
     await bench.engine.closeNamespace("a");
     assert.equal(bench.backend.loadedCount, 2);
-    await assert.rejects(bench.engine.infer(requestTo("chain", [5], { namespace: "a" })), /is not found/);
+    await assert.rejects(bench.infer(requestTo("chain", [5], { namespace: "a" })), /is not found/);
     await assert.rejects(bench.engine.closeNamespace("a"), (error: InferenceError) => error.code === "NOT_FOUND");
   });
 

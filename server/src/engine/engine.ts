@@ -1,36 +1,70 @@
-import type { InferenceRequest, InferenceResponse } from "../inference/index.ts";
+import type { AnswerSink, InferenceRequest, InferenceResponse } from "../inference/index.ts";
+import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena, Datatype } from "../tensor/index.ts";
 
-/** What protocols may ask of the server. Every method throws InferenceError with the original's code and text. */
-export interface Engine {
+/** Which model a request is for, as it came on the wire. */
+export interface ModelTarget {
+  /** "" is the server's own repositories; else the namespace that a model archive was registered under. */
+  readonly namespace: string;
+  readonly modelName: string;
+  /** "" asks for the highest ready version. */
+  readonly modelVersion: string;
+}
+
+/**
+ * A model that was found, held for a call with `using`: its name is looked up once, at the door, and whatever is loaded or unloaded
+ * meanwhile, the call sees one version from its first byte to its last. An unload waits for its calls, up to the server's bound.
+ */
+export interface ServedModel extends Disposable {
+  readonly version: string;
+  /** With every default filled in. */
+  readonly config: ModelConfig;
+  /** False when loaded and not able to answer: a worker that cannot be started, say. */
+  readonly isHealthy: boolean;
+  /** The shared memory that a request's body is best read into; null when its unload did not wait for this call any longer. */
+  readonly arena: Arena | null;
+  /** Labels of an output for the classification extension, [] without a label file. */
+  labelsOf(output: string): readonly string[];
   /** Takes the request's input tensors over, in every outcome. The response is the caller's to release. */
   infer(request: InferenceRequest): Promise<InferenceResponse>;
-  /** The shared memory a request body for this model is best read into; null when the model is unknown or its backend wants none. */
-  bodyArena(namespace: string, modelName: string): Arena | null;
+  /**
+   * The same for a decoupled model (`config.decoupled`), which `infer` is not for: its answers go to the sink, the last one in every
+   * outcome. Resolves when that has been given.
+   */
+  stream(request: InferenceRequest, sink: AnswerSink): Promise<void>;
+}
 
+/** Inference, and what is told of the models that serve. Every method throws InferenceError with Triton's code and text. */
+export interface Serving {
   readonly live: boolean;
   readonly ready: boolean;
-  /** Throws the lookup errors of an unknown model; false when loaded but unhealthy. */
-  modelReady(namespace: string, modelName: string, modelVersion: string): boolean;
+  /** The model of a call. Throws the lookup errors of an unknown model. */
+  open(target: ModelTarget): ServedModel;
   serverMetadata(): ServerMetadata;
-  modelMetadata(namespace: string, modelName: string, modelVersion: string): ModelMetadata;
-  /** The configuration as the original prints it: proto field names, defaults filled, int64 as numbers. */
-  modelConfigJson(namespace: string, modelName: string, modelVersion: string): unknown;
-  /** Labels of an output for the classification extension, [] without a label file. */
-  outputLabels(namespace: string, modelName: string, modelVersion: string, output: string): readonly string[];
+  modelMetadata(target: ModelTarget): ModelMetadata;
   /** "" for all models; "" for all versions. */
   statistics(modelName: string, modelVersion: string): readonly ModelStatistics[];
+}
+
+/** Loading and unloading by name, in the server's own repositories. */
+export interface RepositoryControl {
   repositoryIndex(readyOnly: boolean): Promise<readonly IndexEntry[]>;
   loadModel(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void>;
   unloadModel(modelName: string, unloadDependents: boolean): Promise<void>;
+}
 
-  /** Multi-model hosting: registers a directory of model directories under a namespace and loads one of its models. */
+/** Multi-model hosting: each archive has a namespace of its own. */
+export interface Namespaces {
+  /** Registers a directory of model directories under a namespace and loads one of its models. */
   openNamespace(source: NamespaceSource, signal: AbortSignal): Promise<void>;
   /** Unloads everything of the namespace and gives its memory back; resolves when that is done. NOT_FOUND when unknown. */
   closeNamespace(namespace: string): Promise<void>;
   /** Bytes now held by everything loaded, or by what one namespace loaded, and the budget (null: none). */
   memory(namespace?: string): { readonly usedBytes: number; readonly budgetBytes: number | null };
 }
+
+/** What protocols may ask of the server. */
+export interface Engine extends Serving, RepositoryControl, Namespaces {}
 
 export interface NamespaceSource {
   readonly namespace: string;

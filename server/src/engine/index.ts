@@ -11,9 +11,12 @@ export type {
   LoadOverride,
   ModelMetadata,
   ModelStatistics,
+  ModelTarget,
   NamespaceSource,
+  ServedModel,
   ServerMetadata,
   TensorMetadata,
 } from "./engine.ts";
 export type { EngineMetrics, VersionMetrics } from "./observers.ts";
+export { checkWarmUps } from "./warm-up-data.ts";
 export type { FailureReason } from "./request-observer.ts";

@@ -8,7 +8,7 @@ export interface ChargeOwner {
 /**
  * What loading may cost. A load reserves its estimate first (the last measured cost of the same content, else the caller's
  * guess), so that concurrent loads cannot pass the budget together, and is corrected by measurement afterwards.
- * The refusal says "Out of memory": the container contract turns that into 507.
+ * The refusal's reason is `out-of-memory`: the container contract turns that into 507.
  */
 export class MemoryBudget {
   readonly budgetBytes: number | null;
@@ -77,6 +77,7 @@ export class MemoryBudget {
         "UNAVAILABLE",
         `Out of memory: ${what} needs about ${bytes} bytes, ${this.#usedBytes} of the budget of ${this.budgetBytes} bytes are in use. ` +
           "Unload other models or raise --memory-budget-bytes.",
+        { reason: "out-of-memory" },
       );
     }
     this.#usedBytes += bytes;

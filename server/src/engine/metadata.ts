@@ -2,21 +2,16 @@ import type { ModelConfig } from "../modelconfig/index.ts";
 import type { ModelMetadata, TensorMetadata } from "./engine.ts";
 import type { ModelFacts } from "./model-facts.ts";
 
-/** In the original's order; the shared-memory entries appear there even when the feature is off. */
+/** Triton's names in its order, without those of extensions that are not built. */
 export const serverExtensions: readonly string[] = [
   "classification",
-  "sequence",
   "model_repository",
   "model_repository(unload_dependents)",
   "schedule_policy",
   "model_configuration",
-  "system_shared_memory",
-  "cuda_shared_memory",
   "binary_tensor_data",
   "parameters",
   "statistics",
-  "trace",
-  "logging",
 ];
 
 /** What GET /v2/models/m says; `versions` are those ready (or the one asked for). */

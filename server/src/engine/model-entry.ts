@@ -6,7 +6,7 @@ import type { ServingVersion } from "./serving-version.ts";
 /**
  * The life of one model version. `unloading` still answers those already inside; `unavailable` keeps the reason that the index
  * and load errors tell. Version -1 stands for a model none of whose versions is known: `absent` where its policy wants none of
- * those on disk, which the original's index leaves out.
+ * those on disk, which Triton's index leaves out.
  */
 export type VersionState =
   | { readonly at: "loading" }
@@ -37,6 +37,8 @@ export class ModelEntry {
   recipe: EnsembleRecipe | null = null;
   /** Models that a load in progress waits for. */
   awaitedSteps: readonly string[] = [];
+  /** Ends the load in progress; null where there is none. */
+  loading: AbortController | null = null;
   /** Whether anyone asked for it by name since it was last unloaded. */
   explicitlyLoaded = false;
 
@@ -95,7 +97,7 @@ export class ModelEntry {
     return result;
   }
 
-  /** The version a request means, or the original's lookup errors. */
+  /** The version a request means, or Triton's lookup errors. */
   lookup(modelVersion: string): ServingVersion {
     if (this.#versions.size === 0) throw neverSeen(this.name);
     if (modelVersion === "" || modelVersion === "-1") {

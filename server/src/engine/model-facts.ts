@@ -1,5 +1,5 @@
 import type { InputConfig, ModelConfig, OutputConfig } from "../modelconfig/index.ts";
-import { datatypes, type Datatype } from "../tensor/index.ts";
+import { datatypes, type Datatype, type Tensor } from "../tensor/index.ts";
 
 /** What checking a request needs to know of a model, computed once per loaded version. */
 export interface ModelFacts {
@@ -52,6 +52,16 @@ export function modelFacts(config: ModelConfig): ModelFacts {
     requiredInputCount: inputs.filter((input) => !input.optional).length,
     outputByName: new Map(outputs.map((output) => [output.name, output])),
   };
+}
+
+/** The inputs in the form that the backend takes. */
+export function reshapedInputs(inputs: readonly Tensor[], facts: ModelFacts): readonly Tensor[] {
+  return inputs.map((tensor): Tensor => {
+    const input = facts.inputByName.get(tensor.name);
+    if (input === undefined || input.backendShape === null) return tensor;
+    const shape = reshaped(tensor.shape, input.shape, input.backendShape);
+    return shape === null ? tensor : { ...tensor, shape };
+  });
 }
 
 function shapes(tensor: InputConfig | OutputConfig, batched: boolean) {

@@ -1,4 +1,4 @@
-import { InferenceError, inferenceCodeText } from "../base/index.ts";
+import { InferenceError, inferenceCodeText, type InferenceReason } from "../base/index.ts";
 import { checkConfig, checkFoundConfig, refuseUnbuilt } from "../modelconfig/index.ts";
 import { composingModels } from "../repository/index.ts";
 import type { Arena } from "../tensor/index.ts";
@@ -7,7 +7,7 @@ import type { Catalog, CatalogModel } from "./catalog.ts";
 import type { LoadOverride } from "./engine.ts";
 import { circleOf } from "./ensemble-graph.ts";
 import { readLabels } from "./labels.ts";
-import { loadFailed, notPolled, noVersionWanted, stepFailure } from "./load-failures.ts";
+import { CircularDependency, loadFailed, notPolled, noVersionWanted, stepFailure } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
 import { VersionExchange, type ExchangeParts } from "./version-exchange.ts";
 
@@ -45,13 +45,23 @@ export class ModelLoader {
   async load(space: LoadSpace, name: string, options: LoadOptions): Promise<void> {
     const entry = this.#parts.table.entryOrNew(space.namespace, name);
     const isStep = options.ancestors.length > 0;
-    if (options.ancestors.includes(entry)) throw circular([...options.ancestors.map((each) => each.name), name]);
+    if (options.ancestors.includes(entry)) {
+      const names = [...options.ancestors.map((each) => each.name), name];
+      throw new CircularDependency(names.slice(names.indexOf(name)));
+    }
     try {
       await entry.inTurn(async () => {
         // A step that another ensemble brought up while this one waited its turn is there already.
         if (isStep && entry.latest !== null) return;
         if (!isStep) entry.explicitlyLoaded = true;
-        await this.#loadVersions(space, entry, options);
+        const loading = new AbortController();
+        entry.loading = loading;
+        try {
+          const signal = AbortSignal.any([options.signal, loading.signal]);
+          await this.#loadVersions(space, entry, { ...options, signal });
+        } finally {
+          entry.loading = null;
+        }
       });
     } finally {
       this.#parts.table.forgetBlank(entry);
@@ -91,12 +101,15 @@ export class ModelLoader {
     }
     if (found.versions.length > 0) return found;
     if (isUnknownYet(entry)) entry.move(-1, { at: "absent" });
-    throw noVersionWanted(entry.name);
+    const refused = noVersionWanted(entry.name);
+    this.#parts.log.error(refused.message.trimEnd());
+    throw refused;
   }
 
   async #loadModel(space: LoadSpace, entry: ModelEntry, found: CatalogModel, signal: AbortSignal): Promise<void> {
     const built: BuiltVersion[] = [];
     const failures: string[] = [];
+    let reason: InferenceReason | null = null;
     try {
       for (const { version, directory } of found.versions) {
         const source = { ...found, version, versionDirectory: directory };
@@ -106,11 +119,13 @@ export class ModelLoader {
         } catch (thrown) {
           const error = InferenceError.from(thrown);
           failures.push(this.#versionFailure(entry, version, error));
-          if (isOutOfMemory(error)) throw error;
+          reason ??= error.reason;
+          // The server's own budget: its words stand for themselves.
+          if (error.code === "UNAVAILABLE" && error.reason === "out-of-memory") throw error;
         }
       }
       if (failures.length > 0)
-        throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${failures.join("")}\n`);
+        throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${failures.join("")}\n`, { reason });
     } catch (error) {
       this.#exchange.discard(entry, built);
       throw error;
@@ -153,7 +168,7 @@ export class ModelLoader {
     throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${failures.join("")}\n`, { cause: error });
   }
 
-  /** What is wrong between an ensemble and its steps is no version's fault, and the original's texts name none. */
+  /** What is wrong between an ensemble and its steps is no version's fault, and Triton's texts name none. */
   async #namingNoVersion(entry: ModelEntry, found: CatalogModel, work: () => void | Promise<void>): Promise<void> {
     try {
       await work();
@@ -165,7 +180,8 @@ export class ModelLoader {
         if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "unavailable", reason });
       }
       if (error.code === "UNAVAILABLE") throw error;
-      throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${error.message}\n`, { cause: error });
+      const options = { cause: error, reason: error.reason };
+      throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${error.message}\n`, options);
     }
   }
 
@@ -176,7 +192,7 @@ export class ModelLoader {
       if (step === undefined) return [];
       return [...step.awaitedSteps, ...(step.recipe === null ? [] : composingModels(step.recipe.found.config))];
     });
-    if (circle !== null) throw circular(circle);
+    if (circle !== null) throw new CircularDependency(circle);
   }
 
   async #loadSteps(space: LoadSpace, entry: ModelEntry, options: LoadOptions): Promise<void> {
@@ -195,12 +211,26 @@ export class ModelLoader {
   unload(entry: ModelEntry, unloadDependents: boolean): void {
     const steps = entry.recipe === null ? [] : composingModels(entry.recipe.found.config);
     entry.explicitlyLoaded = false;
+    this.#limitLoad(entry);
     this.#exchange.withdraw(entry);
     if (!unloadDependents) return;
     for (const name of steps) {
       const step = this.#parts.table.entry(entry.namespace, name);
       if (step !== undefined && step.dependents.size === 0 && !step.explicitlyLoaded) this.unload(step, true);
     }
+  }
+
+  /** A load of a model that was unloaded meanwhile may hang in the model's own code: it gets the time that an unload has, and no more. */
+  #limitLoad(entry: ModelEntry): void {
+    const { loading } = entry;
+    if (loading === null) return;
+    const { clock, drainMsMax } = this.#parts;
+    const work = entry.inTurn(() => Promise.resolve());
+    const timer = clock.timer(drainMsMax, () => {
+      const message = `model '${entry.name}' was unloaded while it loaded, and its load did not end within ${drainMsMax / 1000} s`;
+      loading.abort(new InferenceError("UNAVAILABLE", message));
+    });
+    this.#parts.background(work.finally(() => timer[Symbol.dispose]()));
   }
 }
 
@@ -214,12 +244,4 @@ async function recipeOf(found: CatalogModel): Promise<EnsembleRecipe> {
 /** Nothing is known of any version, but perhaps why. */
 function isUnknownYet(entry: ModelEntry): boolean {
   return entry.versions.size === 0 || entry.versions.has(-1);
-}
-
-function isOutOfMemory(error: InferenceError): boolean {
-  return error.code === "UNAVAILABLE" && error.message.startsWith("Out of memory");
-}
-
-function circular(way: readonly string[]): InferenceError {
-  return new InferenceError("INVALID_ARG", `circular dependency between ensembles: ${way.join(" -> ")}`);
 }

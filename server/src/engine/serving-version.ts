@@ -1,11 +1,18 @@
 import { InferenceError, type Clock } from "../base/index.ts";
 import type { LoadedModel } from "../backends/index.ts";
-import { newRecord, type InferenceRequest, type InferenceResponse, type RequestRecord } from "../inference/index.ts";
+import {
+  newRecord,
+  type AnswerSink,
+  type InferenceRequest,
+  type InferenceResponse,
+  type RequestRecord,
+} from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Scheduler, StepResult } from "../scheduling/index.ts";
 import { releaseTensors, type Tensor } from "../tensor/index.ts";
+import { AnswerStream } from "./answer-stream.ts";
 import { checkRequest } from "./check-request.ts";
-import { modelFacts, reshaped, type ModelFacts } from "./model-facts.ts";
+import { modelFacts, reshaped, reshapedInputs, type ModelFacts } from "./model-facts.ts";
 import type { RequestObserver } from "./request-observer.ts";
 
 /** What a model says of itself after loading: null while all is well. */
@@ -25,11 +32,15 @@ export class ServingVersion implements AsyncDisposable {
   readonly #scheduler: Scheduler;
   readonly #observer: RequestObserver;
   readonly #clock: Clock;
+  readonly #drainMsMax: number;
   readonly #reshapes: boolean;
   readonly #steps: readonly ServingVersion[];
   /** Ensembles made of this version that have not ended; it answers them whatever has taken its place. */
   #holderCount = 0;
   #released: () => void = () => {};
+  /** Calls that have been given this version and have not ended. */
+  #callCount = 0;
+  #callsEnded: () => void = () => {};
 
   constructor(parts: {
     config: ModelConfig;
@@ -43,6 +54,8 @@ export class ServingVersion implements AsyncDisposable {
     scheduler: Scheduler;
     observer: RequestObserver;
     clock: Clock;
+    /** How long its end waits for requests and for the model's own code. */
+    drainMsMax: number;
   }) {
     this.config = parts.config;
     this.facts = modelFacts(parts.config);
@@ -55,6 +68,7 @@ export class ServingVersion implements AsyncDisposable {
     this.#scheduler = parts.scheduler;
     this.#observer = parts.observer;
     this.#clock = parts.clock;
+    this.#drainMsMax = parts.drainMsMax;
     this.#reshapes =
       this.facts.inputs.some((input) => input.backendShape !== null) ||
       [...this.facts.outputByName.values()].some((output) => output.backendShape !== null);
@@ -64,12 +78,44 @@ export class ServingVersion implements AsyncDisposable {
   infer(request: InferenceRequest): Promise<InferenceResponse> {
     let record: RequestRecord;
     try {
+      if (this.config.decoupled) throw this.#isDecoupled();
       record = newRecord(this.#clock.monotonicNs(), checkRequest(request, this.facts));
     } catch (error) {
       releaseTensors(request.inputs);
       return Promise.reject(error);
     }
     return this.#schedule(request, record);
+  }
+
+  /**
+   * The same for a decoupled model, whose answers go to `sink`: the last one in every outcome, be it an error. Resolves when that has been
+   * given; never rejects.
+   */
+  async stream(request: InferenceRequest, sink: AnswerSink): Promise<void> {
+    const answers = new AnswerStream(sink, this.#reshapes ? (response) => this.#reshapeOutputs(response) : null);
+    try {
+      const record = newRecord(this.#clock.monotonicNs(), this.#checked(request));
+      await this.#schedule({ ...request, answers }, record);
+      answers.end(null);
+    } catch (error) {
+      answers.end(InferenceError.from(error));
+    }
+  }
+
+  #isDecoupled(): InferenceError {
+    return new InferenceError(
+      "UNSUPPORTED",
+      `model '${this.facts.name}' is decoupled: it gives no one answer to a request`,
+    );
+  }
+
+  #checked(request: InferenceRequest): number {
+    try {
+      return checkRequest(request, this.facts);
+    } catch (error) {
+      releaseTensors(request.inputs);
+      throw error;
+    }
   }
 
   /** The same for an ensemble's step, which adds the record's times to its own. */
@@ -85,7 +131,7 @@ export class ServingVersion implements AsyncDisposable {
   }
 
   async #schedule(request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse> {
-    const toBackend = this.#reshapes ? this.#reshapeInputs(request) : request;
+    const toBackend = this.#reshapes ? { ...request, inputs: reshapedInputs(request.inputs, this.facts) } : request;
     try {
       const response = await this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs));
       this.#observer.succeeded(record, this.#clock.monotonicNs(), this.#clock.epochMs());
@@ -97,17 +143,7 @@ export class ServingVersion implements AsyncDisposable {
     }
   }
 
-  #reshapeInputs(request: InferenceRequest): InferenceRequest {
-    const inputs = request.inputs.map((tensor): Tensor => {
-      const facts = this.facts.inputByName.get(tensor.name);
-      if (facts === undefined || facts.backendShape === null) return tensor;
-      const shape = reshaped(tensor.shape, facts.shape, facts.backendShape);
-      return shape === null ? tensor : { ...tensor, shape };
-    });
-    return { ...request, inputs };
-  }
-
-  /** An output the backend made in another form than configured goes out as made, as the original does for Python models. */
+  /** An output the backend made in another form than configured goes out as made, as Triton does for Python models. */
   #reshapeOutputs(response: InferenceResponse): InferenceResponse {
     const outputs = response.outputs.map((tensor): Tensor => {
       const facts = this.facts.outputByName.get(tensor.name);
@@ -118,11 +154,42 @@ export class ServingVersion implements AsyncDisposable {
     return { ...response, outputs };
   }
 
-  /** Waits for the ensembles that hold it, refuses new requests, waits for those in flight, then ends the model's instances. */
+  /** Keeps it serving for a call until the call has ended: requests of the call find it as it was when its name was looked up. */
+  hold(): Disposable {
+    this.#callCount++;
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (isHeld && --this.#callCount === 0) this.#callsEnded();
+        isHeld = false;
+      },
+    };
+  }
+
+  /** Fails what is in flight and ends the model's instances by force. For a version that hangs; it is disposed of all the same. */
+  abandon(why: string): void {
+    const message = `model '${this.facts.name}' version ${this.version} was ended while it executed: ${why}`;
+    this.#callsEnded();
+    this.#scheduler.abandon(new InferenceError("UNAVAILABLE", message));
+    this.model?.abandon?.(why);
+  }
+
+  /**
+   * Waits for the ensembles and the calls that hold it, refuses new requests, waits for those in flight, then ends the model's instances. All of that
+   * has `drainMsMax`; then it is abandoned.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
+    using _late = this.#clock.timer(this.#drainMsMax, () => {
+      this.abandon(`its unload waited for ${this.#drainMsMax / 1000} s`);
+    });
     if (this.#holderCount > 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#released = resolve;
+      await promise;
+    }
+    if (this.#callCount > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#callsEnded = resolve;
       await promise;
     }
     try {

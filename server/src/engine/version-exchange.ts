@@ -1,4 +1,5 @@
 import { InferenceError, assert, type Clock, type Logger } from "../base/index.ts";
+import type { RequestRecord } from "../inference/index.ts";
 import { checkEnsembleModels, type ModelConfig } from "../modelconfig/index.ts";
 import type { Scheduler } from "../scheduling/index.ts";
 import type { BuiltVersion } from "./built-version.ts";
@@ -13,6 +14,8 @@ import { ServingVersion } from "./serving-version.ts";
 export interface ExchangeParts {
   readonly table: ModelTable;
   readonly clock: Clock;
+  /** See ServingVersion. */
+  readonly drainMsMax: number;
   readonly log: Logger;
   readonly scheduler: (config: ModelConfig, version: number, made: Composition) => Scheduler;
   readonly observer: (opened: OpenedVersion) => RequestObserver;
@@ -117,15 +120,24 @@ export class VersionExchange {
     for (const { version } of found.versions) {
       this.#open(
         entry,
-        { version, config, labels, loadNs: 0, health: { unhealthy: null } },
+        { version, config, labels, loadNs: 0, health: { unhealthy: null }, warmUps: [] },
         { kind: "ensemble", steps },
       );
     }
   }
 
   #open(entry: ModelEntry, built: Omit<BuiltVersion, "model">, made: Composition): void {
-    const { version, config, labels, health, loadNs } = built;
+    const { version, config, labels, health, loadNs, warmUps } = built;
     const scheduler = this.#parts.scheduler(config, version, made);
+    const observer = this.#parts.observer({
+      namespace: entry.namespace,
+      config,
+      version,
+      loadNs,
+      pendingCount: () => scheduler.pendingCount,
+    });
+    const { clock } = this.#parts;
+    for (const record of warmUps) observer.succeeded(record, endOf(record), clock.epochMs());
     const serving = new ServingVersion({
       config,
       version,
@@ -134,14 +146,9 @@ export class VersionExchange {
       health,
       labels,
       scheduler,
-      observer: this.#parts.observer({
-        namespace: entry.namespace,
-        config,
-        version,
-        loadNs,
-        pendingCount: () => scheduler.pendingCount,
-      }),
-      clock: this.#parts.clock,
+      observer,
+      clock,
+      drainMsMax: this.#parts.drainMsMax,
     });
     const before = entry.versions.get(version);
     entry.move(version, { at: "ready", serving });
@@ -164,4 +171,8 @@ export class VersionExchange {
     };
     this.#parts.background(before.serving[Symbol.asyncDispose]().then(ended));
   }
+}
+
+function endOf({ startedNs, computeInputNs, computeInferNs, computeOutputNs }: RequestRecord): number {
+  return startedNs + computeInputNs + computeInferNs + computeOutputNs;
 }

@@ -1,5 +1,5 @@
 import { Pool, type Dispatcher } from "undici";
-import type { LoadReply, ModelContainer } from "./agent/model-container.ts";
+import { ContainerLostError, type LoadReply, type ModelContainer } from "./agent/model-container.ts";
 
 export interface ContainerLimits {
   readonly connectionsMax: number;
@@ -45,14 +45,19 @@ const memoryHeader = "x-galatea-model-bytes";
 /** The container contract spoken over one Unix socket, on kept connections. */
 export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pool: Pool;
+  /** Pings have a connection of their own: those for requests may all be taken. */
+  readonly #pings: Pool;
   readonly #limits: ContainerLimits;
   /** A connection broke and nothing has been answered since: the container may be dying. */
   #isSuspect = false;
+  #answerCount = 0;
 
   constructor(socketPath: string, limits: ContainerLimits) {
     this.#limits = limits;
+    const connect = { socketPath, timeout: limits.connectMsMax };
+    this.#pings = new Pool("http://container", { connect, connections: 1, pipelining: 1 });
     this.#pool = new Pool("http://container", {
-      connect: { socketPath, timeout: limits.connectMsMax },
+      connect,
       connections: limits.connectionsMax,
       pipelining: 1,
       keepAliveTimeout: limits.keepAliveMs,
@@ -61,6 +66,11 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       bodyTimeout: limits.stalledMsMax,
       maxHeaderSize: 64 * 1024,
     });
+  }
+
+  /** Answers so far, pings among them. */
+  get answerCount(): number {
+    return this.#answerCount;
   }
 
   get isSuspect(): boolean {
@@ -72,8 +82,9 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     try {
       const { pingMsMax } = this.#limits;
       const limit = AbortSignal.any([signal, AbortSignal.timeout(pingMsMax)]);
-      const reply = await this.#pool.request({ method: "GET", path: "/ping", signal: limit });
+      const reply = await this.#pings.request({ method: "GET", path: "/ping", signal: limit });
       await reply.body.dump();
+      this.#answerCount += 1;
       this.#isSuspect = false;
       return reply.statusCode === 200;
     } catch (error) {
@@ -93,19 +104,29 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       if (!signal.aborted) this.#isSuspect = true;
       throw error;
     }
+    this.#answerCount += 1;
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
 
+  /** Rejects with ContainerLostError when the connection breaks. */
   async load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply> {
-    const reply = await this.#pool.request({
-      method: "POST",
-      path: "/models",
-      headers: { "content-type": "application/json", "x-amzn-sagemaker-target-model": headerText(model.target) },
-      body: JSON.stringify({ model_name: model.id, url: `/opt/ml/models/${model.id}/model` }),
-      headersTimeout: this.#limits.loadMsMax,
-      signal,
-    });
-    const message = await errorText(reply.body);
+    let reply;
+    let message;
+    try {
+      reply = await this.#pool.request({
+        method: "POST",
+        path: "/models",
+        headers: { "content-type": "application/json", "x-amzn-sagemaker-target-model": headerText(model.target) },
+        body: JSON.stringify({ model_name: model.id, url: `/opt/ml/models/${model.id}/model` }),
+        headersTimeout: this.#limits.loadMsMax,
+        signal,
+      });
+      message = await errorText(reply.body);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#isSuspect = true;
+      throw new ContainerLostError(error);
+    }
     // 409: it holds the model already (a load whose answer was lost).
     if (reply.statusCode === 200 || reply.statusCode === 409) {
       const stated = Number(reply.headers[memoryHeader] ?? Number.NaN);
@@ -130,7 +151,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#pool.destroy();
+    await Promise.all([this.#pool.destroy(), this.#pings.destroy()]);
   }
 }
 

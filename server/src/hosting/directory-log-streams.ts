@@ -1,6 +1,6 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { AwsError, type Clock, type Logger } from "../base/index.ts";
+import { basename, join } from "node:path";
+import { AwsError, sealLine, unsealLine, type Clock, type Logger } from "../base/index.ts";
 import { Mutex } from "./agent/waiting.ts";
 import {
   asLogEvent,
@@ -8,6 +8,7 @@ import {
   fileNameOf,
   formatLogLine,
   formatToken,
+  isHashedName,
   nameOfFile,
   parseToken,
   type LogLine,
@@ -59,9 +60,8 @@ class DirectoryLogStreams implements LogStreams {
 
   async groups(prefix: string): Promise<readonly LogGroup[]> {
     const groups: LogGroup[] = [];
-    for (const file of (await readdir(this.#options.directory).catch(noneWhenAbsent)).toSorted(byText)) {
-      const name = nameOfFile(file);
-      if (name === null || !name.startsWith(prefix)) continue;
+    for (const name of await namesIn(this.#options.directory)) {
+      if (!name.startsWith(prefix)) continue;
       const facts = await this.#facts(name);
       if (facts === null) continue;
       let storedBytes = 0;
@@ -124,7 +124,7 @@ class DirectoryLogStreams implements LogStreams {
     if (names.length >= this.#options.streamsMax) {
       throw new AwsError("LimitExceededException", `Resource limit exceeded: ${this.#options.streamsMax} log streams`);
     }
-    await mkdir(this.#streamDirectory(group, stream), { recursive: true });
+    await makeDirectory(this.#streamDirectory(group, stream), stream);
   }
 
   async setRetention(group: string, retentionDays: number | null): Promise<void> {
@@ -221,7 +221,7 @@ class DirectoryLogStreams implements LogStreams {
     if ((await this.#facts(group)) === null) await this.#makeGroup(group);
     const names = await this.#streamNames(group);
     if (!names.includes(stream) && names.length >= this.#options.streamsMax) await this.#dropOldestStream(group, names);
-    await mkdir(this.#streamDirectory(group, stream), { recursive: true });
+    await makeDirectory(this.#streamDirectory(group, stream), stream);
   }
 
   async #dropOldestStream(group: string, names: readonly string[]): Promise<void> {
@@ -234,7 +234,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async #makeGroup(group: string): Promise<void> {
-    await mkdir(this.#groupDirectory(group), { recursive: true });
+    await makeDirectory(this.#groupDirectory(group), group);
     await this.#writeFacts(group, { createdMs: this.#options.clock.epochMs(), retentionDays: null });
   }
 
@@ -245,8 +245,26 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async #facts(group: string): Promise<GroupFacts | null> {
-    const text = await readFile(join(this.#groupDirectory(group), "group.json"), "utf8").catch(noneWhenAbsent);
-    return Array.isArray(text) ? null : (JSON.parse(text) as GroupFacts);
+    const path = join(this.#groupDirectory(group), "group.json");
+    const text = await readFile(path, "utf8").catch(noneWhenAbsent);
+    if (Array.isArray(text)) return null;
+    try {
+      const { createdMs, retentionDays } = JSON.parse(text) as GroupFacts;
+      if (Number.isFinite(createdMs) && (retentionDays === null || Number.isFinite(retentionDays))) {
+        return { createdMs, retentionDays };
+      }
+    } catch (error) {
+      if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+    }
+    // Its lines are still there. Without a retention none of them goes before a person has set it again.
+    const { birthtimeMs } = await stat(path);
+    const facts = { createdMs: Math.floor(birthtimeMs), retentionDays: null };
+    await rename(path, `${path}.damaged-${this.#options.clock.epochMs()}`);
+    this.#options.logger.error("a log group's description is damaged, set aside and made anew without a retention", {
+      path,
+    });
+    await this.#writeFacts(group, facts);
+    return facts;
   }
 
   async #existing(group: string): Promise<GroupFacts> {
@@ -255,13 +273,8 @@ class DirectoryLogStreams implements LogStreams {
     return facts;
   }
 
-  async #streamNames(group: string): Promise<readonly string[]> {
-    const entries = await readdir(this.#groupDirectory(group), { withFileTypes: true }).catch(noneWhenAbsent);
-    return entries
-      .filter((entry) => entry.isDirectory())
-      .map((entry) => nameOfFile(entry.name))
-      .filter((name) => name !== null)
-      .sort(byText);
+  #streamNames(group: string): Promise<readonly string[]> {
+    return namesIn(this.#groupDirectory(group));
   }
 
   #open(group: string, stream: string): LogSegments {
@@ -275,6 +288,31 @@ class DirectoryLogStreams implements LogStreams {
   #streamDirectory(group: string, stream: string): string {
     return join(this.#groupDirectory(group), fileNameOf(stream));
   }
+}
+
+/** Holds the name of a directory whose own name is a hash of it. */
+const nameFile = "name";
+
+async function makeDirectory(path: string, name: string): Promise<void> {
+  await mkdir(path, { recursive: true });
+  if (isHashedName(basename(path))) await writeFile(join(path, nameFile), sealLine(name));
+}
+
+async function readName(directory: string): Promise<string | null> {
+  const bytes = await readFile(join(directory, nameFile)).catch(noneWhenAbsent);
+  return Buffer.isBuffer(bytes) ? (unsealLine(bytes)?.text ?? null) : null;
+}
+
+/** The groups or streams that lie in a directory, sorted. */
+async function namesIn(directory: string): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const entry of await readdir(directory, { withFileTypes: true }).catch(noneWhenAbsent)) {
+    if (!entry.isDirectory()) continue;
+    const name = isHashedName(entry.name) ? await readName(join(directory, entry.name)) : nameOfFile(entry.name);
+    // A name that another directory has, or none at all, is not ours.
+    if (name !== null && fileNameOf(name) === entry.name) names.push(name);
+  }
+  return names.sort(byText);
 }
 
 function byText(a: string, b: string): number {

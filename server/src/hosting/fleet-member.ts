@@ -1,12 +1,13 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { AwsError, delay, readWhole } from "../base/index.ts";
+import { AwsError, delay, readWhole, takeForCall, type ByteLease } from "../base/index.ts";
 import { ModelAgent, agentLimits, type ModelLease } from "./agent/model-agent.ts";
 import { errorText, type ContainerClient, type ContainerReply } from "./container-client.ts";
 import type { VariantMetrics } from "./endpoint-metrics.ts";
 import type { FleetOptions } from "./fleet.ts";
 import { Instance } from "./instance.ts";
+import { containerEnvironment, modelDataUrlOf, type IssuedCredentials } from "./instance-credentials.ts";
 import type { InstanceBudget } from "./instance-types.ts";
 import {
   containerError,
@@ -18,6 +19,7 @@ import {
   type InvocationReply,
   type InvocationRequest,
 } from "./invocation.ts";
+import { writeOwner } from "./left-instances.ts";
 import { createModelSource, downloadModelData } from "./model-data.ts";
 import type { VariantPlan } from "./records-of-hosting.ts";
 
@@ -65,6 +67,7 @@ export class FleetMember implements AsyncDisposable {
   readonly #agent: ModelAgent | null;
   readonly #place: InvocationPlace;
   readonly #directory: string;
+  readonly #credentials: IssuedCredentials;
   inFlightCount = 0;
 
   constructor(options: MemberOptions) {
@@ -82,13 +85,21 @@ export class FleetMember implements AsyncDisposable {
     const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
     const { instanceLimits } = fleet;
     const write = fleet.openLog(group, stream);
+    this.#credentials = fleet.issue({
+      instanceId: id,
+      endpointName: options.place.endpointName,
+      accountId,
+      region,
+      modelDataUrl: modelDataUrlOf(plan.model.container),
+    });
     this.#instance = new Instance({
       host: fleet.host,
       spec: {
         instanceId: id,
+        title: `${options.place.endpointName}/${stream}`,
         runtime: "tritonserver",
         mlRoot: this.#mlRoot,
-        environment: containerEnvironment(plan, region, multiModel),
+        environment: containerEnvironment(plan.model.container, this.#credentials, region),
         budget: options.budget,
         modelMemoryBytes: options.modelMemoryBytes,
         output: (line) => write(Buffer.from(`${line}\n`)),
@@ -146,9 +157,20 @@ export class FleetMember implements AsyncDisposable {
     return this.#agent?.diskUsedBytes ?? 0;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** For the platform's end: everything stops, and unpacked models stay for its next life. */
+  async leave(): Promise<void> {
+    await this.#stop();
+    if (this.#agent === null) await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  async #stop(): Promise<void> {
     await this.#agent?.[Symbol.asyncDispose]();
     await this.#instance[Symbol.asyncDispose]();
+    this.#credentials[Symbol.dispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
     await rm(this.#directory, { recursive: true, force: true });
   }
 
@@ -228,7 +250,7 @@ export class FleetMember implements AsyncDisposable {
       if (reply.status < 200 || reply.status > 299) {
         throw containerError(reply.status, await errorText(reply.body), this.#place);
       }
-      const received = await this.#receive(reply, invocationLimits.responseBytesMax);
+      const received = await this.#receive(reply, invocationLimits.responseBytesMax, request.memory);
       const { variantName } = this;
       const text = (name: string) => {
         const value = reply.headers[name];
@@ -330,7 +352,7 @@ export class FleetMember implements AsyncDisposable {
   }
 
   /** Whole, up to a bound; a longer answer of known length streams. */
-  async #receive(reply: ContainerReply, bytesMax: number): Promise<Buffer | Readable> {
+  async #receive(reply: ContainerReply, bytesMax: number, memory: ByteLease): Promise<Buffer | Readable> {
     const stated = reply.headers["content-length"];
     const length = typeof stated === "string" ? Number(stated) : null;
     if (length !== null && length > bytesMax) {
@@ -339,7 +361,9 @@ export class FleetMember implements AsyncDisposable {
     }
     if (length !== null && length > heldBytesMax) return reply.body;
     try {
-      return await readWhole(reply.body, bytesMax, () => tooLong(bytesMax));
+      if (length !== null) takeForCall(memory, length);
+      const take = length === null ? (bytes: number) => takeForCall(memory, bytes) : null;
+      return await readWhole(reply.body, bytesMax, () => tooLong(bytesMax), take);
     } catch (error) {
       reply.body.destroy();
       throw error;
@@ -374,11 +398,8 @@ export class FleetMember implements AsyncDisposable {
   async #prepare(signal: AbortSignal): Promise<void> {
     const { plan, fleet } = this.#options;
     await rm(this.#directory, { recursive: true, force: true });
+    if (this.#agent !== null) return await this.#prepareMany(this.#agent);
     await mkdir(join(this.#mlRoot, "models"), { recursive: true });
-    if (this.#agent !== null) {
-      fleet.unpacker.prepare();
-      return;
-    }
     const seconds = plan.variant.ModelDataDownloadTimeoutInSeconds ?? 1800;
     await downloadModelData(plan.model.container, join(this.#mlRoot, "model"), {
       store: fleet.store,
@@ -388,13 +409,28 @@ export class FleetMember implements AsyncDisposable {
     });
   }
 
+  async #prepareMany(agent: ModelAgent): Promise<void> {
+    const { plan, fleet, place } = this.#options;
+    const owner = {
+      endpointName: place.endpointName,
+      variantName: plan.variant.VariantName,
+      modelDataUrl: plan.model.container.ModelDataUrl ?? "",
+    };
+    const hasLeft = await fleet.leftInstances.take(owner, this.#directory);
+    await mkdir(join(this.#mlRoot, "models"), { recursive: true });
+    await writeOwner(this.#directory, owner);
+    fleet.unpacker.prepare();
+    if (hasLeft) await agent.adopt();
+  }
+
   #openAgent(): ModelAgent {
     const { fleet, plan, metrics, modelDiskBytes, modelMemoryBytes } = this.#options;
     return new ModelAgent({
       modelsDirectory: join(this.#mlRoot, "models"),
+      descriptionsDirectory: join(this.#directory, "trees"),
       limits: { ...agentLimits, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
       source: createModelSource(plan.model.container.ModelDataUrl ?? "", fleet),
-      container: (signal) => this.#instance.ready(signal),
+      container: (signal) => this.#trustedClient(signal),
       observer: {
         downloaded: (_target, durationUs) => metrics.recordMultiModel("ModelDownloadingTime", durationUs),
         loaded: (target, durationUs) => {
@@ -413,11 +449,3 @@ export class FleetMember implements AsyncDisposable {
 class AnswerTimeout extends Error {}
 
 /** The model's own variables, then what the platform sets; the platform's win. */
-function containerEnvironment(plan: VariantPlan, region: string, multiModel: boolean): Record<string, string> {
-  return {
-    ...plan.model.container.Environment,
-    AWS_REGION: region,
-    AWS_DEFAULT_REGION: region,
-    ...(multiModel ? { SAGEMAKER_MULTI_MODEL: "true" } : {}),
-  };
-}

@@ -3,9 +3,11 @@ import { TaskGroup, delay, type Clock, type Logger } from "../base/index.ts";
 import type { ArchiveUnpacker, ObjectStore } from "../blobs/index.ts";
 import { VariantMetrics, type OpenSeries } from "./endpoint-metrics.ts";
 import { FleetMember } from "./fleet-member.ts";
+import type { IssueCredentials } from "./instance-credentials.ts";
 import type { InstanceLimits } from "./instance.ts";
 import { instanceBudget, type Machine } from "./instance-types.ts";
 import type { InvocationLimits, InvocationPlace, InvocationReply, InvocationRequest } from "./invocation.ts";
+import type { LeftInstances } from "./left-instances.ts";
 import type { ModelHost } from "./model-host.ts";
 import type { VariantPlan } from "./records-of-hosting.ts";
 import { chooseInstance, leastBusy } from "./routing.ts";
@@ -20,8 +22,12 @@ export interface FleetOptions {
   readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
   /** One directory per instance below it, on the unpacker's file system. */
   readonly instancesDirectory: string;
+  /** What earlier instances have left there. */
+  readonly leftInstances: LeftInstances;
   readonly machine: Machine;
-  readonly consoleUrl: string;
+  /** Where a person reads a log group: an address for the sentences of errors. */
+  readonly logsLink: (group: string) => string;
+  readonly issue: IssueCredentials;
   readonly instanceLimits: InstanceLimits;
   readonly invocationLimits: InvocationLimits;
   readonly clock: Clock;
@@ -68,7 +74,7 @@ export class Fleet implements AsyncDisposable {
       endpointName,
       region,
       accountId,
-      consoleUrl: options.consoleUrl,
+      logsLink: options.logsLink,
     };
     const budget = instanceBudget(plan.variant.InstanceType, options.machine);
     const volumeBytes = (plan.variant.VolumeSizeInGB ?? volumeGiBDefault) * gibi;
@@ -129,6 +135,12 @@ export class Fleet implements AsyncDisposable {
     this.#metrics.record("InvocationsPerInstance", 1 / Math.max(1, candidates.length));
     const chosen = this.isMultiModel ? chooseInstance(candidates, request.targetModel ?? "") : leastBusy(candidates);
     return await (chosen as FleetMember).invoke(request);
+  }
+
+  /** For the platform's end: everything stops, and unpacked models stay for its next life. */
+  async leave(): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+    await Promise.all(this.#members.map((member) => member.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

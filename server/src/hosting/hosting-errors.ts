@@ -15,6 +15,13 @@ export function invalid(text: string): AwsError {
   return new AwsError("ValidationException", text);
 }
 
-export function limitExceeded(text: string): AwsError {
+/** SageMaker's sentence for every quota of an account; `what` is the quota's name, `unit` what it counts. */
+export function limitExceeded(
+  { what, unit }: { readonly what: string; readonly unit: string },
+  { limit, used, wanted }: { readonly limit: number; readonly used: number; readonly wanted: number },
+): AwsError {
+  const text =
+    `The account-level service limit '${what}' is ${limit} ${unit}, with current utilization of ${used} ${unit} ` +
+    `and a request delta of ${wanted} ${unit}. Please use fewer, or delete what is no longer needed.`;
   return new AwsError("ResourceLimitExceeded", text);
 }

@@ -1,4 +1,6 @@
+import type { Logger } from "../base/index.ts";
 import type { Migration, Records } from "../records/index.ts";
+import { metricMigrations } from "./metric-records.ts";
 
 export const hostingMigrations: readonly Migration[] = [
   {
@@ -7,6 +9,9 @@ export const hostingMigrations: readonly Migration[] = [
       kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, key)
     ) STRICT, WITHOUT ROWID`,
   },
+  // Metrics were kept here; now they have a database of their own.
+  ...metricMigrations,
+  { id: "hosting-2", sql: "DROP TABLE metric_block; DROP TABLE metric_series" },
 ];
 
 export type HostingKind = "model" | "endpoint-config" | "endpoint" | "tags" | "role" | "policy";
@@ -17,11 +22,16 @@ export class RecordTable<Value> {
   readonly #kind: HostingKind;
   readonly #values = new Map<string, Value>();
 
-  constructor(records: Records, kind: HostingKind) {
+  /** A record that cannot be read stays where it is, is told, and is not served. */
+  constructor(records: Records, kind: HostingKind, logger: Logger) {
     this.#records = records;
     this.#kind = kind;
     for (const { key, body } of records.rows("SELECT key, body FROM hosting_record WHERE kind = ?", kind)) {
-      this.#values.set(String(key), JSON.parse(String(body)) as Value);
+      try {
+        this.#values.set(String(key), JSON.parse(String(body)) as Value);
+      } catch (error) {
+        logger.error("a record is damaged and left out", { kind, key: String(key), error: String(error) });
+      }
     }
   }
 

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir } from "node:fs/promises";
 import { TaskGroup } from "../base/index.ts";
 import type { Records } from "../records/index.ts";
 import { Gate, orAborted } from "./agent/waiting.ts";
@@ -9,6 +8,7 @@ import { isTransient, moveEndpoint, type EndpointEvent, type EndpointRecord } fr
 import type { FleetOptions } from "./fleet.ts";
 import { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
 import { RecordTable } from "./hosting-store.ts";
+import { collectLeftContents, type InstanceOwner } from "./left-instances.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocation.ts";
 import type { EndpointConfigRecord, ModelRecord, VariantPlan } from "./records-of-hosting.ts";
 import { RunningEndpoint } from "./running-endpoint.ts";
@@ -59,47 +59,54 @@ export class Hosting implements AsyncDisposable {
 
   constructor(options: HostingOptions) {
     const { records } = options;
+    const { logger } = options.fleet;
     this.#options = options;
-    this.models = new RecordTable(records, "model");
-    this.configs = new RecordTable(records, "endpoint-config");
-    this.endpoints = new RecordTable(records, "endpoint");
-    this.tags = new RecordTable(records, "tags");
+    this.models = new RecordTable(records, "model", logger);
+    this.configs = new RecordTable(records, "endpoint-config", logger);
+    this.endpoints = new RecordTable(records, "endpoint", logger);
+    this.tags = new RecordTable(records, "tags", logger);
     this.#tasks = new TaskGroup((error) => {
-      options.fleet.logger.error("an endpoint's move ended unexpectedly", { error: String(error) });
+      logger.error("an endpoint's move ended unexpectedly", { error: String(error) });
     });
   }
 
-  /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. Instance directories are emptied. */
+  /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. Unpacked models are kept for those that come back. */
   async resume(): Promise<void> {
-    const { instancesDirectory, logger, unpacker } = this.#options.fleet;
+    const { instancesDirectory, unpacker, leftInstances } = this.#options.fleet;
     await mkdir(instancesDirectory, { recursive: true });
-    for (const name of await readdir(instancesDirectory)) {
-      if (name.startsWith("i-")) await rm(join(instancesDirectory, name), { recursive: true, force: true });
+    await leftInstances.open(instancesDirectory, [...this.endpoints.values()].flatMap(wantedInstances));
+    if (unpacker.contentDirectory !== null) await collectLeftContents(unpacker.contentDirectory);
+    for (const record of this.endpoints.values()) this.#takeUp(record);
+  }
+
+  #takeUp(record: EndpointRecord): void {
+    const { logger } = this.#options.fleet;
+    try {
+      this.#resumeEndpoint(record);
+    } catch (error) {
+      logger.error("an endpoint cannot be brought back", { endpoint: record.name, error: String(error) });
     }
-    // No tree is left that could link to a shared file.
-    if (unpacker.contentDirectory !== null) await rm(unpacker.contentDirectory, { recursive: true, force: true });
-    for (const record of this.endpoints.values()) {
-      const { at } = record.state;
-      if (at === "Creating") this.#startMove(record, (closing) => this.#bringUp(record, closing));
-      if (at === "Deleting") this.#startMove(record, (closing) => this.#tearDown(record.name, closing));
-      if (at === "InService" || at === "Updating" || at === "RollingBack") {
-        this.#startMove(record, async (closing) => {
-          const running = this.#open(record, record);
-          this.#running.set(nameKey(record.name), running);
-          running.resume();
-          logger.info("an endpoint is brought back", { endpoint: record.name });
-          if (at === "Updating") await this.#replace(record.name, closing);
-          if (at === "RollingBack") await this.#move(record.name, { kind: "rolled-back" });
-        });
-      }
-    }
+  }
+
+  #resumeEndpoint(record: EndpointRecord): void {
+    const { at } = record.state;
+    if (at === "Creating") this.#startMove(record, (closing) => this.#bringUp(record, closing));
+    if (at === "Deleting") this.#startMove(record, (closing) => this.#tearDown(record.name, closing));
+    if (at !== "InService" && at !== "Updating" && at !== "RollingBack") return;
+    this.#startMove(record, async (closing) => {
+      const running = this.#open(record, record);
+      this.#running.set(nameKey(record.name), running);
+      running.resume();
+      this.#options.fleet.logger.info("an endpoint is brought back", { endpoint: record.name });
+      if (at === "Updating") await this.#replace(record.name, closing);
+      if (at === "RollingBack") await this.#move(record.name, { kind: "rolled-back" });
+    });
   }
 
   async createModel(model: Omit<ModelRecord, "arn" | "createdMs">): Promise<ModelRecord> {
     const arn = hostingArn("model", model.name, model.owner);
     if (this.models.get(nameKey(model.name)) !== undefined) throw alreadyExists("model", arn);
-    if (this.models.size >= this.#options.limits.modelsMax)
-      throw limitExceeded("The number of models is at its limit.");
+    this.#checkCount("Number of models", "Models", this.models.size, this.#options.limits.modelsMax);
     const record = { ...model, arn, createdMs: this.#nowMs() };
     await this.models.put(nameKey(model.name), record);
     return record;
@@ -108,8 +115,12 @@ export class Hosting implements AsyncDisposable {
   async createConfig(config: Omit<EndpointConfigRecord, "arn" | "createdMs">): Promise<EndpointConfigRecord> {
     const arn = hostingArn("endpoint-config", config.name, config.owner);
     if (this.configs.get(nameKey(config.name)) !== undefined) throw alreadyExists("endpoint configuration", arn);
-    if (this.configs.size >= this.#options.limits.configsMax)
-      throw limitExceeded("The number of endpoint configurations is at its limit.");
+    this.#checkCount(
+      "Number of endpoint configurations",
+      "Endpoint Configurations",
+      this.configs.size,
+      this.#options.limits.configsMax,
+    );
     for (const { ModelName } of config.variants) {
       if (this.models.get(nameKey(ModelName)) === undefined) {
         throw notFound("model", hostingArn("model", ModelName, config.owner));
@@ -124,7 +135,7 @@ export class Hosting implements AsyncDisposable {
     const arn = hostingArn("endpoint", name, owner);
     if (this.endpoints.get(nameKey(name)) !== undefined) throw alreadyExists("endpoint", arn);
     const { limits } = this.#options;
-    if (this.endpoints.size >= limits.endpointsMax) throw limitExceeded("The number of endpoints is at its limit.");
+    this.#checkCount("Number of endpoints", "Endpoints", this.endpoints.size, limits.endpointsMax);
     const { config, plans } = this.#plan(configName, owner);
     this.#checkInstances(plans);
     const nowMs = this.#nowMs();
@@ -217,7 +228,7 @@ export class Hosting implements AsyncDisposable {
   /** Stops every instance; records stay, and `resume` of a later life brings the endpoints back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await Promise.all([...this.#running.values()].map((running) => running[Symbol.asyncDispose]()));
+    await Promise.all([...this.#running.values()].map((running) => running.leave()));
     this.#running.clear();
   }
 
@@ -238,9 +249,13 @@ export class Hosting implements AsyncDisposable {
     if (used + wanted <= instancesMax) return;
     const type = plans[0]?.variant.InstanceType ?? "";
     throw limitExceeded(
-      `The account-level service limit '${type} for endpoint usage' is ${instancesMax} Instances, with current utilization of ` +
-        `${used} Instances and a request delta of ${wanted} Instances. Please use fewer instances or delete endpoints.`,
+      { what: `${type} for endpoint usage`, unit: "Instances" },
+      { limit: instancesMax, used, wanted },
     );
+  }
+
+  #checkCount(what: string, unit: string, used: number, limit: number): void {
+    if (used >= limit) throw limitExceeded({ what, unit }, { limit, used, wanted: 1 });
   }
 
   #current(name: string): EndpointRecord {
@@ -355,6 +370,17 @@ export class Hosting implements AsyncDisposable {
   #nowMs(): number {
     return this.#options.fleet.clock.epochMs();
   }
+}
+
+/** The multi-model instances of an endpoint that comes back with the platform. */
+function wantedInstances({ name, state, plans }: EndpointRecord): readonly InstanceOwner[] {
+  if (state.at !== "InService" && state.at !== "Updating" && state.at !== "RollingBack") return [];
+  return plans.flatMap(({ variant, model: { container } }) => {
+    if (container.Mode !== "MultiModel") return [];
+    const modelDataUrl = container.ModelDataUrl ?? "";
+    const owner = { endpointName: name, variantName: variant.VariantName, modelDataUrl };
+    return Array.from({ length: variant.InitialInstanceCount }, () => owner);
+  });
 }
 
 /** Like the machine ids that log streams end in. */

@@ -11,6 +11,13 @@ export { Hosting, hostingLimits, type HostingLimits, type HostingOptions, type T
 export { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
 export { hostingMigrations, RecordTable } from "./hosting-store.ts";
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
+export { refusedVariable } from "./refused-variables.ts";
+export {
+  modelDataUrlOf,
+  type InstanceIdentity,
+  type IssueCredentials,
+  type IssuedCredentials,
+} from "./instance-credentials.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";
 export { instanceLimits, type InstanceLimits } from "./instance.ts";
 export { instanceBudget, instanceType, type InstanceBudget, type Machine } from "./instance-types.ts";
@@ -23,6 +30,7 @@ export {
   type InvocationReply,
   type InvocationRequest,
 } from "./invocation.ts";
+export { LeftInstances } from "./left-instances.ts";
 export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
 export type { LogEvent, LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";
 export {

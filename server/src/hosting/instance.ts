@@ -1,14 +1,17 @@
 import { TaskGroup, delay, type Clock, type Logger } from "../base/index.ts";
 import { Gate, orAborted } from "./agent/waiting.ts";
 import { ContainerClient, containerLimits, type ContainerLimits } from "./container-client.ts";
+import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
 import type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "./model-host.ts";
 
 export interface InstanceLimits {
   /** From the start of the container to its first 200 on /ping. */
   readonly startMsMax: number;
   readonly pingIntervalMs: number;
-  /** Pings in a row that a container in service may miss before it is restarted. */
+  /** Pings in a row that a container in service may miss while it does nothing, before it is restarted. */
   readonly missedPingsMax: number;
+  /** How long a container that works may answer nothing at all. */
+  readonly busyMsMax: number;
   readonly restartDelayMsMin: number;
   readonly restartDelayMsMax: number;
   /** In service for this long, a container's next failure is its first again. */
@@ -21,6 +24,7 @@ export const instanceLimits: InstanceLimits = {
   startMsMax: 480_000,
   pingIntervalMs: 10_000,
   missedPingsMax: 3,
+  busyMsMax: 600_000,
   restartDelayMsMin: 200,
   restartDelayMsMax: 30_000,
   settledMs: 60_000,
@@ -31,6 +35,9 @@ export const instanceLimits: InstanceLimits = {
 /** While the container comes up it is asked often: a small model is in service within milliseconds of being so. */
 const firstPingsIntervalMs = 10;
 const laterPingsIntervalMs = 100;
+
+/** A ping that ends so much later than its limit waited for the platform's own event loop. */
+const lateMsMin = 500;
 
 /** After so many starts in a row that failed, requests are no longer kept waiting for the next. */
 const failedStartsMax = 3;
@@ -205,7 +212,8 @@ export class Instance implements AsyncDisposable {
   async #watch(started: Started, closing: AbortSignal): Promise<string> {
     const { limits, clock } = this.#options;
     const ended = started.hosted.ended.then(endText);
-    let missed = 0;
+    let health = beginHealth(clock.epochMs());
+    let answerCount = started.client.answerCount;
     try {
       for (;;) {
         const tick = delay(clock, limits.pingIntervalMs, closing).then(() => null);
@@ -214,11 +222,15 @@ export class Instance implements AsyncDisposable {
           await this.#stop(started);
           return reason;
         }
-        missed = (await started.client.ping(closing)) ? 0 : missed + 1;
-        if (missed >= limits.missedPingsMax) {
-          await this.#stop(started);
-          return `did not answer ${missed} pings`;
+        const look = await this.#look(started, answerCount, closing);
+        answerCount = started.client.answerCount;
+        const judged = judgeHealth(health, look, limits);
+        if (typeof judged === "string") {
+          // It would not notice a request to end.
+          await this.#stop(started, 0);
+          return judged;
         }
+        health = judged;
       }
     } catch (error) {
       if (!closing.aborted) throw error;
@@ -227,12 +239,21 @@ export class Instance implements AsyncDisposable {
     }
   }
 
-  async #stop(started: Started): Promise<void> {
+  async #look({ client, hosted }: Started, answerCount: number, closing: AbortSignal): Promise<HealthLook> {
+    const { limits, clock } = this.#options;
+    const askedNs = clock.monotonicNs();
+    const isHealthy = await client.ping(closing);
+    const isLate = (clock.monotonicNs() - askedNs) / 1e6 > limits.container.pingMsMax + lateMsMin;
+    const isAnswered = isHealthy || client.answerCount > answerCount;
+    return { atMs: clock.epochMs(), isAnswered, isLate, workedNs: await hosted.workedNs() };
+  }
+
+  async #stop(started: Started, graceMs = this.#options.limits.stopGraceMs): Promise<void> {
     const wasInService = this.#state.at === "in-service";
     this.#move({ at: "waiting", failure: "stopping" });
     if (wasInService) this.#options.onLost();
     await started.client[Symbol.asyncDispose]();
-    await started.hosted.stop(this.#options.limits.stopGraceMs);
+    await started.hosted.stop(graceMs);
   }
 
   #move(state: InstanceState): void {

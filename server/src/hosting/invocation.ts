@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { AwsError } from "../base/index.ts";
+import { AwsError, type ByteLease } from "../base/index.ts";
 import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "./agent/model-container.ts";
 import { InstanceFailure } from "./instance.ts";
 import { modelDataPlace } from "./model-data.ts";
@@ -33,6 +33,8 @@ export interface InvocationRequest {
   readonly targetVariant: string | null;
   /** Called once at most, when the container is ready for it; a Buffer can be sent twice. */
   readonly body: () => Promise<Buffer | Readable>;
+  /** Of whoever asks; the answer's bytes are taken from it while they are held. */
+  readonly memory: ByteLease;
   readonly receivedNs: number;
   readonly signal: AbortSignal;
 }
@@ -53,8 +55,8 @@ export interface InvocationPlace {
   readonly endpointName: string;
   readonly accountId: string;
   readonly region: string;
-  /** Where a person reads logs: the address of the console. */
-  readonly consoleUrl: string;
+  /** Where a person reads a log group. */
+  readonly logsLink: (group: string) => string;
   readonly logStreamArn: string;
 }
 
@@ -63,7 +65,7 @@ export function containerError(status: number, message: string, place: Invocatio
   const side = status >= 400 && status < 500 ? "client" : "server";
   const text =
     `Received ${side} error (${status}) from primary with message "${message}". ` +
-    `See ${place.consoleUrl}#logEventViewer:group=/aws/sagemaker/Endpoints/${place.endpointName} ` +
+    `See ${place.logsLink(`/aws/sagemaker/Endpoints/${place.endpointName}`)} ` +
     `in account ${place.accountId} for more information.`;
   return new AwsError("ModelError", text, {
     statusFallback: 424,

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { LogEvent } from "./log-streams.ts";
 
 /** A line of a log file: time in ISO 8601, one space, the message with backslashes and line breaks escaped. */
@@ -62,10 +63,22 @@ export function asLogEvent({ position, timestampMs, message }: LogLine): LogEven
   return { timestampMs, message, id: formatToken("f", position).slice(2).replace("/", "") };
 }
 
-/** A file name for any group or stream name: `/` becomes `~`, all else that file systems mind is percent-encoded. */
+/** Longest name that every file system takes, less what a temporary name adds. */
+const fileNameBytesMax = 240;
+
+/**
+ * A file name for any group or stream name: `/` becomes `~`, all else that file systems mind is percent-encoded. Names that are too
+ * long for that become `%%` and a hash; what they are stands in a file of their directory.
+ */
 export function fileNameOf(name: string): string {
   const encoded = encodeURIComponent(name).replaceAll("~", "%7E").replaceAll("%2F", "~");
+  if (encoded.length > fileNameBytesMax) return `%%${createHash("sha256").update(name).digest("hex")}`;
   return encoded.startsWith(".") ? `%2E${encoded.slice(1)}` : encoded;
+}
+
+/** Whether only the directory itself says which name it is for. */
+export function isHashedName(fileName: string): boolean {
+  return fileName.startsWith("%%");
 }
 
 export function nameOfFile(fileName: string): string | null {

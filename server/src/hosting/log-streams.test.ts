@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFile, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -150,6 +150,52 @@ test("what does not exist has the service's own texts", async () => {
     message: "The specified log stream does not exist.",
   });
   await assert.rejects(place.store.createGroup(group), { code: "ResourceAlreadyExistsException" });
+});
+
+test("names of CloudWatch's greatest length, in any script, are listed, read and deleted like others", async () => {
+  await using place = await logs();
+  const long = `/${"g".repeat(511)}`;
+  const streams = ["日本語".repeat(100), "s".repeat(512), `${"s".repeat(511)}t`];
+  await place.store.createGroup(long);
+  for (const name of streams) await place.store.createStream(long, name);
+  await place.store.append(long, streams[0] ?? "", [{ timestampMs: startMs, message: "hello" }]);
+  const again = place.make();
+  assert.deepEqual(
+    (await again.groups("/g")).map(({ name }) => name),
+    [long],
+  );
+  assert.deepEqual(
+    (await again.streams(long, "s")).map(({ name }) => name),
+    streams.slice(1),
+  );
+  assert.equal((await again.read(long, streams[0] ?? "", all)).events[0]?.message, "hello");
+  await again.deleteStream(long, streams[1] ?? "");
+  assert.equal((await again.streams(long, "")).length, 2);
+  await again.deleteGroup(long);
+  assert.deepEqual(await readdir(place.directory), []);
+});
+
+test("a damaged description of a group and files put there by nobody leave the rest readable", async () => {
+  await using place = await logs();
+  for (const name of ["a", "b"]) {
+    await place.store.createGroup(name);
+    await place.store.createStream(name, "s");
+    await place.store.append(name, "s", [{ timestampMs: startMs, message: name }]);
+  }
+  await place.store.setRetention("a", 7);
+  await writeFile(join(place.directory, "a", "group.json"), "{torn");
+  await writeFile(join(place.directory, "stray"), "stray");
+  await mkdir(join(place.directory, "%%nonsense"));
+  const groups = await place.make().groups("");
+  assert.deepEqual(
+    groups.map(({ name, retentionDays }) => [name, retentionDays]),
+    [
+      ["a", null],
+      ["b", null],
+    ],
+  );
+  assert.equal((await place.make().read("a", "s", all)).events[0]?.message, "a");
+  assert.equal((await readdir(join(place.directory, "a"))).filter((name) => name.includes("damaged")).length, 1);
 });
 
 test("property: any message comes back from a line, any name from a file name without a path in it", () => {

@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import type { StoredPoint } from "../metrics/index.ts";
 
 /** What every point of a block has in common. */
@@ -8,7 +9,11 @@ export interface BlockPlace {
 }
 
 /** The first byte; a block with another one is of another release. */
-const version = 1;
+const version = 2;
+/** Of blocks without a checksum. */
+const versionBefore = 1;
+/** The version and a CRC-32 of the block's place and of all that follows. */
+const headerBytes = 5;
 /** Series number (6 bytes), index of the period (2), four float64, flags (1), length of the histogram (2). */
 const pointBytes = 43;
 const knowsValues = 1;
@@ -17,8 +22,9 @@ const knowsValues = 1;
 export function encodeBlock(place: BlockPlace, points: readonly StoredPoint[]): Uint8Array {
   const histogramBytes = points.reduce((sum, { histogram }) => sum + (histogram?.byteLength ?? 0), 0);
   // Of its own memory: a view of a shared pool would be sent to the writer's thread with all of the pool.
-  const bytes = Buffer.from(new ArrayBuffer(1 + points.length * pointBytes + histogramBytes));
-  let at = bytes.writeUInt8(version, 0);
+  const bytes = Buffer.from(new ArrayBuffer(headerBytes + points.length * pointBytes + histogramBytes));
+  bytes.writeUInt8(version, 0);
+  let at = headerBytes;
   for (const point of points) {
     at = bytes.writeUIntLE(point.seriesNumber, at, 6);
     at = bytes.writeUInt16LE((point.startMs - place.startMs) / place.periodMs, at);
@@ -32,15 +38,23 @@ export function encodeBlock(place: BlockPlace, points: readonly StoredPoint[]): 
     bytes.set(point.histogram, at);
     at += point.histogram.byteLength;
   }
+  bytes.writeUInt32LE(checksumOf(place, bytes), 1);
   return bytes;
 }
 
-/** Throws a RangeError when it is not a block of this version. The histograms are views of the block. */
+function checksumOf({ periodMs, startMs }: BlockPlace, block: Buffer): number {
+  return crc32(block.subarray(headerBytes), crc32(`${periodMs} ${startMs}`));
+}
+
+/** Throws a RangeError when it is damaged or not a block of a known version. The histograms are views of the block. */
 export function* decodeBlock(place: BlockPlace, block: Uint8Array): Generator<StoredPoint> {
   const bytes = Buffer.from(block.buffer, block.byteOffset, block.byteLength);
   const found = bytes.readUInt8(0);
-  if (found !== version) throw new RangeError(`a block of version ${found}`);
-  for (let at = 1; at < bytes.byteLength;) {
+  if (found !== version && found !== versionBefore) throw new RangeError(`a block of version ${found}`);
+  if (found === version && bytes.readUInt32LE(1) !== checksumOf(place, bytes)) {
+    throw new RangeError("a block whose checksum is another one");
+  }
+  for (let at = found === version ? headerBytes : 1; at < bytes.byteLength;) {
     const flags = bytes.readUInt8(at + 40);
     const end = at + pointBytes + bytes.readUInt16LE(at + 41);
     if (end > bytes.byteLength) throw new RangeError("a block that ends too early");

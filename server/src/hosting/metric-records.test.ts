@@ -48,7 +48,12 @@ class MovedClock implements Clock {
 }
 
 const openDatabase = (name: string) =>
-  openRecords({ path: join(root, `${name}.sqlite`), migrations: metricMigrations, ...recordsDefaults });
+  openRecords({
+    path: join(root, `${name}.sqlite`),
+    migrations: metricMigrations,
+    ...recordsDefaults,
+    logger: silentLogger,
+  });
 
 /** A platform's part that this is about, over records that outlive it. */
 function open(records: Records, clock: Clock, { seriesMax = 100, bytesMax = metricRecordsLimits.bytesMax } = {}) {
@@ -131,7 +136,7 @@ test("each minute adds what changed and rewrites nothing; thousands of series ar
   await clock.passTo(start + 2 * minute + 250);
   await clock.passTo(start + 3 * minute + 250);
   const [row] = records.rows("SELECT COUNT(*) AS count, MAX(byte_count) AS bytes FROM metric_block WHERE id > 10");
-  assert.deepEqual({ ...row }, { count: 1, bytes: 44 });
+  assert.deepEqual({ ...row }, { count: 1, bytes: 48 });
   await kept[Symbol.asyncDispose]();
 });
 
@@ -224,7 +229,7 @@ test("what was written is there after kill -9 of the process", async () => {
     import { MinuteSeries } from ${from("../metrics/index.ts")};
     import { openRecords, recordsDefaults } from ${from("../records/index.ts")};
     import { metricMigrations as migrations, MetricRecords, metricRecordsLimits as limits } from ${from("./metric-records.ts")};
-    const records = await openRecords({ path: ${JSON.stringify(join(root, "killed.sqlite"))}, migrations, ...recordsDefaults });
+    const records = await openRecords({ path: ${JSON.stringify(join(root, "killed.sqlite"))}, migrations, ...recordsDefaults, logger });
     let ms = ${start};
     let armed = 0;
     const clock = { ...systemClock, epochMs: () => ms, timer(_, fire) {

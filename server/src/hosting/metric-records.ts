@@ -1,4 +1,4 @@
-import { delay, TaskGroup, type Clock, type Logger } from "../base/index.ts";
+import { delay, sealLine, TaskGroup, unsealLine, type Clock, type Logger } from "../base/index.ts";
 import type { MinuteSeries, SeriesChanges, StoredPoint, StoredSeries } from "../metrics/index.ts";
 import type { Migration, Records, Statement } from "../records/index.ts";
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
@@ -58,7 +58,7 @@ export class MetricRecords implements AsyncDisposable {
     this.#options = options;
     const [sequence] = records.rows("SELECT seq FROM sqlite_sequence WHERE name = 'metric_series'");
     series.load({
-      series: storedSeries(records),
+      series: storedSeries(records, logger),
       points: storedPoints(records, logger),
       nextNumber: Number(sequence?.["seq"] ?? 0) + 1,
     });
@@ -95,7 +95,7 @@ export class MetricRecords implements AsyncDisposable {
     const { records, series } = this.#options;
     const statements: Statement[] = changes.opened.map(({ number, ...body }) => ({
       sql: "INSERT OR REPLACE INTO metric_series (number, body) VALUES (?, ?)",
-      values: [number, JSON.stringify(body)],
+      values: [number, sealLine(JSON.stringify(body))],
     }));
     for (const number of changes.evicted) {
       statements.push({ sql: "DELETE FROM metric_series WHERE number = ?", values: [number] });
@@ -170,11 +170,23 @@ function blocksOf(points: readonly StoredPoint[], series: MinuteSeries): Iterabl
   return blocks.values();
 }
 
-function* storedSeries(records: Records): Generator<StoredSeries> {
+function* storedSeries(records: Records, logger: Logger): Generator<StoredSeries> {
   for (const { number, body } of records.rows("SELECT number, body FROM metric_series ORDER BY number")) {
-    const stored = JSON.parse(String(body)) as Omit<StoredSeries, "number">;
-    yield { number: Number(number), ...stored };
+    try {
+      const stored = JSON.parse(unsealed(String(body))) as Omit<StoredSeries, "number">;
+      yield { number: Number(number), ...stored };
+    } catch (error) {
+      logger.error("a metric cannot be read and is left out", { number: Number(number), error: String(error) });
+    }
   }
+}
+
+/** Bodies of earlier releases have no checksum. */
+function unsealed(body: string): string {
+  if (body.startsWith("{")) return body;
+  const found = unsealLine(Buffer.from(body));
+  if (found === null) throw new RangeError("its checksum is another one");
+  return found.text;
 }
 
 function* storedPoints(records: Records, logger: Logger): Generator<StoredPoint> {

@@ -35,6 +35,7 @@ export function createModelSource(
       }
       return await unpacker.unpack(object.body, destination, options);
     },
+    isWhole: (tree, destination, signal) => unpacker.check(destination, tree, signal),
     collect(tree) {
       if (unpacker.contentDirectory === null) return;
       try {

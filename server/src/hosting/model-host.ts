@@ -5,6 +5,8 @@ import type { BuiltInRuntime } from "./image-names.ts";
 export interface InstanceSpec {
   /** Of letters, digits and dashes; also the last part of its log stream's name. */
   readonly instanceId: string;
+  /** Whose instance it is, for lists of processes. */
+  readonly title: string;
   readonly runtime: BuiltInRuntime;
   /** What /opt/ml means to it; exists. The container writes nothing there. */
   readonly mlRoot: string;
@@ -39,6 +41,8 @@ export interface HostedInstance {
   lastLines(): readonly string[];
   /** Null once it ended. */
   usage(): Promise<InstanceUsage | null>;
+  /** Processor time that its main process has had so far: it stands still while the process is stopped or blocked. Null once it ended. */
+  workedNs(): Promise<number | null>;
   /** SIGTERM, then SIGKILL after the grace; resolves when nothing of it is left. */
   stop(graceMs: number): Promise<void>;
 }

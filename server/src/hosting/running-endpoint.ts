@@ -89,6 +89,11 @@ export class RunningEndpoint implements AsyncDisposable {
     await this[Symbol.asyncDispose]();
   }
 
+  /** For the platform's end: everything stops, and unpacked models stay for its next life. */
+  async leave(): Promise<void> {
+    await Promise.all(this.#fleets.map((fleet) => fleet.leave()));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#fleets.map((fleet) => fleet[Symbol.asyncDispose]()));
   }

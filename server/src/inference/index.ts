@@ -1,4 +1,5 @@
 /** The vocabulary of inference, without IO: requests, responses, the record of a request's times, the instance contract. */
+export type { AnswerSink } from "./answers.ts";
 export type { Execution, Instance } from "./instance.ts";
 export { newRecord, type RequestRecord } from "./record.ts";
 export { noParameters, type InferenceRequest, type ParameterValue, type SequenceFlags } from "./request.ts";

@@ -7,6 +7,12 @@ export interface Execution {
   readonly computeInputNs: number;
   readonly computeInferNs: number;
   readonly computeOutputNs: number;
+  /**
+   * Of a decoupled model: the requests are released, the instance is free, and their answers go to their sinks. Each of these resolves
+   * when its request has had its last one, with an error where it ended for another reason than the model's word; until then an outcome
+   * without outputs stands in its place above. They never reject.
+   */
+  readonly ends?: readonly Promise<Outcome>[];
 }
 
 /**
@@ -18,7 +24,7 @@ export interface Execution {
  * the sum of their batch sizes is at most the model's max_batch_size.
  */
 export interface Instance {
-  /** As in the original: `<group>_<index>`, visible to Python models and in messages. */
+  /** As in Triton: `<group>_<index>`, visible to Python models and in messages. */
   readonly name: string;
   /**
    * How many executions may be handed over before the first has resolved, at this moment: 1 for most; a backend that hides the

@@ -1,3 +1,4 @@
+import type { AnswerSink } from "./answers.ts";
 import type { Tensor } from "../tensor/index.ts";
 
 /** A custom request or response parameter: string, bool, int64 (bigint) or double (number), as in the KServe protocol. */
@@ -11,7 +12,7 @@ export interface SequenceFlags {
 }
 
 /**
- * One inference, parsed. The request owns its input tensors; `engine.infer` takes it over in every outcome and releases
+ * One inference, parsed. The request owns its input tensors; whoever infers takes it over in every outcome and releases
  * them when nobody (scheduler, worker, ensemble step) reads them any more. Backends that keep a block longer than the
  * request retain it themselves.
  */
@@ -34,6 +35,8 @@ export interface InferenceRequest {
   readonly queueTimeoutUs: number;
   /** Aborts when nobody waits for the answer any more. Null only where no one can leave (warm-up, tests). */
   readonly signal: AbortSignal | null;
+  /** Where the answers of a decoupled model go; other models have one answer, which is the outcome. */
+  readonly answers?: AnswerSink;
 }
 
 export const noParameters: ReadonlyMap<string, ParameterValue> = new Map();

@@ -81,7 +81,7 @@ export interface InferenceMetricsOptions {
   readonly histogramLatencies: boolean;
 }
 
-/** The families of inference under the original's names, types and help texts, in its order. */
+/** The families of inference under Triton's names, types and help texts, in its order. */
 export function createInferenceMetrics(registry: MetricRegistry, options: InferenceMetricsOptions): InferenceMetrics {
   const families = Object.fromEntries(
     counters.map(([key, name, help]) => [key, registry.counter(name, help)]),

@@ -41,7 +41,7 @@ interface AnyFamily {
 
 const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n" };
 
-/** Labels sorted by name, as the original prints them; "" without labels. */
+/** Labels sorted by name, as Triton prints them; "" without labels. */
 function printLabels(labels: Labels): string {
   const pairs = Object.keys(labels)
     .sort()
@@ -150,7 +150,7 @@ class RowFamily<Made extends Row> implements AnyFamily {
     this.#rows.delete(printLabels(labels));
   }
 
-  /** A family without rows is not printed, as in the original. */
+  /** A family without rows is not printed, as in Triton. */
   print(): string {
     if (this.#rows.size === 0) return "";
     let text = this.#head;

@@ -8,7 +8,7 @@ import { configFromJson } from "./parse-json.ts";
 /**
  * What a backend found out about a model, in the configuration's JSON form (`auto_complete_config` hands the whole dictionary
  * back, the ONNX file gives tensors). Only what a backend may fill in is taken: max_batch_size, input and output as given; the
- * scheduler when none is configured; model_transaction_policy. Everything else is the configuration's own, as in the original.
+ * scheduler when none is configured; model_transaction_policy. Everything else is the configuration's own, as in Triton.
  */
 export function mergeAutoComplete(config: ModelConfig, found: Readonly<Record<string, unknown>>): ModelConfig {
   const completed = configFromJson(found, `unable to auto-complete the configuration of model '${config.name}'`);

@@ -1,7 +1,8 @@
 import { InferenceError } from "../base/index.ts";
-import { backendOfPlatform, knownPlatforms } from "./complete-backend.ts";
+import { backendOfPlatform, knownPlatforms, platformBackends } from "./complete-backend.ts";
 import { checkBatchTensors } from "./check-batch-tensors.ts";
 import { checkEnsembleGraph } from "./check-ensemble-graph.ts";
+import { checkLimits } from "./check-limits.ts";
 import { checkDynamicBatching, checkSequenceBatching } from "./check-scheduling.ts";
 import { checkTensors } from "./check-tensors.ts";
 import { InstanceKind, type ModelConfigMessage } from "./message.ts";
@@ -10,9 +11,11 @@ import { refuse } from "./refuse.ts";
 
 type Check = (message: ModelConfigMessage) => void;
 
-/** In the order the original finds them: the first that fails is the answer. These look at a configuration as it was found. */
+/** In the order Triton finds them: the first that fails is the answer. These look at a configuration as it was found. */
 const foundChecks: readonly Check[] = [
   checkIdentity,
+  checkLimits,
+  checkBatchSize,
   checkVersionPolicy,
   checkDynamicBatching,
   checkSequenceBatching,
@@ -26,7 +29,7 @@ const completedChecks: readonly Check[] = [checkTensors, checkBatchTensors, chec
 const checks: readonly Check[] = [...foundChecks, ...completedChecks];
 
 /**
- * Refuses (INVALID_ARG, the original's texts) a completed configuration that contradicts itself. What needs other models is in
+ * Refuses (INVALID_ARG, Triton's texts) a completed configuration that contradicts itself. What needs other models is in
  * `checkEnsembleModels`, what needs files or devices with those who have them.
  */
 export function checkConfig(config: ModelConfig): void {
@@ -47,7 +50,7 @@ export function configProblems(config: ModelConfig): readonly string[] {
 }
 
 /**
- * Refuses what is wrong whatever a backend completes. The original finds these before it looks at any version and answers them as a
+ * Refuses what is wrong whatever a backend completes. Triton finds these before it looks at any version and answers them as a
  * model that is not there; the others belong to the version they were found at.
  */
 export function checkFoundConfig(config: ModelConfig): void {
@@ -61,13 +64,18 @@ function checkIdentity(message: ModelConfigMessage): void {
   if (platform === "ensemble" && backend !== "") {
     refuse(`Ensemble model '${name}' must have platform type 'ensemble' and empty backend type`);
   }
+  // Beside a backend that no platform stands for, a platform is a word that nobody reads.
+  if (backend !== "" && !platformBackends.has(backend)) return;
   if (platform !== "" && !knownPlatforms.includes(platform))
     refuse(`unexpected platform type '${platform}' for ${name}`);
   const expected = backendOfPlatform(platform);
   if (expected !== undefined && expected !== backend) {
     refuse(`unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`);
   }
-  if (message.maxBatchSize < 0) refuse(`'max_batch_size' must be non-negative value for ${name}`);
+}
+
+function checkBatchSize({ name, maxBatchSize }: ModelConfigMessage): void {
+  if (maxBatchSize < 0) refuse(`'max_batch_size' must be non-negative value for ${name}`);
 }
 
 function checkVersionPolicy(message: ModelConfigMessage): void {

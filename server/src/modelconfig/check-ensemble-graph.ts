@@ -44,7 +44,7 @@ function checkSteps(ensemble: EnsembleMessage, name: string): void {
   });
 }
 
-/** The original starts from the ensemble's inputs and follows the steps that become ready, until nothing moves. */
+/** Triton starts from the ensemble's inputs and follows the steps that become ready, until nothing moves. */
 function checkTensorFlow(message: ModelConfigMessage, ensemble: EnsembleMessage): void {
   const name = message.name;
   const steps = ensemble.step.map((step) => ({
@@ -54,7 +54,7 @@ function checkTensorFlow(message: ModelConfigMessage, ensemble: EnsembleMessage)
   const read = new Set(steps.flatMap((step) => step.reads));
   const ready = new Set(message.input.map((input) => input.name));
   for (const input of ready) {
-    // The stray quote is the original's.
+    // The stray quote is Triton's.
     if (!read.has(input)) refuse(`ensemble input '${input}' for ensemble ${name}' is not used`);
   }
   for (const step of steps) {

@@ -20,6 +20,11 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
     if (model === undefined) {
       refuse(`ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`);
     }
+    if (model.decoupled) {
+      refuse(
+        `ensemble ${config.name} contains model ${model.name}, whose transaction policy is decoupled: this server does not support that yet`,
+      );
+    }
     // A step that does not batch takes the batch as part of its shape.
     if (model.maxBatchSize > 0 && model.maxBatchSize < config.maxBatchSize) {
       refuse(
@@ -91,8 +96,7 @@ function checkConsistent(ensemble: string, tensor: string, known: TensorFact, fo
     );
   }
   if (sameShape(known, found)) return;
-  const batches = known.batches !== found.batches;
-  const print = (fact: TensorFact) => `[${(batches ? fullDims(fact) : fact.dims).join(",")}]`;
+  const print = (fact: TensorFact) => `[${fullDims(fact).join(",")}]`;
   refuse(
     `${where} inconsistent shape: ${print(known)} is inferred from model ${known.model} ` +
       `while ${print(found)} is inferred from model ${found.model}`,

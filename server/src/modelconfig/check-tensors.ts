@@ -17,7 +17,7 @@ export function checkTensors(message: ModelConfigMessage): void {
   }
 }
 
-/** The original serves the last of two tensors of one name; that cannot be meant, so it is refused. */
+/** Triton serves the last of two tensors of one name; that cannot be meant, so it is refused. */
 function checkDistinct(tensors: readonly { name: string }[], what: string, model: string): void {
   const seen = new Set<string>();
   for (const { name } of tensors) {

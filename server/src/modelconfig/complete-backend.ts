@@ -10,7 +10,7 @@ interface BackendRow {
   readonly file: string;
 }
 
-/** The order is the original's: the first row that fits decides. */
+/** The order is Triton's: the first row that fits decides. */
 const backendRows: readonly BackendRow[] = [
   { backend: "tensorflow", platform: "tensorflow_savedmodel", file: "model.savedmodel" },
   { backend: "tensorflow", platform: "tensorflow_graphdef", file: "model.graphdef" },
@@ -26,6 +26,11 @@ export const knownPlatforms: readonly string[] = [
   "ensemble",
   ...backendRows.map((row) => row.platform).filter((platform) => platform !== ""),
 ];
+
+/** The backends that a legacy platform name stands for. */
+export const platformBackends: ReadonlySet<string> = new Set(
+  backendRows.filter((row) => row.platform !== "").map((row) => row.backend),
+);
 
 /** The backend that a legacy platform name stands for; undefined for "ensemble" and unknown names. */
 export function backendOfPlatform(platform: string): string | undefined {
@@ -56,7 +61,8 @@ export function completeBackend(message: ModelConfigMessage, context: Completion
 }
 
 function rowFor(message: ModelConfigMessage, entries: readonly string[]): BackendRow | undefined {
-  if (message.platform !== "") return backendRows.find((row) => row.platform === message.platform);
+  const platformDecides = message.backend === "" || platformBackends.has(message.backend);
+  if (message.platform !== "" && platformDecides) return backendRows.find((row) => row.platform === message.platform);
   const rows = message.backend === "" ? backendRows : backendRows.filter((row) => row.backend === message.backend);
   if (message.defaultModelFilename !== "") {
     return rows.find((row) => row.file === message.defaultModelFilename) ?? soleRow(message, rows);

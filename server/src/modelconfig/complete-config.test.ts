@@ -53,10 +53,10 @@ test("instances: two of an ONNX model on the CPU, one of others, on GPUs where t
   ]);
 });
 
-test("a mapped model is checked under its directory's name and completed under the served one", () => {
+test("a mapped model may be configured under any name and is completed under the served one", () => {
   const parsed = parseConfigText('name: "dir"', "f");
   const config = completeConfig(parsed, {
-    directoryName: "dir",
+    directoryName: null,
     servedName: "t.tar.gz",
     versionEntries: ["model.py"],
     gpuCount: 0,

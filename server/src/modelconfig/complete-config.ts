@@ -16,8 +16,8 @@ import type { ModelConfig } from "./model-config.ts";
 
 /** What the files around a configuration say. */
 export interface CompletionContext {
-  /** The model's directory: the default of `name`, and what a configured name must equal. */
-  readonly directoryName: string;
+  /** What a configured name must equal: the model's directory. Null for a model that is mapped to another name, which may be configured under any. */
+  readonly directoryName: string | null;
   /** The name clients use; the configuration is completed under it. */
   readonly servedName: string;
   /** Names in the highest version directory that the version policy wants; backends are told apart by them. */
@@ -26,10 +26,10 @@ export interface CompletionContext {
   readonly gpuCount: number;
 }
 
-/** Fills in every default the original prints, and answers with the plain form. The message given is not changed. */
+/** Fills in every default Triton prints, and answers with the plain form. The message given is not changed. */
 export function completeConfig(parsed: ModelConfigMessage, context: CompletionContext): ModelConfig {
   const message = clone(ModelConfigSchema, parsed);
-  if (message.name !== "" && message.name !== context.directoryName) {
+  if (message.name !== "" && context.directoryName !== null && message.name !== context.directoryName) {
     throw new InferenceError(
       "INVALID_ARG",
       `unexpected directory name '${context.directoryName}' for model '${message.name}', directory name must equal model name`,
@@ -69,7 +69,7 @@ export function normaliseScheduling(message: ModelConfigMessage): void {
   }
 }
 
-/** Backends for which the original starts two CPU instances when no count is given. */
+/** Backends for which Triton starts two CPU instances when no count is given. */
 const twoCpuInstances = new Set(["onnxruntime", "tensorflow"]);
 
 function completeInstanceGroups(message: ModelConfigMessage, gpuCount: number): void {

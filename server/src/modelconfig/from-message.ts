@@ -17,6 +17,8 @@ import type {
   QueuePolicy,
   SchedulingConfig,
   VersionPolicy,
+  WarmUpInput,
+  WarmUpSample,
 } from "./model-config.ts";
 
 /**
@@ -44,8 +46,39 @@ export function toModelConfig(message: ModelConfigMessage): ModelConfig {
     decoupled: message.modelTransactionPolicy?.decoupled ?? false,
     responseCache: message.responseCache?.enable ?? false,
     graphLevel: message.optimization?.graph?.level ?? 0,
+    warmUps: message.modelWarmup.map(warmUpSample),
     message,
   };
+}
+
+function warmUpSample(sample: ModelConfigMessage["modelWarmup"][number]): WarmUpSample {
+  return {
+    name: sample.name,
+    batchSize: sample.batchSize,
+    count: Math.max(sample.count, 1),
+    inputs: Object.entries(sample.inputs).map(([name, input]) => ({
+      name,
+      datatype: datatypeOfNumber(input.dataType) ?? null,
+      dims: input.dims.map(Number),
+      content: warmUpContent(input.inputDataType),
+    })),
+  };
+}
+
+type WarmUpData = ModelConfigMessage["modelWarmup"][number]["inputs"][string]["inputDataType"];
+
+/** Which kind of data is chosen counts, not that it is said to be false. */
+function warmUpContent(data: WarmUpData): WarmUpInput["content"] {
+  switch (data.case) {
+    case "zeroData":
+      return { kind: "zero" };
+    case "randomData":
+      return { kind: "random" };
+    case "inputDataFile":
+      return { kind: "file", file: data.value };
+    default:
+      return { kind: "none" };
+  }
 }
 
 function versionPolicy(message: ModelConfigMessage): VersionPolicy {

@@ -14,7 +14,7 @@ interface Golden {
 
 const golden = JSON.parse(readFileSync(new URL("./golden/printed-configs.json", import.meta.url), "utf8")) as Golden;
 
-suite("the printed configuration is the original's, byte for byte", () => {
+suite("the printed configuration is Triton's, byte for byte", () => {
   for (const [name, { pbtxt, printed }] of Object.entries(golden.models)) {
     test(name, () => {
       const config = completeConfig(parseConfigText(pbtxt, "config.pbtxt"), {
@@ -29,7 +29,7 @@ suite("the printed configuration is the original's, byte for byte", () => {
   }
 });
 
-test("a model without config.pbtxt is handed and given the original's configurations", () => {
+test("a model without config.pbtxt is handed and given Triton's configurations", () => {
   const context = { directoryName: "auto", servedName: "auto", versionEntries: ["model.py"], gpuCount: 0 };
   const config = completeConfig(parseConfigText("", "config.pbtxt"), context);
   assert.equal(printConfigJsonText(config), golden.autoCompleted.handedOut);

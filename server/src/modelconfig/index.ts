@@ -3,7 +3,7 @@
  *
  * The order of a load: `parseConfigText` or `parseConfigOverride`, `completeConfig` (defaults, backend from the files),
  * `checkFoundConfig` (wrong whatever a backend completes), and for each version the backend's own completion (`mergeAutoComplete`), `refuseUnbuilt`, `checkConfig`, for ensembles `checkEnsembleModels`.
- * All refusals are InferenceError: INVALID_ARG with the original's texts, UNSUPPORTED for what is not built yet.
+ * All refusals are InferenceError: INVALID_ARG with Triton's texts, UNSUPPORTED for what is not built yet.
  */
 export type {
   DynamicBatchingConfig,
@@ -16,6 +16,8 @@ export type {
   QueuePolicy,
   SchedulingConfig,
   VersionPolicy,
+  WarmUpInput,
+  WarmUpSample,
 } from "./model-config.ts";
 export { mergeAutoComplete } from "./auto-complete.ts";
 export { checkConfig, checkFoundConfig, configProblems } from "./check-config.ts";

@@ -19,6 +19,7 @@ export interface ModelConfig {
   readonly outputs: readonly OutputConfig[];
   readonly scheduling: SchedulingConfig;
   readonly instanceGroups: readonly InstanceGroupConfig[];
+  readonly warmUps: readonly WarmUpSample[];
   readonly defaultModelFilename: string;
   readonly parameters: ReadonlyMap<string, string>;
   readonly metricTags: ReadonlyMap<string, string>;
@@ -63,7 +64,7 @@ export type SchedulingConfig =
 
 export interface DynamicBatchingConfig {
   readonly kind: "dynamic";
-  /** Ascending; never empty after completion (`[maxBatchSize]` when not configured, as the original normalises). */
+  /** Ascending; never empty after completion (`[maxBatchSize]` when not configured, as Triton normalises). */
   readonly preferredBatchSizes: readonly number[];
   readonly queueDelayMaxUs: number;
   readonly preserveOrdering: boolean;
@@ -98,6 +99,25 @@ export interface EnsembleStepConfig {
   readonly inputMap: ReadonlyMap<string, string>;
   /** Step output name to ensemble tensor name. */
   readonly outputMap: ReadonlyMap<string, string>;
+}
+
+/** A sample of `model_warmup`. */
+export interface WarmUpSample {
+  readonly name: string;
+  /** Requests of one row in each execution; 0 leaves the sample out. */
+  readonly batchSize: number;
+  /** Executions; at least 1. */
+  readonly count: number;
+  readonly inputs: readonly WarmUpInput[];
+}
+
+export interface WarmUpInput {
+  readonly name: string;
+  /** Null where none is configured. */
+  readonly datatype: Datatype | null;
+  /** Without the batch dimension. */
+  readonly dims: readonly number[];
+  readonly content: { readonly kind: "zero" | "random" | "none" } | { readonly kind: "file"; readonly file: string };
 }
 
 export interface InstanceGroupConfig {

@@ -83,7 +83,7 @@ suite("a broken config.pbtxt is refused with its place, what was expected and wh
   });
 });
 
-suite("every spelling the original accepts means the same", () => {
+suite("every spelling Triton accepts means the same", () => {
   const meaning = create(ModelConfigSchema, {
     name: "ab",
     maxBatchSize: 8,

@@ -9,7 +9,7 @@ export const configTextBytesMax = textLimits.bytesMax;
 
 /**
  * config.pbtxt to its message. `fileName` appears in the error only: INVALID_ARG
- * `failed to read text proto from <file>: line L, column C: <field, what was expected, what was found>` (the original says the
+ * `failed to read text proto from <file>: line L, column C: <field, what was expected, what was found>` (Triton says the
  * first part and logs the place).
  */
 export function parseConfigText(source: string, fileName: string): ModelConfigMessage {

@@ -4,7 +4,7 @@ import { ScalarType } from "@bufbuild/protobuf";
 import { ModelConfigSchema } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
 
-/** 64-bit fields that the original leaves in protobuf's string form. Everything else becomes a JSON number. */
+/** 64-bit fields that Triton leaves in protobuf's string form. Everything else becomes a JSON number. */
 const keptAsString = new Set([
   "inference.ModelSequenceBatching.InitialState.dims",
   "inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.dim",
@@ -31,7 +31,7 @@ function messageJson(message: ReflectMessage): Record<string, unknown> {
     if (field.oneof !== undefined && field.fieldKind !== "message") scalarChoices.push(field);
     else if (field.fieldKind !== "message" || message.isSet(field)) json[field.name] = fieldJson(message, field);
   }
-  // The original's printer appends scalar members of a oneof after everything else.
+  // Triton's printer appends scalar members of a oneof after everything else.
   for (const field of scalarChoices) if (message.isSet(field)) json[field.name] = fieldJson(message, field);
   return json;
 }
@@ -72,7 +72,7 @@ function integerJson(value: bigint): unknown {
   return Number.isSafeInteger(Number(value)) ? Number(value) : exactNumbers.rawJSON(String(value));
 }
 
-/** Shortest decimal that reads back as the same 32-bit float, as the original prints 0.1 and not 0.10000000149011612. */
+/** Shortest decimal that reads back as the same 32-bit float, as Triton prints 0.1 and not 0.10000000149011612. */
 function realJson(value: number, scalar: ScalarType): number | string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
   if (scalar === ScalarType.DOUBLE) return value;

@@ -29,7 +29,7 @@ function complete(name: string, pbtxt: string): ModelConfig {
   });
 }
 
-suite("a broken configuration is refused with the original's sentence", () => {
+suite("a broken configuration is refused with Triton's sentence", () => {
   for (const [name, { pbtxt, message }] of Object.entries(golden.refused)) {
     test(`${name}: ${message}`, () => {
       assert.throws(() => checkConfig(complete(name, pbtxt)), new InferenceError("INVALID_ARG", message));
@@ -37,7 +37,7 @@ suite("a broken configuration is refused with the original's sentence", () => {
   }
 });
 
-suite("an ensemble that does not fit its models is refused with the original's sentence", () => {
+suite("an ensemble that does not fit its models is refused with Triton's sentence", () => {
   const composing = new Map(Object.entries(golden.composing).map(([name, pbtxt]) => [name, complete(name, pbtxt)]));
   for (const [name, { pbtxt, message }] of Object.entries(golden.refusedEnsembles)) {
     test(`${name}: ${message}`, () => {
@@ -59,6 +59,19 @@ test("an ensemble that batches may have a step that does not", () => {
   assert.throws(() => checkEnsembleModels(ensemble, plain("2, 4")), /inconsistent shape: \[-1,3\] .* while \[2,4\]/);
 });
 
+test("an ensemble of a decoupled model is refused by name", () => {
+  const tensors =
+    'input { name: "I" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "O" data_type: TYPE_FP32 dims: [ 1 ] }';
+  const map = 'input_map { key: "I" value: "I" } output_map { key: "O" value: "O" }';
+  const steps = `ensemble_scheduling { step { model_name: "many" model_version: -1 ${map} } }`;
+  const ensemble = complete("e", `platform: "ensemble" ${tensors} ${steps}`);
+  const many = complete("many", `backend: "python" ${tensors} model_transaction_policy { decoupled: true }`);
+  assert.throws(() => checkEnsembleModels(ensemble, new Map([["many", many]])), {
+    message:
+      "ensemble e contains model many, whose transaction policy is decoupled: this server does not support that yet",
+  });
+});
+
 test("of an ensemble's faults at one step, a tensor's shape comes before an input that is not mapped", () => {
   const two = 'input { name: "A" data_type: TYPE_FP32 dims: 4 } input { name: "B" data_type: TYPE_FP32 dims: 4 }';
   const output = 'output { name: "O" data_type: TYPE_FP32 dims: 4 }';
@@ -75,9 +88,7 @@ suite("what is not built yet is refused by name", () => {
   const io = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "O" data_type: TYPE_FP32 dims: 1 }';
   const rows: readonly (readonly [string, string])[] = [
     ["sequence_batching", "sequence_batching { }"],
-    ["model_transaction_policy.decoupled", "model_transaction_policy { decoupled: true }"],
     ["response_cache", "response_cache { enable: true }"],
-    ["model_warmup", 'model_warmup { name: "w" }'],
     ["model_repository_agents", 'model_repository_agents { agents { name: "a" } }'],
     ["batch_input", 'batch_input { source_input: "I" data_type: TYPE_FP32 }'],
     ["batch_output", 'batch_output { source_input: "I" target_name: "O" }'],

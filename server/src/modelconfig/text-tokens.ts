@@ -13,7 +13,7 @@ const isLetter = (c: number) => (c >= 97 && c <= 122) || (c >= 65 && c <= 90) ||
 const numberPattern = /0[xX][0-9a-fA-F]+|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?[fF]?/y;
 
 /**
- * Cuts a text-format file into tokens. As the original's tokenizer: `#` comments, both quotes, no space needed after a number,
+ * Cuts a text-format file into tokens. As Triton's tokenizer: `#` comments, both quotes, no space needed after a number,
  * a byte order mark at the start. Never throws: what is no token becomes one "broken" token, after which there is only "end".
  */
 export function tokenize(source: string): readonly TextToken[] {

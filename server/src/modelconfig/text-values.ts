@@ -85,7 +85,7 @@ function realText(token: TextToken, negative: boolean): ScalarText | null {
   return token.kind === "float" ? done(`${sign}${token.text.replace(/[fF]$/, "")}`) : null;
 }
 
-/** Decimal, hexadecimal and octal as the original reads them; null for anything else. */
+/** Decimal, hexadecimal and octal as Triton reads them; null for anything else. */
 function integerOf(token: TextToken, negative: boolean): bigint | null {
   if (token.kind !== "integer") return null;
   const octal = /^0[0-9]+$/.test(token.text);

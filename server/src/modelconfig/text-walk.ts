@@ -14,7 +14,7 @@ const problemLengthMax = 1500;
 export const textLimits = { bytesMax: 16 * 1024 * 1024, depthMax: 64, problemsMax: 100 } as const;
 
 /**
- * Reads a text-format file against the shape of its message and finds everything that the original's parser would refuse,
+ * Reads a text-format file against the shape of its message and finds everything that Triton's parser would refuse,
  * with its place. `normalised` is the same content in the strictest spelling of the format: booleans as true and false,
  * one `name: value` after the other. It means something only without problems.
  */

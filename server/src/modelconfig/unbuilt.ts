@@ -10,9 +10,7 @@ interface UnbuiltFeature {
 /** What the configuration can say and this server does not do yet. Hints that change speed only are accepted and not listed. */
 const unbuiltFeatures: readonly UnbuiltFeature[] = [
   { field: "sequence_batching", used: (m) => m.schedulingChoice.case === "sequenceBatching" },
-  { field: "model_transaction_policy.decoupled", used: (m) => m.modelTransactionPolicy?.decoupled === true },
   { field: "response_cache", used: (m) => m.responseCache?.enable === true },
-  { field: "model_warmup", used: (m) => m.modelWarmup.length > 0 },
   { field: "model_repository_agents", used: (m) => (m.modelRepositoryAgents?.agents.length ?? 0) > 0 },
   { field: "batch_input", used: (m) => m.batchInput.length > 0 },
   { field: "batch_output", used: (m) => m.batchOutput.length > 0 },

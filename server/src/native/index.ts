@@ -1,19 +1,29 @@
 /** The C library and native libraries as TypeScript: the only folder that knows koffi. */
 export { openSharedMemory, pageBytes, type SharedMemory } from "./memory.ts";
+export { mapMemory, type MappedMemory } from "./mapped-memory.ts";
 export {
-  onnxStringType,
   openOnnxRuntime,
   plainSession,
-  type OnnxInput,
-  type OnnxOutput,
-  type OnnxResult,
-  type OnnxRun,
   type OnnxRuntime,
   type OnnxRuntimeOptions,
   type OnnxSession,
   type OnnxSessionOptions,
-  type OnnxValueInfo,
 } from "./onnxruntime.ts";
+export { DirectRuns, type DirectRun } from "./direct-runs.ts";
+export { onnxStringType, type OnnxValueInfo } from "./onnxruntime-values.ts";
+export { openRunLane, type RunLane } from "./run-lane.ts";
+export {
+  frameBytesOf,
+  FrameWriter,
+  MalformedRunFrame,
+  readAnswer,
+  wordBytes,
+  type LaneAnswer,
+  type LaneOrder,
+  type RunOrder,
+  type RunResult,
+  type RunValue,
+} from "./run-wire.ts";
 export {
   armLifeline,
   becomeSubreaper,
@@ -22,9 +32,11 @@ export {
   openPipe,
   openSocketPair,
   reapNow,
+  receiveDescriptor,
   sendDescriptors,
   receiveNow,
   sendNow,
+  signalAtParentsEnd,
   signalGroup,
   type DescriptorPair,
   type WaitResult,

@@ -9,6 +9,7 @@ const functions = {
   getErrorCode: [1, "int", ["void *"]],
   getErrorMessage: [2, "const char *", ["void *"]],
   createSession: [7, "void *", ["void *", "void *", "void *", "void *"]],
+  createSessionFromArray: [8, "void *", ["void *", "void *", "size_t", "void *", "void *"]],
   run: [9, "void *", ["void *", "void *", "void *", "void *", "size_t", "void *", "size_t", "void *"]],
   createSessionOptions: [10, "void *", ["void *"]],
   setOptimizedModelFilePath: [11, "void *", ["void *", "const char *"]],
@@ -68,9 +69,6 @@ const functions = {
   getResizedStringTensorElementBuffer: [252, "void *", ["void *", "size_t", "size_t", "void *"]],
 } as const satisfies Readonly<Record<string, readonly [number, string, readonly string[]]>>;
 
-/** Result and parameters of `Run`, for the threads that call it by its address. */
-export const runPrototype: [string, string[]] = [functions.run[1], [...functions.run[2]]];
-
 /** What a parameter may be: a handle or address, memory we own, text (copied for the call), a number. */
 export type Argument = bigint | ArrayBufferView | string | number | null;
 /** A handle, or a status; null is the null pointer. */
@@ -89,7 +87,6 @@ const apiVersion = 16;
 
 export interface OrtLibrary {
   readonly api: OrtApi;
-  readonly runAddress: bigint;
   /** As the library says it: "1.30.0". */
   readonly version: string;
 }
@@ -118,7 +115,7 @@ export function openOrtLibrary(libraryPath: string): OrtLibrary {
       functionAt(table, index, result, parameters),
     ]),
   ) as OrtApi;
-  return { api, runAddress: addressAt(table, functions.run[0]), version };
+  return { api, version };
 }
 
 function functionAt(table: Pointer, index: number, result: string, parameters: readonly string[]): NativeFunction {
@@ -134,7 +131,7 @@ export function checkStatus(api: OrtApi, status: unknown): void {
   if (status !== null) throw takeError(api, status as bigint);
 }
 
-/** The original's wording for everything ONNX Runtime refuses, followed by the runtime's own text. */
+/** Triton's wording for everything ONNX Runtime refuses, followed by the runtime's own text. */
 export function takeError(api: OrtApi, status: bigint): InferenceError {
   const code = api.getErrorCode(status) as number;
   const message = api.getErrorMessage(status) as string;
@@ -168,6 +165,13 @@ export function madeAsync(
   });
 }
 
+/** Calls a function without a result on a pool thread. */
+export function calledAsync(release: NativeFunction, handle: bigint): Promise<void> {
+  return new Promise((resolve, reject) => {
+    release.async(handle, (error) => (error === null || error === undefined ? resolve() : reject(error)));
+  });
+}
+
 /** A C string in memory that a call can be given for as long as the caller holds it. */
 export function textBytes(text: string): Uint8Array {
   return Buffer.from(`${text}\0`);
@@ -194,4 +198,9 @@ export function copyFrom(address: bigint, target: Uint8Array): void {
 /** Copies `source` to memory that only the library knows. */
 export function copyTo(address: bigint, source: Uint8Array): void {
   if (source.byteLength > 0) memcpy(address, source, source.byteLength);
+}
+
+/** Copies between two places that only the library and the kernel know. */
+export function copyAddress(target: bigint, source: bigint, byteLength: number): void {
+  if (byteLength > 0) memcpy(target, source, byteLength);
 }

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { type OnnxModel, type OnnxType, onnxTypes, writeOnnxFile } from "../../../examples/minilm/onnx-writer.ts";
 import { InferenceError } from "../base/index.ts";
+import { DirectRuns } from "./direct-runs.ts";
 import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "./onnxruntime.ts";
 import { usableProcessors } from "./processors.ts";
 
@@ -27,7 +28,6 @@ before(async () => {
     ownThreadCountMax: 2,
     interOpThreadCount: 0,
     spin: false,
-    runsMax: 2,
   });
 });
 
@@ -38,7 +38,7 @@ after(async () => {
 
 let modelCount = 0;
 
-async function openModel(model: Partial<OnnxModel>): Promise<OnnxSession> {
+async function openModel(model: Partial<OnnxModel>): Promise<OnnxSession & { readonly runs: DirectRuns }> {
   modelCount += 1;
   const modelPath = join(directory, `model${modelCount}.onnx`);
   await writeOnnxFile(modelPath, {
@@ -50,7 +50,11 @@ async function openModel(model: Partial<OnnxModel>): Promise<OnnxSession> {
     operators: [],
     ...model,
   });
-  return await runtime.openSession({ ...plainSession, modelPath });
+  return withRuns(await runtime.openSession({ ...plainSession, modelPath }));
+}
+
+function withRuns(session: OnnxSession): OnnxSession & { readonly runs: DirectRuns } {
+  return Object.assign(session, { runs: new DirectRuns(runtime, session) });
 }
 
 const operator = (name: string, inputs: readonly string[], outputs: readonly string[]) => ({
@@ -69,18 +73,15 @@ function identity(type: OnnxType): Partial<OnnxModel> {
   };
 }
 
-/** A chain of matrix products: about a millisecond each. */
-function slowModel(steps: number): Partial<OnnxModel> {
-  const width = 512;
-  const names = Array.from({ length: steps + 1 }, (_, step) => (step === 0 ? "x" : step === steps ? "y" : `v${step}`));
-  return {
-    inputs: [{ name: "x", type: "FLOAT", dims: [width, width] }],
-    outputs: [{ name: "y", type: "FLOAT", dims: [width, width] }],
-    operators: names.slice(1).map((name, step) => operator("MatMul", [names[step] as string, "x"], [name])),
-  };
+/** As a BYTES tensor. */
+function joinElements(elements: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(
+    Buffer.concat(
+      elements.flatMap((element) => [Uint8Array.of(element.length & 255, element.length >> 8, 0, 0), element]),
+    ),
+  );
 }
 
-const slowInput = { index: 0, shape: [512, 512], data: new Uint8Array(512 * 512 * 4) };
 const noPlace = () => assert.fail("nothing to place");
 
 test("every fixed-size datatype goes through memory of the caller and comes back in memory of the caller", async () => {
@@ -108,85 +109,55 @@ test("every fixed-size datatype goes through memory of the caller and comes back
       type === "BOOL" ? index % 2 : index + 1,
     );
     const output = new Uint8Array(input.length);
-    await session.run(
-      {
-        inputs: [{ index: 0, shape: [3], data: input }],
-        outputs: [{ index: 0, target: { shape: [3], data: output } }],
-        place: noPlace,
-      },
-      null,
-    );
+    session.runs.run({
+      inputs: [{ index: 0, shape: [3], data: input }],
+      outputs: [{ index: 0, target: { shape: [3], data: output } }],
+      place: noPlace,
+    });
     assert.deepEqual(output, input, type);
 
     const placed = new Uint8Array(input.length);
-    const [result] = await session.run(
-      {
-        inputs: [{ index: 0, shape: [3], data: input }],
-        outputs: [{ index: 0, target: null }],
-        place: (index, shape, byteLength) => {
-          assert.deepEqual([index, shape, byteLength], [0, [3], input.length]);
-          return placed;
-        },
+    const [result] = session.runs.run({
+      inputs: [{ index: 0, shape: [3], data: input }],
+      outputs: [{ index: 0, target: null }],
+      place: (index, { shape, byteLength }) => {
+        assert.deepEqual([index, shape, byteLength], [0, [3], input.length]);
+        return placed;
       },
-      null,
-    );
+    });
     assert.deepEqual(placed, input, type);
-    assert.deepEqual(result, { kind: "tensor", shape: [3], elementType: onnxTypes[type] });
+    assert.deepEqual([result?.shape, result?.elementType], [[3], onnxTypes[type]]);
   }
 });
 
 test("strings keep every byte, zeros included", async () => {
   await using session = await openModel(identity("STRING"));
   const elements = ["", "ä日本", "a\0b", "x".repeat(10_000)].map((text) => new TextEncoder().encode(text));
-  const run = (data: readonly Uint8Array[]) =>
-    session.run(
-      { inputs: [{ index: 0, shape: [data.length], data }], outputs: [{ index: 0, target: null }], place: noPlace },
-      null,
-    );
   for (const some of [elements, elements.slice(0, 1), []]) {
-    const [result] = await run(some);
-    assert.ok(result?.kind === "strings");
-    assert.deepEqual(
-      result.elements.map((element) => [...element]),
-      some.map((element) => [...element]),
-    );
+    const data = joinElements(some);
+    let made = new Uint8Array(0);
+    const [result] = session.runs.run({
+      inputs: [{ index: 0, shape: [some.length], data }],
+      outputs: [{ index: 0, target: null }],
+      place: (_index, { byteLength }) => (made = new Uint8Array(byteLength)),
+    });
+    assert.deepEqual([...made], [...data]);
+    assert.deepEqual(result?.shape, [some.length]);
   }
 });
 
-test("the event loop turns while a model runs", async () => {
-  await using session = await openModel(slowModel(60));
-  const target = { shape: [512, 512], data: new Uint8Array(512 * 512 * 4) };
-  let tickCount = 0;
-  const ticker = setInterval(() => (tickCount += 1), 1);
-  const startMs = performance.now();
-  await session.run({ inputs: [slowInput], outputs: [{ index: 0, target }], place: noPlace }, null);
-  const tookMs = performance.now() - startMs;
-  clearInterval(ticker);
-  assert.ok(tookMs > 20, `the run took only ${tookMs} ms: it proves nothing`);
-  assert.ok(tickCount > tookMs / 10, `${tickCount} ticks in ${tookMs} ms`);
-});
-
-test("aborting ends a running model, a waiting one, and one not begun", async () => {
-  await using session = await openModel(slowModel(2000));
-  const run = (signal: AbortSignal) =>
-    session.run({ inputs: [slowInput], outputs: [{ index: 0, target: null }], place: noPlace }, signal);
-  const cancelled = { name: "InferenceError", code: "CANCELLED" };
-  const controller = new AbortController();
-  const startMs = performance.now();
-  // Two run (runsMax), one waits.
-  const runs = [1, 2, 3].map(() => assert.rejects(run(controller.signal), cancelled));
-  setTimeout(() => controller.abort(), 20);
-  await Promise.all(runs);
-  const tookMs = performance.now() - startMs;
-  assert.ok(tookMs < 1000, `the runs ended only after ${tookMs} ms`);
-  await assert.rejects(run(AbortSignal.abort()), cancelled);
-  // The call's frame is used again: it must not remember the termination.
-  await using quick = await openModel(slowModel(1));
-  const target = { shape: [512, 512], data: new Uint8Array(512 * 512 * 4) };
-  await quick.run(
-    { inputs: [slowInput], outputs: [{ index: 0, target }], place: noPlace },
-    new AbortController().signal,
-  );
+test("strings that are not as many as the shape says, or not whole, are refused", async () => {
+  await using session = await openModel(identity("STRING"));
+  const whole = joinElements([new TextEncoder().encode("abc")]);
+  for (const [data, count] of [
+    [whole, 2],
+    [joinElements([new Uint8Array(1), new Uint8Array(1)]), 1],
+    [whole.subarray(0, 6), 1],
+    [whole.subarray(0, 2), 1],
+  ] as const) {
+    const order = { inputs: [{ index: 0, shape: [count], data }], outputs: [{ index: 0, target: null }] };
+    assert.throws(() => session.runs.run({ ...order, place: noPlace }), /whole strings where its shape has/);
+  }
 });
 
 test("what ONNX Runtime refuses is told in its own words", async () => {
@@ -203,10 +174,10 @@ test("what ONNX Runtime refuses is told in its own words", async () => {
     message: /^onnx runtime error \d+: .*opset/i,
   });
   await using session = await openModel(identity("FLOAT"));
-  await assert.rejects(
-    session.run({ inputs: [{ index: 0, shape: [3], data: new Uint8Array(8) }], outputs: [], place: noPlace }, null),
-    { message: /^onnx runtime error 2: not enough space/ },
-  );
+  const tooShort = [{ index: 0, shape: [3], data: new Uint8Array(8) }];
+  assert.throws(() => session.runs.run({ inputs: tooShort, outputs: [], place: noPlace }), {
+    message: /^onnx runtime error 2: not enough space/,
+  });
   assert.throws(
     () =>
       openOnnxRuntime({
@@ -215,7 +186,6 @@ test("what ONNX Runtime refuses is told in its own words", async () => {
         ownThreadCountMax: 0,
         interOpThreadCount: 0,
         spin: false,
-        runsMax: 1,
       }),
     (error) => error instanceof InferenceError && error.code === "UNAVAILABLE" && error.message.includes(broken),
   );
@@ -249,15 +219,12 @@ test("200 loads and runs leave no memory behind", async () => {
   });
   const data = new Uint8Array(8 * width * 4);
   const cycle = async () => {
-    await using session = await runtime.openSession({ ...plainSession, modelPath });
-    await session.run(
-      {
-        inputs: [{ index: 0, shape: [8, width], data }],
-        outputs: [{ index: 0, target: null }],
-        place: (_, __, n) => data.subarray(0, n),
-      },
-      null,
-    );
+    await using session = withRuns(await runtime.openSession({ ...plainSession, modelPath }));
+    session.runs.run({
+      inputs: [{ index: 0, shape: [8, width], data }],
+      outputs: [{ index: 0, target: null }],
+      place: (_index, { byteLength }) => data.subarray(0, byteLength),
+    });
   };
   for (let i = 0; i < 20; i += 1) await cycle();
   const beforeBytes = process.memoryUsage.rss();

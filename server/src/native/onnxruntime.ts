@@ -1,7 +1,10 @@
 import { availableParallelism } from "node:os";
 import { assert } from "../base/index.ts";
+import { identityModel } from "./identity-model.ts";
 import { koffi } from "./koffi.ts";
 import {
+  addressOf,
+  calledAsync,
   checkStatus,
   made,
   madeAsync,
@@ -10,20 +13,11 @@ import {
   type OrtLibrary,
   textBytes,
 } from "./onnxruntime-api.ts";
-import { type OnnxResult, type OnnxRun, type OnnxValueInfo, SessionRuns } from "./onnxruntime-session.ts";
+import { RunCaller } from "./onnxruntime-call.ts";
+import { describeValues, type OnnxValueInfo } from "./onnxruntime-values.ts";
 import { openGate } from "./onnxruntime-gate.ts";
 import { type Placement, placeThreads } from "./placement.ts";
 import { usableProcessors } from "./processors.ts";
-import { openRunThreads } from "./run-threads.ts";
-
-export {
-  onnxStringType,
-  type OnnxInput,
-  type OnnxOutput,
-  type OnnxResult,
-  type OnnxRun,
-  type OnnxValueInfo,
-} from "./onnxruntime-session.ts";
 
 export interface OnnxRuntimeOptions {
   /** libonnxruntime.so, libonnxruntime.so.1, ... */
@@ -35,8 +29,6 @@ export interface OnnxRuntimeOptions {
   readonly interOpThreadCount: number;
   /** Whether threads of pools burn their core for a moment before they sleep. */
   readonly spin: boolean;
-  /** Runs at once over all sessions, each on a thread of its own. */
-  readonly runsMax: number;
 }
 
 /** null leaves the library's default. */
@@ -48,8 +40,6 @@ export interface OnnxSessionOptions {
   readonly ownThreads: { readonly intraOp: number; readonly interOp: number } | null;
   readonly memoryArena: boolean;
   readonly memoryPattern: boolean;
-  /** Gives the shared memory pool's unused parts back after each run. */
-  readonly shrinkArenaAfterRun: boolean;
   readonly customOpLibraries: readonly string[];
   /** Where to write the graph as optimised; null for nowhere. */
   readonly optimizedModelPath: string | null;
@@ -64,27 +54,33 @@ export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
   ownThreads: null,
   memoryArena: true,
   memoryPattern: true,
-  shrinkArenaAfterRun: false,
   customOpLibraries: [],
   optimizedModelPath: null,
   config: new Map(),
 };
 
+/** A loaded model. Its handle and the addresses are good in this process until it is disposed, which no run may outlast. */
 export interface OnnxSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];
-  /**
-   * Runs the model on a run thread; any number may be asked for at once, `runsMax` run. Borrows all memory of `run` until
-   * it settles. Aborting ends a waiting run at once and a running one at its next operator (CANCELLED); either way it has
-   * settled only when the library has let go of the memory.
-   */
-  run(run: OnnxRun, signal: AbortSignal | null): Promise<readonly OnnxResult[]>;
+  /** OrtSession. */
+  readonly handle: bigint;
+  /** C strings: the names of inputs and outputs. */
+  readonly inputNames: readonly bigint[];
+  readonly outputNames: readonly bigint[];
+  /** Where its runs do best; null where they may be anywhere. */
+  readonly placement: Placement | null;
 }
 
 export interface OnnxRuntime extends AsyncDisposable {
   readonly version: string;
-  /** Loads a model on a pool thread; disposing the session waits for its runs and frees it. */
+  readonly api: OrtApi;
+  /** Processors this process may use. */
+  readonly processors: readonly number[];
+  /** Loads a model on a pool thread. */
   openSession(options: OnnxSessionOptions): Promise<OnnxSession>;
+  /** Gives back what runs have left in the memory pool and what the C library keeps for later. */
+  giveBackMemory(): Promise<void>;
 }
 
 /** Loads at once: more would only take each other's memory bandwidth. */
@@ -110,10 +106,8 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
   checkStatus(api, api.createAndRegisterAllocator(env, cpuMemory, arena));
   api.releaseArenaCfg(arena);
   const allocator = made(api, api.getAllocatorWithDefaultOptions);
-  const { runsMax } = options;
-  const runThreads = openRunThreads({ runAddress: library.runAddress, threadCount: runsMax, processors });
-  const runGate = openGate(runsMax);
   const loadGate = openGate(loadsMax);
+  let sweeper: Sweeper | null = null;
   let sessionCount = 0;
   let ownThreadCount = 0;
   let placedCount = 0;
@@ -145,68 +139,95 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
 
   return {
     version: library.version,
+    api,
+    processors,
     async openSession(sessionOptions) {
       const threadCount = ownThreads(sessionOptions);
       const own = threadCount > 0 ? { intraOp: threadCount, interOp: 0 } : sessionOptions.ownThreads;
       const placed = { ...sessionOptions, ownThreads: own };
       const placement = place(placed);
-      runThreads.prepare(placement);
       ownThreadCount += threadCount;
       const session = await load(placed, placement).catch((error: unknown) => {
         ownThreadCount -= threadCount;
         throw error;
       });
-      const runConfig = new Map(
-        sessionOptions.shrinkArenaAfterRun ? [["memory.enable_memory_arena_shrinkage", "cpu:0"]] : [],
-      );
-      const runs = new SessionRuns({
-        api,
-        session,
-        cpuMemory,
-        allocator,
-        runConfig,
-        callRun: (values) => runThreads.run(values, placement),
-      });
       sessionCount += 1;
-      const running = new Set<Promise<unknown>>();
+      const parts = { api, session, allocator };
+      const inputs = describeValues(parts, "Input");
+      const outputs = describeValues(parts, "Output");
+      const names = [inputs, outputs].map((values) => values.map(({ name }) => textBytes(name)));
+      const [inputNames = [], outputNames = []] = names.map((side) => side.map(addressOf));
       let open = true;
       return {
-        inputs: runs.inputs,
-        outputs: runs.outputs,
-        async run(run, signal) {
-          assert(open, "a run on a closed ONNX Runtime session");
-          const settled = (async () => {
-            using _admitted = await runGate.enter(signal);
-            return await runs.run(run, signal);
-          })();
-          const tracked = settled.then(
-            () => {},
-            () => {},
-          );
-          running.add(tracked);
-          try {
-            return await settled;
-          } finally {
-            running.delete(tracked);
-          }
-        },
+        inputs,
+        outputs,
+        handle: session,
+        inputNames,
+        outputNames,
+        placement,
         async [Symbol.asyncDispose]() {
           if (!open) return;
           open = false;
-          await Promise.all(running);
-          runs.close();
+          await calledAsync(api.releaseSession, session);
+          // The use here is what keeps the collector away from the names until now.
+          names.length = 0;
           sessionCount -= 1;
           ownThreadCount -= threadCount;
           await giveBackFreeMemory();
         },
       };
     },
+    async giveBackMemory() {
+      (sweeper ??= openSweeper(api, env)).sweep();
+      await giveBackFreeMemory();
+    },
     async [Symbol.asyncDispose]() {
       assert(sessionCount === 0, `ONNX Runtime is closed with ${sessionCount} sessions open`);
-      await runThreads[Symbol.asyncDispose]();
+      sweeper?.close();
       api.releaseMemoryInfo(cpuMemory);
       api.releaseEnv(env);
     },
+  };
+}
+
+/**
+ * The library gives unused parts of the shared memory pool back only after a run that asks for it: a model of one operator, which
+ * copies one number, asks.
+ */
+interface Sweeper {
+  sweep(): void;
+  close(): void;
+}
+
+function openSweeper(api: OrtApi, env: bigint): Sweeper {
+  const handle = makeSessionOptions(api, { ...plainSession, modelPath: "" }, { spin: false, placement: null });
+  let session: bigint;
+  try {
+    session = made(api, api.createSessionFromArray, env, identityModel, identityModel.byteLength, handle);
+  } finally {
+    api.releaseSessionOptions(handle);
+  }
+  const caller = new RunCaller(api);
+  const names = [textBytes("x"), textBytes("y")];
+  const memory = [new Uint8Array(4), new Uint8Array(4)];
+  const [input, output] = names.map((name, index) => ({
+    name: Number(addressOf(name)),
+    elementType: 1,
+    address: Number(addressOf(memory[index]!)),
+    byteLength: 4,
+    shape: [1],
+  }));
+  return {
+    sweep() {
+      assert(names.length === 2 && memory.length === 2, "the sweeper's memory is held");
+      const flags = { session: Number(session), shrink: true, processors: [] };
+      try {
+        caller.run({ kind: "run", ...flags, inputs: [input!], outputs: [output!] });
+      } finally {
+        caller.end();
+      }
+    },
+    close: () => void api.releaseSession(session),
   };
 }
 

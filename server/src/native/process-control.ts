@@ -25,7 +25,13 @@ const P_ALL = 0;
 const P_PID = 1;
 const siginfoBytes = 128;
 const siginfoPidAt = 16;
+const PR_SET_PDEATHSIG = 1;
 const PR_SET_CHILD_SUBREAPER = 36;
+/** A cpu_set_t: 1024 processors. */
+const processorSetBytes = 128;
+const MSG_CMSG_CLOEXEC = 0x4000_0000;
+const EPIPE = 32;
+const ECONNRESET = 104;
 const EAGAIN = 11;
 const EINTR = 4;
 const ESRCH = 3;
@@ -40,6 +46,8 @@ function bind() {
     send: libc.func("int64_t send(int fd, const void *buffer, size_t length, int flags)"),
     recv: libc.func("int64_t recv(int fd, void *buffer, size_t length, int flags)"),
     sendmsg: libc.func("int64_t sendmsg(int fd, const void *message, int flags)"),
+    recvmsg: libc.func("int64_t recvmsg(int fd, void *message, int flags)"),
+    setAffinity: libc.func("int sched_setaffinity(int thread, size_t byteLength, const void *mask)"),
     waitpid: libc.func("int waitpid(int pid, _Out_ int *status, int options)"),
     waitid: libc.func("int waitid(int kind, int id, _Out_ void *info, int options)"),
     prctl: libc.func("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),
@@ -124,6 +132,71 @@ export function sendDescriptors(fd: number, bytes: Uint8Array, descriptors: read
   const errno = koffi.errno();
   if (errno === EAGAIN || errno === EINTR) return false;
   throw new SystemCallError("sendmsg", errno);
+}
+
+/** Has the kernel send this process the signal when its parent ends, however that happens. No child inherits the wish. */
+export function signalAtParentsEnd(signal: number): void {
+  checkCall("prctl(PR_SET_PDEATHSIG)", libc.prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) as number);
+}
+
+/**
+ * Receives one byte that was sent together with one open descriptor, which belongs to the caller; it is not inherited by children.
+ * The byte must be there: whoever says that a descriptor is coming has sent it before.
+ */
+export function receiveDescriptor(fd: number): number {
+  const byte = new Uint8Array(1);
+  const control = new Uint8Array(24);
+  const parts = new BigUint64Array([koffi.address(byte), 1n]);
+  const message = new Uint8Array(56);
+  const view = new DataView(message.buffer);
+  view.setBigUint64(16, koffi.address(parts), true);
+  view.setBigUint64(24, 1n, true);
+  view.setBigUint64(32, koffi.address(control), true);
+  view.setBigUint64(40, BigInt(control.byteLength), true);
+  checkCall("recvmsg", Number(libc.recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)));
+  if (view.getBigUint64(40, true) < 20n) throw new Error("a message without the descriptor that it was to bring");
+  return new DataView(control.buffer).getInt32(16, true);
+}
+
+/**
+ * Receives what comes next, waiting for it on this thread: the number of bytes, 0 when the other side is gone. For threads that do
+ * nothing else.
+ */
+export function receiveWaiting(fd: number, into: Uint8Array): number {
+  for (;;) {
+    const received = Number(libc.recv(fd, into, into.byteLength, 0));
+    if (received >= 0) return received;
+    const errno = koffi.errno();
+    if (errno === ECONNRESET) return 0;
+    if (errno !== EINTR) throw new SystemCallError("recv", errno);
+  }
+}
+
+/** Sends all of it, waiting on this thread where the socket is full; false when the other side is gone. */
+export function sendWaiting(fd: number, bytes: Uint8Array): boolean {
+  let sent = 0;
+  while (sent < bytes.byteLength) {
+    const rest = bytes.subarray(sent);
+    const taken = Number(libc.send(fd, rest, rest.byteLength, MSG_NOSIGNAL));
+    if (taken >= 0) {
+      sent += taken;
+      continue;
+    }
+    const errno = koffi.errno();
+    if (errno === EPIPE || errno === ECONNRESET) return false;
+    if (errno !== EINTR) throw new SystemCallError("send", errno);
+  }
+  return true;
+}
+
+/** Keeps the calling thread to these processors; where they have been taken from the process meanwhile, nothing changes. */
+export function moveThread(processors: readonly number[]): void {
+  const mask = new Uint8Array(processorSetBytes);
+  for (const processor of processors) {
+    const place = processor >> 3;
+    if (place < mask.length) mask[place] = (mask[place] as number) | (1 << (processor & 7));
+  }
+  libc.setAffinity(0, mask.byteLength, mask);
 }
 
 /** Makes orphans of our descendants our own children, so that nobody else has to reap them. */

@@ -15,6 +15,15 @@ const ofNode = new Set<ChildProcess>();
 const watched = new Map<number, (end: ProcessEnd) => void>();
 let isAdopting = false;
 const familyMark = 1e12;
+/** Of a process that changed the mark it inherited, as far as it may. */
+export const unknownFamily = 0;
+
+/** What is known of a child that nobody waits for. */
+export interface Remains {
+  /** The number that it inherited; null for what no worker started. */
+  readonly family: number | null;
+  readonly user: number;
+}
 
 subscribe("child_process", (message) => {
   const { process: child } = message as { readonly process: ChildProcess };
@@ -42,6 +51,11 @@ export function watchAdopted(pid: number, onEnd: (end: ProcessEnd) => void): voi
   reapWatched(pid);
 }
 
+/** Whether `watchAdopted` may be called for it: a child that Node did not spawn and nobody watches. */
+export function isAdoptable(pid: number): boolean {
+  return pid > 1 && !isKnown(pid) && isChild(pid);
+}
+
 export function isWatched(pid: number): boolean {
   return watched.has(pid);
 }
@@ -50,13 +64,13 @@ export function isWatched(pid: number): boolean {
  * Kills those adopted children which nobody watches and whose family is gone, then what these leave in turn. Resolves when there are
  * no more.
  */
-export async function endRemains(isGone: (family: number) => boolean): Promise<void> {
+export async function endRemains(isGone: (remains: Remains) => boolean): Promise<void> {
   for (let found = true; found;) {
     const ends: Promise<unknown>[] = [];
     for (const pid of await childrenOf(process.pid)) {
       if (isKnown(pid)) continue;
-      const family = await familyOf(pid);
-      if (family === null || !isGone(family)) continue;
+      const remains = await remainsOf(pid);
+      if (remains === null || !isGone(remains)) continue;
       // Asked last, with nothing in between: what is a child now keeps its pid until it is waited for.
       if (isKnown(pid) || !isChild(pid)) continue;
       if (!killed(pid)) continue;
@@ -77,11 +91,20 @@ function killed(pid: number): boolean {
   }
 }
 
+async function remainsOf(pid: number): Promise<Remains | null> {
+  const [limits, status] = await Promise.all([readProcessFile(pid, "limits"), readProcessFile(pid, "status")]);
+  const user = /^Uid:\t(\d+)/m.exec(status ?? "")?.[1];
+  if (limits === null || user === undefined) return null;
+  return { family: familyIn(limits), user: Number(user) };
+}
+
 /** See _FAMILY_MARK in zygote.py: the number of the family is what the limit exceeds 10^12 by. */
-async function familyOf(pid: number): Promise<number | null> {
-  const limits = await readProcessFile(pid, "limits");
-  const softLimit = Number(/^Max realtime timeout +(\d+) /m.exec(limits ?? "")?.[1] ?? 0);
-  return softLimit > familyMark ? softLimit - familyMark : null;
+export function familyIn(limits: string): number | null {
+  const [, soft = "", hard = ""] = /^Max realtime timeout +(\S+) +(\S+)/m.exec(limits) ?? [];
+  const family = Number(soft) - familyMark;
+  if (family > 0 && family < 2 ** 32) return family;
+  // A bound that is none of ours on a resource that nobody else bounds: a mark that somebody lowered.
+  return /^\d+$/.test(hard) ? unknownFamily : null;
 }
 
 function isKnown(pid: number): boolean {

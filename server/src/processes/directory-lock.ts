@@ -1,8 +1,11 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 /** SQLITE_BUSY: another connection holds the lock. */
 const busy = 5;
+/** SQLITE_CORRUPT, SQLITE_NOTADB: the file is no database, so nobody can hold the lock through it. */
+const damageCodes: ReadonlySet<number> = new Set([11, 26]);
 
 /**
  * Makes `directory` the caller's alone until disposed or its process has ended, in whatever way: the lock is the kernel's, taken
@@ -10,14 +13,24 @@ const busy = 5;
  * Throws where the directory cannot be written.
  */
 export function lockDirectory(directory: string): Disposable | null {
-  using opening = new DisposableStack();
+  const path = join(directory, "lock");
   try {
-    const database = opening.adopt(new DatabaseSync(join(directory, "lock")), (open) => open.close());
-    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    return lockFile(path);
   } catch (error) {
     const { errcode, message } = error as Error & { errcode?: number };
     if (errcode === busy) return null;
+    if (damageCodes.has(errcode ?? 0)) {
+      // Nothing was ever kept in it.
+      rmSync(path);
+      return lockFile(path);
+    }
     throw new Error(`the directory ${directory} cannot be locked: ${message}`, { cause: error });
   }
+}
+
+function lockFile(path: string): Disposable {
+  using opening = new DisposableStack();
+  const database = opening.adopt(new DatabaseSync(path), (open) => open.close());
+  database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   return opening.move();
 }

@@ -24,6 +24,9 @@ export interface SpawnOptions {
   readonly outputLimits?: OutputLimits;
 }
 
+/** How long the last words of a child that has ended are waited for: a daemon of its may hold its output open for ever. */
+const lastWordsMs = 1000;
+
 /** A running child, leader of a process group of its own. Disposing it kills the group and waits for the end. */
 export interface SpawnedProcess extends AsyncDisposable, ProcessIdentity {
   /** Settles when the process has ended and its output was read. */
@@ -85,11 +88,17 @@ class RunningProcess implements SpawnedProcess {
     });
     this.#outputs = outputs;
     this.ended = new Promise((resolve) => {
+      let lastWords: Disposable | null = null;
       child.once("exit", () => {
-        // What the child left running in its group goes with it, and lets go of the output pipes.
+        // What the child left running in its group goes with it, and lets go of the output pipes. What left the group may hold them on.
         signalGroup(this.pid, 9);
+        lastWords = options.clock.timer(lastWordsMs, () => {
+          child.stdout!.destroy();
+          child.stderr!.destroy();
+        });
       });
       child.once("close", (exitCode, signal) => {
+        lastWords?.[Symbol.dispose]();
         closeSync(lifelineFd);
         const end: ProcessEnd = { exitCode, signal };
         options.onExit(end);

@@ -1,7 +1,9 @@
-import { InferenceError } from "../base/index.ts";
-import type { Engine, ModelMetadata, NamespaceSource } from "../engine/index.ts";
+import { ByteBudget, InferenceError } from "../base/index.ts";
+import type { Engine, ModelMetadata, ModelTarget, NamespaceSource, ServedModel } from "../engine/index.ts";
 import { noParameters, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
+import { completeConfig, parseConfigText } from "../modelconfig/index.ts";
 import {
+  BlockPart,
   datatypes,
   elementCount,
   releaseTensors,
@@ -29,22 +31,30 @@ export class FakeArena implements Arena {
   readonly capacityBytes: number;
   usedBytes = 0;
 
-  constructor(capacityBytes: number) {
+  readonly #budget: ByteBudget;
+
+  constructor(capacityBytes: number, budget: ByteBudget) {
     this.capacityBytes = capacityBytes;
+    this.#budget = budget;
   }
 
   allocate(byteLength: number): Block {
     if (this.usedBytes + byteLength > this.capacityBytes) {
       throw new InferenceError("UNAVAILABLE", `arena of ${this.capacityBytes} bytes is full`);
     }
+    this.#budget.take(byteLength);
     this.usedBytes += byteLength;
     const bytes = new Uint8Array(byteLength);
     let references = 1;
-    return {
+    const block: Block = {
       arenaId: this.id,
       byteOffset: 0,
       byteLength,
       bytes,
+      get holderCount() {
+        return references;
+      },
+      part: (at, partBytes) => new BlockPart(block, at, partBytes),
       retain: () => {
         if (references === 0) throw new Error("bug: retain of a released block");
         references++;
@@ -53,9 +63,11 @@ export class FakeArena implements Arena {
         if (references === 0) throw new Error("bug: block released twice");
         if (--references > 0) return;
         this.usedBytes -= byteLength;
+        this.#budget.give(byteLength);
         bytes.fill(0xdb);
       },
     };
+    return block;
   }
 
   [Symbol.dispose](): void {}
@@ -76,6 +88,8 @@ export interface FakeModelOptions {
  */
 export class FakeEngine implements Engine {
   live = true;
+  /** Models that are held by calls now. */
+  openCount = 0;
   ready = true;
   readonly arena: FakeArena;
   readonly calls: string[] = [];
@@ -83,8 +97,8 @@ export class FakeEngine implements Engine {
   readonly #models = new Map<string, FakeEntry>();
   openNamespaceWith: (source: NamespaceSource, signal: AbortSignal) => Promise<void> = () => Promise.resolve();
 
-  constructor(arenaBytes = 2 ** 30) {
-    this.arena = new FakeArena(arenaBytes);
+  constructor(arenaBytes = 2 ** 30, budget = new ByteBudget(Infinity)) {
+    this.arena = new FakeArena(arenaBytes, budget);
   }
 
   add(name: string, options: FakeModelOptions, namespace = ""): void {
@@ -123,9 +137,45 @@ export class FakeEngine implements Engine {
     return model;
   }
 
-  async infer(request: InferenceRequest): Promise<InferenceResponse> {
+  open({ namespace, modelName, modelVersion }: ModelTarget): ServedModel {
+    const model = this.#find(namespace, modelName, modelVersion);
+    this.openCount++;
+    let isOpen = true;
+    const maxBatchSize = model.batches ? 8 : 0;
+    const list = (field: string, tensors: ModelMetadata["inputs"]) =>
+      tensors
+        .map(({ name, datatype, shape }) => {
+          const dims = model.batches ? shape.slice(1) : shape;
+          return `${field} { name: "${name}" data_type: ${datatypes[datatype].configName} dims: [${dims.join(", ")}] }\n`;
+        })
+        .join("");
+    const { inputs, outputs } = model.metadata;
+    const text = `backend: "python" max_batch_size: ${maxBatchSize}\n${list("input", inputs)}${list("output", outputs)}`;
+    return {
+      version: "1",
+      config: completeConfig(parseConfigText(text, "config.pbtxt"), {
+        directoryName: modelName,
+        servedName: modelName,
+        versionEntries: ["model.py"],
+        gpuCount: 0,
+      }),
+      isHealthy: true,
+      arena: model.usesArena ? this.arena : null,
+      labelsOf: () => model.labels,
+      infer: (request) => this.#infer(model, request),
+      stream: async (request, sink) => {
+        const outcome = await this.#infer(model, request).catch((error: unknown) => InferenceError.from(error));
+        sink.respond(outcome, true, () => {});
+      },
+      [Symbol.dispose]: () => {
+        if (isOpen) this.openCount--;
+        isOpen = false;
+      },
+    };
+  }
+
+  async #infer(model: FakeEntry, request: InferenceRequest): Promise<InferenceResponse> {
     try {
-      const model = this.#find(request.namespace, request.modelName, request.modelVersion);
       check(request, model.metadata);
       const made = await model.run(request, this.arena);
       const wanted = request.requestedOutputs;
@@ -137,28 +187,12 @@ export class FakeEngine implements Engine {
     }
   }
 
-  bodyArena(namespace: string, modelName: string): Arena | null {
-    return this.#models.get(`${namespace}/${modelName}`)?.usesArena === true ? this.arena : null;
-  }
-
-  modelReady(namespace: string, modelName: string, modelVersion: string): boolean {
-    return this.#find(namespace, modelName, modelVersion) !== undefined;
-  }
-
   serverMetadata(): { name: string; version: string; extensions: readonly string[] } {
     return { name: "triton", version: "2.51.0", extensions: ["classification"] };
   }
 
-  modelMetadata(namespace: string, modelName: string, modelVersion: string): ModelMetadata {
+  modelMetadata({ namespace, modelName, modelVersion }: ModelTarget): ModelMetadata {
     return this.#find(namespace, modelName, modelVersion).metadata;
-  }
-
-  modelConfigJson(namespace: string, modelName: string, modelVersion: string): unknown {
-    return { name: modelName, max_batch_size: this.#find(namespace, modelName, modelVersion).batches ? 8 : 0 };
-  }
-
-  outputLabels(namespace: string, modelName: string, modelVersion: string): readonly string[] {
-    return this.#find(namespace, modelName, modelVersion).labels;
   }
 
   statistics(modelName: string): ReturnType<Engine["statistics"]> {

@@ -5,6 +5,15 @@ export {
   type ContainerLimits,
   type ContainerOptions,
 } from "./container/index.ts";
-export { defaultHttpLimits, type HttpLimits, type HttpListener, type ListenAddress } from "./http-listener/index.ts";
+export { defaultHttpLimits, type HttpLimits, type ListenAddress } from "./http-listener/index.ts";
+export {
+  defaultGrpcLimits,
+  type CompressionLevel,
+  type GrpcTls,
+  type KeepaliveOptions,
+} from "./grpc-listener/index.ts";
+export { openKserveGrpc } from "./kserve-grpc/index.ts";
+export type { RestrictedApi, Restriction, Restrictions } from "./restricted-apis.ts";
 export { openKserveHttp, type KserveHttpOptions } from "./kserve-http/index.ts";
+export type { Listener } from "./listener.ts";
 export { openMetricsHttp, type MetricsHttpOptions } from "./metrics-http/index.ts";

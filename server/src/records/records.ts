@@ -1,5 +1,6 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
+import type { Logger } from "../base/index.ts";
 import { RecordsError, type Migration, type SqlValue, type Statement, type WriteResult } from "./statement.ts";
 import type { FromWriter, ToWriter, WriterThreadData } from "./writer-thread.ts";
 
@@ -11,9 +12,13 @@ export interface RecordsOptions {
   readonly pendingMax: number;
   /** How long to wait for another process that holds the database. */
   readonly busyTimeoutMs: number;
+  /** Whether all rows and every commit are written a second time, to `<path>.journal`, from which what is damaged is restored. */
+  readonly keepsJournal: boolean;
+  /** Told what was found damaged, and what was done about it. */
+  readonly logger: Logger;
 }
 
-export const recordsDefaults = { pendingMax: 10_000, busyTimeoutMs: 5000 } as const;
+export const recordsDefaults = { pendingMax: 10_000, busyTimeoutMs: 5000, keepsJournal: true } as const;
 
 export interface Records extends AsyncDisposable {
   /**
@@ -25,7 +30,10 @@ export interface Records extends AsyncDisposable {
   rows(sql: string, ...values: SqlValue[]): readonly Readonly<Record<string, SqlValue>>[];
 }
 
-/** Resolves when the database is open and every migration applied. */
+/**
+ * Resolves when the database is open and every migration applied. A damaged database is kept aside, restored as far as it can be,
+ * and told: it is no reason to reject.
+ */
 export async function openRecords(options: RecordsOptions): Promise<Records> {
   const writer = new Writer(options);
   await writer.opened;
@@ -80,6 +88,7 @@ class Writer {
   readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
   readonly #pendingMax: number;
+  readonly #logger: Logger;
   readonly #ended = Promise.withResolvers<void>();
   #last = 0;
   #failure: Error | null = null;
@@ -87,9 +96,10 @@ class Writer {
   constructor(options: RecordsOptions) {
     this.#pendingMax = options.pendingMax;
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const { path, migrations, busyTimeoutMs } = options;
+    this.#logger = options.logger;
+    const { path, migrations, busyTimeoutMs, keepsJournal } = options;
     this.#worker = new Worker(new URL(`./writer-thread.${extension}`, import.meta.url), {
-      workerData: { path, migrations, busyTimeoutMs } satisfies WriterThreadData,
+      workerData: { path, migrations, busyTimeoutMs, keepsJournal } satisfies WriterThreadData,
     });
     const opened = Promise.withResolvers<void>();
     this.opened = opened.promise;
@@ -134,10 +144,16 @@ class Writer {
   #receive(message: FromWriter, opened: PromiseWithResolvers<void>): void {
     switch (message.kind) {
       case "open":
+        for (const { message: text, fields } of message.findings) this.#logger.error(text, fields);
         opened.resolve();
         return;
+      case "copy-failed":
+        this.#logger.error("the second copy of the records was not written; it is begun anew", {
+          error: message.message,
+        });
+        return;
       case "failed-to-open":
-        this.#fail(new Error(message.message), opened);
+        this.#fail(Object.assign(new Error(message.message), { code: message.code }), opened);
         void this.#worker.terminate();
         return;
       case "committed":

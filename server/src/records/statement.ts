@@ -16,13 +16,24 @@ export interface Migration {
   readonly sql: string;
 }
 
+/** SQLITE_FULL and SQLITE_READONLY, by the operating system's names for what they tell of a disk. */
+const diskCodes: Readonly<Record<number, string>> = { 8: "EROFS", 13: "ENOSPC" };
+
+/** The operating system's code for what a result code of SQLite tells of the disk; null where it tells something else. */
+export function diskCodeOf(sqliteCode: number): string | null {
+  return diskCodes[sqliteCode & 0xff] ?? null;
+}
+
 /** A transaction that SQLite refused (a constraint, a bug in the statement): nothing of it was written. */
 export class RecordsError extends Error {
   readonly sqliteCode: number;
+  /** `ENOSPC`, `EROFS`: what it tells of the disk. */
+  readonly code: string | null;
 
   constructor(message: string, sqliteCode: number, options?: ErrorOptions) {
     super(message, options);
     this.name = "RecordsError";
     this.sqliteCode = sqliteCode;
+    this.code = diskCodeOf(sqliteCode);
   }
 }

@@ -1,11 +1,14 @@
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
-import type { Migration, Statement, WriteResult } from "./statement.ts";
+import { openDatabase, type Finding, type OpenDatabase } from "./open-database.ts";
+import { diskCodeOf, type Migration, type Statement, type WriteResult } from "./statement.ts";
+import { commitCount } from "./tables.ts";
 
 export interface WriterThreadData {
   readonly path: string;
   readonly migrations: readonly Migration[];
   readonly busyTimeoutMs: number;
+  readonly keepsJournal: boolean;
 }
 
 export type ToWriter =
@@ -13,8 +16,9 @@ export type ToWriter =
   | { readonly kind: "close" };
 
 export type FromWriter =
-  | { readonly kind: "open" }
-  | { readonly kind: "failed-to-open"; readonly message: string }
+  | { readonly kind: "open"; readonly findings: readonly Finding[] }
+  | { readonly kind: "copy-failed"; readonly message: string }
+  | { readonly kind: "failed-to-open"; readonly message: string; readonly code: string | null }
   | { readonly kind: "committed"; readonly results: readonly { transaction: number; results: WriteResult[] }[] }
   | { readonly kind: "refused"; readonly transaction: number; readonly message: string; readonly sqliteCode: number }
   | { readonly kind: "closed" };
@@ -27,28 +31,9 @@ const waiting: { transaction: number; statements: readonly Statement[] }[] = [];
 const prepared = new Map<string, StatementSync>();
 let committing = false;
 
-function open({ path, migrations, busyTimeoutMs }: WriterThreadData): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
-  // FULL: a commit returns after fsync of the log. What is acknowledged survives power loss.
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
-  database.exec("CREATE TABLE IF NOT EXISTS applied_migration (id TEXT PRIMARY KEY) STRICT");
-  for (const { id, sql } of migrations) {
-    if (database.prepare("SELECT 1 FROM applied_migration WHERE id = ?").get(id) !== undefined) continue;
-    database.exec("BEGIN IMMEDIATE");
-    try {
-      database.exec(sql);
-      database.prepare("INSERT INTO applied_migration (id) VALUES (?)").run(id);
-      database.exec("COMMIT");
-    } catch (error) {
-      database.exec("ROLLBACK");
-      throw new Error(`migration ${id}: ${String(error)}`, { cause: error });
-    }
-  }
-  return database;
-}
-
 /** Everything that arrived while the last commit was written goes into the next one: one fsync for all of it. */
-function commitWaiting(database: DatabaseSync): void {
+function commitWaiting(opened: OpenDatabase): void {
+  const { database } = opened;
   committing = false;
   const batch = waiting.splice(0);
   if (batch.length === 0) return;
@@ -68,11 +53,30 @@ function commitWaiting(database: DatabaseSync): void {
         refuse(transaction, error);
       }
     }
+    if (committed.length > 0) runOne(database, { sql: "UPDATE commit_count SET count = count + 1", values: [] });
     database.exec("COMMIT");
+    if (committed.length > 0) copyCommit(opened, batch, committed);
     port?.postMessage({ kind: "committed", results: committed } satisfies FromWriter, []);
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
     for (const { transaction } of batch) refuse(transaction, error);
+  }
+}
+
+/** The second copy. Where it fails nothing is lost but the copy, which is begun anew with the next commit. */
+function copyCommit(
+  { database, journal, mark }: OpenDatabase,
+  batch: readonly { transaction: number; statements: readonly Statement[] }[],
+  committed: readonly { transaction: number }[],
+): void {
+  try {
+    const commit = commitCount(database);
+    const done = new Set(committed.map(({ transaction }) => transaction));
+    const statements = batch.flatMap((each) => (done.has(each.transaction) ? each.statements : []));
+    journal?.append({ commit, statements }, database);
+    mark.write(commit);
+  } catch (error) {
+    port?.postMessage({ kind: "copy-failed", message: String(error) } satisfies FromWriter, []);
   }
 }
 
@@ -92,12 +96,20 @@ function refuse(transaction: number, error: unknown): void {
   port?.postMessage(reply satisfies FromWriter, []);
 }
 
+function close({ database, journal, mark }: OpenDatabase): void {
+  // Readers of other connections keep SQLite from doing this as it closes.
+  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.close();
+  journal?.[Symbol.dispose]();
+  mark[Symbol.dispose]();
+}
+
 try {
-  const database = open(workerData as WriterThreadData);
+  const opened = openDatabase(workerData as WriterThreadData);
   port?.on("message", (message: ToWriter) => {
     if (message.kind === "close") {
-      commitWaiting(database);
-      database.close();
+      commitWaiting(opened);
+      close(opened);
       port.postMessage({ kind: "closed" } satisfies FromWriter, []);
       port.close();
       return;
@@ -105,9 +117,11 @@ try {
     waiting.push(message);
     if (committing) return;
     committing = true;
-    setImmediate(commitWaiting, database);
+    setImmediate(commitWaiting, opened);
   });
-  port?.postMessage({ kind: "open" } satisfies FromWriter, []);
+  port?.postMessage({ kind: "open", findings: opened.findings } satisfies FromWriter, []);
 } catch (error) {
-  port?.postMessage({ kind: "failed-to-open", message: String(error) } satisfies FromWriter, []);
+  const { errcode = 0, code = null } = error as { errcode?: number; code?: string };
+  const told = diskCodeOf(errcode) ?? code;
+  port?.postMessage({ kind: "failed-to-open", message: String(error), code: told } satisfies FromWriter, []);
 }

@@ -19,7 +19,7 @@ export interface ArchiveCandidate {
 /**
  * Finds the model of an archive: the archive itself when config.pbtxt (or, without any, a version directory) lies directly inside,
  * else the ensemble among its directories, else the only directory. Several models without an ensemble are INVALID_ARG with their
- * names, where the original takes whichever its file system lists last.
+ * names, where Triton takes whichever its file system lists last.
  */
 export async function findArchiveModel(directory: string): Promise<ArchiveModel> {
   const itself = { repositoryDirectory: dirname(directory), modelDirectoryName: basename(directory) };

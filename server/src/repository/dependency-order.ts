@@ -4,7 +4,14 @@ export interface DependencyOrder {
   readonly failures: ReadonlyMap<string, string>;
 }
 
-/** `steps`: every model with the models its ensemble needs (none for others). Texts are the original's; order is by name. */
+/** Triton's words for a circle of ensembles, which begins and ends with the same name; of a longer one the whole way follows. */
+export function circularText(circle: readonly string[]): string {
+  const first = circle[0] as string;
+  const way = circle.length > 3 ? ` (${circle.join(" -> ")})` : "";
+  return `circular dependency between ensembles: ${first} -> ... -> ${circle.at(-2) as string} -> ${first}${way}`;
+}
+
+/** `steps`: every model with the models its ensemble needs (none for others). Texts are Triton's; order is by name. */
 export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): DependencyOrder {
   const failures = new Map<string, string>();
   const placed = new Set<string>();
@@ -27,7 +34,7 @@ export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): 
   for (const name of names) {
     if (placed.has(name) || failures.has(name)) continue;
     const circle = circleThrough(name, steps);
-    if (circle !== null) failures.set(name, `circular dependency between ensembles: ${circle.join(" -> ")}`);
+    if (circle !== null) failures.set(name, circularText(circle));
   }
   for (const name of names) {
     if (placed.has(name) || failures.has(name)) continue;

@@ -21,7 +21,7 @@ export interface CatalogOptions extends ReadOptions {
   readonly overrideDirectory: string;
 }
 
-/** Refuses names that could reach outside a repository, with the original's texts. */
+/** Refuses names that could reach outside a repository, with Triton's texts. */
 export function checkModelName(name: string): void {
   if (name === "") {
     throw new InferenceError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.");
@@ -45,7 +45,7 @@ export class DirectoryCatalog implements AsyncDisposable {
     this.#overrides = new OverrideFiles(options.overrideDirectory);
   }
 
-  /** Every model directory under its served name, in order of name. As in the original, hidden directories are models too. */
+  /** Every model directory under its served name, in order of name. As in Triton, hidden directories are models too. */
   async names(): Promise<readonly { readonly name: string; readonly duplicate: boolean }[]> {
     const counts = new Map<string, number>();
     for (const repository of this.#options.repositoryDirectories) {
@@ -83,10 +83,13 @@ export class DirectoryCatalog implements AsyncDisposable {
   async #places(name: string): Promise<readonly ModelPlace[]> {
     const directoryName = this.#directoryName(name);
     if (directoryName === null) return [];
+    const isMapped = name === this.#options.mapping?.servedName;
     const places: ModelPlace[] = [];
     for (const repository of this.#options.repositoryDirectories) {
       const modelDirectory = join(repository, directoryName);
-      if (await isDirectory(modelDirectory)) places.push({ modelDirectory, directoryName, servedName: name });
+      if (await isDirectory(modelDirectory)) {
+        places.push({ modelDirectory, directoryName: isMapped ? null : directoryName, servedName: name });
+      }
     }
     return places;
   }

@@ -21,7 +21,8 @@ export interface FoundModel {
 
 export interface ModelPlace {
   readonly modelDirectory: string;
-  readonly directoryName: string;
+  /** Null for a model that is mapped to its served name. */
+  readonly directoryName: string | null;
   readonly servedName: string;
 }
 

@@ -81,9 +81,9 @@ suite("the order of dependencies", () => {
     );
     assert.deepEqual(rounds, [["a"]]);
     assert.deepEqual(Object.fromEntries(failures), {
-      c1: "circular dependency between ensembles: c1 -> c2 -> c1",
-      c2: "circular dependency between ensembles: c2 -> c1 -> c2",
-      self: "circular dependency between ensembles: self -> self",
+      c1: "circular dependency between ensembles: c1 -> ... -> c2 -> c1",
+      c2: "circular dependency between ensembles: c2 -> ... -> c1 -> c2",
+      self: "circular dependency between ensembles: self -> ... -> self -> self",
       lacking: "ensemble lacking contains models that are not available or ambiguous: gone",
       onCircle: "ensemble 'onCircle' depends on 'c1' which has no loaded version",
     });
@@ -174,6 +174,21 @@ suite("a catalog", () => {
     await assert.rejects(mapped.find("e", null), { code: "NOT_FOUND" });
   });
 
+  test("a mapped directory may be configured under any name, its neighbours under their own only", async (t) => {
+    const another = 'name: "another"';
+    const root = await folder(t, {
+      "e/config.pbtxt": `${another} ${ensemble("a")}`,
+      "e/1/": "",
+      "a/config.pbtxt": another,
+      "a/1/model.py": "",
+    });
+    for (const servedName of ["tenant.tar.gz", "e"]) {
+      const mapped = catalog(t, [root], { mapping: { directoryName: "e", servedName } });
+      assert.equal((await mapped.find(servedName, null)).config.name, servedName);
+      await assert.rejects(mapped.find("a", null), /unexpected directory name 'a' for model 'another'/);
+    }
+  });
+
   test("an override replaces the configuration; its files replace the directory and vanish with the catalog", async (t) => {
     const root = await folder(t, { "a/config.pbtxt": "max_batch_size: 1", "a/1/model.py": "" });
     const found = catalog(t, [root]);
@@ -250,11 +265,12 @@ test("validation finds every problem of a repository with its place, and none in
     "e/config.pbtxt": ensemble("a"),
     "e/1/": "",
   });
-  assert.deepEqual(await validateRepository(good), []);
+  const noCheck = () => Promise.resolve([]);
+  assert.deepEqual(await validateRepository(good, noCheck), { modelCount: 2, problems: [] });
   const root = await folder(t, {
     "typo/config.pbtxt": 'max_bach_size: 8\ninput { dims: "x" }',
     "typo/1/model.py": "",
-    "batch/config.pbtxt": `max_batch_size: 4\ndynamic_batching { preferred_batch_size: 9 }\n${io}\nmodel_warmup { name: "w" }`,
+    "batch/config.pbtxt": `max_batch_size: 4\ndynamic_batching { preferred_batch_size: 9 }\n${io}\nmodel_repository_agents { agents { name: "a" } }`,
     "batch/1/model.py": "",
     "batch/01/": "",
     "none/config.pbtxt": `backend: "python" version_policy { specific { versions: 9 } } ${io}`,
@@ -266,7 +282,7 @@ test("validation finds every problem of a repository with its place, and none in
     "shape/config.pbtxt": ensemble("batch").replace("dims: 4", "dims: 5"),
     "shape/1/": "",
   });
-  const problems = await validateRepository(root);
+  const { problems } = await validateRepository(root, noCheck);
   assert.deepEqual(
     problems.map(
       ({ file, line, column, severity, message }) =>
@@ -275,7 +291,7 @@ test("validation finds every problem of a repository with its place, and none in
     [
       "batch:1:1 warning directory '01' is not a version (digits without leading zeros) and is ignored",
       "batch:1:1 error dynamic batching preferred size must be <= max batch size for batch",
-      "batch:4:1 error 'model_warmup' is not supported by this server yet; the model would not be loaded",
+      "batch:4:1 error 'model_repository_agents' is not supported by this server yet; the model would not be loaded",
       "file:1:11 error unable to find '/file/1/model.py' for model 'file'",
       "none:1:1 error at least one version must be available under the version policy of model 'none'",
       "typo:1:1 error unknown field 'max_bach_size' in ModelConfig; did you mean 'max_batch_size'?",

@@ -27,23 +27,35 @@ interface Checked {
   readonly found: FoundModel | null;
 }
 
-/** Everything that is wrong with a repository, as far as it can be known without loading a model; [] when nothing is. */
-export async function validateRepository(directory: string): Promise<readonly RepositoryProblem[]> {
+/** What of a model only its backend can tell without loading it; each sentence is an error. */
+export type BackendCheck = (found: FoundModel) => Promise<readonly string[]>;
+
+export interface RepositoryReport {
+  readonly modelCount: number;
+  readonly problems: readonly RepositoryProblem[];
+}
+
+/** Everything that is wrong with a repository, as far as it can be known without loading a model. */
+export async function validateRepository(directory: string, backendCheck: BackendCheck): Promise<RepositoryReport> {
   const problems: RepositoryProblem[] = [];
+  const say = (message: string) => problems.push({ file: directory, line: 1, column: 1, severity: "error", message });
   if (!(await isDirectory(directory))) {
-    return [
-      { file: directory, line: 1, column: 1, severity: "error", message: "this model repository is no directory" },
-    ];
+    say("this model repository is no directory");
+    return { modelCount: 0, problems };
   }
   const checked = new Map<string, Checked>();
   for (const name of await directoriesIn(directory)) {
-    checked.set(name, await validateModel(join(directory, name), name, problems));
+    checked.set(name, await validateModel(join(directory, name), { name, problems, backendCheck }));
   }
+  if (checked.size === 0) say("this model repository holds no model directory");
   validateEnsembles(checked, problems);
-  return problems;
+  return { modelCount: checked.size, problems };
 }
 
-async function validateModel(modelDirectory: string, name: string, problems: RepositoryProblem[]): Promise<Checked> {
+async function validateModel(
+  modelDirectory: string,
+  { name, problems, backendCheck }: { name: string; problems: RepositoryProblem[]; backendCheck: BackendCheck },
+): Promise<Checked> {
   const file = join(modelDirectory, "config.pbtxt");
   const say = (severity: RepositoryProblem["severity"], message: string, text: string) =>
     problems.push({ file, ...placeOf(message, text), severity, message });
@@ -67,7 +79,9 @@ async function validateModel(modelDirectory: string, name: string, problems: Rep
     for (const field of unbuiltFields(found.config.message)) {
       say("error", `'${field}' is not supported by this server yet; the model would not be loaded`, text);
     }
-    for (const message of await missingFiles(found)) say("error", message, text);
+    const missing = await missingFiles(found);
+    for (const message of missing) say("error", message, text);
+    if (missing.length === 0) for (const message of await backendCheck(found)) say("error", message, text);
     return { file, text, found };
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;

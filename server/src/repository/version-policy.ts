@@ -1,6 +1,6 @@
 import type { VersionPolicy } from "../modelconfig/index.ts";
 
-/** A version directory's number: decimal without leading zeros. Null for every other name, which the original ignores with a warning. */
+/** A version directory's number: decimal without leading zeros. Null for every other name, which Triton ignores with a warning. */
 export function versionOfDirectory(name: string): number | null {
   if (!/^(?:0|[1-9][0-9]*)$/.test(name)) return null;
   const version = Number(name);

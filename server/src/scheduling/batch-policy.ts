@@ -21,6 +21,16 @@ export function batchPolicy(config: ModelConfig, scheduling: DynamicBatchingConf
   };
 }
 
+/** Whether it matters which request leaves the queue, and when: a bound on it, a timeout, or priorities. */
+export function hasQueueRules(scheduling: DynamicBatchingConfig): boolean {
+  const policies = [scheduling.defaultQueuePolicy, ...scheduling.priorityQueuePolicy.values()];
+  return scheduling.priorityLevels > 1 || policies.some(hasRules);
+}
+
+function hasRules(policy: QueuePolicy): boolean {
+  return policy.queueLengthMax > 0 || policy.defaultTimeoutUs > 0 || policy.allowTimeoutOverride;
+}
+
 /** What the choice of a batch looks at in a waiting request. */
 export interface BatchCandidate {
   readonly batchKey: string;
@@ -39,7 +49,7 @@ export type BatchDecision =
   | { readonly kind: "wait"; readonly untilNs: number };
 
 /**
- * The original's rule. The longest prefix that fits the largest batch and agrees in shape is scanned; within it the largest
+ * Triton's rule. The longest prefix that fits the largest batch and agrees in shape is scanned; within it the largest
  * preferred size is remembered. A preferred size is sent while the oldest request's delay lasts. Otherwise everything scanned is
  * sent when it cannot grow, when it has reached the largest preferred size, or when no delay is left; else the batch waits
  * for the rest of its oldest request's delay. Preferred sizes are no upper bounds. The queue is not empty.
@@ -84,7 +94,7 @@ export function chooseBatch<Candidate extends BatchCandidate>(
 
 /**
  * Microseconds that a request may wait, 0 without limit. A request's own timeout counts where overriding is allowed and it is
- * shorter, also where the default is none (the original compares with a default of 0 and so ignores it).
+ * shorter, also where the default is none (Triton compares with a default of 0 and so ignores it).
  */
 export function queueTimeoutUs(policy: QueuePolicy, requestTimeoutUs: number): number {
   if (!policy.allowTimeoutOverride || requestTimeoutUs <= 0) return policy.defaultTimeoutUs;

@@ -75,7 +75,7 @@ test("a request whose signal is already aborted is not accepted", async () => {
   assert.deepEqual([sent.outcome, sent.releaseCount, instance.log], ["CANCELLED ", 1, []]);
 });
 
-test("the server's bound refuses with the original's text, after the request id", async () => {
+test("the server's bound refuses with Triton's text, after the request id", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], { clock: new HandClock(), queueLengthMax: 1 });
   const sent = ["a", "b", "c", ""].map((id) => send(scheduler, id));

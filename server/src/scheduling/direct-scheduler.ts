@@ -9,7 +9,7 @@ import { RequestList } from "./request-list.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /**
- * Each request alone, in order of arrival, to the least loaded instance. A queue timeout is not applied, as in the original;
+ * Each request alone, in order of arrival, to the least loaded instance. A queue timeout is not applied, as in Triton;
  * it is only forwarded to the backend.
  */
 export function createDirectScheduler(instances: readonly Instance[], options: SchedulerOptions): Scheduler {
@@ -24,7 +24,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
 
   constructor(instances: readonly Instance[], options: SchedulerOptions) {
     this.#options = options;
-    this.#pool = new InstancePool(instances, options.clock, this);
+    this.#pool = new InstancePool(instances, { clock: options.clock, handsAhead: true }, this);
   }
 
   get pendingCount(): number {
@@ -49,6 +49,11 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#drain.closing = true;
     this.#drainIfIdle();
     return this.#drain.closed;
+  }
+
+  abandon(error: InferenceError): void {
+    for (let next = this.#queue.first; next !== null; next = this.#queue.first) next.abandon(error);
+    this.#pool.abandon(error);
   }
 
   givenUp(request: QueuedRequest, waited: boolean): void {
@@ -82,7 +87,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   #isIdle(): boolean {
-    return this.#queue.length === 0 && this.#pool.executingCount === 0;
+    return this.#queue.length === 0 && this.#pool.isIdle;
   }
 
   #drainIfIdle(): void {

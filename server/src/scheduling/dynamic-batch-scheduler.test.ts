@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { InputConfig, QueuePolicy } from "../modelconfig/index.ts";
+import type { DynamicBatchingConfig, InputConfig, QueuePolicy } from "../modelconfig/index.ts";
 import {
   chooseBatch,
   queueTimeoutUs,
@@ -30,7 +30,7 @@ function policyOf(preferred: number[], queueDelayMaxNs: number, batchSizeMax = 8
 
 const send1 = (requestCount: number, complete: boolean) => ({ kind: "send", requestCount, complete });
 
-test("a batch is chosen as the original chooses it", () => {
+test("a batch is chosen as Triton chooses it", () => {
   const delay = 1000;
   const cases = [
     ["without a delay everything goes", chooseBatch(queueOf(1, 1, 1), policyOf([8], 0), 100), send1(3, false)],
@@ -124,6 +124,64 @@ test("an instance that takes two executions gets a second one only when that bat
   assert.deepEqual(instance.log, ["a", "b c d"]);
 });
 
+test("with priorities or a queue policy nothing is handed to a busy instance, however many executions it takes", async () => {
+  const policies: Partial<DynamicBatchingConfig>[] = [
+    { defaultQueuePolicy: { ...noPolicy, queueLengthMax: 1 } },
+    { defaultQueuePolicy: { ...noPolicy, defaultTimeoutUs: 1_000_000 } },
+    { defaultQueuePolicy: { ...noPolicy, allowTimeoutOverride: true } },
+    { priorityLevels: 2, defaultPriorityLevel: 2 },
+    {
+      priorityLevels: 1,
+      defaultPriorityLevel: 1,
+      priorityQueuePolicy: new Map([[1, { ...noPolicy, queueLengthMax: 1 }]]),
+    },
+  ];
+  for (const policy of policies) {
+    const instance = new HandInstance("m_0_0", 8);
+    const scheduler = createDynamicBatchScheduler([instance], dynamicModel(1, policy), options(new HandClock()));
+    const sent: ReturnType<typeof send>[] = [];
+    for (const id of ["a", "b", "c"]) {
+      sent.push(send(scheduler, id));
+      await turn();
+    }
+    assert.deepEqual(instance.log, ["a"], JSON.stringify(policy));
+    for (const one of sent) one.controller.abort();
+  }
+});
+
+test("a bound of one on the queue admits one request behind the one that executes", async () => {
+  const instance = new HandInstance("m_0_0", 8);
+  const bounded = dynamicModel(1, { defaultQueuePolicy: { ...noPolicy, queueLengthMax: 1 } });
+  const scheduler = createDynamicBatchScheduler([instance], bounded, options());
+  const sent: ReturnType<typeof send>[] = [];
+  for (const id of ["a", "b", "c", "d"]) {
+    sent.push(send(scheduler, id));
+    await turn();
+  }
+  const full = (id: string) => `UNAVAILABLE [request id: ${id}] Exceeds maximum queue size`;
+  assert.deepEqual(
+    sent.map(({ outcome }) => outcome),
+    ["waiting", "waiting", full("c"), full("d")],
+  );
+});
+
+test("the most urgent request is executed next, also when others came before it while the instance was busy", async () => {
+  const instance = new HandInstance("m_0_0", 8);
+  const levels = dynamicModel(1, { priorityLevels: 3, defaultPriorityLevel: 3 });
+  const scheduler = createDynamicBatchScheduler([instance], levels, options());
+  for (const [id, priority] of [
+    ["busy", 3],
+    ["low", 3],
+    ["middle", 2],
+    ["high", 1],
+  ] as const) {
+    send(scheduler, id, { priority });
+    await turn();
+  }
+  for (let count = 0; count < 4; count++) await instance.end();
+  assert.deepEqual(instance.log, ["busy", "high", "middle", "low"]);
+});
+
 test("a request with a queue timeout is not handed to a busy instance: it times out there", async () => {
   const clock = new HandClock();
   const instance = new HandInstance("m_0_0", 2);
@@ -137,9 +195,7 @@ test("a request with a queue timeout is not handed to a busy instance: it times 
   const late = send(scheduler, "late", { queueTimeoutUs: 2000 });
   await clock.move(2);
   assert.equal(late.outcome, "UNAVAILABLE Request timeout expired");
-  send(scheduler, "ahead");
-  await turn();
-  assert.deepEqual(instance.log, ["busy", "ahead"]);
+  assert.deepEqual(instance.log, ["busy"]);
 });
 
 test("a batch waits for the delay of its oldest request, counted from its arrival, and for no more", async () => {
@@ -285,6 +341,8 @@ test("property: every request settles once and gives its inputs back once; no ba
     preferred: fc.constantFrom([4], [2, 4]),
     preserveOrdering: fc.boolean(),
     delays: fc.boolean(),
+    hasTimeouts: fc.boolean(),
+    priorityLevels: fc.constantFrom(0, 1, 2),
   });
   await fc.assert(
     fc.asyncProperty(
@@ -297,11 +355,11 @@ test("property: every request settles once and gives its inputs back once; no ba
           preferredBatchSizes: drawn.preferred,
           queueDelayMaxUs: drawn.delayUs,
           preserveOrdering: drawn.preserveOrdering,
-          priorityLevels: drawn.preserveOrdering ? 0 : 2,
-          defaultPriorityLevel: drawn.preserveOrdering ? 0 : 1,
+          priorityLevels: drawn.preserveOrdering ? 0 : drawn.priorityLevels,
+          defaultPriorityLevel: drawn.preserveOrdering ? 0 : Math.min(1, drawn.priorityLevels),
           defaultQueuePolicy: {
             ...noPolicy,
-            allowTimeoutOverride: true,
+            allowTimeoutOverride: drawn.hasTimeouts,
             timeoutAction: drawn.delays && !drawn.preserveOrdering ? "DELAY" : "REJECT",
           },
         });

@@ -6,6 +6,7 @@ import {
   batchKeyRules,
   batchPolicy,
   chooseBatch,
+  hasQueueRules,
   type BatchKeyRule,
   type BatchPolicy,
 } from "./batch-policy.ts";
@@ -24,8 +25,8 @@ import { WakeUp } from "./wake-up.ts";
  * Batches formed while requests wait.
  *
  * - While every instance executes, batches go on forming. An instance that takes a second execution ahead gets one only when that
- *   batch cannot grow any more: handing over a small one early hides some 20 us and costs a whole execution. A batch with a request
- *   that has a queue timeout never goes ahead.
+ *   batch cannot grow any more: handing over a small one early hides some 20 us and costs a whole execution. Where priorities or a
+ *   queue policy are configured nothing goes ahead: what an instance holds is out of their reach.
  * - Requests that arrive in one turn of the event loop are looked at together, at its end: otherwise the first of a burst would be
  *   executed alone and the rest after it.
  * - Where no delay is configured, a batch still waits for requests that are about to come back when that is cheaper than another
@@ -64,7 +65,11 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#keyRules = batchKeyRules(config);
     this.#queue = new PriorityQueue(config.scheduling);
     this.#order = config.scheduling.preserveOrdering ? new ResponseOrder() : null;
-    this.#pool = new InstancePool(instances, options.clock, this);
+    this.#pool = new InstancePool(
+      instances,
+      { clock: options.clock, handsAhead: !hasQueueRules(config.scheduling) },
+      this,
+    );
     this.#delayOver = new WakeUp(options.clock, this.#form);
     const { batchSizeMax, preferredBatchSizes, queueDelayMaxNs } = this.#policy;
     const isLeftToUs = queueDelayMaxNs === 0 && [...preferredBatchSizes].every((size) => size === batchSizeMax);
@@ -97,6 +102,11 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#drain.closing = true;
     this.#drainIfIdle();
     return this.#drain.closed;
+  }
+
+  abandon(error: InferenceError): void {
+    for (let next = this.#queue.first(); next !== null; next = this.#queue.first()) next.abandon(error);
+    this.#pool.abandon(error);
   }
 
   givenUp(request: QueuedRequest, waited: boolean): void {
@@ -152,7 +162,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
         break;
       }
       if (slot.batches.length === 0 && !decision.complete && this.#gathers(nowNs)) return;
-      if (slot.batches.length > 0 && !(decision.complete && this.#mayLeaveEarly(decision.requestCount))) break;
+      if (slot.batches.length > 0 && !decision.complete) break;
       this.#pool.start(slot, this.#take(decision.requestCount));
     }
     this.#delayOver[Symbol.dispose]();
@@ -161,18 +171,8 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   /** Lets the batch wait for requests that are due, unless one in it may not wait. */
   #gathers(nowNs: number): boolean {
     const untilNs = this.#forecast?.waitUntilNs(nowNs) ?? null;
-    if (untilNs === null || !this.#mayLeaveEarly(this.#queue.length)) return false;
+    if (untilNs === null || this.#queue.nextDeadlineNs() !== null) return false;
     this.#gathering = this.#options.clock.timer(Math.ceil((untilNs - nowNs) / 1e6), this.#form);
-    return true;
-  }
-
-  /** A request handed to a busy instance is out of its timeout's reach, so one with a deadline waits in the queue. */
-  #mayLeaveEarly(requestCount: number): boolean {
-    let next = this.#queue.first();
-    for (let index = 0; index < requestCount && next !== null; index++) {
-      if (next.heapIndex >= 0) return false;
-      next = this.#queue.after(next);
-    }
     return true;
   }
 
@@ -212,7 +212,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   #isIdle(): boolean {
-    return this.#queue.length === 0 && this.#pool.executingCount === 0;
+    return this.#queue.length === 0 && this.#pool.isIdle;
   }
 
   #drainIfIdle(): void {

@@ -20,20 +20,19 @@ export interface EnsembleShared {
   readonly runStep: RunStep;
   readonly modelVersion: string;
   /** The run holds nothing any more: no tensor, no place, no step. */
-  readonly ended: () => void;
+  readonly ended: (run: EnsembleRun) => void;
 }
 
 interface StoredTensor {
   readonly tensor: Tensor;
   readonly makerBatches: boolean;
-  /** The run holds a reference of its own; not for the request's tensors, which are lent. */
-  readonly owned: boolean;
   usesLeft: number;
 }
 
 /**
  * One request on its way through an ensemble. It settles once: with the response, with the first failure, or when it is given up;
- * steps that still run then are told by their signal, and what they bring is released. The inputs go back when the last has ended.
+ * steps that still run then are told by their signal, and what they bring is released. The request's inputs go back at once: what
+ * steps read of them the run holds itself, so that the last step to read a tensor is its only holder and may be given it to write to.
  */
 export class EnsembleRun implements GateWaiter {
   readonly promise: Promise<InferenceResponse>;
@@ -41,7 +40,6 @@ export class EnsembleRun implements GateWaiter {
   readonly #plan: EnsemblePlan;
   readonly #request: InferenceRequest;
   readonly #record: RequestRecord;
-  readonly #releaseInputs: () => void;
   readonly #tensors: (StoredTensor | null)[];
   readonly #waitsFor: number[];
   /** Where steps may run side by side, the failure of one ends the others. */
@@ -63,9 +61,15 @@ export class EnsembleRun implements GateWaiter {
     this.#plan = plan;
     this.#request = request;
     this.#record = record;
-    this.#releaseInputs = releaseInputs;
     this.#tensors = shared.graph.tensorNames.map(() => null);
     this.#waitsFor = [...plan.waitsFor];
+    for (const tensor of request.inputs) {
+      const index = shared.graph.inputs.get(tensor.name);
+      if (index === undefined) continue;
+      tensor.block?.retain();
+      this.#store(index, tensor, shared.graph.batches);
+    }
+    releaseInputs();
     this.#controller = plan.isLinear ? null : new AbortController();
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -75,17 +79,19 @@ export class EnsembleRun implements GateWaiter {
 
   start(): void {
     this.#request.signal?.addEventListener("abort", this);
-    for (const tensor of this.#request.inputs) {
-      const index = this.#shared.graph.inputs.get(tensor.name);
-      if (index !== undefined) this.#store(index, tensor, this.#shared.graph.batches, false);
-    }
     for (const step of this.#plan.steps) if (this.#plan.waitsFor[step] === 0) this.#reach(step);
     this.#advance();
   }
 
   /** The abort event. */
   handleEvent(): void {
-    this.#fail(new InferenceError("CANCELLED", ""));
+    this.abandon(new InferenceError("CANCELLED", ""));
+  }
+
+  /** Settles the request with the error; what its steps bring is released when it comes. */
+  abandon(error: InferenceError): void {
+    if (this.#settled) return;
+    this.#fail(error);
     this.#advance();
   }
 
@@ -109,8 +115,9 @@ export class EnsembleRun implements GateWaiter {
       const result = await this.#shared.runStep(step.modelName, step.modelVersion, request, request.signal);
       this.#stepEnded(index, step, result);
     } catch (error) {
-      const { code, message } = InferenceError.from(error);
-      this.#fail(new InferenceError(code, `in ensemble '${this.#shared.graph.name}', ${message}`, { cause: error }));
+      const { code, message, reason } = InferenceError.from(error);
+      const told = `in ensemble '${this.#shared.graph.name}', ${message}`;
+      this.#fail(new InferenceError(code, told, { cause: error, reason }));
     }
     this.#runningCount--;
     this.#shared.gates.leave(index);
@@ -153,7 +160,7 @@ export class EnsembleRun implements GateWaiter {
     for (const tensor of response.outputs) {
       const to = step.outputs.get(tensor.name);
       if (to === undefined) tensor.block?.release();
-      else this.#store(to, tensor, step.batches, true);
+      else this.#store(to, tensor, step.batches);
     }
     for (const dependent of this.#plan.dependents[index] ?? []) {
       const waitsFor = (this.#waitsFor[dependent] as number) - 1;
@@ -163,18 +170,18 @@ export class EnsembleRun implements GateWaiter {
   }
 
   /** Takes an owned tensor's reference over: kept while somebody is going to read it. */
-  #store(index: number, tensor: Tensor, makerBatches: boolean, owned: boolean): void {
+  #store(index: number, tensor: Tensor, makerBatches: boolean): void {
     const usesLeft = this.#plan.useCounts[index] as number;
     if (usesLeft > 0 && this.#tensors[index] === null) {
-      this.#tensors[index] = { tensor, makerBatches, owned, usesLeft };
-    } else if (owned) tensor.block?.release();
+      this.#tensors[index] = { tensor, makerBatches, usesLeft };
+    } else tensor.block?.release();
   }
 
   #used(index: number, stored: StoredTensor): void {
     stored.usesLeft--;
     if (stored.usesLeft > 0) return;
     this.#tensors[index] = null;
-    if (stored.owned) stored.tensor.block?.release();
+    stored.tensor.block?.release();
   }
 
   #fail(error: InferenceError): void {
@@ -195,16 +202,15 @@ export class EnsembleRun implements GateWaiter {
   #advance(): void {
     if (this.#runningCount > 0 || this.#gatedCount > 0) return;
     if (!this.#settled) this.#finish();
-    for (const stored of this.#tensors) if (stored?.owned) stored.tensor.block?.release();
+    for (const stored of this.#tensors) stored?.tensor.block?.release();
     this.#tensors.fill(null);
-    this.#releaseInputs();
-    this.#shared.ended();
+    this.#shared.ended(this);
   }
 
   #finish(): void {
     const { graph } = this.#shared;
     const made = this.#plan.outputs.filter((output) => this.#tensors[output.tensor] !== null);
-    // The original's answer when its last step brought nothing: no outputs and no parameters.
+    // Triton's answer when its last step brought nothing: no outputs and no parameters.
     if (made.length === 0) return this.#succeed([], noParameters);
     if (made.length < this.#plan.outputs.length) {
       const text = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made";
@@ -229,7 +235,7 @@ export class EnsembleRun implements GateWaiter {
     this.#resolve({ modelName: this.#request.modelName, modelVersion, outputs, parameters });
   }
 
-  /** The original answers an ensemble's request with its sequence flags, set or not. */
+  /** Triton answers an ensemble's request with its sequence flags, set or not. */
   #parameters(): ReadonlyMap<string, ParameterValue> {
     const { sequence } = this.#request;
     return new Map<string, ParameterValue>([

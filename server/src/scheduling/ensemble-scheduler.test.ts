@@ -190,7 +190,7 @@ test("a failed step's message gets the ensemble's name, keeps its code, and ends
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("a missing ensemble output is the original's deadlock text (tritonserver 2.51: status 400)", async () => {
+test("a missing ensemble output is Triton's deadlock text (tritonserver 2.51: status 400)", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
   const sent = send(scheduler, "i9", { inputs: [tensorOf("I", [1])] });
   await hand.step("a").end(["P_out", "unknown"]);
@@ -201,7 +201,7 @@ test("a missing ensemble output is the original's deadlock text (tritonserver 2.
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("where the last step brings none of the outputs the answer has none, and no parameters, as the original's", async () => {
+test("where the last step brings none of the outputs the answer has none, and no parameters, as Triton's", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
   const answer = scheduler.infer(requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
   await hand.step("a").end(["unknown"]);

@@ -14,7 +14,7 @@ const plansMax = 64;
 
 /**
  * A graph of models behind one name: a step starts as soon as the steps it reads from have ended, and tensors are handed on by
- * reference. Steps that serve only outputs nobody asked for do not run (2.51 of the original answers such requests with its
+ * reference. Steps that serve only outputs nobody asked for do not run (2.51 of Triton answers such requests with its
  * deadlock text). `record.startedNs - record.queuedNs` is the sum of the steps' times in queues, and the compute durations are sums
  * as well, so they can exceed the wall time where branches overlap.
  */
@@ -33,7 +33,7 @@ class EnsembleScheduler implements Scheduler {
   readonly #planForAll: EnsemblePlan;
   readonly #plans = new Map<string, EnsemblePlan>();
   readonly #drain = new Drain();
-  #activeCount = 0;
+  readonly #active = new Set<EnsembleRun>();
 
   constructor(config: ModelConfig, stepConfigs: readonly ModelConfig[], runStep: RunStep, options: EnsembleOptions) {
     assert(config.scheduling.kind === "ensemble", `model '${config.name}' is no ensemble`);
@@ -45,7 +45,7 @@ class EnsembleScheduler implements Scheduler {
       gates: new StepGates(graph.steps.length, config.scheduling.inflightRequestsMax),
       runStep,
       modelVersion: options.modelVersion,
-      ended: () => this.#ended(),
+      ended: (run) => this.#ended(run),
     };
   }
 
@@ -62,22 +62,27 @@ class EnsembleScheduler implements Scheduler {
     const nowNs = this.#options.clock.monotonicNs();
     record.queuedNs = nowNs;
     record.startedNs = nowNs;
-    this.#activeCount++;
     const run = new EnsembleRun(this.#shared, this.#planFor(request), request, record, releaseInputs);
+    this.#active.add(run);
     run.start();
     return run.promise;
   }
 
   close(): Promise<void> {
     this.#drain.closing = true;
-    if (this.#activeCount === 0) this.#drain.finish();
+    if (this.#active.size === 0) this.#drain.finish();
     return this.#drain.closed;
+  }
+
+  abandon(error: InferenceError): void {
+    for (const run of this.#active) run.abandon(error);
+    if (this.#drain.closing) this.#drain.finish();
   }
 
   #refusal(request: InferenceRequest): InferenceError | null {
     if (this.#drain.closing) return stopping(request);
     if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
-    return this.#activeCount >= this.#options.queueLengthMax ? queueFull(request) : null;
+    return this.#active.size >= this.#options.queueLengthMax ? queueFull(request) : null;
   }
 
   #planFor({ requestedOutputs }: InferenceRequest): EnsemblePlan {
@@ -91,8 +96,8 @@ class EnsembleScheduler implements Scheduler {
     return plan;
   }
 
-  #ended(): void {
-    this.#activeCount--;
-    if (this.#drain.closing && this.#activeCount === 0) this.#drain.finish();
+  #ended(run: EnsembleRun): void {
+    this.#active.delete(run);
+    if (this.#drain.closing && this.#active.size === 0) this.#drain.finish();
   }
 }

@@ -1,5 +1,11 @@
 import { InferenceError, type Clock } from "../base/index.ts";
-import { releaseResponse, type Execution, type InferenceRequest, type Instance } from "../inference/index.ts";
+import {
+  releaseResponse,
+  type Execution,
+  type InferenceRequest,
+  type Instance,
+  type Outcome,
+} from "../inference/index.ts";
 import type { QueuedRequest } from "./queued-request.ts";
 
 /** An instance and the executions handed to it that have not ended. */
@@ -14,27 +20,38 @@ export interface PoolEvents {
   freed(requestCount: number, startedNs: number): void;
   /** Outcomes of an ended batch, in its order; only requests that nobody gave up settle to a caller. */
   settle(request: QueuedRequest, outcome: Execution["outcomes"][number]): void;
-  /** Nothing executes any more. */
+  /** Nothing executes any more, and no answers are to come. */
   idle(): void;
+}
+
+export interface PoolOptions {
+  readonly clock: Clock;
+  /** Whether an instance that executes may be handed more: what it holds has left its queue, and with it the queue's rules. */
+  readonly handsAhead: boolean;
 }
 
 /** Hands batches to instances, up to `executionsMax` each, and settles their requests when they come back. */
 export class InstancePool {
   readonly #slots: readonly Slot[];
+  readonly #handsAhead: boolean;
   readonly #clock: Clock;
   readonly #events: PoolEvents;
   /** The search starts behind the instance used last, so that equals take turns. */
   #turn = 0;
   #executingCount = 0;
+  /** Released by their instances, with answers still to come. */
+  readonly #answering = new Set<QueuedRequest>();
 
-  constructor(instances: readonly Instance[], clock: Clock, events: PoolEvents) {
+  constructor(instances: readonly Instance[], { clock, handsAhead }: PoolOptions, events: PoolEvents) {
     this.#slots = instances.map((instance) => ({ instance, batches: [] }));
+    this.#handsAhead = handsAhead;
     this.#clock = clock;
     this.#events = events;
   }
 
-  get executingCount(): number {
-    return this.#executingCount;
+  /** Whether nothing executes, and nothing has answers to come. */
+  get isIdle(): boolean {
+    return this.#executingCount === 0 && this.#answering.size === 0;
   }
 
   /** Requests that wait at an instance behind those it executes, and that somebody still waits for. */
@@ -52,8 +69,8 @@ export class InstancePool {
     let best: Slot | null = null;
     for (let offset = 0; offset < slots.length; offset++) {
       const slot = slots[(this.#turn + offset) % slots.length] as Slot;
-      if (slot.batches.length >= slot.instance.executionsMax) continue;
       if (slot.batches.length === 0) return slot;
+      if (!this.#handsAhead || slot.batches.length >= slot.instance.executionsMax) continue;
       if (best === null || slot.batches.length < best.batches.length) best = slot;
     }
     return best;
@@ -73,6 +90,13 @@ export class InstancePool {
     void this.#run(slot, batch);
   }
 
+  /** Settles what executes with the error. */
+  abandon(error: InferenceError): void {
+    for (const { batches } of this.#slots)
+      for (const batch of batches) for (const request of batch) request.abandon(error);
+    for (const request of this.#answering) request.abandon(error);
+  }
+
   async #run(slot: Slot, batch: readonly QueuedRequest[]): Promise<void> {
     let outcome: Execution | InferenceError;
     try {
@@ -87,7 +111,7 @@ export class InstancePool {
     if (outcome instanceof InferenceError) {
       for (const request of batch) this.#end(request, outcome);
     } else this.#executed(batch, outcome);
-    if (this.#executingCount === 0) this.#events.idle();
+    if (this.isIdle) this.#events.idle();
   }
 
   #executed(batch: readonly QueuedRequest[], execution: Execution): void {
@@ -108,8 +132,19 @@ export class InstancePool {
         record.countsExecution = isExecuted && !counted;
         counted ||= isExecuted;
       }
-      this.#end(request, outcome);
+      if (execution.ends === undefined || outcome instanceof InferenceError) this.#end(request, outcome);
+      else void this.#answered(request, execution.ends[index] as Promise<Outcome>);
     }
+  }
+
+  /** The request settles with the last of its answers. */
+  async #answered(request: QueuedRequest, end: Promise<Outcome>): Promise<void> {
+    request.releaseInputs();
+    this.#answering.add(request);
+    const outcome = await end;
+    this.#answering.delete(request);
+    this.#events.settle(request, outcome);
+    if (this.isIdle) this.#events.idle();
   }
 
   #end(request: QueuedRequest, outcome: Execution["outcomes"][number]): void {

@@ -59,12 +59,17 @@ export class QueuedRequest {
 
   /** The abort event. */
   handleEvent(): void {
+    this.abandon(new InferenceError("CANCELLED", ""));
+  }
+
+  /** Settles it with the error, wherever it is. */
+  abandon(error: InferenceError): void {
     if (this.at === "settled") return;
     const waited = this.at === "queued";
     if (this.held === null) this.instance?.givenUp(this.request);
     else if (!(this.held instanceof InferenceError)) releaseResponse(this.held);
     this.held = null;
-    this.reject(new InferenceError("CANCELLED", ""));
+    this.reject(error);
     this.#owner.givenUp(this, waited);
     if (waited) this.releaseInputs();
   }

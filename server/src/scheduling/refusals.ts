@@ -1,7 +1,7 @@
 import { InferenceError } from "../base/index.ts";
 import type { InferenceRequest } from "../inference/index.ts";
 
-/** The prefix of the original's core messages. */
+/** The prefix of Triton's core messages. */
 export function requestPrefix(request: InferenceRequest): string {
   return `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `;
 }
@@ -15,7 +15,7 @@ export function stopping(request: InferenceRequest): InferenceError {
   return new InferenceError("UNAVAILABLE", `${requestPrefix(request)}${text}`);
 }
 
-/** Without a prefix, as in the original. */
+/** Without a prefix, as in Triton. */
 export function timedOut(): InferenceError {
   return new InferenceError("UNAVAILABLE", "Request timeout expired");
 }

@@ -1,3 +1,4 @@
+import type { InferenceError } from "../base/index.ts";
 import type { InferenceRequest, InferenceResponse, RequestRecord } from "../inference/index.ts";
 
 /**
@@ -14,4 +15,9 @@ export interface Scheduler {
   readonly pendingCount: number;
   /** Refuses new requests (UNAVAILABLE) and resolves when the last one in flight has ended. */
   close(): Promise<void>;
+  /**
+   * Settles every request in flight with the error, those that execute included: their instances are told that nobody waits any more.
+   * `close` resolves when they have let go. An ensemble's resolves at once: what its steps still hold they give back themselves.
+   */
+  abandon(error: InferenceError): void;
 }

@@ -10,7 +10,7 @@ import {
   type RequestRecord,
 } from "../inference/index.ts";
 import type { DynamicBatchingConfig, EnsembleConfig, ModelConfig, QueuePolicy } from "../modelconfig/index.ts";
-import type { Block, Tensor } from "../tensor/index.ts";
+import { BlockPart, type Block, type Tensor } from "../tensor/index.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** Time that a test moves; timers fire in order when it does. */
@@ -122,6 +122,14 @@ export class HandInstance implements Instance {
     await turn();
   }
 
+  /** Releases the oldest execution's requests; each ends when its promise in `ends` resolves. */
+  async release(ends: readonly Promise<Outcome>[]): Promise<void> {
+    const execution = this.#open.shift();
+    const outcomes = execution?.ids.map((id) => responseOf(id)) ?? [];
+    execution?.end({ outcomes, ends, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 });
+    await turn();
+  }
+
   async crash(error: Error): Promise<void> {
     this.#open.shift()?.fail(error);
     await turn();
@@ -176,6 +184,7 @@ export function modelOf(name: string, more: Partial<ModelConfig> = {}): ModelCon
     outputs: [],
     scheduling: { kind: "direct" },
     instanceGroups: [],
+    warmUps: [],
     defaultModelFilename: "",
     parameters: new Map(),
     metricTags: new Map(),
@@ -225,11 +234,15 @@ export class CountedMemory {
   block(byteLength = 4): Block {
     let references = 1;
     this.live++;
-    return {
+    const block: Block = {
       arenaId: 1,
       byteOffset: 0,
       byteLength,
       bytes: new Uint8Array(byteLength),
+      get holderCount() {
+        return references;
+      },
+      part: (at, partBytes) => new BlockPart(block, at, partBytes),
       retain: () => {
         if (references === 0) this.faults.push("retained after its end");
         references++;
@@ -240,5 +253,6 @@ export class CountedMemory {
         if (references < 0) this.faults.push("released twice");
       },
     };
+    return block;
   }
 }

@@ -3,6 +3,7 @@ import { canonicalRequest, headerText, hmacSha256, signatureEquals, signingKey, 
 import {
   SignatureFailure,
   parseAuthorization,
+  credentialScope,
   parseCredential,
   queryValue,
   type CredentialScope,
@@ -42,12 +43,14 @@ export interface Authentication {
 }
 
 const skewMsMax = 15 * 60 * 1000;
+const signingKeysMax = 256;
 const presignedSecondsMax = 7 * 24 * 3600;
 
 /** Verifies SigV4 in headers and in presigned queries, and S3's SigV2 in both. Throws SignatureFailure. */
 export class Authenticator {
   readonly #lookup: CredentialLookup;
   readonly #clock: Clock;
+  readonly #signingKeys = new Map<string, Buffer>();
 
   constructor(lookup: CredentialLookup, clock: Clock) {
     this.#lookup = lookup;
@@ -59,6 +62,15 @@ export class Authenticator {
    * the body against the returned payload while it streams.
    */
   verify(request: SignedRequest, bodySha256: string | null): Authentication {
+    const proven = this.#proven(request, bodySha256);
+    // A request may carry several forms of signature: who it says it is has to be who signed it.
+    if (credentialScope(request)?.accessKeyId !== proven.credential.accessKeyId) {
+      throw new SignatureFailure("malformed", "The request names more than one access key.");
+    }
+    return proven;
+  }
+
+  #proven(request: SignedRequest, bodySha256: string | null): Authentication {
     const authorization = request.headers.authorization;
     if (authorization?.startsWith("AWS4-HMAC-SHA256")) return this.#verifyHeader(request, bodySha256);
     if (queryValue(request.url, "X-Amz-Signature") !== undefined) return this.#verifyQuery(request);
@@ -77,12 +89,17 @@ export class Authenticator {
     throw new SignatureFailure("missing", "Missing Authentication Token");
   }
 
+  /** Refuses who has no key here, before anything of a body is held. Proves nothing. */
+  identify(request: SignedRequest): void {
+    const scope = credentialScope(request);
+    if (scope === null) throw new SignatureFailure("missing", "Missing Authentication Token");
+    if (this.#lookup(scope.accessKeyId) === undefined) throw unknownKey();
+  }
+
   /** For form policies, which sign a document instead of a request. */
   readonly credential = (accessKeyId: string, sessionToken: string | undefined): Credential => {
     const credential = this.#lookup(accessKeyId);
-    if (credential === undefined) {
-      throw new SignatureFailure("unknown-key", "The security token included in the request is invalid.");
-    }
+    if (credential === undefined) throw unknownKey();
     if (credential.expiresMs !== null && credential.expiresMs <= this.#clock.epochMs()) {
       throw new SignatureFailure("expired", "The security token included in the request is expired");
     }
@@ -91,6 +108,17 @@ export class Authenticator {
     }
     return credential;
   };
+
+  /** Four hashes of a day, a region and a service, made once for the many requests that have them in common. */
+  #signingKey(credential: Credential, scope: CredentialScope & { readonly date: string }): Buffer {
+    const name = [credential.secretAccessKey, scope.date, scope.region, scope.service].join("/");
+    const known = this.#signingKeys.get(name);
+    if (known !== undefined) return known;
+    if (this.#signingKeys.size >= signingKeysMax) this.#signingKeys.clear();
+    const made = signingKey(credential.secretAccessKey, scope.date, scope.region, scope.service);
+    this.#signingKeys.set(name, made);
+    return made;
+  }
 
   #verifyHeader(request: SignedRequest, bodySha256: string | null): Authentication {
     const header = parseAuthorization(request.headers.authorization);
@@ -115,7 +143,7 @@ export class Authenticator {
       encodePathTwice: header.service !== "s3",
       omitQuery: null,
     });
-    const key = signingKey(credential.secretAccessKey, header.date, header.region, header.service);
+    const key = this.#signingKey(credential, header);
     const scope = scopeText(header);
     const expected = hmacSha256(key, stringToSign(timestamp, scope, canonical)).toString("hex");
     if (!timestamp.startsWith(header.date) || !signatureEquals(expected, header.signature)) throw mismatch();
@@ -146,7 +174,7 @@ export class Authenticator {
       encodePathTwice: scope.service !== "s3",
       omitQuery: "X-Amz-Signature",
     });
-    const key = signingKey(credential.secretAccessKey, scope.date, scope.region, scope.service);
+    const key = this.#signingKey(credential, scope);
     const expected = hmacSha256(key, stringToSign(timestamp, scopeText(scope), canonical)).toString("hex");
     if (!timestamp.startsWith(scope.date) || !signatureEquals(expected, value("Signature"))) throw mismatch();
     return { credential, payload: payloadOf(payloadHash, { key, timestamp, scope: scopeText(scope), seed: expected }) };
@@ -185,6 +213,10 @@ function parseTimestamp(text: string): number {
   if (match === null) throw new SignatureFailure("malformed", "AWS authentication requires a valid Date or x-amz-date");
   const [, year, month, day, hour, minute, second] = match;
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+}
+
+function unknownKey(): SignatureFailure {
+  return new SignatureFailure("unknown-key", "The security token included in the request is invalid.");
 }
 
 function mismatch(): SignatureFailure {

@@ -43,14 +43,24 @@ export class GranuleRuns {
     this.#join({ start, length, dirty: true });
   }
 
-  /** Turns every dirty run into a clean one and names them to the owner, who gives their pages back. */
-  cleanAll(punch: (start: number, length: number) => void): void {
-    const runs = this.#dirtyBins.flatMap((bin) => [...bin]);
-    for (const run of runs) {
-      punch(run.start, run.length);
-      this.#remove(run);
-      this.#join({ start: run.start, length: run.length, dirty: false });
+  /**
+   * Turns up to `granulesMax` dirty granules into clean ones, of the longest runs first, and names them to the owner, who gives their
+   * pages back. Returns how many they were.
+   */
+  clean(granulesMax: number, punch: (start: number, length: number) => void): number {
+    let cleaned = 0;
+    for (let bin = this.#dirtyBins.length - 1; bin >= 0; bin--) {
+      for (const run of this.#dirtyBins[bin]!) {
+        if (cleaned >= granulesMax) return cleaned;
+        const length = Math.min(run.length, granulesMax - cleaned);
+        this.#remove(run);
+        if (run.length > length) this.#add({ start: run.start + length, length: run.length - length, dirty: true });
+        punch(run.start, length);
+        this.#join({ start: run.start, length, dirty: false });
+        cleaned += length;
+      }
     }
+    return cleaned;
   }
 
   #join(run: Run): void {

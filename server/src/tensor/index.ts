@@ -2,6 +2,7 @@
 export { datatypeOfNumber, datatypes, isDatatype, type ConfigDatatype, type Datatype } from "./datatype.ts";
 export type { Arena } from "./arena.ts";
 export { createArena, type ArenaOptions } from "./memory-arena.ts";
+export { BlockPart } from "./block-part.ts";
 export { elementCount, releaseTensors, type Block, type Tensor } from "./tensor.ts";
 export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
 export { bfloat16ToNumber, halfToNumber, numberToBfloat16, numberToHalf } from "./half-floats.ts";
@@ -9,10 +10,11 @@ export {
   jsonBytesLengthMax,
   jsonElementsMax,
   readJsonData,
+  readJsonElement,
   type IntegerRange,
   type JsonDataTarget,
 } from "./json-data.ts";
-export { printJsonData } from "./json-print.ts";
+export { printJsonData, printJsonElements } from "./json-print.ts";
 export { JsonScanner, JsonSyntaxError, jsonDepthMax, type JsonKind, type NumberKind } from "./json-scanner.ts";
 export { JsonSink } from "./json-sink.ts";
 export { bytesSpell, readJsonString, unescapeJsonString } from "./json-string.ts";

@@ -101,7 +101,7 @@ test("an integer that its datatype cannot hold is refused, or wraps as in triton
   }
 });
 
-test("any text is accepted or refused as JSON.parse does, apart from what the original adds", () => {
+test("any text is accepted or refused as JSON.parse does, apart from what Triton adds", () => {
   const alphabet = fc.constantFrom(...Array.from('{}[]",:-+.0123456789eEtrufalsn\\ \n/'));
   fc.assert(
     fc.property(
@@ -116,7 +116,7 @@ test("any text is accepted or refused as JSON.parse does, apart from what the or
           scanner.skipValue();
           scanner.finish();
         });
-        // JSON.parse takes 1e999 as Infinity; the original refuses it.
+        // JSON.parse takes 1e999 as Infinity; Triton refuses it.
         if (!/\d[eE]\+?\d{3}/.test(text)) assert.equal(ours, standard, JSON.stringify(text));
       },
     ),

@@ -11,7 +11,7 @@ export type IntegerRange = "refuse" | "wrap";
 
 export interface JsonDataTarget {
   readonly datatype: Exclude<Datatype, "FP16" | "BF16">;
-  /** How many elements the shape asks for. For BYTES the original counts later, in its core: any number is read here. */
+  /** How many elements the shape asks for. For BYTES Triton counts later, in its core: any number is read here. */
   readonly count: number;
   /** Where they go: `count` times the element size; for BYTES at least `jsonBytesLengthMax`. */
   readonly into: Uint8Array;
@@ -48,13 +48,27 @@ interface Run {
 /**
  * Reads the `data` array the scanner stands on, flat or nested to any shape, into `target.into`; numbers go there without
  * becoming objects. The JSON must have been checked before. Returns the bytes written.
- * Throws the original's texts without their `Unable to parse 'data': ` prefix: INTERNAL for a wrong JSON type or count.
+ * Throws Triton's texts without their `Unable to parse 'data': ` prefix: INTERNAL for a wrong JSON type or count.
  */
 export function readJsonData(scanner: JsonScanner, target: JsonDataTarget): number {
   if (scanner.kind() !== "array") throw new InferenceError("INTERNAL", "attempt to access JSON non-array as array");
+  const run = newRun(scanner, target);
+  readArray(run);
+  if (run.count !== Infinity && run.index !== target.count) throw shapeMismatch();
+  return run.offset;
+}
+
+/** Reads the one element that the scanner stands on, which is in no array. A string takes at most two bytes more than its text. */
+export function readJsonElement(scanner: JsonScanner, target: Omit<JsonDataTarget, "count">): number {
+  const run = newRun(scanner, { ...target, count: 1 });
+  run.write(run);
+  return run.offset + run.elementBytes;
+}
+
+function newRun(scanner: JsonScanner, target: JsonDataTarget): Run {
   const row = elementRows[target.datatype];
   const { into } = target;
-  const run: Run = {
+  return {
     scanner,
     view: new DataView(into.buffer, into.byteOffset, into.byteLength),
     into,
@@ -65,9 +79,6 @@ export function readJsonData(scanner: JsonScanner, target: JsonDataTarget): numb
     index: 0,
     offset: 0,
   };
-  readArray(run);
-  if (run.count !== Infinity && run.index !== target.count) throw shapeMismatch();
-  return run.offset;
 }
 
 function readArray(run: Run): void {

@@ -63,7 +63,7 @@ const doubles: readonly (readonly [number, string])[] = [
   [0.000123456789, "0.000123456789"],
 ];
 
-test("numbers print as in the original: ends of the range, powers of two, both forms, a last digit not rounded", () => {
+test("numbers print as in Triton: ends of the range, powers of two, both forms, a last digit not rounded", () => {
   for (const [datatype, rows, Typed] of [
     ["FP32", floats, Float32Array],
     ["FP64", doubles, Float64Array],

@@ -5,9 +5,21 @@ import type { JsonSink } from "./json-sink.ts";
 
 /**
  * Prints a tensor's bytes as a flat JSON array. FP32 goes through double (0.1 prints as 0.10000000149011612), NaN and
- * infinities are literals, both as tritonserver 2.51 does. FP16 and BF16 throw the original's INVALID_ARG.
+ * infinities are literals, both as tritonserver 2.51 does. FP16 and BF16 throw Triton's INVALID_ARG.
  */
 export function printJsonData(sink: JsonSink, datatype: Datatype, data: Uint8Array): void {
+  const row = printerOf(datatype);
+  sink.byte(0x5b);
+  printElements(sink, row, data);
+  sink.byte(0x5d);
+}
+
+/** Prints the elements with commas between them and no brackets: a value of its own where there is one element. */
+export function printJsonElements(sink: JsonSink, datatype: Datatype, data: Uint8Array): void {
+  printElements(sink, printerOf(datatype), data);
+}
+
+function printerOf(datatype: Datatype): Printer | "strings" {
   const row = printers[datatype];
   if (row === null) {
     throw new InferenceError(
@@ -15,7 +27,10 @@ export function printJsonData(sink: JsonSink, datatype: Datatype, data: Uint8Arr
       `sending ${datatype} data via JSON is not supported. Please use the binary data format for output`,
     );
   }
-  sink.byte(0x5b);
+  return row;
+}
+
+function printElements(sink: JsonSink, row: Printer | "strings", data: Uint8Array): void {
   if (row === "strings") printStrings(sink, data);
   else {
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
@@ -26,7 +41,6 @@ export function printJsonData(sink: JsonSink, datatype: Datatype, data: Uint8Arr
       print(sink, view, at);
     }
   }
-  sink.byte(0x5d);
 }
 
 function printStrings(sink: JsonSink, data: Uint8Array): void {

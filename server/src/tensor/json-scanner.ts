@@ -38,7 +38,7 @@ const simpleEscapes = new Set(Array.from('"\\/bfnrt', (letter) => letter.charCod
 
 /**
  * Walks JSON text as bytes without building values: the caller stands at a value, asks its kind, and steps over it or reads it.
- * Accepts what the original accepts beyond the standard: NaN, Inf, Infinity (signed too), a byte order mark,
+ * Accepts what Triton accepts beyond the standard: NaN, Inf, Infinity (signed too), a byte order mark,
  * bytes that are not UTF-8, a NUL that ends the document. Comments and trailing commas are refused. Depth is bounded.
  */
 export class JsonScanner {
@@ -125,7 +125,7 @@ export class JsonScanner {
 
   nameEnd = 0;
 
-  /** Nothing but white space may follow the root value (a NUL counts as the end, as in the original). */
+  /** Nothing but white space may follow the root value (a NUL counts as the end, as in Triton). */
   finish(): void {
     const byte = this.peek();
     if (byte > 0) this.fail("The document root must not be followed by other values.", this.at);

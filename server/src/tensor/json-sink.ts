@@ -90,7 +90,7 @@ export class JsonSink {
     this.#at = at;
   }
 
-  /** A quoted string given as bytes, which need not be UTF-8: they go out as they are, as in the original. */
+  /** A quoted string given as bytes, which need not be UTF-8: they go out as they are, as in Triton. */
   stringBytes(text: Uint8Array, start = 0, end = text.length): void {
     this.byte(0x22);
     for (let from = start; from < end; from += 8192) {
@@ -149,7 +149,7 @@ export class JsonSink {
 
   /**
    * A double in a short form that reads back as the same double (see ShortestDouble): `1.0`, `0.1`, `1e21`, `1e-7`, `-0.0`, `NaN`, `Infinity`.
-   * The thresholds between plain and exponent form are the same in JavaScript and in the original.
+   * The thresholds between plain and exponent form are the same in JavaScript and in Triton.
    */
   double(value: number): void {
     this.#reserve(doubleBytesMax);

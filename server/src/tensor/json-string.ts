@@ -47,7 +47,7 @@ export function unescapeJsonString(scanner: JsonScanner, into: Uint8Array, offse
   return offset;
 }
 
-/** Lone low surrogates come out as three bytes, as the original writes them. */
+/** Lone low surrogates come out as three bytes, as Triton writes them. */
 function writeCodePoint(point: number, into: Uint8Array, offset: number): number {
   if (point < 0x80) {
     into[offset++] = point;

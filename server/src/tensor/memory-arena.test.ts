@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { fstatSync } from "node:fs";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { createArena, type Block } from "./index.ts";
+import { ByteBudget, type Clock, type InferenceError } from "../base/index.ts";
+import { spareWarmBytes } from "./arena-warmth.ts";
+import { createArena, type Arena, type Block } from "./index.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -86,16 +88,134 @@ test("a block has as many users as retained it, and misuse is a bug", () => {
   assert.throws(() => block.bytes, /bug: bytes of a block after its release/);
 });
 
-test("large free blocks stay warm up to a bound, then their pages go back to the machine", () => {
-  using arena = createArena({ capacityBytes: 1024 * mebibyte, warmBytesMax: 8 * mebibyte });
-  const touched = Array.from({ length: 8 }, () => {
-    const block = arena.allocate(4 * mebibyte);
+/** Time that the test moves. */
+class ArenaClock implements Clock {
+  #nowMs = 0;
+  #timers: { atMs: number; fire: () => void }[] = [];
+
+  epochMs = () => this.#nowMs;
+  monotonicNs = () => this.#nowMs * 1e6;
+  timer(delayMs: number, fire: () => void): Disposable {
+    const timer = { atMs: this.#nowMs + delayMs, fire };
+    this.#timers.push(timer);
+    return { [Symbol.dispose]: () => void (this.#timers = this.#timers.filter((other) => other !== timer)) };
+  }
+  get timerCount(): number {
+    return this.#timers.length;
+  }
+  move(ms: number): void {
+    const untilMs = this.#nowMs + ms;
+    for (;;) {
+      const due = this.#timers.filter(({ atMs }) => atMs <= untilMs).sort((a, b) => a.atMs - b.atMs)[0];
+      if (due === undefined) break;
+      this.#timers = this.#timers.filter((other) => other !== due);
+      this.#nowMs = due.atMs;
+      due.fire();
+    }
+    this.#nowMs = untilMs;
+  }
+}
+
+function touched(arena: Arena, count: number, byteLength: number): Block[] {
+  return Array.from({ length: count }, () => {
+    const block = arena.allocate(byteLength);
     block.bytes.fill(1);
     return block;
   });
-  assert.ok(residentBytes(arena.fd) >= 32 * mebibyte);
-  for (const block of touched) block.release();
-  assert.ok(residentBytes(arena.fd) <= 8 * mebibyte);
+}
+
+test("large free blocks stay warm up to a bound, then their pages go back to the machine, a step at a time", () => {
+  const clock = new ArenaClock();
+  using arena = createArena({ capacityBytes: 1024 * mebibyte, warmBytesMax: 8 * mebibyte, clock });
+  for (const block of touched(arena, 25, 4 * mebibyte)) block.release();
+  assert.ok(residentBytes(arena.fd) >= 100 * mebibyte);
+  let smallest = residentBytes(arena.fd);
+  for (let waitedMs = 0; waitedMs < 4000; waitedMs++) {
+    clock.move(1);
+    const now = residentBytes(arena.fd);
+    assert.ok(smallest - now <= 5 * mebibyte, "one step gives back 4 MiB at most");
+    smallest = now;
+  }
+  assert.ok(smallest <= 9 * mebibyte);
+  assert.equal(clock.timerCount, 0);
+});
+
+test("memory that is needed again and again stays warm however large it is", () => {
+  const clock = new ArenaClock();
+  using arena = createArena({ capacityBytes: 1024 * mebibyte, warmBytesMax: 8 * mebibyte, clock });
+  for (let round = 0; round < 100; round++) {
+    const blocks = touched(arena, 4, 16 * mebibyte);
+    for (const block of blocks) block.release();
+    clock.move(100);
+    assert.ok(residentBytes(arena.fd) >= 64 * mebibyte);
+  }
+});
+
+test("of the free warm memory, what late use does not explain is spare, and never what always stays", () => {
+  const bytes = fc.nat(1000);
+  fc.assert(
+    fc.property(bytes, bytes, bytes, bytes, (freeWarmBytes, usedBytes, peakBytes, warmBytesMin) => {
+      const spare = spareWarmBytes({ freeWarmBytes, usedBytes, peakBytes, warmBytesMin });
+      assert.ok(spare >= 0 && spare <= freeWarmBytes);
+      const left = freeWarmBytes - spare;
+      assert.ok(spare === 0 || left >= warmBytesMin);
+      assert.ok(spare === 0 || left + usedBytes >= peakBytes);
+      assert.ok(left <= warmBytesMin || left + usedBytes <= Math.max(peakBytes, usedBytes));
+    }),
+  );
+});
+
+test("arenas of one budget hold no more together than it allows, and warm memory of one makes room for another", () => {
+  const budget = new ByteBudget(64 * mebibyte);
+  const clock = new ArenaClock();
+  using one = createArena({ capacityBytes: 1024 * mebibyte, budget, clock });
+  using other = createArena({ capacityBytes: 1024 * mebibyte, budget, clock });
+  const held = touched(one, 12, 4 * mebibyte);
+  assert.throws(() => other.allocate(17 * mebibyte), { code: "UNAVAILABLE", reason: "memory-full" });
+  assert.throws(() => other.allocate(65 * mebibyte), { code: "INVALID_ARG", reason: "memory-exceeded" });
+  assert.throws(() => touched(other, 65, 256 * 1024), { reason: "memory-full" });
+  assert.equal(budget.usedBytes, 60 * mebibyte);
+  for (const block of held) block.release();
+  const [large] = touched(other, 1, 40 * mebibyte);
+  assert.ok(residentBytes(one.fd) + residentBytes(other.fd) <= 65 * mebibyte);
+  large!.release();
+});
+
+test("a budget knows of an arena what is used of it and what is idle; of a closed one nothing", () => {
+  const sizes = fc.oneof(fc.nat(300_000), fc.integer({ min: mebibyte, max: 3 * mebibyte }));
+  const step = fc.oneof(
+    fc.record({ take: sizes }),
+    fc.record({ give: fc.nat(1000) }),
+    fc.record({ wait: fc.nat(3000) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const budget = new ByteBudget(24 * mebibyte);
+      const clock = new ArenaClock();
+      const arena = createArena({ capacityBytes: 64 * mebibyte, budget, clock });
+      const live: Block[] = [];
+      for (const one of steps) {
+        if ("wait" in one) clock.move(one.wait);
+        else if ("give" in one) live.splice(one.give % Math.max(1, live.length), 1)[0]?.release();
+        else {
+          try {
+            const block = arena.allocate(one.take);
+            block.bytes.fill(1);
+            live.push(block);
+          } catch (error) {
+            assert.equal((error as InferenceError).reason, "memory-full");
+          }
+        }
+        assert.equal(budget.usedBytes, arena.usedBytes);
+        assert.ok(budget.usedBytes <= budget.bytesMax);
+        assert.ok(residentBytes(arena.fd) <= budget.usedBytes + budget.idleBytes);
+      }
+      for (const block of live) block.release();
+      arena[Symbol.dispose]();
+      assert.deepEqual([budget.usedBytes, budget.idleBytes], [0, 0]);
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test("bytes beyond four gigabytes are reachable, and untouched capacity costs nothing", () => {

@@ -1,14 +1,19 @@
-import { assert, InferenceError } from "../base/index.ts";
+import { assert, ByteBudget, InferenceError, systemClock, type Clock } from "../base/index.ts";
 import { openSharedMemory, type SharedMemory } from "../native/index.ts";
 import type { Arena } from "./arena.ts";
 import { GranuleRuns } from "./arena-runs.ts";
+import { ArenaWarmth } from "./arena-warmth.ts";
+import { BlockPart } from "./block-part.ts";
 import type { Block } from "./tensor.ts";
 
 export interface ArenaOptions {
   /** Rounded up to whole granules of 64 KiB. Sparse: costs address space, not memory. */
   readonly capacityBytes: number;
-  /** Free memory kept warm before its pages are given back; default 16 MiB, at most a sixteenth of the capacity. */
+  /** Free memory that stays warm however long nobody needs it; default 16 MiB, at most a sixteenth of the capacity. */
   readonly warmBytesMax?: number;
+  /** What the blocks of all arenas may take together with everything else in flight; default: no bound but the capacity. */
+  readonly budget?: ByteBudget;
+  readonly clock?: Clock;
 }
 
 const granuleBytes = 64 * 1024;
@@ -61,7 +66,11 @@ class MemoryArena implements Arena {
   /** Of runs of granules, by where they begin. Kept: a run is taken again and again. */
   readonly #views = new Map<number, ArrayBuffer>();
   #viewBytes = 0;
-  readonly #warmGranulesMax: number;
+  readonly #budget: ByteBudget;
+  readonly #idleMemory: Disposable;
+  readonly #warmth: ArenaWarmth;
+  /** Granules that may hold pages: those taken and the dirty free ones. */
+  #residentGranules = 0;
   /** Per size class: slabs with a free slot, the fullest last by habit. */
   readonly #partial: Slab[][] = classBytes.map(() => []);
   #usedBytes = 0;
@@ -74,8 +83,17 @@ class MemoryArena implements Arena {
     this.capacityBytes = granuleCount * granuleBytes;
     this.#memory = openSharedMemory(`galatea-arena-${this.id}`, this.capacityBytes);
     this.#runs = new GranuleRuns(granuleCount);
-    const warmBytesMax = Math.min(options.warmBytesMax ?? 16 * 1024 * 1024, this.capacityBytes / 16);
-    this.#warmGranulesMax = Math.floor(warmBytesMax / granuleBytes);
+    this.#budget = options.budget ?? new ByteBudget(Infinity);
+    this.#idleMemory = this.#budget.addIdleMemory({ reclaim: (bytes) => this.#reclaim(bytes) });
+    this.#warmth = new ArenaWarmth({
+      warmBytesMin: Math.min(options.warmBytesMax ?? 16 * 1024 * 1024, this.capacityBytes / 16),
+      clock: options.clock ?? systemClock,
+      memory: {
+        usedBytes: () => this.#usedBytes,
+        freeWarmBytes: () => this.#runs.dirtyGranules * granuleBytes,
+        cool: (bytes) => this.#punchFree(Math.ceil(bytes / granuleBytes)),
+      },
+    });
   }
 
   get fd(): number {
@@ -91,6 +109,7 @@ class MemoryArena implements Arena {
     assert(Number.isSafeInteger(byteLength) && byteLength >= 0, "a block's length is a natural number");
     if (byteLength < largeBytesMin) return this.#allocateSlot(byteLength);
     const granules = Math.ceil(byteLength / granuleBytes);
+    this.#checkBudget(granules * granuleBytes);
     const byteOffset = this.#takeGranules(granules, byteLength) * granuleBytes;
     return this.#open(byteOffset, byteLength, granules * granuleBytes, null);
   }
@@ -98,6 +117,7 @@ class MemoryArena implements Arena {
   #allocateSlot(byteLength: number): Block {
     const slotClass = classOf(byteLength);
     const slotBytes = classBytes[slotClass]!;
+    this.#checkBudget(slotBytes);
     const partial = this.#partial[slotClass]!;
     const slab = partial.at(-1) ?? this.#openSlab(slotClass, byteLength);
     const slot = slab.free.pop()!;
@@ -105,8 +125,16 @@ class MemoryArena implements Arena {
     return this.#open(slab.byteOffset + slot * slotBytes, byteLength, slotBytes, slab);
   }
 
+  #checkBudget(reservedBytes: number): void {
+    if (!this.#budget.fits(reservedBytes)) throw this.#budget.refusal(reservedBytes);
+  }
+
   #open(byteOffset: number, byteLength: number, reservedBytes: number, slab: Slab | null): Block {
     this.#usedBytes += reservedBytes;
+    this.#warmth.use(this.#usedBytes);
+    // Idle until now, as warm memory or as part of a run just taken; the budget was asked before.
+    this.#budget.addIdleBytes(-reservedBytes);
+    this.#budget.takeAnyway(reservedBytes);
     this.#blockCount++;
     return new ArenaBlock(this, { byteOffset, byteLength, reservedBytes, slab });
   }
@@ -135,6 +163,8 @@ class MemoryArena implements Arena {
   /** Called by a block whose last user let go. */
   free(place: Place): void {
     this.#usedBytes -= place.reservedBytes;
+    this.#budget.give(place.reservedBytes);
+    this.#budget.addIdleBytes(place.reservedBytes);
     this.#blockCount--;
     if (place.slab === null) this.#releaseGranules(place.byteOffset, place.reservedBytes);
     else this.#freeSlot(place.slab, place.byteOffset);
@@ -173,22 +203,34 @@ class MemoryArena implements Arena {
   }
 
   #takeGranules(granules: number, byteLength: number): number {
-    const start = this.#runs.take(granules);
-    if (start !== -1) return start;
-    // Warm and cold free memory may lie side by side: made one, they may fit. Empty slabs that were kept go too.
-    this.#closeEmptySlabs();
-    this.#punchFree();
-    const retried = this.#runs.take(granules);
-    if (retried !== -1) return retried;
-    throw new InferenceError(
-      "UNAVAILABLE",
-      `shared memory arena is full: ${byteLength} bytes requested, ${this.#usedBytes} of ${this.capacityBytes} bytes in use`,
-    );
+    let dirtyBefore = this.#runs.dirtyGranules;
+    let start = this.#runs.take(granules);
+    if (start === -1) {
+      // Warm and cold free memory may lie side by side: made one, they may fit. Empty slabs that were kept go too.
+      this.#closeEmptySlabs();
+      this.#punchFree(Infinity);
+      dirtyBefore = 0;
+      start = this.#runs.take(granules);
+    }
+    if (start === -1) {
+      throw new InferenceError(
+        "UNAVAILABLE",
+        `shared memory arena is full: ${byteLength} bytes requested, ${this.#usedBytes} of ${this.capacityBytes} bytes in use`,
+        { reason: byteLength > this.capacityBytes ? "memory-exceeded" : "memory-full" },
+      );
+    }
+    this.#addResident(granules - (dirtyBefore - this.#runs.dirtyGranules));
+    return start;
+  }
+
+  #addResident(granules: number): void {
+    this.#residentGranules += granules;
+    this.#budget.addIdleBytes(granules * granuleBytes);
   }
 
   #releaseGranules(byteOffset: number, byteLength: number): void {
     this.#runs.release(byteOffset / granuleBytes, byteLength / granuleBytes);
-    if (this.#runs.dirtyGranules > this.#warmGranulesMax) this.#punchFree();
+    this.#warmth.freed();
   }
 
   #closeEmptySlabs(): void {
@@ -200,8 +242,19 @@ class MemoryArena implements Arena {
     }
   }
 
-  #punchFree(): void {
-    this.#runs.cleanAll((start, length) => this.#memory.punch(start * granuleBytes, length * granuleBytes));
+  /** For others, who need the memory more. */
+  #reclaim(bytes: number): number {
+    this.#closeEmptySlabs();
+    return this.#punchFree(Math.ceil(bytes / granuleBytes));
+  }
+
+  /** Returns how many bytes went back to the machine. */
+  #punchFree(granulesMax: number): number {
+    const granules = this.#runs.clean(granulesMax, (start, length) =>
+      this.#memory.punch(start * granuleBytes, length * granuleBytes),
+    );
+    this.#addResident(-granules);
+    return granules * granuleBytes;
   }
 
   [Symbol.dispose](): void {
@@ -212,6 +265,9 @@ class MemoryArena implements Arena {
 
   #close(): void {
     this.#dropViews();
+    this.#warmth[Symbol.dispose]();
+    this.#idleMemory[Symbol.dispose]();
+    this.#addResident(-this.#residentGranules);
     this.#memory.close();
   }
 }
@@ -236,6 +292,10 @@ class ArenaBlock implements Block {
   constructor(arena: MemoryArena, place: Place) {
     this.#arena = arena;
     this.#place = place;
+  }
+
+  get holderCount(): number {
+    return this.#references;
   }
 
   get arenaId(): number {
@@ -265,5 +325,9 @@ class ArenaBlock implements Block {
   release(): void {
     assert(this.#references > 0, "release of a released block");
     if (--this.#references === 0) this.#arena.free(this.#place);
+  }
+
+  part(byteOffset: number, byteLength: number): Block {
+    return new BlockPart(this, byteOffset, byteLength);
   }
 }

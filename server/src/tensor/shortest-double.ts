@@ -21,7 +21,7 @@ const powerIndexes = Uint8Array.from(
   { length: 2047 },
   (_, biased) => (Math.ceil((1025 - biased) * Math.log10(2) + 347) >> 3) + 1,
 );
-/** Beyond so many fractional digits the original leaves the last digit unrounded. */
+/** Beyond so many fractional digits Triton leaves the last digit unrounded. */
 const roundedCountMax = 8;
 
 /**
@@ -158,7 +158,7 @@ export class ShortestDouble {
   }
 }
 
-/** Plain from 10^-6 up to 10^21, else with an exponent. The thresholds are the same in JavaScript and in the original. */
+/** Plain from 10^-6 up to 10^21, else with an exponent. The thresholds are the same in JavaScript and in Triton. */
 function writeText(
   text: DataView,
   at: number,

@@ -10,8 +10,15 @@ export interface Block {
   readonly byteOffset: number;
   readonly byteLength: number;
   readonly bytes: Uint8Array;
+  /** References now, its loans to workers among them. 1: nobody but the asker reads these bytes. */
+  readonly holderCount: number;
   retain(): void;
   release(): void;
+  /**
+   * A piece of it as a block with users of its own, which keep the whole. Made with one reference, owned by the caller; pieces do not
+   * overlap, and what is held in pieces is not read as a whole.
+   */
+  part(byteOffset: number, byteLength: number): Block;
 }
 
 /**

@@ -1,34 +1,49 @@
 import { join } from "node:path";
+import { earlierProxy, proxyUrl } from "./proxy-access.ts";
 
 export interface ClientEnvironmentOptions {
   /** `http://127.0.0.1:8770` */
   readonly url: string;
   readonly region: string;
-  /** An access key of twelve digits names its account. */
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   /** Where the files lie that the variables name. */
   readonly directory: string;
-  /** Of the platform's TLS side; null leaves out what needs it (the SageMaker SDK's account, role and bucket helpers). */
-  readonly certificatePem: string | null;
+  /** What clients need to be answered on the hosts that they build themselves; null: left out. */
+  readonly proxy: ClientProxy | null;
+  /** The environment of the shell that is to have the variables. */
+  readonly shell: Readonly<Record<string, string | undefined>>;
+}
+
+export interface ClientProxy {
+  /** Of the platform's TLS side. */
+  readonly certificatePem: string;
+  /** The authorities that the shell's clients trust besides. */
+  readonly authoritiesPem: string;
 }
 
 export interface ClientEnvironment {
-  readonly variables: Readonly<Record<string, string>>;
+  /** Null: to be unset. */
+  readonly variables: Readonly<Record<string, string | null>>;
   /** To be written before the variables are used. */
   readonly files: readonly { readonly path: string; readonly text: string }[];
 }
 
+/** With these a client would sign as somebody else than with the key beside them. */
+const otherIdentities = ["AWS_SESSION_TOKEN", "AWS_PROFILE"];
+
 /**
  * What boto3, the AWS CLI and the SageMaker SDK have to find so that they talk to this platform with code unchanged.
  *
- * The SageMaker SDK builds the address of STS itself, always with https and past AWS_ENDPOINT_URL and AWS_DATA_PATH. Its call leaves
- * through HTTPS_PROXY, which is this platform: it answers the STS hosts itself, under a certificate that AWS_CA_BUNDLE trusts, and
- * passes every other host on.
+ * The SageMaker SDK builds the address of STS itself, always with https and past AWS_ENDPOINT_URL and AWS_DATA_PATH. With `proxy`
+ * its call leaves through HTTPS_PROXY, which is this platform: it answers the STS hosts itself, under a certificate that AWS_CA_BUNDLE
+ * trusts, and passes every other host on, through the proxy that the shell had before. Every program of the shell goes that way,
+ * so that it is asked for apart.
  */
 export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvironment {
-  const { url, region, directory, certificatePem } = options;
-  const variables: Record<string, string> = {
+  const { url, region, directory, proxy, shell } = options;
+  const configuration = join(directory, "sagemaker.yaml");
+  const variables: Record<string, string | null> = {
     AWS_ENDPOINT_URL: url,
     AWS_DEFAULT_REGION: region,
     AWS_REGION: region,
@@ -37,17 +52,21 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
     // Saves the delay of asking an instance's metadata address that is not there.
     AWS_EC2_METADATA_DISABLED: "true",
     SAGEMAKER_SUPPRESS_V2_WARNING: "1",
-    SAGEMAKER_USER_CONFIG_OVERRIDE: join(directory, "sagemaker.yaml"),
+    SAGEMAKER_USER_CONFIG_OVERRIDE: configuration,
   };
-  const files = [{ path: join(directory, "sagemaker.yaml"), text: sdkConfiguration() }];
-  if (certificatePem !== null) {
+  for (const name of otherIdentities) if (shell[name] !== undefined) variables[name] = null;
+  const files = [{ path: configuration, text: sdkConfiguration() }];
+  if (proxy !== null) {
     const certificate = join(directory, "certificate.pem");
     variables.AWS_CA_BUNDLE = certificate;
-    const local = [...new Set(["127.0.0.1", "localhost", new URL(url).hostname])].join(",");
+    const own = ["127.0.0.1", "localhost", new URL(url).hostname];
+    const excepted = (shell.NO_PROXY ?? shell.no_proxy ?? "").split(",").map((name) => name.trim());
+    const local = [...new Set([...excepted, ...own])].filter((name) => name !== "").join(",");
+    const before = earlierProxy(shell.HTTPS_PROXY ?? shell.https_proxy, url);
     // Clients differ in which spelling wins when a shell has both.
-    variables.HTTPS_PROXY = variables.https_proxy = url;
+    variables.HTTPS_PROXY = variables.https_proxy = proxyUrl(url, options.secretAccessKey, before);
     variables.NO_PROXY = variables.no_proxy = local;
-    files.push({ path: certificate, text: certificatePem });
+    files.push({ path: certificate, text: `${proxy.certificatePem}${proxy.authoritiesPem}` });
   }
   return { variables, files };
 }

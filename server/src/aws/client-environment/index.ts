@@ -3,6 +3,13 @@
  * SageMaker SDK's https calls need, and the CONNECT handler that answers those calls on the platform's one port.
  */
 export { createCertificate, type Certificate, type CertificateOptions } from "./certificate.ts";
-export { clientEnvironment, type ClientEnvironment, type ClientEnvironmentOptions } from "./client-environment.ts";
+export {
+  clientEnvironment,
+  type ClientEnvironment,
+  type ClientEnvironmentOptions,
+  type ClientProxy,
+} from "./client-environment.ts";
+export { proxyUrl } from "./proxy-access.ts";
 export { answerHttpsHosts, type HttpsHostsOptions } from "./https-hosts.ts";
+export { shellBefore, shellChanges, shellRestored, type ShellChange } from "./shell-changes.ts";
 export { stsHosts } from "./sts-hosts.ts";

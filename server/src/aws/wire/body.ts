@@ -1,24 +1,58 @@
+import { createHash } from "node:crypto";
 import { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { AwsError, readWhole } from "../../base/index.ts";
+import { AwsError, readWhole, takeForCall, type ByteLease } from "../../base/index.ts";
 
 const inflate = promisify(gunzip);
 
 /** Reads a whole body of at most `bytesMax`; a longer one is refused before it is held. */
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax);
-  return await readWhole(request, bytesMax, () => tooLarge(bytesMax));
+export async function readBody(request: IncomingMessage, bytesMax: number, memory: ByteLease): Promise<Buffer> {
+  const announced = announcedLength(request, bytesMax, memory);
+  const take = announced === null ? (bytes: number) => takeForCall(memory, bytes) : null;
+  return await readWhole(request, bytesMax, () => tooLarge(bytesMax), take);
+}
+
+/** As `readBody`, with the SHA-256 of the bytes: computed piece by piece, because that of a long body all at once would hold everybody up. */
+export async function readHashedBody(
+  request: IncomingMessage,
+  bytesMax: number,
+  memory: ByteLease,
+): Promise<{ readonly body: Buffer; readonly sha256Hex: string }> {
+  const announced = announcedLength(request, bytesMax, memory);
+  const hash = createHash("sha256");
+  const take = (bytes: number, piece: Buffer) => {
+    if (announced === null) takeForCall(memory, bytes);
+    hash.update(piece);
+  };
+  const body = await readWhole(request, bytesMax, () => tooLarge(bytesMax), take);
+  return { body, sha256Hex: hash.digest("hex") };
+}
+
+/** Null where the request does not say; else its memory is taken. */
+function announcedLength(request: IncomingMessage, bytesMax: number, memory: ByteLease): number | null {
+  const announced = request.headers["content-length"];
+  if (announced === undefined) return null;
+  if (Number(announced) > bytesMax) throw tooLarge(bytesMax);
+  takeForCall(memory, Number(announced));
+  return Number(announced);
 }
 
 /** Undoes `Content-Encoding: gzip`, which metric publishers use; the bound holds for what comes out. */
-export async function decodeBody(request: IncomingMessage, body: Buffer, bytesMax: number): Promise<Buffer> {
+export async function decodeBody(
+  request: IncomingMessage,
+  body: Buffer,
+  { bytesMax, memory }: { readonly bytesMax: number; readonly memory: ByteLease },
+): Promise<Buffer> {
   const encoding = request.headers["content-encoding"];
   if (encoding === undefined || encoding === "identity" || encoding === "amz-1.0") return body;
   if (encoding !== "gzip")
     throw new AwsError("SerializationException", `Content-Encoding '${encoding}' is not supported`);
+  takeForCall(memory, bytesMax);
   try {
-    return await inflate(body, { maxOutputLength: bytesMax });
+    const inflated = await inflate(body, { maxOutputLength: bytesMax });
+    memory.shrinkBy(bytesMax - inflated.length);
+    return inflated;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(bytesMax);
     throw new AwsError("SerializationException", "The request body is not gzip", { cause });

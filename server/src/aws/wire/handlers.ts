@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ByteLease } from "../../base/index.ts";
 import type { Authenticator } from "../../signing/index.ts";
 
 /** Who asked, as far as the wire tells: account and region come from the credential scope, never from the URL. */
@@ -9,6 +10,15 @@ export interface CallContext {
   /** The key that signed, null for an unsigned request. Proven only where credentials are configured. */
   readonly accessKeyId: string | null;
   readonly signal: AbortSignal;
+  /** What the call holds of the memory for calls in flight: its body, its answer. All of it goes back when the connection is done with it. */
+  readonly memory: ByteLease;
+  /** Throws AccessDenied where the caller may not do that: `s3:GetObject`, and the object that it is about. */
+  readonly permit: (action: string, object?: ObjectName) => void;
+}
+
+export interface ObjectName {
+  readonly bucket: string;
+  readonly key: string;
 }
 
 /**

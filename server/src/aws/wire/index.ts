@@ -12,8 +12,9 @@ export {
   type GatewayOptions,
   type GatewayServices,
 } from "./gateway.ts";
-export type { CallContext, ObjectService, OperationHandlers, RawService } from "./handlers.ts";
+export type { CallContext, ObjectName, ObjectService, OperationHandlers, RawService } from "./handlers.ts";
 export { parseRuntimeCall, type RuntimeCall } from "./rest-routes.ts";
+export { isLoopbackName, refusedRequest, type DoorRules } from "./web-pages.ts";
 export { readBody } from "./body.ts";
 export { closeIfUnread } from "./last-answer.ts";
 export { malformed, readXml, writeXml, xmlDeclaration, type XmlContent, type XmlElements } from "./xml.ts";

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { AwsError, systemClock } from "../../base/index.ts";
-import { SignatureFailure, queryValue, rawQueryOf, sha256Hex } from "../../signing/index.ts";
+import { AwsError, diskFault, diskText, systemClock } from "../../base/index.ts";
+import { SignatureFailure, queryValue, rawQueryOf } from "../../signing/index.ts";
 import { serviceModels, type ServiceModel } from "../spec/index.ts";
-import { decodeBody, readBody } from "./body.ts";
+import { decodeBody, readHashedBody } from "./body.ts";
 import { serviceOfVersion, type Destination, type WireProtocol } from "./detect.ts";
 import { errorDocument, signatureError, validationCode, wireError } from "./errors.ts";
 import type { GatewayState } from "./gateway.ts";
@@ -37,16 +37,17 @@ interface Call {
 /** Reads, verifies, parses, checks, runs and answers one operation, in this order. */
 export async function serveOperation(gateway: GatewayState, call: OperationRequest): Promise<void> {
   const { request, response, context } = call;
+  const { memory } = context;
   let reply: Reply = { response, context, ...unresolved(call.destination) };
   try {
-    const raw = await readBody(request, gateway.limits.operationBodyBytesMax);
-    const body = await decodeBody(request, raw, gateway.limits.operationBodyBytesMax);
+    const { method = "GET", url = "/", headers } = request;
+    gateway.authenticator?.identify({ method, url, headers });
+    const read = await readHashedBody(request, gateway.limits.operationBodyBytesMax, memory);
+    const raw = read.body;
+    const body = await decodeBody(request, raw, { bytesMax: gateway.limits.operationBodyBytesMax, memory });
     const resolved = resolve(gateway, call, body);
     reply = resolved.reply;
-    if (gateway.authenticator !== null) {
-      const { method = "GET", url = "/", headers } = request;
-      gateway.authenticator.verify({ method, url, headers }, sha256Hex(raw));
-    }
+    gateway.authenticator?.verify({ method, url, headers }, read.sha256Hex);
     await run(gateway, resolved, body);
   } catch (thrown) {
     respondError(gateway, reply, thrown instanceof SignatureFailure ? signatureError(thrown, reply.protocol) : thrown);
@@ -68,10 +69,14 @@ function unresolved(destination: Destination): Pick<Reply, "service" | "protocol
 
 function resolve(gateway: GatewayState, call: OperationRequest, body: Buffer): Call {
   const { destination, request, response, context } = call;
+  // An image or a link in any page is a GET.
+  if (request.method !== "POST" && destination.at !== "unknown") {
+    throw new AwsError("MethodNotAllowed", "Actions are carried out for POST only.", { statusFallback: 405 });
+  }
   if (destination.at === "operations") return { reply: { response, context, ...destination }, form: null };
   const reply = { response, context, ...unresolved(destination) };
   if (destination.at !== "form") throw unknownService(reply.service);
-  const posted = request.method === "POST" && queryValue(request.url ?? "/", "Action") === undefined;
+  const posted = queryValue(request.url ?? "/", "Action") === undefined;
   const form = parseForm(posted ? body.toString("utf8") : queryText(request.url ?? "/"));
   const service = destination.service ?? serviceOfVersion(form.version);
   if (service === undefined) throw unknownService(`with API version '${form.version.slice(0, 32)}'`);
@@ -100,6 +105,7 @@ async function run(gateway: GatewayState, call: Call, body: Buffer): Promise<voi
       statusFallback: 415,
     });
   }
+  reply.context.permit(`${reply.service}:${reply.operation}`);
   const input =
     form === null ? parseJsonInput(model, operation.input, body) : parseQueryInput(model, operation.input, form);
   if (operation.input !== undefined)
@@ -129,6 +135,14 @@ function unknownOperation(model: ServiceModel, reply: Reply): AwsError {
 
 const jsonType = (model: ServiceModel | null) => `application/x-amz-json-${model?.jsonVersion ?? "1.1"}`;
 
+/** A disk that takes no more is no secret and no bug; of all else the log has the details. */
+function internalText(thrown: unknown): string {
+  const fault = diskFault(thrown);
+  if (fault === null) return "An internal error occurred; the server's log has the details.";
+  const text = diskText(fault, "the platform's data");
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
 /** Writes what was thrown in the protocol of the request; anything but an AwsError is a bug, logged and told as InternalFailure. */
 export function respondError(gateway: GatewayState, reply: Reply, thrown: unknown): void {
   const { response, context } = reply;
@@ -146,9 +160,12 @@ export function respondError(gateway: GatewayState, reply: Reply, thrown: unknow
   const model = Object.hasOwn(serviceModels, reply.service)
     ? serviceModels[reply.service as keyof typeof serviceModels]
     : null;
-  const internal = "An internal error occurred; the server's log has the details.";
-  const aws = thrown instanceof AwsError ? thrown : new AwsError("InternalFailure", internal, { statusFallback: 500 });
+  const aws =
+    thrown instanceof AwsError
+      ? thrown
+      : new AwsError("InternalFailure", internalText(thrown), { cause: thrown, statusFallback: 500 });
   const error = wireError(model, aws);
+  if (error.status === 503) response.setHeader("retry-after", "1");
   if (reply.protocol === "query") {
     const detail = { Type: error.fault ? "Receiver" : "Sender", Code: error.code, Message: error.message };
     const text = writeXml(

@@ -8,7 +8,7 @@ import { datatypeOfValue } from "./element-types.ts";
 const batchSizeDefault = 4;
 
 /**
- * What a model file adds to its configuration, in the configuration's JSON form. As in the original: whichever of the two
+ * What a model file adds to its configuration, in the configuration's JSON form. As in Triton: whichever of the two
  * lists is empty as a whole, and the batch size (with dynamic batching) when every input and output has an open first
  * dimension. Throws INVALID_ARG when the configuration batches and the model cannot.
  */

@@ -1,4 +1,5 @@
-import type { OnnxInput, OnnxValueInfo } from "../../native/index.ts";
+import type { OnnxValueInfo } from "../../native/index.ts";
+import type { ModelInput } from "./model-run.ts";
 
 /**
  * The shape of an output as far as the model's declaration tells it before a run: fixed sizes, and open ones that carry the
@@ -6,7 +7,7 @@ import type { OnnxInput, OnnxValueInfo } from "../../native/index.ts";
  */
 export function foreseeShape(
   output: OnnxValueInfo,
-  inputs: readonly OnnxInput[],
+  inputs: readonly ModelInput[],
   declared: readonly OnnxValueInfo[],
 ): readonly number[] | null {
   const shape: number[] = [];
@@ -19,7 +20,7 @@ export function foreseeShape(
   return shape;
 }
 
-function sizeOf(symbol: string, inputs: readonly OnnxInput[], declared: readonly OnnxValueInfo[]): number | null {
+function sizeOf(symbol: string, inputs: readonly ModelInput[], declared: readonly OnnxValueInfo[]): number | null {
   for (const input of inputs) {
     const axis = declared[input.index]?.symbols.indexOf(symbol) ?? -1;
     if (axis >= 0) return input.shape[axis] ?? null;

@@ -1,5 +1,11 @@
 /**
- * Backend `onnxruntime`: ONNX models run in this process through ONNX Runtime's C API. Models with equal files and settings
+ * Backend `onnxruntime`: ONNX models run through ONNX Runtime's C API in processes of their own, which a model may end without harm to
+ * others, or in this process. Models with equal files and settings
  * share one session, whichever repositories and archives they come from; an instance is one concurrent run over it.
  */
-export { createOnnxRuntimeBackend, type OnnxRuntimeBackendOptions } from "./onnxruntime-backend.ts";
+export {
+  createOnnxRuntimeBackend,
+  onnxRuntimeBackendDefaults,
+  type OnnxRuntimeBackendOptions,
+} from "./onnxruntime-backend.ts";
+export { quietLibrary } from "./start-runner.ts";

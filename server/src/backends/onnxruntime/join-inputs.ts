@@ -1,7 +1,7 @@
 import { InferenceError } from "../../base/index.ts";
 import type { InferenceRequest } from "../../inference/index.ts";
-import type { OnnxInput } from "../../native/index.ts";
-import { type Arena, type Block, datatypes, splitBytesElements, type Tensor } from "../../tensor/index.ts";
+import { type Arena, type Block, datatypes, type Tensor } from "../../tensor/index.ts";
+import type { ModelInput } from "./model-run.ts";
 
 export interface InputSlot {
   readonly name: string;
@@ -10,7 +10,7 @@ export interface InputSlot {
 }
 
 export interface JoinedInputs {
-  readonly inputs: readonly OnnxInput[];
+  readonly inputs: readonly ModelInput[];
   /** Elements on the batch axis of each request; 1 where the model does not batch. */
   readonly rowCounts: readonly number[];
   /** What was allocated to join them; released by the caller after the run. */
@@ -19,14 +19,14 @@ export interface JoinedInputs {
 
 /**
  * Makes one run's inputs of a batch. A single request, and requests whose tensors lie one behind the other (the usual case
- * behind a step that ran as one batch), are passed by reference; others are copied together into the arena.
+ * behind a step that ran as one batch), are passed by reference where they lie in the arena; others are copied together into it.
  */
 export function joinInputs(
   batch: readonly InferenceRequest[],
   slots: readonly InputSlot[],
   arena: Arena,
 ): JoinedInputs {
-  const inputs: OnnxInput[] = [];
+  const inputs: ModelInput[] = [];
   const blocks: Block[] = [];
   try {
     for (const slot of slots) {
@@ -34,11 +34,7 @@ export function joinInputs(
       if (tensors === null) continue;
       const first = tensors[0] as Tensor;
       const shape = tensors.length === 1 ? first.shape : joinedShape(tensors);
-      if (first.datatype === "BYTES") {
-        inputs.push({ index: slot.index, shape, data: tensors.flatMap((tensor) => splitBytesElements(tensor.data)) });
-      } else {
-        inputs.push({ index: slot.index, shape, data: joinBytes(tensors, arena, blocks) });
-      }
+      inputs.push({ index: slot.index, shape, ...joinBytes(tensors, arena, blocks) });
     }
   } catch (error) {
     for (const block of blocks) block.release();
@@ -76,19 +72,26 @@ function joinedShape(tensors: readonly Tensor[]): readonly number[] {
   return [rows, ...rest];
 }
 
-function joinBytes(tensors: readonly Tensor[], arena: Arena, blocks: Block[]): Uint8Array {
-  const { data: first, datatype } = tensors[0] as Tensor;
-  const elementBytes = datatypes[datatype].byteSize;
+function joinBytes(
+  tensors: readonly Tensor[],
+  arena: Arena,
+  blocks: Block[],
+): { readonly byteOffset: number; readonly byteLength: number } {
+  const { data: first, datatype, block: firstBlock } = tensors[0] as Tensor;
+  const elementBytes = datatype === "BYTES" ? 1 : datatypes[datatype].byteSize;
   let byteLength = 0;
   let adjacent = true;
-  for (const { data } of tensors) {
+  for (const { data, block } of tensors) {
+    adjacent &&= isIn(arena, block, data);
     adjacent &&= data.buffer === first.buffer && data.byteOffset === first.byteOffset + byteLength;
     byteLength += data.byteLength;
   }
+  if (byteLength === 0) return { byteOffset: 0, byteLength };
   // An element across its natural boundary (a binary tail behind an odd header) is not for the library to read in place.
   const aligned = first.byteOffset % elementBytes === 0;
-  if (adjacent && aligned) return new Uint8Array(first.buffer, first.byteOffset, byteLength);
-  if (byteLength === 0) return new Uint8Array(0);
+  if (adjacent && aligned && firstBlock !== null) {
+    return { byteOffset: firstBlock.byteOffset + first.byteOffset - firstBlock.bytes.byteOffset, byteLength };
+  }
   const block = arena.allocate(byteLength);
   blocks.push(block);
   let at = 0;
@@ -96,5 +99,9 @@ function joinBytes(tensors: readonly Tensor[], arena: Arena, blocks: Block[]): U
     block.bytes.set(data, at);
     at += data.byteLength;
   }
-  return block.bytes;
+  return { byteOffset: block.byteOffset, byteLength };
+}
+
+function isIn(arena: Arena, block: Block | null, data: Uint8Array): boolean {
+  return block !== null && block.arenaId === arena.id && data.buffer === block.bytes.buffer;
 }

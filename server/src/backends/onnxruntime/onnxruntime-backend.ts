@@ -2,77 +2,131 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type Clock, InferenceError, type Logger } from "../../base/index.ts";
 import { mergeAutoComplete, type ModelConfig } from "../../modelconfig/index.ts";
-import { openOnnxRuntime, type OnnxRuntime, type OnnxSession } from "../../native/index.ts";
+import type { Arena } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { checkModel } from "./check-model.ts";
+import type { CrashLimits } from "./crash-record.ts";
 import { completionFor } from "./complete-model.ts";
-import { ModelFileIndex } from "./model-files.ts";
+import { type HeldSession, holdSession } from "./held-session.ts";
+import { type ModelFiles, ModelFileIndex } from "./model-files.ts";
 import { onnxRuntimeInstance } from "./onnxruntime-instance.ts";
+import { Runner } from "./runner.ts";
+import { Runners, type RunnersOptions } from "./runners.ts";
 import { readSessionParameters, type SessionParameters } from "./session-parameters.ts";
 import { type SessionLease, SharedSessions } from "./shared-sessions.ts";
 
 export interface OnnxRuntimeBackendOptions {
   /** libonnxruntime.so.1 of the onnxruntime-node package, or any other from 1.16 on. Opened with the first model. */
   readonly libraryPath: string;
-  /** Native runs at once over all models. */
-  readonly runsMax: number;
+  /** Environment of the processes that models run in; null to run them in this process, which a model can then end. */
+  readonly processEnv: Readonly<Record<string, string>> | null;
+  /** Runs at once over all models that have just begun; those that last do not hold others up. */
+  readonly slotCount: number;
+  /** After so long a run is ended; null for never. */
+  readonly runDeadlineMs: number | null;
   /** Threads of a run, 0 for one on each core. `--backend-config` may set another number. */
   readonly intraOpThreadCount: number;
   /** Sessions have thread pools of their own until these have so many threads together; the others share one. */
   readonly ownThreadCountMax: number;
+  /** A run that lasts longer is not what other runs wait for. */
+  readonly longRunMs: number;
+  /** Runs at once of one model, and of one tenant, beyond the slots. */
+  readonly longRunsOfModelMax: number;
+  readonly longRunsOfTenantMax: number;
+  /** Threads that run models, in each process. */
+  readonly runsMax: number;
+  readonly crashes: CrashLimits;
+  /** Processes for content that runs alone, and how long each is kept when nobody uses it. */
+  readonly apartRunnersMax: number;
+  readonly apartIdleMs: number;
+  /** What runs may leave behind in a process, and how long after a run that is looked at. */
+  readonly keptBytesMax: number;
+  readonly settleMs: number;
+  /** How long a process may take for what is no model's doing; one that takes longer hangs, and is ended. */
+  readonly answerMs: number;
+  /** How long a run whose time is over may take to its next operator before its process is ended. */
+  readonly terminateMs: number;
   readonly log: Logger;
   readonly clock: Clock;
 }
 
+/** Everything that has a sensible value without being asked for. */
+export const onnxRuntimeBackendDefaults = {
+  // Most runs take a hundredth of it.
+  longRunMs: 100,
+  // Long runs are threads that take the neighbours' processors.
+  longRunsOfModelMax: 2,
+  longRunsOfTenantMax: 8,
+  runsMax: 64,
+  crashes: { apartAfter: 2, refusedAfter: 4, forgetMs: 10 * 60_000, contentsMax: 1000 },
+  apartRunnersMax: 4,
+  apartIdleMs: 30_000,
+  keptBytesMax: 64 * 2 ** 20,
+  settleMs: 1000,
+  answerMs: 60_000,
+  terminateMs: 5000,
+} as const;
+
 /** How long a session opened to complete a configuration waits to be wanted by the load that follows. */
 const completionKeptMs = 5_000;
 
-/** `onnxruntime`: ONNX models in this process, through the C API. */
+/** `onnxruntime`: ONNX models through the C API, in processes of their own or in this one. */
 export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Backend {
   const files = new ModelFileIndex();
-  const sessions = new SharedSessions();
-  /** Output indices that surprised, by session: what one instance learned, all know. */
-  const surprises = new WeakMap<OnnxSession, Set<number>>();
-  const kept = new Set<() => Promise<void>>();
-  let runtime: OnnxRuntime | null = null;
+  const sessions = new SharedSessions<HeldSession>();
+  const arenas = new ArenaUse((arena) => runners?.forget(arena) ?? Promise.resolve());
+  /** What `complete` opened, by what it was opened for. */
+  const kept = new Map<string, () => Promise<void>>();
+  let runners: Runners | null = null;
 
-  function openRuntime(context: LoadContext): OnnxRuntime {
-    runtime ??= openOnnxRuntime({
-      libraryPath: options.libraryPath,
-      runsMax: options.runsMax,
-      intraOpThreadCount: threadCount(context, "intra_op_thread_count") || options.intraOpThreadCount,
-      ownThreadCountMax: options.ownThreadCountMax,
-      interOpThreadCount: threadCount(context, "inter_op_thread_count") ?? 0,
-      // ONNX Runtime's own name for it. Off, each step of a run waits for its threads to wake (MiniLM, 8 tokens: 2.2 ms
-      // instead of 1.5 on two cores); on, they take the cores from worker processes for a moment after each step.
-      spin: context.backendConfig.get("session.intra_op.allow_spinning") !== "0",
+  /** Settings of the library are those of the first model: there is one of each in a process. */
+  function openRunners(backendConfig: ReadonlyMap<string, string>): Runners {
+    runners ??= new Runners({
+      ...runnersOptions(options, backendConfig),
+      onMemory: (keys) => {
+        for (const key of keys) sessions.changed(key);
+      },
     });
-    return runtime;
+    return runners;
   }
 
   async function lease(
     { source, config, context }: { source: ModelSource; config: ModelConfig; context: LoadContext },
-    use: { charged: boolean },
-  ): Promise<SessionLease> {
-    const complete = sessionParameters(source, config);
-    const found = await files.find(source.versionDirectory, fileNameOf(config), config.name);
+    use: { onCharged: (() => void) | null },
+  ): Promise<SessionLease<HeldSession>> {
+    const parameters = sessionParameters(source, config);
+    const opened = openRunners(context.backendConfig);
+    // The process starts while the files are read; where it cannot, the load says so.
+    opened.warmUp().catch(() => {});
+    const find = () => files.find(source.versionDirectory, fileNameOf(config), config.name);
+    const found = await find();
     context.signal.throwIfAborted();
-    const opened = openRuntime(context);
-    return await sessions.lease(keyOf(found.contentKey, complete), {
+    const key = keyOf(found.contentKey, parameters);
+    const content = {
+      key,
+      modelName: source.servedName,
+      options: { ...parameters.options, modelPath: found.modelPath, optimizedModelPath: null },
+      shrinksAfterRun: parameters.shrinksAfterRun,
       byteLength: found.byteLength,
-      charged: use.charged,
-      open: () => opened.openSession({ ...complete, modelPath: found.modelPath, optimizedModelPath: null }),
+      verify: async () => checkSame(source.servedName, found, await find()),
+    };
+    const held = await sessions.lease(key, {
+      bytes: () => opened.bytesOf(key) ?? found.byteLength,
+      onCharged: use.onCharged,
+      open: () => holdSession(opened, content),
     });
+    return arenas.during(context.arena, held);
   }
 
   /** Holds a lease until the load that follows has its own, so that a model is not loaded twice. */
-  function keepForLoad(held: SessionLease): void {
+  async function keepForLoad(key: string, held: SessionLease<HeldSession>): Promise<void> {
+    await kept.get(key)?.();
     const end = async () => {
-      if (!kept.delete(end)) return;
+      if (kept.get(key) === end) kept.delete(key);
       timer[Symbol.dispose]();
       await held[Symbol.asyncDispose]();
     };
-    kept.add(end);
+    kept.set(key, end);
     const timer = options.clock.timer(completionKeptMs, () => {
       end().catch((error: unknown) => options.log.error(`closing an ONNX Runtime session: ${String(error)}`));
     });
@@ -83,39 +137,40 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
 
     async complete(source, config, context) {
       if (config.inputs.length > 0 && config.outputs.length > 0) return config;
-      const held = await lease({ source, config, context }, { charged: false });
+      const held = await lease({ source, config, context }, { onCharged: null });
       try {
         return mergeAutoComplete(config, completionFor(config, held.session, context.backendConfig));
       } finally {
-        keepForLoad(held);
+        await keepForLoad(loadKey(source, context), held);
       }
     },
 
     async estimateBytes(source, config) {
       const found = await files.find(source.versionDirectory, fileNameOf(config), config.name);
+      // Memory is asked for: what runs have just left behind is known first.
+      await runners?.settle();
       return sessions.isOpen(keyOf(found.contentKey, sessionParameters(source, config))) ? 0 : found.byteLength;
     },
 
-    warmUp: () => Promise.resolve(),
+    warmUp: () => openRunners(new Map()).warmUp(),
 
     async load(source, config, context) {
       warnWithoutEffect(config, options.log);
-      const held = await lease({ source, config, context }, { charged: true });
+      const held = await lease({ source, config, context }, { onCharged: context.onMemory ?? (() => {}) });
       try {
+        await kept.get(loadKey(source, context))?.();
         checkModel(config, held.session);
       } catch (error) {
         await held[Symbol.asyncDispose]();
         throw error;
       }
-      const unforeseeable = surprises.get(held.session) ?? new Set<number>();
-      surprises.set(held.session, unforeseeable);
-      return loadedModel({ source, config, context, held, unforeseeable, clock: options.clock });
+      return loadedModel({ source, config, context, held, clock: options.clock });
     },
 
     async [Symbol.asyncDispose]() {
-      for (const end of kept) await end();
-      await runtime?.[Symbol.asyncDispose]();
-      runtime = null;
+      for (const end of kept.values()) await end();
+      await runners?.[Symbol.asyncDispose]();
+      runners = null;
     },
   };
 }
@@ -124,8 +179,7 @@ function loadedModel(parts: {
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly context: LoadContext;
-  readonly held: SessionLease;
-  readonly unforeseeable: Set<number>;
+  readonly held: SessionLease<HeldSession>;
   readonly clock: Clock;
 }): LoadedModel {
   const { source, config, context, held } = parts;
@@ -140,7 +194,6 @@ function loadedModel(parts: {
     clock: parts.clock,
     inputs: placed(config.inputs, held.session.inputs),
     outputs: placed(config.outputs, held.session.outputs),
-    unforeseeable: parts.unforeseeable,
   };
   return {
     instances: config.instanceGroups.flatMap((group) =>
@@ -153,12 +206,81 @@ function loadedModel(parts: {
   };
 }
 
+/** Arenas that models of this backend have, and how many each. */
+class ArenaUse {
+  readonly #counts = new Map<number, number>();
+  readonly #onUnused: (arena: Arena) => Promise<void>;
+
+  constructor(onUnused: (arena: Arena) => Promise<void>) {
+    this.#onUnused = onUnused;
+  }
+
+  /** The same lease, which uses the arena too. */
+  during(arena: Arena, lease: SessionLease<HeldSession>): SessionLease<HeldSession> {
+    this.#counts.set(arena.id, (this.#counts.get(arena.id) ?? 0) + 1);
+    let isHeld = true;
+    return {
+      session: lease.session,
+      chargedBytes: () => lease.chargedBytes(),
+      [Symbol.asyncDispose]: async () => {
+        if (!isHeld) return;
+        isHeld = false;
+        await lease[Symbol.asyncDispose]();
+        const count = (this.#counts.get(arena.id) ?? 1) - 1;
+        if (count > 0) {
+          this.#counts.set(arena.id, count);
+          return;
+        }
+        this.#counts.delete(arena.id);
+        await this.#onUnused(arena);
+      },
+    };
+  }
+}
+
+function runnersOptions(options: OnnxRuntimeBackendOptions, backendConfig: ReadonlyMap<string, string>) {
+  const { clock, log, processEnv, slotCount, runDeadlineMs, crashes, apartRunnersMax, apartIdleMs } = options;
+  const { keptBytesMax, settleMs, terminateMs, answerMs } = options;
+  const runtime = {
+    libraryPath: options.libraryPath,
+    intraOpThreadCount: threadCount(backendConfig, "intra_op_thread_count") || options.intraOpThreadCount,
+    ownThreadCountMax: options.ownThreadCountMax,
+    interOpThreadCount: threadCount(backendConfig, "inter_op_thread_count") ?? 0,
+    // ONNX Runtime's own name for it. Off, each step of a run waits for its threads to wake (MiniLM, 8 tokens: 2.2 ms
+    // instead of 1.5 on two cores); on, they take the cores from worker processes for a moment after each step.
+    spin: backendConfig.get("session.intra_op.allow_spinning") !== "0",
+  };
+  const lanesMax = Math.max(options.runsMax, slotCount);
+  const limits = { lanesMax, keptBytesMax, settleMs, terminateMs, answerMs, deadlineMs: runDeadlineMs };
+  const start: RunnersOptions["start"] = (name, onMemory) =>
+    Runner.start({ name, processEnv, runtime, ...limits, onMemory, clock, log });
+  const turns = {
+    slotCount,
+    longNs: options.longRunMs * 1e6,
+    modelRunsMax: slotCount + options.longRunsOfModelMax,
+    tenantRunsMax: slotCount + options.longRunsOfTenantMax,
+    runsMax: lanesMax,
+  };
+  return { turns, crashes, apartRunnersMax, apartIdleMs, start, clock, log };
+}
+
+function checkSame(modelName: string, loaded: ModelFiles, found: ModelFiles): void {
+  if (found.contentKey === loaded.contentKey) return;
+  throw new InferenceError(
+    "UNAVAILABLE",
+    `the files of model '${modelName}' have changed since it was loaded: load it again`,
+  );
+}
+
+/** What a `complete` and the load that follows it have in common. */
+function loadKey(source: ModelSource, { arena }: LoadContext): string {
+  return `${arena.id} ${source.versionDirectory}`;
+}
+
 function sessionParameters(source: ModelSource, config: ModelConfig): SessionParameters {
   const { session } = readSessionParameters(config);
-  return {
-    ...session,
-    customOpLibraries: session.customOpLibraries.map((path) => join(source.modelDirectory, path)),
-  };
+  const customOpLibraries = session.options.customOpLibraries.map((path) => join(source.modelDirectory, path));
+  return { ...session, options: { ...session.options, customOpLibraries } };
 }
 
 function fileNameOf(config: ModelConfig): string {
@@ -166,7 +288,8 @@ function fileNameOf(config: ModelConfig): string {
 }
 
 function keyOf(contentKey: string, parameters: SessionParameters): string {
-  const settings = JSON.stringify({ ...parameters, config: Object.fromEntries(parameters.config) });
+  const { options, shrinksAfterRun } = parameters;
+  const settings = JSON.stringify({ ...options, config: Object.fromEntries(options.config), shrinksAfterRun });
   return createHash("sha256").update(`${contentKey}\0${settings}`).digest("hex");
 }
 
@@ -175,12 +298,12 @@ function warnWithoutEffect(config: ModelConfig, log: Logger): void {
     log.warning(`model '${config.name}' asks for KIND_GPU; its ONNX Runtime sessions run on the CPU`);
   }
   for (const key of readSessionParameters(config).withoutEffect) {
-    log.warning(`model '${config.name}': parameter '${key}' is for the CUDA execution provider and has no effect here`);
+    log.warning(`model '${config.name}': parameter '${key}' is for GPUs and has no effect here`);
   }
 }
 
-function threadCount(context: LoadContext, key: string): number | null {
-  const text = context.backendConfig.get(key);
+function threadCount(backendConfig: ReadonlyMap<string, string>, key: string): number | null {
+  const text = backendConfig.get(key);
   if (text === undefined) return null;
   if (!/^\d{1,4}$/.test(text)) {
     throw new InferenceError("INVALID_ARG", `--backend-config onnxruntime,${key}: '${text}' is no thread count`);

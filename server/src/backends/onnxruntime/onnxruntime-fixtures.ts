@@ -7,7 +7,11 @@ import { type InferenceRequest, noParameters } from "../../inference/index.ts";
 import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
 import { type Arena, createArena, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
-import { createOnnxRuntimeBackend } from "./onnxruntime-backend.ts";
+import {
+  createOnnxRuntimeBackend,
+  onnxRuntimeBackendDefaults,
+  type OnnxRuntimeBackendOptions,
+} from "./onnxruntime-backend.ts";
 
 export const libraryPath = join(
   dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json")),
@@ -24,24 +28,33 @@ export interface Workshop extends AsyncDisposable {
   source(name: string): Promise<ModelSource>;
   config(name: string, text: string): ModelConfig;
   complete(source: ModelSource, text: string, backendConfig?: Record<string, string>): Promise<ModelConfig>;
-  load(source: ModelSource, text: string): Promise<LoadedModel>;
+  load(source: ModelSource, text: string, inArena?: Arena): Promise<LoadedModel>;
 }
 
-export async function openWorkshop(): Promise<Workshop> {
+export type Placement = "here" | "apart";
+
+export async function openWorkshop(
+  placement: Placement = "apart",
+  options: Partial<OnnxRuntimeBackendOptions> = {},
+): Promise<Workshop> {
   const directory = await mkdtemp(join(tmpdir(), "onnxruntime-backend-"));
   const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
   const logged: string[] = [];
   const log = createLogger((level: LogLevel, message: string) => logged.push(`${level}: ${message}`));
   const backend = createOnnxRuntimeBackend({
+    ...onnxRuntimeBackendDefaults,
     libraryPath,
-    runsMax: 4,
+    processEnv: placement === "here" ? null : {},
+    slotCount: 4,
+    runDeadlineMs: null,
     intraOpThreadCount: 2,
     ownThreadCountMax: 8,
     log,
     clock: systemClock,
+    ...options,
   });
-  const context = (backendConfig: Record<string, string>): LoadContext => ({
-    arena,
+  const context = (backendConfig: Record<string, string>, inArena: Arena = arena): LoadContext => ({
+    arena: inArena,
     backendConfig: new Map(Object.entries(backendConfig)),
     onHealth: () => {},
     signal: new AbortController().signal,
@@ -66,9 +79,9 @@ export async function openWorkshop(): Promise<Workshop> {
     config,
     complete: (source, text, backendConfig = {}) =>
       backend.complete(source, config(source.servedName, text), context(backendConfig)),
-    async load(source, text) {
-      const completed = await backend.complete(source, config(source.servedName, text), context({}));
-      return await backend.load(source, completed, context({}));
+    async load(source, text, inArena = arena) {
+      const completed = await backend.complete(source, config(source.servedName, text), context({}, inArena));
+      return await backend.load(source, completed, context({}, inArena));
     },
     async [Symbol.asyncDispose]() {
       await backend[Symbol.asyncDispose]();

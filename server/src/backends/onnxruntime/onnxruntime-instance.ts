@@ -1,17 +1,13 @@
 import { type Clock, InferenceError } from "../../base/index.ts";
 import type { Execution, InferenceRequest, Instance, Outcome } from "../../inference/index.ts";
 import { noParameters } from "../../inference/index.ts";
-import {
-  type OnnxInput,
-  type OnnxOutput,
-  type OnnxResult,
-  type OnnxSession,
-  onnxStringType,
-} from "../../native/index.ts";
+import { onnxStringType, type RunResult } from "../../native/index.ts";
 import { type Arena, type Block, datatypes, elementCount, releaseTensors, type Tensor } from "../../tensor/index.ts";
 import { datatypeOfElements } from "./element-types.ts";
 import { foreseeShape } from "./foresee-shapes.ts";
 import { type InputSlot, joinInputs } from "./join-inputs.ts";
+import type { HeldSession } from "./held-session.ts";
+import type { ModelInput, ModelOutput } from "./model-run.ts";
 import { splitOutput } from "./split-output.ts";
 
 export interface InstanceParts {
@@ -19,14 +15,12 @@ export interface InstanceParts {
   readonly modelName: string;
   readonly modelVersion: string;
   readonly batches: boolean;
-  readonly session: OnnxSession;
+  readonly session: HeldSession;
   readonly arena: Arena;
   readonly clock: Clock;
   readonly inputs: readonly InputSlot[];
   /** Configured outputs in their order, with their place among the session's. */
   readonly outputs: readonly { readonly name: string; readonly index: number }[];
-  /** Outputs whose real shape once was not the declared one; shared by all instances of the session. */
-  readonly unforeseeable: Set<number>;
 }
 
 /** Requests of the batch that runs that somebody waits for, and how to end the run when there are none. */
@@ -87,28 +81,28 @@ function wantedOutputs(parts: InstanceParts, batch: readonly InferenceRequest[])
 
 /** What a run gave, by the output's place in the session; the blocks are ours to release. */
 interface MadeOutputs {
-  readonly results: readonly { readonly name: string; readonly result: OnnxResult; readonly block: Block | null }[];
+  readonly results: readonly { readonly name: string; readonly result: RunResult; readonly block: Block | null }[];
 }
 
 interface RunOptions {
-  readonly inputs: readonly OnnxInput[];
+  readonly inputs: readonly ModelInput[];
   readonly wanted: readonly WantedOutput[];
   readonly signal: AbortSignal | null;
 }
 
 async function run(parts: InstanceParts, options: RunOptions): Promise<MadeOutputs> {
-  const { session, unforeseeable } = parts;
+  const { session, arena } = parts;
+  const { unforeseeable } = session;
   const { inputs, wanted, signal } = options;
   const blocks = new Map<number, Block>();
-  const allocate = (index: number, byteLength: number): Uint8Array => {
-    if (byteLength === 0) return new Uint8Array(0);
-    const block = parts.arena.allocate(byteLength);
+  const allocate = (index: number, byteLength: number): Block => {
+    const block = arena.allocate(byteLength);
     blocks.set(index, block);
-    return block.bytes;
+    return block;
   };
   let foreseen = false;
   try {
-    const outputs = wanted.map(({ index }): OnnxOutput => {
+    const outputs = wanted.map(({ index }): ModelOutput => {
       const value = session.outputs[index];
       if (value === undefined || value.elementType === onnxStringType || unforeseeable.has(index)) {
         return { index, target: null };
@@ -117,16 +111,14 @@ async function run(parts: InstanceParts, options: RunOptions): Promise<MadeOutpu
       const datatype = datatypeOfElements(value.elementType);
       if (shape === null || datatype === undefined) return { index, target: null };
       foreseen = true;
-      return { index, target: { shape, data: allocate(index, elementCount(shape) * datatypes[datatype].byteSize) } };
+      const byteLength = elementCount(shape) * datatypes[datatype].byteSize;
+      return { index, target: { shape, byteLength, block: byteLength === 0 ? null : allocate(index, byteLength) } };
     });
-    const results = await session.run(
-      { inputs, outputs, place: (index, _shape, length) => allocate(index, length) },
-      signal,
-    );
+    const results = await session.run({ arena, run: { inputs, outputs, allocate }, signal });
     return {
       results: wanted.map(({ name, index }, place) => ({
         name,
-        result: results[place] as OnnxResult,
+        result: results[place] as RunResult,
         block: blocks.get(index) ?? null,
       })),
     };
@@ -156,7 +148,7 @@ function answers(
   try {
     for (const { name, result, block } of made.results) {
       const pieces = splitOutput(
-        { name, result, block, arena: parts.arena },
+        { name, result, block },
         parts.batches ? rowCounts : null,
         batch.map((request) => request.requestedOutputs?.includes(name) ?? true),
       );

@@ -3,9 +3,13 @@ import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { OnnxSessionOptions } from "../../native/index.ts";
 
 /** Everything about a session but the model itself. Equal values on equal files are one session. */
-export type SessionParameters = Omit<OnnxSessionOptions, "modelPath" | "optimizedModelPath">;
+export interface SessionParameters {
+  readonly options: Omit<OnnxSessionOptions, "modelPath" | "optimizedModelPath">;
+  /** Gives the unused parts of the library's memory pool back after each run. */
+  readonly shrinksAfterRun: boolean;
+}
 
-/** optimization.graph.level to ONNX Runtime's level, as in the original. */
+/** optimization.graph.level to ONNX Runtime's level, as in Triton. */
 const graphLevels: ReadonlyMap<number, OnnxSessionOptions["graphOptimization"]> = new Map([
   [-1, "basic"],
   [0, "all"],
@@ -30,7 +34,7 @@ export interface ReadParameters {
 
 /** Reads a model's settings; throws INVALID_ARG or UNSUPPORTED naming the setting that cannot be honoured. */
 export function readSessionParameters(config: ModelConfig): ReadParameters {
-  refuseAccelerators(config);
+  const accelerators = gpuAccelerators(config);
   const graphOptimization = graphLevels.get(config.graphLevel);
   if (graphOptimization === undefined) {
     throw invalid(
@@ -48,32 +52,37 @@ export function readSessionParameters(config: ModelConfig): ReadParameters {
   const initializersOutsideArena = readSwitch(config, "session.use_device_allocator_for_initializers") ?? true;
   return {
     session: {
-      graphOptimization,
-      parallelExecution: executionMode === 1,
-      ownThreads: intraOp === 0 && interOp === 0 ? null : { intraOp, interOp },
-      memoryArena: readSwitch(config, "enable_mem_arena") ?? true,
-      memoryPattern: readSwitch(config, "enable_mem_pattern") ?? true,
-      shrinkArenaAfterRun: readShrinkage(config),
-      customOpLibraries: config.message.modelOperations?.opLibraryFilename ?? [],
-      config: new Map([["session.use_device_allocator_for_initializers", initializersOutsideArena ? "1" : "0"]]),
+      shrinksAfterRun: readShrinkage(config),
+      options: {
+        graphOptimization,
+        parallelExecution: executionMode === 1,
+        ownThreads: intraOp === 0 && interOp === 0 ? null : { intraOp, interOp },
+        memoryArena: readSwitch(config, "enable_mem_arena") ?? true,
+        memoryPattern: readSwitch(config, "enable_mem_pattern") ?? true,
+        customOpLibraries: config.message.modelOperations?.opLibraryFilename ?? [],
+        config: new Map([["session.use_device_allocator_for_initializers", initializersOutsideArena ? "1" : "0"]]),
+      },
     },
-    withoutEffect: cudaParameters.filter((key) => config.parameters.has(key)),
+    withoutEffect: [...cudaParameters.filter((key) => config.parameters.has(key)), ...accelerators],
   };
 }
 
-/** Accelerators that the original's backend knows; none of them is in a CPU build of the library. */
+/** Accelerators that Triton's backend knows; none of them is in a CPU build of the library. */
 const knownAccelerators = ["tensorrt", "cuda", "openvino"];
 
-function refuseAccelerators(config: ModelConfig): void {
+/** Those asked for on GPUs, which speed up nothing on a machine that has none. One for the CPU is refused: it is not there. */
+function gpuAccelerators(config: ModelConfig): readonly string[] {
   const accelerators = config.message.optimization?.executionAccelerators;
-  if (accelerators === undefined) return;
-  for (const { name } of [...accelerators.gpuExecutionAccelerator, ...accelerators.cpuExecutionAccelerator]) {
-    if (!knownAccelerators.includes(name)) throw invalid(`unknown Execution Accelerator '${name}' is requested`);
-    throw new InferenceError(
-      "UNSUPPORTED",
-      `Execution Accelerator '${name}' is requested for model '${config.name}', but this server's ONNX Runtime runs on the CPU only`,
-    );
-  }
+  if (accelerators === undefined) return [];
+  const { gpuExecutionAccelerator: onGpu, cpuExecutionAccelerator: onCpu } = accelerators;
+  const unknown = [...onGpu, ...onCpu].find(({ name }) => !knownAccelerators.includes(name));
+  if (unknown !== undefined) throw invalid(`unknown Execution Accelerator '${unknown.name}' is requested`);
+  const [wanted] = onCpu;
+  if (wanted === undefined) return onGpu.map(({ name }) => `gpu_execution_accelerator ${name}`);
+  throw new InferenceError(
+    "UNSUPPORTED",
+    `Execution Accelerator '${wanted.name}' is requested for model '${config.name}', but this server's ONNX Runtime does not have it`,
+  );
 }
 
 /** "cpu:0", possibly among other devices separated by ";". */

@@ -1,19 +1,18 @@
 import { InferenceError } from "../../base/index.ts";
-import type { OnnxResult } from "../../native/index.ts";
-import { type Arena, type Block, datatypes, elementCount, type Tensor } from "../../tensor/index.ts";
+import type { RunResult } from "../../native/index.ts";
+import { type Block, datatypes, elementCount, elementEnd, type Tensor } from "../../tensor/index.ts";
 import { datatypeOfElements } from "./element-types.ts";
 
 export interface MadeOutput {
   readonly name: string;
-  readonly result: OnnxResult;
-  /** Where the elements lie; null for strings and for no bytes at all. */
+  readonly result: RunResult;
+  /** Where the elements lie; null for no bytes at all. */
   readonly block: Block | null;
-  readonly arena: Arena;
 }
 
 /**
  * Cuts a run's output into the requests' parts, one per row count (null: the model does not batch, the one request gets it
- * whole). A part is a view of the block and owns a reference to it; unwanted ones are null. Throws and leaves no reference
+ * whole). Each owns its part of the block; unwanted ones are null. Throws and leaves no reference
  * behind when the output has another number of rows than went in.
  */
 export function splitOutput(
@@ -21,7 +20,7 @@ export function splitOutput(
   rowCounts: readonly number[] | null,
   wanted: readonly boolean[],
 ): readonly (Tensor | null)[] {
-  const { name, result } = output;
+  const { name, result, block } = output;
   const [rowsMade, ...rest] = result.shape;
   if (rowCounts !== null) {
     const rows = rowCounts.reduce((sum, count) => sum + count, 0);
@@ -33,64 +32,48 @@ export function splitOutput(
     }
   }
   const shapes = rowCounts === null ? [result.shape] : rowCounts.map((count) => [count, ...rest]);
-  return result.kind === "strings"
-    ? splitStrings(output, { elements: result.elements, shapes, wanted })
-    : splitBytes(output, { elementType: result.elementType, shapes, wanted });
-}
-
-function splitBytes(
-  { name, block }: MadeOutput,
-  options: { elementType: number; shapes: readonly (readonly number[])[]; wanted: readonly boolean[] },
-): readonly (Tensor | null)[] {
-  const datatype = datatypeOfElements(options.elementType);
+  const datatype = datatypeOfElements(result.elementType);
   if (datatype === undefined) {
-    throw new InferenceError("UNSUPPORTED", `output '${name}' has ONNX element type ${options.elementType}`);
+    throw new InferenceError("UNSUPPORTED", `output '${name}' has ONNX element type ${result.elementType}`);
   }
+  const pieces: ((Pick<Tensor, "name" | "datatype" | "shape"> & Span) | null)[] = [];
   let at = 0;
-  return options.shapes.map((shape, index) => {
-    const byteLength = elementCount(shape) * datatypes[datatype].byteSize;
+  for (const [index, shape] of shapes.entries()) {
     const start = at;
-    at += byteLength;
-    if (options.wanted[index] !== true) return null;
-    if (block === null || byteLength === 0) return { name, datatype, shape, data: new Uint8Array(0), block: null };
-    block.retain();
-    return { name, datatype, shape, data: block.bytes.subarray(start, at), block };
+    at = datatype === "BYTES" ? endOfStrings(output, at, elementCount(shape)) : at + elementBytes(datatype, shape);
+    pieces.push(wanted[index] === true ? { name, datatype, shape, start, end: at } : null);
+  }
+  const isWhole = pieces.length === 1;
+  return pieces.map((piece) => {
+    if (piece === null) return null;
+    const { start, end, ...tensor } = piece;
+    return { ...tensor, ...pieceOf(block, isWhole, { start, end }) };
   });
 }
 
-function splitStrings(
-  { name, arena }: MadeOutput,
-  options: { elements: readonly Uint8Array[]; shapes: readonly (readonly number[])[]; wanted: readonly boolean[] },
-): readonly (Tensor | null)[] {
-  const made: (Tensor | null)[] = [];
-  let first = 0;
-  try {
-    for (const [index, shape] of options.shapes.entries()) {
-      const elements = options.elements.slice(first, first + elementCount(shape));
-      first += elements.length;
-      made.push(options.wanted[index] === true ? stringTensor(name, { shape, elements, arena }) : null);
-    }
-  } catch (error) {
-    for (const tensor of made) tensor?.block?.release();
-    throw error;
-  }
-  return made;
+function elementBytes(datatype: Tensor["datatype"], shape: readonly number[]): number {
+  return elementCount(shape) * datatypes[datatype].byteSize;
 }
 
-function stringTensor(
-  name: string,
-  options: { shape: readonly number[]; elements: readonly Uint8Array[]; arena: Arena },
-): Tensor {
-  const { shape, elements } = options;
-  const byteLength = elements.reduce((sum, element) => sum + 4 + element.byteLength, 0);
-  if (byteLength === 0) return { name, datatype: "BYTES", shape, data: new Uint8Array(0), block: null };
-  const block = options.arena.allocate(byteLength);
-  const view = new DataView(block.bytes.buffer, block.bytes.byteOffset, byteLength);
-  let at = 0;
-  for (const element of elements) {
-    view.setUint32(at, element.byteLength, true);
-    block.bytes.set(element, at + 4);
-    at += 4 + element.byteLength;
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One reference to the block where it is one request's alone, else to a part of it that has users of its own. */
+function pieceOf(block: Block | null, isWhole: boolean, { start, end }: Span): Pick<Tensor, "data" | "block"> {
+  if (block === null || start === end) return { data: new Uint8Array(0), block: null };
+  if (!isWhole) {
+    const part = block.part(start, end - start);
+    return { data: part.bytes, block: part };
   }
-  return { name, datatype: "BYTES", shape, data: block.bytes, block };
+  block.retain();
+  return { data: block.bytes.subarray(start, end), block };
+}
+
+/** Where so many strings of a BYTES tensor end. */
+function endOfStrings({ block }: MadeOutput, start: number, count: number): number {
+  let at = start;
+  if (block !== null) for (let index = 0; index < count; index += 1) at = elementEnd(block.bytes, at);
+  return at;
 }

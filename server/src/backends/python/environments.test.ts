@@ -153,6 +153,6 @@ class TritonPythonModel:
 `,
   );
   await loaded[Symbol.asyncDispose]();
-  const [, , executable, prefix, numpy] = fixture.log.find((line) => line.startsWith("info: where"))!.split(" ");
+  const [, , executable, prefix, numpy] = fixture.log.find((line) => line.startsWith("printed: where"))!.split(" ");
   return { executable: executable!, home: join(prefix!, "bin"), packages: join(numpy!, "..") };
 }

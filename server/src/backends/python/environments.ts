@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, rename, rm, stat } from "node:fs/promises";
+import { access, mkdir, realpath, rename, rm, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { extract } from "tar";
@@ -12,13 +12,28 @@ export interface EnvironmentOptions {
   readonly python: string;
   /** What every interpreter finds in its environment. */
   readonly pythonEnv: Readonly<Record<string, string>>;
+  /** Of models that bring none, where the operator or the container's owner asked for packages; null: `python` it is. */
+  readonly packagesDirectory: string | null;
   /** Where packed environments are unpacked, by content. */
   readonly environmentsDirectory: string;
   readonly environmentBytesMax: number;
   readonly environmentEntriesMax: number;
 }
 
-export const environmentDefaults = { environmentBytesMax: 64 * 2 ** 30, environmentEntriesMax: 500_000 } as const;
+/** A model that asks for an environment. */
+export interface EnvironmentAsker {
+  readonly modelDirectory: string;
+  /** The value of EXECUTION_ENV_PATH. */
+  readonly executionEnvPath: string | undefined;
+  /** Where its environment must lie, links resolved; null: anywhere. */
+  readonly within: readonly string[] | null;
+}
+
+export const environmentDefaults = {
+  packagesDirectory: null,
+  environmentBytesMax: 64 * 2 ** 30,
+  environmentEntriesMax: 500_000,
+} as const;
 
 const modelDirectoryPrefix = "$$TRITON_MODEL_DIRECTORY";
 
@@ -28,20 +43,45 @@ const modelDirectoryPrefix = "$$TRITON_MODEL_DIRECTORY";
  */
 export async function environmentOf(
   options: EnvironmentOptions,
-  modelDirectory: string,
-  executionEnvPath: string | undefined,
+  { modelDirectory, executionEnvPath, within }: EnvironmentAsker,
+  signal: AbortSignal,
 ): Promise<PythonEnvironment> {
   if (executionEnvPath === undefined || executionEnvPath === "")
-    return { key: options.python, command: [options.python], env: options.pythonEnv };
-  const path = resolvePath(executionEnvPath, modelDirectory);
-  const found = await stat(path).catch(() => null);
-  if (found === null)
-    throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' does not exist: ${path}`);
-  const directory = found.isDirectory() ? path : await unpacked(options, path);
+    return options.packagesDirectory === null
+      ? operatorsEnvironment(options)
+      : packagesEnvironment(options, options.packagesDirectory);
+  const asked = environmentPath(executionEnvPath, modelDirectory);
+  // What is read is the file that was checked: links are followed here and not again.
+  const path = await realpath(asked).catch(() => null);
+  const found = path === null ? null : await stat(path).catch(() => null);
+  if (path === null || found === null)
+    throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' does not exist: ${asked}`);
+  if (within !== null && !(await liesWithin(path, within)))
+    throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' leaves the model's archive`);
+  const directory = found.isDirectory() ? path : await unpacked(options, path, signal);
   return await environmentIn(options, directory);
 }
 
-function resolvePath(executionEnvPath: string, modelDirectory: string): string {
+/** Packages may run code when an interpreter starts: in the containers of a platform that is a tenant's, as in what a model brings. */
+function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: string): PythonEnvironment {
+  return { key: directory, command: [join(directory, "bin", "python")], env: pythonEnv, directory };
+}
+
+/** What models run with that bring no environment. */
+export function operatorsEnvironment({ python, pythonEnv }: EnvironmentOptions): PythonEnvironment {
+  return { key: python, command: [python], env: pythonEnv, directory: null };
+}
+
+async function liesWithin(path: string, directories: readonly string[]): Promise<boolean> {
+  for (const directory of directories) {
+    const real = await realpath(directory).catch(() => null);
+    if (real !== null && (path === real || path.startsWith(`${real}/`))) return true;
+  }
+  return false;
+}
+
+/** Where the environment that a model asks for lies. */
+export function environmentPath(executionEnvPath: string, modelDirectory: string): string {
   if (executionEnvPath.startsWith(modelDirectoryPrefix))
     return join(modelDirectory, executionEnvPath.slice(modelDirectoryPrefix.length));
   return isAbsolute(executionEnvPath) ? executionEnvPath : resolve(modelDirectory, executionEnvPath);
@@ -66,13 +106,14 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
     key: directory,
     command: ["/bin/bash", "-c", script, "activate", directory, python],
     env: { ...options.pythonEnv, LD_LIBRARY_PATH: libraryPath },
+    directory,
   };
 }
 
 /** Unpacks an archive into a directory named by its content, unless that is there already. */
-async function unpacked(options: EnvironmentOptions, archive: string): Promise<string> {
+async function unpacked(options: EnvironmentOptions, archive: string, signal: AbortSignal): Promise<string> {
   const hash = createHash("sha256");
-  await pipeline(createReadStream(archive), hash);
+  await pipeline(createReadStream(archive), hash, { signal });
   const directory = join(options.environmentsDirectory, hash.digest("hex"));
   if ((await stat(directory).catch(() => null)) !== null) return directory;
   const partial = join(options.environmentsDirectory, `.partial-${randomUUID()}`);
@@ -84,7 +125,11 @@ async function unpacked(options: EnvironmentOptions, archive: string): Promise<s
       file: archive,
       cwd: partial,
       strict: true,
+      // The archive's maker owns nothing here, and nobody may write what others read.
+      preserveOwner: false,
+      umask: 0o022,
       filter: (_path, entry) => {
+        signal.throwIfAborted();
         byteCount += "size" in entry ? entry.size : 0;
         if (++entryCount > options.environmentEntriesMax || byteCount > options.environmentBytesMax)
           throw new InferenceError("INVALID_ARG", `the packed environment ${archive} is larger than allowed`);
@@ -97,6 +142,7 @@ async function unpacked(options: EnvironmentOptions, archive: string): Promise<s
     // Another load of the same bytes may have been faster.
     if ((await stat(directory).catch(() => null)) !== null) return directory;
     if (error instanceof InferenceError) throw error;
+    signal.throwIfAborted();
     throw new InferenceError(
       "INVALID_ARG",
       `cannot unpack the Python environment ${archive}: ${(error as Error).message}`,

@@ -1,10 +1,12 @@
 import { assert } from "../../base/index.ts";
 import {
   allOutputs,
+  correlationTextBytesMax,
   executeHeadBytes,
   frameBytesMax,
   headerBytes,
   inlinePlace,
+  inputsMax,
   kinds,
   lentBytes,
   requestBytes,
@@ -17,16 +19,22 @@ import {
   writeNatural,
 } from "./wire.ts";
 
+const firstBufferBytes = 64 * 1024;
+/** A buffer that one large frame made larger is not kept for the small ones. */
+const keptBufferBytesMax = 4 * 1024 * 1024;
+
 /** Writes EXECUTE frames into one buffer that it keeps; a frame is good until the next call. */
 export class ExecuteEncoder {
-  #buffer = Buffer.allocUnsafeSlow(64 * 1024);
+  #buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
   #view = new DataView(this.#buffer.buffer);
   #at = 0;
   #inlineBytes = 0;
   #inline: { readonly at: number; readonly data: Uint8Array }[] = [];
 
+  /** What fits no frame was refused before: `planFrames`. */
   encode(execute: WireExecute): Buffer {
     const { loans, spaces, requests } = execute;
+    if (this.#buffer.byteLength > keptBufferBytesMax) this.#renew(Buffer.allocUnsafeSlow(firstBufferBytes));
     this.#at = headerBytes + executeHeadBytes;
     this.#inlineBytes = 0;
     this.#inline.length = 0;
@@ -66,8 +74,12 @@ export class ExecuteEncoder {
     if (needed <= this.#buffer.byteLength) return;
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.byteLength * 2));
     grown.set(this.#buffer.subarray(0, this.#at));
-    this.#buffer = grown;
-    this.#view = new DataView(grown.buffer);
+    this.#renew(grown);
+  }
+
+  #renew(buffer: Buffer<ArrayBuffer>): void {
+    this.#buffer = buffer;
+    this.#view = new DataView(buffer.buffer);
   }
 
   #writeLent(lent: WireLent): void {
@@ -80,7 +92,10 @@ export class ExecuteEncoder {
     const parametersBytes = request.parametersJson === "" ? 0 : Buffer.byteLength(request.parametersJson);
     const text = typeof request.correlation === "string" ? request.correlation : "";
     const textBytes = text === "" ? 0 : Buffer.byteLength(text);
-    assert(textBytes < 0x1_0000 && request.inputs.length < 0x1_0000, "a request within the wire's counts");
+    assert(
+      textBytes <= correlationTextBytesMax && request.inputs.length <= inputsMax,
+      "a request within the wire's counts",
+    );
     const requested = request.requested;
     this.#reserve(requestBytes + (requested?.length ?? 0) * 2 + idBytes + textBytes + parametersBytes + 8);
     const view = this.#view;

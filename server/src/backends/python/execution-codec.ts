@@ -10,7 +10,9 @@ import {
   type Block,
   type Tensor,
 } from "../../tensor/index.ts";
+import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
+import { readFlatObject, type MemberBudget } from "./untrusted-json.ts";
 import { MalformedRecord, type WireRequest, type WireResponse, type WireTensor } from "./wire.ts";
 
 /** What turning requests into frames and frames into responses has to know of a model version. */
@@ -20,6 +22,8 @@ export interface ModelFacts {
   readonly inputIndex: ReadonlyMap<string, number>;
   readonly outputIndex: ReadonlyMap<string, number>;
   readonly outputNames: readonly string[];
+  /** Any number of answers to a request, each sent by itself. */
+  readonly isDecoupled: boolean;
   readonly arena: Arena;
   /** Tensors up to this size travel in the frame: below it a copy costs less than a loan. */
   readonly inlineBytesMax: number;
@@ -86,35 +90,80 @@ export class LoanCollector {
   #placeOf(block: Block): number {
     const known = this.loans.findIndex((lent) => lent.block === block);
     if (known !== -1) return known;
+    // Each tensor has a reference of its own: a block of two tensors of this very batch is shared as well.
+    const isShared = block.holderCount > 1;
     block.retain();
-    return this.loans.push(this.#lent.lend(block, this.#executionId, "input")) - 1;
+    return this.loans.push(this.#lent.lend(block, this.#executionId, "input", isShared)) - 1;
   }
 }
 
-function printParameters(parameters: ReadonlyMap<string, ParameterValue>): string {
+export function printParameters(parameters: ReadonlyMap<string, ParameterValue>): string {
   const parts: string[] = [];
-  for (const [key, value] of parameters)
-    parts.push(`${JSON.stringify(key)}:${typeof value === "bigint" ? String(value) : JSON.stringify(value)}`);
+  for (const [key, value] of parameters) parts.push(`${JSON.stringify(key)}:${printParameter(value)}`);
   return `{${parts.join(",")}}`;
+}
+
+/** A double stays one in Python: `1.0`, not `1`; what is not finite is what Python's own module reads and prints. */
+function printParameter(value: ParameterValue): string {
+  if (typeof value !== "number") return typeof value === "bigint" ? String(value) : JSON.stringify(value);
+  const text = Object.is(value, -0) ? "-0" : String(value);
+  return /^-?\d+$/.test(text) ? `${text}.0` : text;
+}
+
+/** What the responses of one result are read with: the blocks that they may lie in, and how much of the loop's time they may take. */
+export class ResultReading {
+  readonly parameters: MemberBudget = { left: frameLimits.parameterMembersMax };
+  /** Blocks of space that outputs lie in. */
+  readonly usedSpaces = new Set<LentBlock>();
+  readonly #released: readonly number[];
+  readonly #find: (lentId: number) => LentBlock;
+  /** Made when they are first needed: most results are small, and lie in their frame. */
+  #releasedIds: ReadonlySet<number> | null = null;
+  #found: Set<LentBlock> | null = null;
+  #elementBytesLeft: number = frameLimits.elementBytesMax;
+
+  constructor(released: readonly number[], find: (lentId: number) => LentBlock) {
+    this.#released = released;
+    this.#find = find;
+  }
+
+  find(lentId: number): LentBlock {
+    const lent = this.#find(lentId);
+    if (lent.use === "space") this.usedSpaces.add(lent);
+    // What the model still sees and may write to is nobody's output.
+    else if (!lent.isShared && !(this.#releasedIds ??= new Set(this.#released)).has(lentId))
+      throw new MalformedRecord(`a tensor in block ${lentId}, which is not given back`);
+    this.#found ??= new Set();
+    if (!this.#found.has(lent)) this.#elementBytesLeft += 4 * lent.byteLength;
+    this.#found.add(lent);
+    return lent;
+  }
+
+  /** The lengths of elements are looked at one after the other; the same bytes may be named by many outputs. */
+  looksThrough(byteLength: number): void {
+    this.#elementBytesLeft -= byteLength;
+    if (this.#elementBytesLeft < 0) throw new MalformedRecord("outputs that name the same elements again and again");
+  }
 }
 
 /**
  * Checks what the worker says about one response and makes it an outcome. Throws MalformedRecord for what no honest worker sends; then no
  * reference was taken by this call.
  */
-export function outcomeOf(response: WireResponse, facts: ModelFacts, find: (lentId: number) => LentBlock): Outcome {
+export function outcomeOf(response: WireResponse, facts: ModelFacts, reading: ResultReading): Outcome {
   if (response.kind === "error") {
     const code = inferenceCodes[response.code];
     if (code === undefined) throw new MalformedRecord(`error code ${response.code}`);
     return new InferenceError(code, response.message);
   }
-  const outputs = response.outputs.map((wire) => outputOf(wire, facts, find));
-  const parameters = response.parametersJson === "" ? noParameters : readParameters(response.parametersJson);
+  const outputs = response.outputs.map((wire) => outputOf(wire, facts, reading));
+  const parameters =
+    response.parametersJson === "" ? noParameters : readFlatObject(response.parametersJson, reading.parameters);
   for (const output of outputs) output.block?.retain();
   return { modelName: facts.modelName, modelVersion: facts.modelVersion, outputs, parameters };
 }
 
-function outputOf(wire: WireTensor, facts: ModelFacts, find: (lentId: number) => LentBlock): Tensor {
+function outputOf(wire: WireTensor, facts: ModelFacts, reading: ResultReading): Tensor {
   const name = facts.outputNames[wire.nameIndex];
   const datatype = datatypeOfNumber(wire.datatype);
   if (name === undefined || datatype === undefined)
@@ -122,13 +171,14 @@ function outputOf(wire: WireTensor, facts: ModelFacts, find: (lentId: number) =>
   let data = wire.data;
   let block: Block | null = null;
   if (data === null) {
-    const lent = find(wire.place!);
+    const lent = reading.find(wire.place!);
     block = lent.block;
     if (wire.byteOffset + wire.byteLength > lent.byteLength) throw new MalformedRecord("a tensor beyond its block");
     data = block.bytes.subarray(wire.byteOffset, wire.byteOffset + wire.byteLength);
   }
   const elements = elementCount(wire.shape);
   const { byteSize } = datatypes[datatype];
+  if (byteSize === 0) reading.looksThrough(wire.byteLength);
   const consistent = byteSize > 0 ? elements * byteSize === wire.byteLength : countElements(data) === elements;
   if (!consistent) throw new MalformedRecord(`output '${name}' whose shape is not that of its bytes`);
   return { name, datatype, shape: wire.shape, data, block };
@@ -141,23 +191,4 @@ function countElements(data: Uint8Array): number {
     if (error instanceof InferenceError) return -1;
     throw error;
   }
-}
-
-/** Model code gave them as bool, int or str; JSON keeps the three apart. */
-function readParameters(json: string): ReadonlyMap<string, ParameterValue> {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(json, (_key, value: unknown, context?: { source?: string }) =>
-      typeof value === "number" && /^-?\d+$/.test(context?.source ?? "") ? BigInt(context!.source!) : value,
-    );
-  } catch {
-    throw new MalformedRecord("response parameters that are no JSON");
-  }
-  const parameters = new Map<string, ParameterValue>();
-  for (const [key, value] of Object.entries(parsed as Record<string, unknown>)) {
-    if (!["string", "boolean", "bigint", "number"].includes(typeof value))
-      throw new MalformedRecord(`response parameter '${key}'`);
-    parameters.set(key, value as ParameterValue);
-  }
-  return parameters;
 }

@@ -12,7 +12,7 @@ const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 const outgoingBytesMax = 16 * 1024;
 
 export interface ChannelEvents {
-  /** One whole frame, good until the call returns. Throwing MalformedRecord is how a receiver refuses it. */
+  /** One whole frame, good until the call returns. Whatever is thrown closes the channel, as a MalformedRecord: what the other side sent. */
   onFrame(frame: Buffer): void;
   onMalformed(error: MalformedRecord): void;
   /** The other side is gone, or the channel was closed here. */
@@ -117,10 +117,9 @@ export class FrameChannel {
       if (this.#partial !== null) at = this.#continuePartial(byteLength);
       while (this.#partial === null && at < byteLength && !this.#socket.destroyed) at = this.#takeFrame(at, byteLength);
     } catch (error) {
-      if (!(error instanceof MalformedRecord)) throw error;
       this.#partial = null;
       this.close();
-      this.#events.onMalformed(error);
+      this.#events.onMalformed(MalformedRecord.from(error));
     }
   }
 

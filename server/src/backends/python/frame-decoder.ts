@@ -1,13 +1,19 @@
+import { frameLimits } from "./frame-limits.ts";
+import { readBoundedObject, readFlatObject, type FlatValue } from "./untrusted-json.ts";
 import {
+  askIdMax,
   type FrameHeader,
   headerBytes,
   inlinePlace,
   MalformedRecord,
   rankMax,
   responseBytes,
+  responseFrameBytesMax,
   resultHeadBytes,
   statusBatchFailed,
+  statusBatchOutOfMemory,
   tensorBytes,
+  type WireAnswer,
   type WireResponse,
   type WireResult,
   type WireTensor,
@@ -67,28 +73,68 @@ export function decodeResult(frame: Buffer): WireResult {
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
   const head = reader.take(resultHeadBytes);
+  const phaseNs = (at: number) => atMost(reader.natural(head + at), frameLimits.phaseNsMax, "nanoseconds");
   const released = readNumbers(reader, reader.u32(head));
   reader.align8();
   const result = {
     executionId: id,
     released,
-    inputNs: reader.natural(head + 16),
-    inferNs: reader.natural(head + 24),
-    outputNs: reader.natural(head + 32),
+    inputNs: phaseNs(16),
+    inferNs: phaseNs(24),
+    outputNs: phaseNs(32),
   };
-  if (extra === statusBatchFailed) return { ...result, responses: null, message: reader.text(reader.u32(head + 8)) };
+  const isOutOfMemory = extra === statusBatchOutOfMemory;
+  if (extra === statusBatchFailed || isOutOfMemory) {
+    const messageBytes = atMost(reader.u32(head + 8), frameLimits.errorBytesMax, "bytes of an error's text");
+    return { ...result, responses: null, message: reader.text(messageBytes), isOutOfMemory };
+  }
+  return { ...result, responses: readResponses(reader, frame, { head, count }), message: "", isOutOfMemory };
+}
+
+/** A RESPONSE frame; bytes are copied out as those of a RESULT. */
+export function decodeResponse(frame: Buffer): WireAnswer {
+  atMost(frame.byteLength, responseFrameBytesMax, "bytes of an answer");
+  const { count, id, extra } = readHeader(frame);
+  const reader = new FrameReader(frame);
+  const head = reader.take(resultHeadBytes);
+  if (reader.u32(head) !== 0) throw new MalformedRecord("a response that gives blocks back");
+  const askId = atMost(reader.u32(head + 8), askIdMax, "as the id of an ASK");
+  const place = reader.u32(head + 12);
+  if (extra > 1 || count > 1 || (count === 0 && extra === 0))
+    throw new MalformedRecord(`a response of ${count} answers with flags ${extra}`);
+  const [response] = readResponses(reader, frame, { head, count });
+  return { executionId: id, place, isFinal: extra === 1, askId, response: response ?? null };
+}
+
+function readResponses(
+  reader: FrameReader,
+  frame: Buffer,
+  { head, count }: { readonly head: number; readonly count: number },
+): WireResponse[] {
   const inlineOffset = reader.u32(head + 4);
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
     throw new MalformedRecord("its inline bytes lie elsewhere");
   const inline = new Uint8Array(frame.byteLength - inlineOffset);
   inline.set(frame.subarray(inlineOffset));
   const responses: WireResponse[] = [];
-  for (let index = 0; index < count; index++) responses.push(readResponse(reader, inline));
+  let tensorCount = 0;
+  for (let index = 0; index < count; index++) {
+    const response = readResponse(reader, inline);
+    if (response.kind === "outputs") tensorCount += response.outputs.length;
+    atMost(tensorCount, frameLimits.tensorsMax, "outputs");
+    responses.push(response);
+  }
   if (reader.at > inlineOffset) throw new MalformedRecord("its responses run into its inline bytes");
-  return { ...result, responses, message: "" };
+  return responses;
+}
+
+function atMost(value: number, most: number, what: string): number {
+  if (value > most) throw new MalformedRecord(`${value} ${what}`);
+  return value;
 }
 
 function readNumbers(reader: FrameReader, count: number): number[] {
+  atMost(count, frameLimits.releasedMax, "released blocks");
   const at = reader.take(count * 4);
   const numbers: number[] = [];
   for (let index = 0; index < count; index++) numbers.push(reader.u32(at + index * 4));
@@ -99,7 +145,9 @@ function readResponse(reader: FrameReader, inline: Uint8Array): WireResponse {
   const at = reader.take(responseBytes);
   const status = reader.u16(at);
   const number = reader.u16(at + 2);
-  const text = reader.text(reader.u32(at + 4));
+  const textBytes = reader.u32(at + 4);
+  if (status === 1) atMost(textBytes, frameLimits.errorBytesMax, "bytes of an error's text");
+  const text = reader.text(textBytes);
   reader.align8();
   if (status === 1) return { kind: "error", code: number, message: text };
   if (status !== 0) throw new MalformedRecord(`response status ${status}`);
@@ -148,13 +196,15 @@ export function decodeReleased(frame: Buffer): number[] {
   return readNumbers(new FrameReader(frame), readHeader(frame).extra);
 }
 
-/** The body of a frame that carries JSON. */
+/** The body of a frame that carries an object of JSON. */
 export function decodeJson(frame: Buffer): Record<string, unknown> {
-  try {
-    const body: unknown = JSON.parse(frame.toString("utf8", headerBytes));
-    if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
-  throw new MalformedRecord("a body that is no JSON object");
+  return readBoundedObject(frame.subarray(headerBytes));
+}
+
+const textFrameMembersMax = 8;
+
+/** The body of LOG and FAILED: a few texts and numbers. */
+export function decodeTexts(frame: Buffer): ReadonlyMap<string, FlatValue> {
+  atMost(frame.byteLength, frameLimits.textFrameBytesMax, "bytes of a text");
+  return readFlatObject(frame.toString("utf8", headerBytes), { left: textFrameMembersMax });
 }

@@ -6,5 +6,6 @@
  * interpreter environment that the backend runs when a model brings none.
  */
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
-export { environmentDefaults, type EnvironmentOptions } from "./environments.ts";
+export { environmentDefaults, environmentPath, type EnvironmentOptions } from "./environments.ts";
 export { madePythonEnvironment, preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";
+export type { TenantOptions } from "./confinement-plan.ts";

@@ -21,8 +21,11 @@ export class LentBlocks {
     return this.#lent.size;
   }
 
-  /** Takes over one reference to the block. */
-  lend(block: Block, executionId: number, use: LentBlock["use"]): LentBlock {
+  /**
+   * Takes over one reference to the block. An input with other holders at this moment is lent as shared. One without is the model's to
+   * write to, and stays so: whoever reads a request's tensors later holds them before the request is handed over.
+   */
+  lend(block: Block, executionId: number, use: LentBlock["use"], isShared = false): LentBlock {
     // Ids may be used again after 2^30 loans: whatever then still is lent is skipped.
     do this.#lastId = (this.#lastId + 1) & 0x3fff_ffff;
     while (this.#lent.has(this.#lastId));
@@ -32,6 +35,7 @@ export class LentBlocks {
       block,
       executionId,
       use,
+      isShared,
       byteOffset: block.byteOffset,
       byteLength: block.byteLength,
     };

@@ -1,15 +1,18 @@
 import { createHash } from "node:crypto";
-import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Clock } from "../../base/index.ts";
 import { describeEnd, lockDirectory, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
-import { delay } from "../../base/index.ts";
+import { asDiskError, delay, makeDirectory } from "../../base/index.ts";
+import { installerSentence } from "./installer-failure.ts";
 
 export interface PrepareOptions {
   /** The environment becomes `<dataDirectory>/python/<hash of the packages>`. */
   readonly dataDirectory: string;
   /** Requirements as pip reads them: "numpy", "tokenizers>=0.15". */
   readonly packages: readonly string[];
+  /** Whether packages are taken as wheels only: then no code of theirs runs while they are installed. */
+  readonly wheelsOnly: boolean;
   /** Interpreters to try, best first; names are looked up in PATH. */
   readonly pythons: readonly string[];
   /** What the installers run with, and nothing else: PATH, HOME, PIP_ and UV_ variables. */
@@ -19,7 +22,7 @@ export interface PrepareOptions {
   readonly signal: AbortSignal;
 }
 
-type Place = Pick<PrepareOptions, "dataDirectory" | "packages">;
+type Place = Pick<PrepareOptions, "dataDirectory" | "packages" | "wheelsOnly" | "pythons">;
 
 /** The interpreter of the environment where it has been made; null where it has not. */
 export async function madePythonEnvironment(place: Place): Promise<string | null> {
@@ -28,9 +31,9 @@ export async function madePythonEnvironment(place: Place): Promise<string | null
   return stamp?.isFile() === true ? python : null;
 }
 
-function placeOf({ dataDirectory, packages }: Place) {
+function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Place) {
   const identity = createHash("sha256")
-    .update(JSON.stringify([packages, 1]))
+    .update(JSON.stringify(wheelsOnly ? [packages, 1, pythons] : [packages, 1]))
     .digest("hex")
     .slice(0, 16);
   const parent = resolve(dataDirectory, "python");
@@ -46,14 +49,18 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   const made = await madePythonEnvironment(options);
   if (made !== null) return made;
   const { parent, directory, python } = placeOf(options);
-  await mkdir(parent, { recursive: true });
+  await makeDirectory(parent);
   using _turn = await takeTurn(parent, options);
   if ((await madePythonEnvironment(options)) !== null) return python;
   // What is there without its stamp was cut short. The environment is made where it stays: its scripts name their place.
-  await rm(directory, { recursive: true, force: true });
-  await makeEnvironment(directory, options);
-  await writeFile(join(directory, "ready.part"), `${options.packages.join("\n")}\n`);
-  await rename(join(directory, "ready.part"), join(directory, "ready"));
+  try {
+    await rm(directory, { recursive: true, force: true });
+    await makeEnvironment(directory, options);
+    await writeFile(join(directory, "ready.part"), `${options.packages.join("\n")}\n`);
+    await rename(join(directory, "ready.part"), join(directory, "ready"));
+  } catch (error) {
+    throw asDiskError(error, `'${directory}'`);
+  }
   return python;
 }
 
@@ -103,7 +110,7 @@ async function makeWithUv(python: string, directory: string, options: PrepareOpt
   options.onProgress(`installing ${options.packages.join(", ")}`);
   // pip compiles what it installs as well; otherwise each of the first workers would do it while it starts.
   const install = ["--quiet", "pip", "install", "--compile-bytecode", "--python", join(directory, "bin", "python")];
-  await run("uv", [...install, ...options.packages], options);
+  await run("uv", [...install, ...wheelsOnly(options), ...options.packages], options);
 }
 
 async function makeWithPip(python: string, directory: string, options: PrepareOptions): Promise<void> {
@@ -115,8 +122,12 @@ async function makeWithPip(python: string, directory: string, options: PrepareOp
   }
   await run(python, ["-m", "venv", directory], options);
   options.onProgress(`installing ${options.packages.join(", ")}`);
-  const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", ...options.packages];
-  await run(join(directory, "bin", "python"), pip, options);
+  const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"];
+  await run(join(directory, "bin", "python"), [...pip, ...wheelsOnly(options), ...options.packages], options);
+}
+
+function wheelsOnly(options: PrepareOptions): readonly string[] {
+  return options.wheelsOnly ? ["--only-binary", ":all:"] : [];
 }
 
 /** The interpreter's own path: by its name alone uv would look for one by rules of its own, and may find another. */
@@ -176,6 +187,9 @@ async function run(command: string, args: readonly string[], options: PrepareOpt
   options.signal.removeEventListener("abort", onAbort);
   options.signal.throwIfAborted();
   if (end.exitCode === 0) return;
-  const words = child.outputTail().join("\n");
-  throw new Error(`making the Python environment failed: ${command} ${args.join(" ")}: ${describeEnd(end)}\n${words}`);
+  const { directory } = placeOf(options);
+  const words = child.outputTail();
+  throw new Error(
+    installerSentence({ command, args, end: describeEnd(end), words, directory, packages: options.packages }),
+  );
 }

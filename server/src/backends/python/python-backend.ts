@@ -1,14 +1,16 @@
 import { readFile } from "node:fs/promises";
-import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
+import type { Clock, Logger } from "../../base/index.ts";
 import { mergeAutoComplete, printConfigJson, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
-import { environmentOf, type EnvironmentOptions } from "./environments.ts";
+import type { TenantOptions } from "./confinement-plan.ts";
+import { environmentOf, operatorsEnvironment, type EnvironmentOptions } from "./environments.ts";
 import type { ModelFacts } from "./execution-codec.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
 import { Pace } from "./pace.ts";
+import { tenantPaths, Tenants } from "./tenants.ts";
 import { Traffic } from "./traffic.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { WorkerFamilies } from "./worker-families.ts";
@@ -20,9 +22,11 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly zygotesMax: number;
   readonly zygoteIdleMs: number;
   readonly learnedModulesMax: number;
-  /** Threads of a worker's numerical libraries. */
-  readonly threadsPerWorker: number;
+  /** Modules that may be imported before a model's code runs, besides those that read no variable when they are imported. */
+  readonly preImports: readonly string[];
   readonly inlineBytesMax: number;
+  /** Each namespace is a tenant that is kept from everything else; null: workers are kept from each other's processes and no more. */
+  readonly tenants: TenantOptions | null;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
@@ -31,6 +35,8 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly completedWorkerMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Takes the lines that models print. */
+  readonly print: (line: string) => void;
   readonly random: () => number;
 }
 
@@ -39,8 +45,9 @@ export const pythonBackendDefaults = {
   zygotesMax: 8,
   zygoteIdleMs: 10 * 60_000,
   learnedModulesMax: 256,
-  threadsPerWorker: 1,
+  preImports: [],
   inlineBytesMax: 4096,
+  tenants: null,
   hangReportMs: 30_000,
   hangKillMs: null,
   finalizeMs: 30_000,
@@ -64,6 +71,7 @@ class PythonBackend implements Backend {
   readonly #options: PythonBackendOptions;
   readonly #pool: ZygotePool;
   readonly #families: WorkerFamilies;
+  readonly #tenants: Tenants | null;
   readonly #encoder = new ExecuteEncoder();
   readonly #traffic: Traffic;
   readonly #completed = new Map<string, CompletedWorker>();
@@ -73,16 +81,33 @@ class PythonBackend implements Backend {
   constructor(options: PythonBackendOptions) {
     this.#options = options;
     this.#traffic = new Traffic(options.clock);
-    this.#families = new WorkerFamilies(options.logger);
+    const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, preImports, tenants, clock, logger } =
+      options;
+    this.#families = new WorkerFamilies(logger, (user) => this.#tenants?.isGone(user) === true);
     adoptOrphans();
-    const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, clock, logger } = options;
     this.#pool = new ZygotePool({
       workerDirectory,
+      tenancy: () => this.#tenants?.tenancy ?? "",
       zygotesMax,
       idleMs: zygoteIdleMs,
       learnedModulesMax,
+      preImports: new Set(preImports),
       clock,
       logger,
+    });
+    this.#tenants = tenants === null ? null : this.#openTenants(tenants);
+  }
+
+  #openTenants(tenants: TenantOptions): Tenants {
+    const python = operatorsEnvironment(this.#options);
+    return new Tenants({
+      tenants,
+      workerDirectory: this.#options.workerDirectory,
+      python,
+      findFacts: () => this.#pool.machineFacts(python),
+      endEnvironment: (key) => this.#pool.endEnvironment(key),
+      endRemains: () => this.#families.look(),
+      logger: this.#options.logger,
     });
   }
 
@@ -107,14 +132,10 @@ class PythonBackend implements Backend {
   }
 
   async warmUp(): Promise<void> {
-    await this.#pool.warmUp(await environmentOf(this.#options, "", undefined));
+    await this.#pool.warmUp(operatorsEnvironment(this.#options));
   }
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
-    if (config.decoupled) {
-      const message = `model '${source.servedName}': the decoupled transaction policy is not supported by the Python backend yet`;
-      throw new InferenceError("UNSUPPORTED", message);
-    }
     if (config.instanceGroups.some((group) => group.kind === "KIND_GPU"))
       this.#options.logger.warning(
         `model '${config.name}' asks for KIND_GPU; its instances run, and are told to run, on the CPU`,
@@ -132,7 +153,7 @@ class PythonBackend implements Backend {
         worker.name = name;
         const about = { source, config, configJson, instanceKind, modelFilename: plan.modelFilename };
         try {
-          this.#pool.learn(plan.environment, await initializeWorker(worker, about, signal));
+          this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
           return worker;
         } catch (error) {
           worker.kill("its initialize failed");
@@ -171,24 +192,27 @@ class PythonBackend implements Backend {
   }
 
   async #plan(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<WorkerPlan> {
-    const { threadsPerWorker, inlineBytesMax } = this.#options;
+    const { inlineBytesMax, tenants } = this.#options;
     return {
       source,
       modelFilename: config.defaultModelFilename === "" ? "model.py" : config.defaultModelFilename,
       environment: await environmentOf(
         this.#options,
-        source.modelDirectory,
-        config.parameters.get("EXECUTION_ENV_PATH"),
+        {
+          modelDirectory: source.modelDirectory,
+          executionEnvPath: config.parameters.get("EXECUTION_ENV_PATH"),
+          within: tenants === null ? null : [...tenantPaths(source), ...tenants.readPaths],
+        },
+        context.signal,
       ),
       arena: context.arena,
-      threads: threadsPerWorker,
       inlineBytesMax,
     };
   }
 
   #starter() {
-    const { clock, logger } = this.#options;
-    return { pool: this.#pool, families: this.#families, clock, logger };
+    const { clock, logger, print } = this.#options;
+    return { pool: this.#pool, families: this.#families, tenants: this.#tenants, clock, logger, print };
   }
 
   /** Keeps a worker for the load that usually follows; the oldest goes when there are too many. */
@@ -219,8 +243,10 @@ class PythonBackend implements Backend {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const key of this.#completed.keys()) this.#drop(key);
     await Promise.all(this.#ending);
+    await this.#tenants?.ended();
     await this.#pool[Symbol.asyncDispose]();
     await this.#families.ended();
+    this.#tenants?.[Symbol.dispose]();
   }
 }
 
@@ -236,6 +262,10 @@ class LoadedPythonModel implements LoadedModel {
       this.instances.map(async ({ pid }) => (pid === null ? 0 : await privateBytes(pid))),
     );
     return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  abandon(reason: string): void {
+    for (const instance of this.instances) instance.abandon(reason);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -298,6 +328,7 @@ function factsOf(source: ModelSource, config: ModelConfig, plan: WorkerPlan): Mo
     inputIndex: new Map(config.inputs.map((input, index) => [input.name, index])),
     outputIndex: new Map(config.outputs.map((output, index) => [output.name, index])),
     outputNames: config.outputs.map((output) => output.name),
+    isDecoupled: config.decoupled,
     arena: plan.arena,
     inlineBytesMax: plan.inlineBytesMax,
   };

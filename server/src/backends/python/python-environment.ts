@@ -5,4 +5,6 @@ export interface PythonEnvironment {
   /** The interpreter, and what comes before the script on its command line. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Where an environment lies that a model brought, or that packages were asked for in; null for the operator's own. */
+  readonly directory: string | null;
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,6 +21,8 @@ export interface PythonFixture extends AsyncDisposable {
   readonly arena: Arena;
   readonly log: string[];
   readonly health: { ok: boolean; reason?: string }[];
+  /** Below it the models are written. */
+  readonly directory: string;
   /** Writes a model, completes and loads it. */
   load(name: string, modelPy: string, config?: string): Promise<LoadedModel>;
   source(name: string, modelPy: string, config?: string): Promise<{ source: ModelSource; config: ModelConfig }>;
@@ -58,6 +60,7 @@ export async function openFixture(overrides: Partial<PythonBackendOptions> = {})
   const python = await preparePythonEnvironment({
     dataDirectory: join(homedir(), ".cache/galatea/python-test"),
     packages: ["numpy"],
+    wheelsOnly: false,
     pythons: ["python3.11", "python3"],
     env: pythonEnv,
     clock: systemClock,
@@ -65,6 +68,8 @@ export async function openFixture(overrides: Partial<PythonBackendOptions> = {})
     signal: AbortSignal.timeout(120_000),
   });
   const directory = await mkdtemp(join(tmpdir(), "galatea-python-"));
+  // As archives are unpacked: a tenant's user may read them.
+  await chmod(directory, 0o755);
   const log: string[] = [];
   const logger: Logger = createLogger((level, message) => log.push(`${level}: ${message}`));
   const backend = createPythonBackend({
@@ -76,6 +81,7 @@ export async function openFixture(overrides: Partial<PythonBackendOptions> = {})
     workerDirectory: fileURLToPath(new URL("../../../python", import.meta.url)),
     clock: systemClock,
     logger,
+    print: (line) => log.push(`printed: ${line}`),
     random: Math.random,
     ...overrides,
   });
@@ -107,6 +113,7 @@ export async function openFixture(overrides: Partial<PythonBackendOptions> = {})
   return {
     backend,
     arena,
+    directory,
     log,
     health,
     source,

@@ -1,15 +1,19 @@
-import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
+import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import type { Execution, InferenceRequest, Instance, Outcome } from "../../inference/index.ts";
 import { releaseResponse } from "../../inference/index.ts";
+import type { Arena } from "../../tensor/index.ts";
 import { createBackoff, type Backoff } from "../../processes/index.ts";
-import { LoanCollector, outcomeOf, type ModelFacts } from "./execution-codec.ts";
+import { LoanCollector, outcomeOf, ResultReading, type ModelFacts } from "./execution-codec.ts";
+import { frameLimits } from "./frame-limits.ts";
+import { planFrames, spacesMax, type FramePlan } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import type { Pace } from "./pace.ts";
 import type { Traffic } from "./traffic.ts";
 import type { ExecuteEncoder } from "./execute-encoder.ts";
-import { decodeAsk, decodeReleased, decodeResult, readHeader } from "./frame-decoder.ts";
-import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireRequest, type WireResult } from "./wire.ts";
+import { ExecutionAnswers } from "./execution-answers.ts";
+import { decodeAsk, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
+import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResult } from "./wire.ts";
 
 export interface InstanceOptions {
   readonly name: string;
@@ -44,6 +48,9 @@ interface Pending {
   readonly batch: readonly InferenceRequest[];
   readonly brief: boolean;
   readonly spaces: LentBlock[];
+  askCount: number;
+  /** Why the worker got no memory for its outputs, when it asked. */
+  refusal: InferenceError | null;
   readonly resolve: (execution: Execution) => void;
 }
 
@@ -58,8 +65,12 @@ export class PythonInstance implements Instance, AsyncDisposable {
   readonly #options: InstanceOptions;
   readonly #backoff: Backoff;
   readonly #pending = new Map<number, Pending>();
+  /** Of a decoupled model: executions with answers to come, the pending ones among them. */
+  readonly #answers = new Map<number, ExecutionAnswers>();
   readonly #closing = new AbortController();
   #state: State;
+  /** The last one there was. */
+  #worker: PythonWorker;
   #lastExecutionId = 0;
   /** Sizes of the blocks that the last result needed: what the next execution is lent beforehand. */
   #spaceSizes: readonly number[] = [];
@@ -74,6 +85,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.name = options.name;
     this.#options = options;
     this.#backoff = createBackoff({ firstMs: 100, maxMs: 30_000, factor: 2, random: options.random });
+    this.#worker = worker;
     this.#state = this.#up(worker);
   }
 
@@ -87,8 +99,12 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   execute(batch: readonly InferenceRequest[]): Promise<Execution> {
-    if (this.#state.at === "up") return this.#run(this.#state.worker, batch);
-    return this.#executeLater(batch);
+    const plan = planFrames(batch, this.#options.facts.inlineBytesMax);
+    return plan === null ? this.#executeWhole(batch) : this.#executeInParts(batch, plan);
+  }
+
+  #executeWhole(batch: readonly InferenceRequest[]): Promise<Execution> {
+    return this.#state.at === "up" ? this.#send(this.#state.worker, batch) : this.#executeLater(batch);
   }
 
   /** The worker executes no batch of which all were given up before it began; a model that executes one can ask `is_cancelled()`. */
@@ -98,6 +114,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
       const place = batch.indexOf(request);
       if (place === -1) continue;
       const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId, extra: place });
+      this.#answers.get(executionId)?.givenUp(request);
+      return this.#state.worker.sendSoon(frame);
+    }
+    for (const answers of this.#answers.values()) {
+      const place = answers.givenUp(request);
+      if (place === -1) continue;
+      const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: answers.executionId, extra: place });
       return this.#state.worker.sendSoon(frame);
     }
   }
@@ -108,75 +131,150 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const state = this.#state;
     if (batch.every(({ signal }) => signal?.aborted))
       return failed(batch.length, new InferenceError("CANCELLED", "the request was cancelled"));
-    if (state.at === "up") return await this.#run(state.worker, batch);
+    if (state.at === "up") return await this.#send(state.worker, batch);
     const reason = state.at === "down" ? state.reason : `Stub process '${this.name}' is not healthy.`;
     return failed(batch.length, new InferenceError("INTERNAL", reason));
   }
 
-  #run(worker: PythonWorker, batch: readonly InferenceRequest[]): Promise<Execution> {
+  /** A batch that exceeds a frame is executed in several, one after the other; what fits none fails alone. */
+  async #executeInParts(batch: readonly InferenceRequest[], { parts, refused }: FramePlan): Promise<Execution> {
+    const outcomes: Outcome[] = [];
+    for (const [place, error] of refused) outcomes[place] = error;
+    const ends: Promise<Outcome>[] = [];
+    let [computeInputNs, computeInferNs, computeOutputNs] = [0, 0, 0];
+    for (const part of parts) {
+      const execution = await this.#executeWhole(part.map((place) => batch[place]!));
+      part.forEach((place, index) => {
+        outcomes[place] = execution.outcomes[index]!;
+        if (execution.ends !== undefined) ends[place] = execution.ends[index]!;
+      });
+      computeInputNs += execution.computeInputNs;
+      computeInferNs += execution.computeInferNs;
+      computeOutputNs += execution.computeOutputNs;
+    }
+    const execution = { outcomes, computeInputNs, computeInferNs, computeOutputNs };
+    return this.#options.facts.isDecoupled ? { ...execution, ends } : execution;
+  }
+
+  #send(worker: PythonWorker, batch: readonly InferenceRequest[]): Promise<Execution> {
     const executionId = (this.#lastExecutionId = (this.#lastExecutionId + 1) >>> 0);
     const collector = new LoanCollector(this.#options.facts, worker.lent, executionId);
-    const requests: WireRequest[] = [];
+    const { encoder, traffic, pace, clock } = this.#options;
+    const brief = pace.isBrief;
+    const nowNs = clock.monotonicNs();
+    traffic.began(brief);
+    const { isLone } = traffic;
+    const spaces: LentBlock[] = [];
+    let frame: Buffer;
     try {
-      for (const request of batch) requests.push(collector.request(request));
+      const requests = batch.map((request) => collector.request(request));
+      this.#lendSpaces({ worker, executionId, spaces }, batch.length);
+      const nextIsNear = isLone && brief && nowNs - this.#lastResultNs < nearNs;
+      frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
     } catch (error) {
+      // Nothing was sent: what was lent for it comes back, whatever went wrong.
       worker.lent.takeBack(collector.loans);
+      worker.lent.takeBack(spaces);
+      traffic.ended(false);
       if (!(error instanceof InferenceError)) throw error;
       return Promise.resolve(failed(batch.length, error));
     }
-    const spaces = this.#lendSpaces(worker, executionId, batch.length);
-    const { encoder, traffic, pace, clock } = this.#options;
-    const brief = pace.isBrief;
-    traffic.began(brief);
-    const nowNs = clock.monotonicNs();
-    const { isLone } = traffic;
-    const nextIsNear = isLone && brief && nowNs - this.#lastResultNs < nearNs;
-    const frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
     if (this.#pending.size === 0) this.#headSinceNs = nowNs;
+    if (this.#options.facts.isDecoupled)
+      this.#answers.set(executionId, new ExecutionAnswers(executionId, batch, this.#options.facts, worker));
     this.#watch ??= this.#watchdog();
     if (isLone) worker.send(frame);
     else worker.sendSoon(frame);
     return new Promise((resolve) => {
-      this.#pending.set(executionId, { executionId, batch, brief, spaces, resolve });
+      this.#pending.set(executionId, { executionId, batch, brief, spaces, askCount: 0, refusal: null, resolve });
     });
   }
 
   /** Space for what the last batch of this size gave; none when the arena has none to spare: the worker will ask. */
-  #lendSpaces(worker: PythonWorker, executionId: number, requestCount: number): LentBlock[] {
-    const spaces: LentBlock[] = [];
-    if (requestCount !== this.#spaceRequests) return spaces;
+  #lendSpaces(to: Pick<Pending, "executionId" | "spaces"> & { worker: PythonWorker }, requestCount: number): void {
+    const { worker, executionId, spaces } = to;
+    if (requestCount !== this.#spaceRequests || this.#spaceSizes.length > spacesMax) return;
     try {
       for (const byteLength of this.#spaceSizes)
         spaces.push(worker.lent.lend(this.#options.facts.arena.allocate(byteLength), executionId, "space"));
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
     }
-    return spaces;
   }
 
   #onFrame(worker: PythonWorker, frame: Buffer): void {
     const { kind, id } = readHeader(frame);
     if (kind === kinds.released) return worker.lent.giveBack(decodeReleased(frame));
+    if (this.#options.facts.isDecoupled && kind !== kinds.result) return this.#onAnswerFrame(worker, frame);
     const pending = this.#pending.get(id);
     if (pending === undefined) throw new MalformedRecord(`execution ${id}, which is not running`);
     if (kind === kinds.ask) return this.#giveSpace(worker, pending, decodeAsk(frame));
-    this.#onResult(worker, pending, decodeResult(frame));
+    if (kind !== kinds.result) throw new MalformedRecord("an answer of a model that is not decoupled");
+    const result = decodeResult(frame);
+    if (this.#options.facts.isDecoupled) this.#onReleased(worker, pending, result);
+    else this.#onResult(worker, pending, result);
+  }
+
+  /** Of a decoupled model: an answer, or its wish for space. */
+  #onAnswerFrame(worker: PythonWorker, frame: Buffer): void {
+    const { kind, id, extra: askId } = readHeader(frame);
+    const answers = this.#answers.get(id);
+    if (answers === undefined) throw new MalformedRecord(`answers of execution ${id}, which has had all of them`);
+    if (kind === kinds.response) {
+      answers.answered(decodeResponse(frame));
+      if (answers.isOver) this.#answers.delete(id);
+      return;
+    }
+    const asked = this.#lend(worker, id, decodeAsk(frame));
+    if (asked instanceof InferenceError) return worker.send(encodeSpace(id, asked.message, askId));
+    answers.lent(askId, asked);
+    worker.send(encodeSpace(id, asked, askId));
+  }
+
+  /** `execute` of a decoupled model has returned: the instance is free. */
+  #onReleased(worker: PythonWorker, pending: Pending, result: WireResult): void {
+    const answers = this.#answers.get(pending.executionId);
+    assert(answers !== undefined, "an execution that was not released has answers to come");
+    if (result.responses !== null && result.responses.length > 0)
+      throw new MalformedRecord(`${result.responses.length} responses in the result of a decoupled model`);
+    worker.lent.giveBack(result.released);
+    const failure = result.responses === null ? this.#batchFailure(pending, result) : null;
+    if (failure === null) answers.released();
+    else answers.fail(failure);
+    if (answers.isOver) this.#answers.delete(pending.executionId);
+    const execution = executionOf(result, repeated(pending.batch.length, failure ?? answers.nothing));
+    this.#ran(pending, result, failure === null ? { ...execution, ends: answers.ends } : execution);
   }
 
   #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
-    const asked: LentBlock[] = [];
-    try {
-      for (const byteLength of sizes) {
-        const block = this.#options.facts.arena.allocate(byteLength);
-        asked.push(worker.lent.lend(block, pending.executionId, "space"));
-      }
-    } catch (error) {
-      worker.lent.takeBack(asked);
-      if (!(error instanceof InferenceError)) throw error;
-      return worker.send(encodeSpace(pending.executionId, error.message));
+    // A worker waits for the answer before it asks for more; one that only asks would let unread answers pile up.
+    if (++pending.askCount > frameLimits.asksMax)
+      throw new MalformedRecord(`execution ${pending.executionId} asks for space again and again`);
+    const asked = this.#lend(worker, pending.executionId, sizes);
+    if (asked instanceof InferenceError) {
+      pending.refusal = asked;
+      return worker.send(encodeSpace(pending.executionId, asked.message));
     }
     pending.spaces.push(...asked);
     worker.send(encodeSpace(pending.executionId, asked));
+  }
+
+  /** All of it, or why not. */
+  #lend(worker: PythonWorker, executionId: number, sizes: readonly number[]): readonly LentBlock[] | InferenceError {
+    const asked: LentBlock[] = [];
+    const { arena } = this.#options.facts;
+    try {
+      for (const byteLength of sizes) {
+        if (byteLength > arena.capacityBytes) throw beyondArena(byteLength, arena);
+        const block = arena.allocate(byteLength);
+        asked.push(worker.lent.lend(block, executionId, "space"));
+      }
+      return asked;
+    } catch (error) {
+      worker.lent.takeBack(asked);
+      if (error instanceof InferenceError) return error;
+      throw error;
+    }
   }
 
   #onResult(worker: PythonWorker, pending: Pending, result: WireResult): void {
@@ -188,42 +286,42 @@ export class PythonInstance implements Instance, AsyncDisposable {
       throw error;
     }
     worker.lent.endSpaces(pending.spaces);
+    this.#ran(pending, result, executionOf(result, outcomes));
+  }
+
+  #ran(pending: Pending, result: WireResult, execution: Execution): void {
     const runNs = result.inputNs + result.inferNs + result.outputNs;
     if (runNs > 0) this.#options.pace.ran(runNs);
     this.#lastResultNs = this.#options.clock.monotonicNs();
-    this.#settle(pending, {
-      outcomes,
-      computeInputNs: result.inputNs,
-      computeInferNs: result.inferNs,
-      computeOutputNs: result.outputNs,
-    });
+    this.#settle(pending, execution);
   }
 
   #outcomes(worker: PythonWorker, pending: Pending, result: WireResult): Outcome[] {
-    if (result.responses === null) {
-      const message = `Failed to process the request(s) for model '${this.name}', message: ${result.message}`;
-      return repeated(pending.batch.length, new InferenceError("INTERNAL", message));
-    }
+    if (result.responses === null) return repeated(pending.batch.length, this.#batchFailure(pending, result));
     if (result.responses.length !== pending.batch.length)
       throw new MalformedRecord(`${result.responses.length} responses to ${pending.batch.length} requests`);
-    const used = new Set<LentBlock>();
-    const find = (lentId: number) => {
-      const lent = worker.lent.find(lentId, pending.executionId);
-      if (lent.use === "space") used.add(lent);
-      return lent;
-    };
+    const reading = new ResultReading(result.released, (lentId) => worker.lent.find(lentId, pending.executionId));
     const outcomes: Outcome[] = [];
     try {
-      for (const response of result.responses) outcomes.push(outcomeOf(response, this.#options.facts, find));
+      for (const response of result.responses) outcomes.push(outcomeOf(response, this.#options.facts, reading));
     } catch (error) {
       for (const outcome of outcomes) if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
       throw error;
     }
-    if (used.size > 0 || this.#spaceSizes.length > 0) {
-      this.#spaceSizes = Array.from(used, (lent) => lent.byteLength);
+    const { usedSpaces } = reading;
+    if (usedSpaces.size > 0 || this.#spaceSizes.length > 0) {
+      this.#spaceSizes = Array.from(usedSpaces, (lent) => lent.byteLength);
       this.#spaceRequests = pending.batch.length;
     }
     return outcomes;
+  }
+
+  #batchFailure(pending: Pending, result: WireResult): InferenceError {
+    const message = `Failed to process the request(s) for model '${this.name}', message: ${result.message}`;
+    // Outputs that found no memory: the clients may come again, or never need to.
+    const reasonOfWorker = result.isOutOfMemory ? "out-of-memory" : null;
+    const { code, reason } = pending.refusal ?? { code: "INTERNAL", reason: reasonOfWorker };
+    return new InferenceError(code, message, { reason });
   }
 
   #settle(pending: Pending, execution: Execution): void {
@@ -236,6 +334,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   // Supervision.
 
   #up(worker: PythonWorker): State {
+    this.#worker = worker;
     const sound = this.#options.clock.timer(soundAfterMs, () => this.#backoff.succeeded());
     worker.attach({
       onExecutionFrame: (frame) => this.#onFrame(worker, frame),
@@ -250,7 +349,11 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #onEnd(worker: PythonWorker, reason: string): void {
     const [head, ...notBegun] = this.#pending.values();
     this.#pending.clear();
-    if (head !== undefined) this.#settle(head, failed(head.batch.length, new InferenceError("INTERNAL", reason)));
+    const died = new InferenceError("INTERNAL", reason);
+    // What had not begun is executed again, with answers of its own.
+    for (const answers of this.#answers.values()) answers.fail(died);
+    this.#answers.clear();
+    if (head !== undefined) this.#settle(head, failed(head.batch.length, died));
     if (this.#state.at === "up" && this.#state.worker === worker) {
       this.#options.logger.error(reason, { instance: this.name });
       this.#options.onHealth(reason);
@@ -314,7 +417,16 @@ export class PythonInstance implements Instance, AsyncDisposable {
     });
   }
 
-  /** Ends the worker, its `finalize` first. No execution may be running. */
+  /** Ends the worker at once, whatever it is doing; no other follows it. */
+  abandon(reason: string): void {
+    this.#closing.abort(new Error(reason));
+    this.#worker.kill(reason);
+    const state = this.#state;
+    if (state.at === "down") state.timer[Symbol.dispose]();
+    if (state.at !== "starting") this.#state = { at: "closed" };
+  }
+
+  /** Ends the worker, its `finalize` first. No execution may be running, but after `abandon`. */
   async [Symbol.asyncDispose](): Promise<void> {
     const state = this.#state;
     this.#closing.abort(new Error("the model is unloaded"));
@@ -323,13 +435,25 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (state.at === "up") await state.worker.finalize(this.#options.finalizeMs);
     if (state.at === "starting") await state.settled;
     if (state.at === "down") state.timer[Symbol.dispose]();
+    await this.#worker.ended;
   }
+}
+
+/** Told here: the arena counts in granules, and far fewer than these. */
+function beyondArena(byteLength: number, { usedBytes, capacityBytes }: Arena): InferenceError {
+  const message = `${byteLength} bytes requested, ${usedBytes} of ${capacityBytes} bytes in use`;
+  return new InferenceError("UNAVAILABLE", `shared memory arena is full: ${message}`);
+}
+
+function executionOf(result: WireResult, outcomes: readonly Outcome[]): Execution {
+  const { inputNs: computeInputNs, inferNs: computeInferNs, outputNs: computeOutputNs } = result;
+  return { outcomes, computeInputNs, computeInferNs, computeOutputNs };
 }
 
 function failed(requestCount: number, error: InferenceError): Execution {
   return { outcomes: repeated(requestCount, error), computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
 }
 
-function repeated(count: number, error: InferenceError): Outcome[] {
-  return Array.from({ length: count }, () => error);
+function repeated(count: number, outcome: Outcome): Outcome[] {
+  return Array.from({ length: count }, () => outcome);
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { InferenceError } from "../../base/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
@@ -84,10 +85,10 @@ if value[0] == 9: time.sleep(0.3)\n${echo}`;
     releaseResponse(response);
   }
   for (const index of [1, 2]) assert.match((outcomes[index] as InferenceError).message, /message: cancelled$/);
-  await until(() => fixture.log.includes("info: executes 4.0 1"));
+  await until(() => fixture.log.includes("printed: executes 4.0 1"));
   assert.deepEqual(
     fixture.log.filter((line) => /executes [234]\.0/.test(line)),
-    ["info: executes 4.0 1"],
+    ["printed: executes 4.0 1"],
   );
   assert.equal(fixture.arena.usedBytes, 0);
 });
@@ -117,7 +118,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([request.is_
     request([floats("IN", [4])]),
   ];
   const waiting = behind.map((one) => only(loaded).execute([one]));
-  await until(() => fixture.log.includes("info: executes"));
+  await until(() => fixture.log.includes("printed: executes"));
   only(loaded).givenUp(batch[1]!);
   only(loaded).givenUp(behind[0]!);
   only(loaded).givenUp(batch[2]!);
@@ -153,6 +154,16 @@ test("a killed zygote takes no worker with it, and the next load has another", a
   process.kill(pidOf(loaded), "SIGKILL");
   await until(() => own.health.at(-1)?.ok === true);
   assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
+});
+
+test("a list of processes shows a worker's model, by its whole path and by the process's name", async () => {
+  await using own = await openFixture();
+  await using loaded = await own.load("shown", model(echo));
+  const read = (name: string) => readFileSync(`/proc/${pidOf(loaded)}/${name}`, "utf8");
+  assert.equal(read("comm"), "shown_0\n");
+  const shown = read("cmdline").replace(/\0+$/, "");
+  const full = `shown_0 (model of ${join(own.directory, "shown", "1")})`;
+  assert.ok(shown.length > 40 && full.startsWith(shown), shown);
 });
 
 /** A child of this process that runs the zygote's program and is older than the worker: the youngest such. */

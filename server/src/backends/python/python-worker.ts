@@ -5,20 +5,27 @@ import { signalGroup } from "../../native/index.ts";
 import { describeEnd, OutputLines, watchAdopted, type ProcessEnd } from "../../processes/index.ts";
 import { FrameChannel } from "./frame-channel.ts";
 import { LentBlocks } from "./lent-blocks.ts";
-import { decodeJson, readHeader } from "./frame-decoder.ts";
-import { encodeFrame, encodeJson, kinds, MalformedRecord } from "./wire.ts";
+import { decodeJson, decodeTexts, readHeader } from "./frame-decoder.ts";
+import { frameLimits } from "./frame-limits.ts";
+import { LogRate } from "./log-rate.ts";
+import { encodeFrame, encodeJson, frameBytesMax, kinds, MalformedRecord } from "./wire.ts";
+import type { PythonEnvironment } from "./python-environment.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {
-  /** RESULT, ASK: the frame is good until the call returns. MalformedRecord may be thrown. */
+  /** RESULT, ASK, RESPONSE: the frame is good until the call returns. MalformedRecord may be thrown. */
   onExecutionFrame(frame: Buffer): void;
   /** The process was reaped; its loans have ended. */
   onEnd(reason: string): void;
 }
 
 export interface WorkerOptions {
+  /** What it was forked from. */
+  readonly environment: PythonEnvironment;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Takes a line that the worker printed. */
+  readonly print: (line: string) => void;
 }
 
 interface LifecycleCall {
@@ -39,6 +46,7 @@ export class PythonWorker {
   /** Whether the model has auto_complete_config. */
   completes = false;
   readonly lent = new LentBlocks();
+  readonly environment: PythonEnvironment;
   /** Resolves with why the process is no more, once it is reaped. */
   readonly ended: Promise<string>;
   readonly #options: WorkerOptions;
@@ -46,6 +54,7 @@ export class PythonWorker {
   readonly #channel: FrameChannel;
   readonly #output: Socket;
   readonly #lines: OutputLines;
+  readonly #logRate: LogRate;
   #events: WorkerEvents | null = null;
   #call: LifecycleCall | null = null;
   #killedBecause: string | null = null;
@@ -54,9 +63,16 @@ export class PythonWorker {
   constructor(name: string, forked: ForkedWorker, options: WorkerOptions) {
     this.name = name;
     this.#options = options;
+    this.environment = options.environment;
     this.pid = forked.pid;
     this.#lifelineFd = forked.lifelineFd;
-    this.#lines = new OutputLines(options.clock, (line) => options.logger.info(line, { instance: this.name }));
+    this.#lines = new OutputLines(options.clock, options.print);
+    this.#logRate = new LogRate(options.clock, frameLimits.logLinesPerSecondMax, (lineCount) =>
+      options.logger.warning(
+        `... ${lineCount} lines not shown: more than ${frameLimits.logLinesPerSecondMax} lines per second`,
+        { instance: this.name },
+      ),
+    );
     this.#output = new Socket({ fd: forked.outputFd, readable: true, writable: false });
     this.#output.on("data", (chunk: Buffer) => this.#lines.push(chunk));
     this.#output.on("end", () => this.#lines.end());
@@ -104,6 +120,12 @@ export class PythonWorker {
     signal: AbortSignal | null,
   ): Promise<Record<string, unknown>> {
     assert(this.#call === null, "one step of a worker's life at a time");
+    const frame = encodeJson(kind, body);
+    if (frame.byteLength > frameBytesMax)
+      throw new InferenceError(
+        "INVALID_ARG",
+        `the model's configuration takes ${frame.byteLength} bytes; the Python backend takes ${frameBytesMax} at most`,
+      );
     if (!this.#alive) throw new InferenceError("INTERNAL", await this.ended);
     const onAbort = () => this.kill("the load was given up");
     signal?.addEventListener("abort", onAbort, { once: true });
@@ -111,7 +133,7 @@ export class PythonWorker {
     try {
       return await new Promise((resolve, reject) => {
         this.#call = { replyKind, resolve, reject };
-        this.#channel.send(encodeJson(kind, body));
+        this.#channel.send(frame);
       });
     } finally {
       this.#call = null;
@@ -153,19 +175,20 @@ export class PythonWorker {
 
   #onFrame(frame: Buffer): void {
     const { kind, extra } = readHeader(frame);
-    if (kind === kinds.result || kind === kinds.ask || kind === kinds.released) {
+    if (kind === kinds.result || kind === kinds.ask || kind === kinds.released || kind === kinds.response) {
       if (this.#events === null) throw new MalformedRecord(`a frame of kind ${kind} before its model was loaded`);
       this.#events.onExecutionFrame(frame);
-    } else if (kind === kinds.log) this.#log(extra, decodeJson(frame));
-    else if (kind === kinds.failed && this.#call !== null)
-      this.#call.reject(new InferenceError("INTERNAL", String(decodeJson(frame)["message"]).slice(0, 65_536)));
+    } else if (kind === kinds.log) this.#log(extra, frame);
+    else if (kind === kinds.failed && this.#call !== null) this.#call.reject(failureOf(frame));
     else if (kind === this.#call?.replyKind) this.#call.resolve(decodeJson(frame));
     else if (kind !== kinds.hello && kind !== kinds.finalized) throw new MalformedRecord(`a frame of kind ${kind}`);
   }
 
-  #log(level: number, body: Record<string, unknown>): void {
-    const place = `${String(body["file"])}:${String(body["line"])}`;
-    this.#options.logger[logLevels[level] ?? "info"](String(body["message"]), { instance: this.name, place });
+  #log(level: number, frame: Buffer): void {
+    if (!this.#logRate.admits()) return;
+    const body = decodeTexts(frame);
+    const place = `${String(body.get("file"))}:${String(body.get("line"))}`;
+    this.#options.logger[logLevels[level] ?? "info"](String(body.get("message")), { instance: this.name, place });
   }
 
   async #onReaped(end: ProcessEnd): Promise<string> {
@@ -178,6 +201,7 @@ export class PythonWorker {
     // Answers given before the end count.
     this.#channel.drain();
     this.#channel.close();
+    this.#logRate.end();
     this.lent.endAll();
     const reason = this.#reason(end);
     this.#call?.reject(new InferenceError("INTERNAL", reason));
@@ -202,4 +226,14 @@ export class PythonWorker {
     const words = tail.length === 0 ? "" : `; last output:\n${tail.join("\n")}`;
     return `Stub process '${this.name}' is not healthy. (${describeEnd(end)}${why}${words})`;
   }
+}
+
+const failureTextMax = 65_536;
+
+function failureOf(frame: Buffer): InferenceError {
+  const body = decodeTexts(frame);
+  const message = body.get("message");
+  if (typeof message !== "string") throw new MalformedRecord("a failure without its text");
+  const reason = body.get("outOfMemory") === true ? "out-of-memory" : null;
+  return new InferenceError("INTERNAL", message.slice(0, failureTextMax), { reason });
 }

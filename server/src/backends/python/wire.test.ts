@@ -6,20 +6,31 @@ import { promisify } from "node:util";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { ExecuteEncoder } from "./execute-encoder.ts";
-import { decodeAsk, decodeJson, decodeReleased, decodeResult } from "./frame-decoder.ts";
-import { encodeSpace, MalformedRecord, type WireExecute } from "./wire.ts";
+import { decodeAsk, decodeJson, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
+import { encodeCredit, encodeSpace, MalformedRecord, type WireExecute } from "./wire.ts";
 
 const vectorsPath = fileURLToPath(new URL("../../../../conformance/vectors/python-wire.json", import.meta.url));
 const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
-  "execute" | "space" | "result" | "failure" | "ask" | "released",
+  | "execute"
+  | "space"
+  | "result"
+  | "failure"
+  | "ask"
+  | "released"
+  | "response"
+  | "finalResponse"
+  | "askOfResponse"
+  | "spaceOfResponse"
+  | "noSpaceOfResponse"
+  | "credit",
   string
 >;
 
 const golden: WireExecute = {
   executionId: 7,
   nextIsNear: true,
-  loans: [{ lentId: 3, byteOffset: 5 * 2 ** 32, byteLength: 2 ** 20 }],
-  spaces: [{ lentId: 4, byteOffset: 4096, byteLength: 512 }],
+  loans: [{ lentId: 3, isShared: true, byteOffset: 5 * 2 ** 32, byteLength: 2 ** 20 }],
+  spaces: [{ lentId: 4, isShared: false, byteOffset: 4096, byteLength: 512 }],
   requests: [
     {
       requestId: "ü",
@@ -66,6 +77,9 @@ const golden: WireExecute = {
 test("frames of the server are the golden bytes", () => {
   assert.equal(new ExecuteEncoder().encode(golden).toString("hex"), vectors.execute);
   assert.equal(encodeSpace(7, golden.spaces).toString("hex"), vectors.space);
+  assert.equal(encodeSpace(7, golden.spaces, 9).toString("hex"), vectors.spaceOfResponse);
+  assert.equal(encodeSpace(7, "full", 9).toString("hex"), vectors.noSpaceOfResponse);
+  assert.equal(encodeCredit(7, 1, 8).toString("hex"), vectors.credit);
 });
 
 test("golden bytes of a worker are read as what they say", () => {
@@ -77,6 +91,7 @@ test("golden bytes of a worker are read as what they say", () => {
     inferNs: 2 ** 33,
     outputNs: 3,
     message: "",
+    isOutOfMemory: false,
     responses: [
       { kind: "error", code: 3, message: "bad" },
       {
@@ -103,20 +118,43 @@ test("golden bytes of a worker are read as what they say", () => {
   assert.deepEqual(decodeReleased(Buffer.from(vectors.released, "hex")), [1, 2, 3]);
 });
 
+test("golden bytes of a decoupled model's worker are read as what they say", () => {
+  const { response, ...said } = decodeResponse(Buffer.from(vectors.response, "hex"));
+  assert.deepEqual(said, { executionId: 7, place: 1, isFinal: false, askId: 9 });
+  assert.deepEqual(
+    response,
+    decodeResult(Buffer.from(vectors.result, "hex")).responses?.[1] && {
+      ...decodeResult(Buffer.from(vectors.result, "hex")).responses![1],
+      parametersJson: "",
+    },
+  );
+  assert.deepEqual(decodeResponse(Buffer.from(vectors.finalResponse, "hex")), {
+    executionId: 7,
+    place: 1,
+    isFinal: true,
+    askId: 0,
+    response: null,
+  });
+  const ask = Buffer.from(vectors.askOfResponse, "hex");
+  assert.deepEqual([decodeAsk(ask), readHeader(ask).extra], [[4096], 9]);
+});
+
 test("the worker's side reads and writes the same golden bytes", async () => {
   const script = fileURLToPath(new URL("../../../python/wire_test.py", import.meta.url));
   await promisify(execFile)("python3", ["-B", script, vectorsPath]);
 });
 
 test("whatever a worker sends, reading it ends in a value or in MalformedRecord", () => {
-  const seeds = [vectors.result, vectors.failure, vectors.ask, vectors.released].map((hex) => Buffer.from(hex, "hex"));
+  const seeds = [vectors.result, vectors.failure, vectors.ask, vectors.released, vectors.response].map((hex) =>
+    Buffer.from(hex, "hex"),
+  );
   const change = fc.record({ at: fc.nat(400), value: fc.nat(255) });
   fc.assert(
-    fc.property(fc.nat(3), fc.array(change, { maxLength: 12 }), fc.nat(400), (which, changes, cut) => {
+    fc.property(fc.nat(4), fc.array(change, { maxLength: 12 }), fc.nat(400), (which, changes, cut) => {
       const seed = Buffer.from(seeds[which]!);
       for (const { at, value } of changes) if (at >= 4 && at < seed.length) seed[at] = value;
       const frame = seed.subarray(0, Math.max(16, seed.length - (cut % 50)));
-      for (const decode of [decodeResult, decodeAsk, decodeReleased, decodeJson]) {
+      for (const decode of [decodeResult, decodeResponse, decodeAsk, decodeReleased, decodeJson]) {
         try {
           decode(frame);
         } catch (error) {

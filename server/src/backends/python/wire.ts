@@ -11,6 +11,7 @@ export const kinds = {
   space: 5,
   finalize: 6,
   cancel: 7,
+  credit: 8,
   hello: 65,
   loaded: 66,
   completed: 67,
@@ -21,6 +22,7 @@ export const kinds = {
   log: 72,
   finalized: 73,
   failed: 74,
+  response: 75,
   zygoteFork: 129,
   zygoteReady: 193,
   zygoteForked: 194,
@@ -38,13 +40,28 @@ export const responseBytes = 12;
 export const inlinePlace = 0xffff_ffff;
 export const allOutputs = 0xffff;
 export const rankMax = 32;
+/** Of a RESPONSE: its outputs lie in the arena where they are not small, and many answers may be under way at once. */
+export const responseFrameBytesMax = 4 * 1024 * 1024;
+/** What the fields of an EXECUTE frame can count. */
+export const requestsMax = 0xffff;
+export const inputsMax = 0xffff;
+export const requestedMax = allOutputs - 1;
+export const correlationTextBytesMax = 0xffff;
 export const statusBatchFailed = 1;
+export const statusBatchOutOfMemory = 2;
 
 /** A worker sent what it must not. It is ended; nothing of the record is used. */
 export class MalformedRecord extends Error {
-  constructor(what: string) {
-    super(`malformed record from a worker: ${what}`);
+  constructor(what: string, options?: ErrorOptions) {
+    super(`malformed record from a worker: ${what}`, options);
     this.name = "MalformedRecord";
+  }
+
+  /** A frame that cannot be read for a reason that nobody thought of ends its worker, and nobody else, all the same. */
+  static from(thrown: unknown): MalformedRecord {
+    if (thrown instanceof MalformedRecord) return thrown;
+    const why = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : "it cannot be read";
+    return new MalformedRecord(why, { cause: thrown });
   }
 }
 
@@ -58,6 +75,8 @@ export interface FrameHeader {
 /** A block of the arena as the wire names it. */
 export interface WireLent {
   readonly lentId: number;
+  /** Others read the block as well: the worker copies what its model might write to. */
+  readonly isShared: boolean;
   readonly byteOffset: number;
   readonly byteLength: number;
 }
@@ -89,6 +108,18 @@ export type WireResponse =
   | { readonly kind: "outputs"; readonly parametersJson: string; readonly outputs: readonly WireTensor[] }
   | { readonly kind: "error"; readonly code: number; readonly message: string };
 
+/** One answer of a decoupled model. */
+export interface WireAnswer {
+  readonly executionId: number;
+  readonly place: number;
+  /** Nothing follows. */
+  readonly isFinal: boolean;
+  /** Of the space that it lies in; 0 for none. */
+  readonly askId: number;
+  /** Null: the final flag alone. */
+  readonly response: WireResponse | null;
+}
+
 export interface WireResult {
   readonly executionId: number;
   readonly released: readonly number[];
@@ -98,6 +129,8 @@ export interface WireResult {
   /** null when the batch failed as a whole with `message`. */
   readonly responses: readonly WireResponse[] | null;
   readonly message: string;
+  /** Of a batch that failed as a whole: the framework of the model said that there is no memory, by the type of its exception. */
+  readonly isOutOfMemory: boolean;
 }
 
 export function encodeFrame(kind: number, body: Uint8Array, header: Partial<FrameHeader> = {}): Buffer {
@@ -115,21 +148,31 @@ export function encodeJson(kind: number, body: unknown): Buffer {
   return encodeFrame(kind, Buffer.from(JSON.stringify(body)));
 }
 
-/** SPACE: the blocks that were asked for, or why there are none. */
-export function encodeSpace(executionId: number, blocks: readonly WireLent[] | string): Buffer {
-  if (typeof blocks === "string") return encodeFrame(kinds.space, Buffer.from(blocks), { id: executionId, extra: 1 });
+/** SPACE: the blocks that were asked for, or why there are none; `askId` as in the ASK. */
+export function encodeSpace(executionId: number, blocks: readonly WireLent[] | string, askId = 0): Buffer {
+  const extra = askId * 2;
+  if (typeof blocks === "string")
+    return encodeFrame(kinds.space, Buffer.from(blocks), { id: executionId, extra: extra + 1 });
   const body = Buffer.alloc(blocks.length * lentBytes);
   const view = new DataView(body.buffer, body.byteOffset);
   blocks.forEach((block, index) => writeLent(view, index * lentBytes, block));
-  return encodeFrame(kinds.space, body, { id: executionId, count: blocks.length });
+  return encodeFrame(kinds.space, body, { id: executionId, count: blocks.length, extra });
+}
+
+/** CREDIT: so many answers to the request at `place` have been taken. */
+export function encodeCredit(executionId: number, place: number, count: number): Buffer {
+  return encodeFrame(kinds.credit, new Uint8Array(), { id: executionId, extra: place, count });
 }
 
 export function writeLent(view: DataView, at: number, lent: WireLent): void {
   view.setUint32(at, lent.lentId, true);
-  view.setUint32(at + 4, 0, true);
+  view.setUint32(at + 4, lent.isShared ? 1 : 0, true);
   writeNatural(view, at + 8, lent.byteOffset);
   writeNatural(view, at + 16, lent.byteLength);
 }
+
+/** ASK ids fit beside the flag of SPACE. */
+export const askIdMax = 0x3fff_ffff;
 
 /** A natural number as 64 bits, without a BigInt: this runs several times per tensor. */
 export function writeNatural(view: DataView, at: number, value: number): void {

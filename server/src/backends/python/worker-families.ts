@@ -7,13 +7,16 @@ import { endRemains } from "../../processes/index.ts";
  */
 export class WorkerFamilies {
   readonly #logger: Logger;
+  readonly #isUserGone: (user: number) => boolean;
   readonly #living = new Set<number>();
   #last = 0;
   #looking: Promise<void> | null = null;
   #isDue = false;
 
-  constructor(logger: Logger) {
+  /** `isUserGone` tells of a user whether its processes are a tenant's that has ended, whatever family they claim. */
+  constructor(logger: Logger, isUserGone: (user: number) => boolean) {
     this.#logger = logger;
+    this.#isUserGone = isUserGone;
   }
 
   /** The number for a worker that is about to be forked. */
@@ -26,8 +29,13 @@ export class WorkerFamilies {
   /** The worker has ended, or could not be forked. */
   end(family: number): void {
     this.#living.delete(family);
+    void this.look();
+  }
+
+  /** Ends what is left of all that have ended by now; resolves when nothing is. */
+  look(): Promise<void> {
     this.#isDue = true;
-    this.#looking ??= this.#look().finally(() => (this.#looking = null));
+    return (this.#looking ??= this.#look().finally(() => (this.#looking = null)));
   }
 
   /** Resolves when nothing is left of the families that have ended. */
@@ -39,7 +47,9 @@ export class WorkerFamilies {
     while (this.#isDue) {
       this.#isDue = false;
       try {
-        await endRemains((family) => !this.#living.has(family));
+        await endRemains(
+          ({ family, user }) => this.#isUserGone(user) || (family !== null && !this.#living.has(family)),
+        );
       } catch (error) {
         this.#logger.error(`ending what a model left running: ${(error as Error).message}`);
       }

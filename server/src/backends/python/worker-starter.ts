@@ -1,12 +1,15 @@
+import { closeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { ModelSource } from "../backend.ts";
+import { frameLimits } from "./frame-limits.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { PythonWorker } from "./python-worker.ts";
 import { kinds } from "./wire.ts";
+import { tenantPaths, type Tenants } from "./tenants.ts";
 import type { WorkerFamilies } from "./worker-families.ts";
 import type { ForkedWorker } from "./zygote.ts";
 import type { ZygotePool } from "./zygote-pool.ts";
@@ -17,15 +20,17 @@ export interface WorkerPlan {
   readonly modelFilename: string;
   readonly environment: PythonEnvironment;
   readonly arena: Arena;
-  readonly threads: number;
   readonly inlineBytesMax: number;
 }
 
 export interface StarterOptions {
   readonly pool: ZygotePool;
   readonly families: WorkerFamilies;
+  /** Null where workers are kept from each other's processes and no more. */
+  readonly tenants: Tenants | null;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly print: (line: string) => void;
 }
 
 /** Forks a worker and lets it import the model. Throws INTERNAL with the model's own words; then no process is left. */
@@ -37,27 +42,21 @@ export async function startWorker(
 ): Promise<PythonWorker> {
   const { source } = plan;
   const path = join(source.versionDirectory, plan.modelFilename);
-  // Looked for here: the original waits for a minute and then says less.
+  // Looked for here: Triton waits for a minute and then says less.
   const found = await stat(path).catch(() => null);
   if (found === null || !found.isFile())
     throw new InferenceError("INTERNAL", `${plan.modelFilename} does not exist in the model repository path: ${path}`);
   signal.throwIfAborted();
-  const { clock, logger, families, pool } = options;
-  const family = families.begin();
-  let forked: ForkedWorker;
-  try {
-    forked = await pool.fork(plan.environment, plan.arena.fd, family);
-  } catch (error) {
-    families.end(family);
-    throw error;
-  }
-  const worker = new PythonWorker(name, forked, { clock, logger });
-  void worker.ended.then(() => families.end(family));
+  const { clock, logger, print } = options;
+  const { forked, environment, release } = await forkWorker(options, plan, signal);
+  const worker = new PythonWorker(name, forked, { clock, logger, print, environment });
+  void worker.ended.then(release);
   const body = {
+    // Whose model it is the directory says: tenants' models may have the same name.
+    title: `${name} (model of ${source.versionDirectory})`,
     arenaBytes: plan.arena.capacityBytes,
     inlineBytesMax: plan.inlineBytesMax,
     versionDirectory: source.versionDirectory,
-    threads: plan.threads,
     path: [source.versionDirectory, source.modelDirectory],
     package: String(source.version),
     module: plan.modelFilename.replace(/\.py$/, ""),
@@ -73,6 +72,30 @@ export async function startWorker(
   }
 }
 
+/** A worker of the plan's tenant and what is to be called when it has ended. */
+async function forkWorker(
+  { pool, families, tenants }: StarterOptions,
+  { source, arena, environment: asked }: WorkerPlan,
+  signal: AbortSignal,
+) {
+  const tenant = (await tenants?.enter(String(arena.id), tenantPaths(source))) ?? null;
+  const family = families.begin();
+  const release = async () => {
+    families.end(family);
+    await tenant?.[Symbol.asyncDispose]();
+  };
+  try {
+    const environment = tenant?.environment(asked) ?? asked;
+    // What a model brought runs under the plan already.
+    const plan = asked.directory === null ? (tenant?.plan ?? null) : null;
+    const forking = pool.fork(environment, { arenaFd: arena.fd, family, plan });
+    return { forked: await unlessAborted(forking, signal), environment, release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
 /** The dictionary that `auto_complete_config` made of `config`; null when the model has none. Throws what the model raised. */
 export async function completeConfig(
   worker: PythonWorker,
@@ -81,7 +104,10 @@ export async function completeConfig(
 ): Promise<Record<string, unknown> | null> {
   if (!worker.completes) return null;
   const reply = await worker.call(kinds.complete, kinds.completed, { config }, signal);
-  return reply["config"] as Record<string, unknown>;
+  const completed = reply["config"];
+  if (typeof completed !== "object" || completed === null || Array.isArray(completed))
+    throw new InferenceError("INTERNAL", `model '${worker.name}' completed its configuration with no object`);
+  return completed as Record<string, unknown>;
 }
 
 export interface InitializeOptions {
@@ -106,6 +132,8 @@ export async function initializeWorker(
       path: join(source.versionDirectory, options.modelFilename),
       inputs: config.inputs.map((input) => input.name),
       outputs: config.outputs.map((output) => output.name),
+      decoupled: config.decoupled,
+      answersMax: frameLimits.answersMax,
       args: {
         model_config: options.configJson,
         model_instance_kind: options.instanceKind,
@@ -119,5 +147,30 @@ export async function initializeWorker(
     signal,
   );
   const imported = reply["imported"];
-  return Array.isArray(imported) ? imported.filter((name) => typeof name === "string") : [];
+  return Array.isArray(imported) ? imported.slice(0, frameLimits.moduleNamesMax).filter(isModuleName) : [];
+}
+
+/** What a zygote is told to import, so nothing else. */
+function isModuleName(name: unknown): name is string {
+  return (
+    typeof name === "string" &&
+    name.length <= frameLimits.moduleNameLengthMax &&
+    /^[\p{L}_][\p{L}\p{N}_.]*$/u.test(name)
+  );
+}
+
+/** Waits no longer than the signal lets it. A worker that is forked all the same ends at once: it finds its lifeline cut. */
+function unlessAborted(forking: Promise<ForkedWorker>, signal: AbortSignal): Promise<ForkedWorker> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      reject(signal.reason as Error);
+      void forking.then(discard, () => {});
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    forking.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+function discard({ socketFd, lifelineFd, outputFd }: ForkedWorker): void {
+  for (const fd of [lifelineFd, socketFd, outputFd]) closeSync(fd);
 }

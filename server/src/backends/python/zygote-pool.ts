@@ -1,13 +1,26 @@
-import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
+import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
+import type { ConfinementPlan, MachineFacts } from "./confinement-plan.ts";
+import { mayBeImportedAhead } from "./pre-imports.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { Zygote, type ForkedWorker } from "./zygote.ts";
 
+export interface ForkOptions {
+  readonly arenaFd: number;
+  readonly family: number;
+  /** What the worker applies to itself; null where the environment does for all of its workers. */
+  readonly plan: ConfinementPlan | null;
+}
+
 export interface ZygotePoolOptions {
   readonly workerDirectory: string;
+  /** See ZygoteOptions; for zygotes of environments that are the operator's. */
+  readonly tenancy: () => string;
   readonly zygotesMax: number;
   /** A zygote that forked nothing for so long ends; the next load starts another. */
   readonly idleMs: number;
   readonly learnedModulesMax: number;
+  /** What the operator lets be imported ahead, see pre-imports.ts. */
+  readonly preImports: ReadonlySet<string>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -31,7 +44,8 @@ export class ZygotePool implements AsyncDisposable {
   /** Least recently used first. */
   readonly #warm = new Map<string, Warm>();
   readonly #ending = new Set<Promise<void>>();
-  #closed = false;
+  /** Ends interpreters that are starting, whatever they are doing. */
+  readonly #closing = new AbortController();
   /** Once is enough: the reason is the kernel's. */
   #isUnconfinedSaid = false;
 
@@ -40,8 +54,27 @@ export class ZygotePool implements AsyncDisposable {
   }
 
   /** Forks a worker of an environment, the first of its family, starting its zygote first where there is none. */
-  fork(environment: PythonEnvironment, arenaFd: number, family: number): Promise<ForkedWorker> {
-    return this.#using(environment, (zygote) => zygote.fork(arenaFd, family));
+  fork(environment: PythonEnvironment, fork: ForkOptions): Promise<ForkedWorker> {
+    return this.#using(environment, (zygote) => zygote.fork(fork.arenaFd, fork.family, fork.plan));
+  }
+
+  /** What the environment's zygote found out about this machine. */
+  async machineFacts(environment: PythonEnvironment): Promise<MachineFacts> {
+    const facts = await this.#using(environment, (zygote) => Promise.resolve(zygote.machine));
+    assert(facts !== null, "a zygote of tenants' workers tells what the machine allows");
+    return facts;
+  }
+
+  /** Ends what is warm of one environment; resolves when it has ended. */
+  async endEnvironment(key: string): Promise<void> {
+    const warm = this.#warm.get(key);
+    if (warm === undefined) return;
+    this.#end(warm);
+    await Promise.all([...this.#ending, warm.successor]);
+  }
+
+  get #closed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   /** Starts the environment's zygote where there is none. */
@@ -51,14 +84,14 @@ export class ZygotePool implements AsyncDisposable {
 
   /** `work` gets a zygote that forks, at least until it first waits. */
   async #using<Result>(environment: PythonEnvironment, work: (zygote: Zygote) => Promise<Result>): Promise<Result> {
-    if (this.#closed) throw new InferenceError("UNAVAILABLE", "the Python backend is shutting down");
+    this.#closing.signal.throwIfAborted();
     const warm = this.#take(environment);
     warm.users++;
     warm.idle?.[Symbol.dispose]();
     try {
       let zygote = await this.#alive(warm);
       // Its successor may have taken over while it was waited for.
-      while (zygote.isRetired && !this.#closed) zygote = await this.#alive(warm);
+      while (zygote.isRetired) zygote = await this.#alive(warm);
       return await work(zygote);
     } finally {
       if (--warm.users === 0 && !this.#closed)
@@ -70,9 +103,12 @@ export class ZygotePool implements AsyncDisposable {
   learn(environment: PythonEnvironment, modules: readonly string[]): void {
     const warm = this.#warm.get(environment.key);
     if (warm === undefined || this.#closed) return;
-    const fresh = modules.filter((name) => !warm.learned.has(name) && !warm.refused.has(name));
+    const { preImports } = this.#options;
+    const allowed = modules.filter((name) => mayBeImportedAhead(name, preImports));
+    const fresh = allowed.filter((name) => !warm.learned.has(name) && !warm.refused.has(name));
     const room = this.#options.learnedModulesMax - warm.learned.size;
-    if (fresh.length === 0 || room <= 0) return;
+    // Models name what they like: what was refused is remembered within bounds, too.
+    if (fresh.length === 0 || room <= 0 || warm.refused.size > 16 * this.#options.learnedModulesMax) return;
     for (const name of fresh.slice(0, room)) warm.learned.add(name);
     warm.successor ??= this.#succeed(warm).finally(() => (warm.successor = null));
   }
@@ -96,6 +132,7 @@ export class ZygotePool implements AsyncDisposable {
         return;
       }
       const former = warm.zygote;
+      // Ended while the successor warmed up: the environment, or the whole pool.
       if (this.#closed || this.#warm.get(warm.environment.key) !== warm) return await successor[Symbol.asyncDispose]();
       warm.zygote = Promise.resolve(successor);
       this.#retire(former);
@@ -137,6 +174,8 @@ export class ZygotePool implements AsyncDisposable {
   async #alive(warm: Warm): Promise<Zygote> {
     const current = warm.zygote;
     const zygote = await current.catch(() => null);
+    // A pool that was closed meanwhile has ended what it knew of: nobody would end another.
+    this.#closing.signal.throwIfAborted();
     if (zygote?.alive) return zygote;
     if (warm.zygote === current) {
       if (zygote !== null) this.#retire(current);
@@ -148,7 +187,11 @@ export class ZygotePool implements AsyncDisposable {
 
   async #open(environment: PythonEnvironment, modules: readonly string[]): Promise<Zygote> {
     const { workerDirectory, clock, logger } = this.#options;
-    const zygote = await Zygote.open({ environment, workerDirectory, modules, clock, logger }, null);
+    const tenancy = environment.directory === null ? this.#options.tenancy() : "";
+    const zygote = await Zygote.open(
+      { environment, workerDirectory, modules, tenancy, clock, logger },
+      this.#closing.signal,
+    );
     if (zygote.unconfined !== null && !this.#isUnconfinedSaid) {
       this.#isUnconfinedSaid = true;
       const consequence = "the code of one model can reach the memory of others; host only models that you trust";
@@ -166,15 +209,16 @@ export class ZygotePool implements AsyncDisposable {
   #retire(zygote: Promise<Zygote>): void {
     const ending = zygote
       .then(
-        (one) => one.retire(),
+        (one) => (this.#closed ? one[Symbol.asyncDispose]() : one.retire()),
         () => {}, // It never came up: nothing to end.
       )
       .finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
 
+  /** Whoever waits for a zygote or a fork is refused at once. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort(new InferenceError("UNAVAILABLE", "the Python backend is shutting down"));
     const successors = [...this.#warm.values()].map((warm) => warm.successor);
     for (const warm of this.#warm.values()) this.#end(warm);
     await Promise.all([...this.#ending, ...successors]);

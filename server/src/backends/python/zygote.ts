@@ -2,11 +2,12 @@ import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import { openPipe, openSocketPair, sendDescriptors } from "../../native/index.ts";
-import { describeEnd, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
+import { describeEnd, isAdoptable, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
+import type { ConfinementPlan, MachineFacts } from "./confinement-plan.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { FrameChannel } from "./frame-channel.ts";
 import { decodeJson, readHeader } from "./frame-decoder.ts";
-import { encodeFrame, headerBytes, kinds } from "./wire.ts";
+import { encodeFrame, headerBytes, kinds, MalformedRecord } from "./wire.ts";
 
 /** A process of its own from here on: the zygote may end, it does not. The receiver owns the descriptors. */
 export interface ForkedWorker {
@@ -23,23 +24,52 @@ export interface ZygoteOptions {
   /** Holds `galatea_zygote.py`. */
   readonly workerDirectory: string;
   readonly modules: readonly string[];
+  /** For `tenant.facts` of a zygote that forks tenants' workers; empty for one that does not. */
+  readonly tenancy: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+const reasonBytesMax = 4096;
+/** Activation and imports of a large environment on a slow disk take a minute or two. */
+const startMsMax = 300_000;
+/** A fork takes milliseconds. A zygote that takes longer than this, stopped or swapped out, is ended, and another one started. */
+const forkMsMax = 30_000;
 
 interface PendingFork {
   readonly forked: Omit<ForkedWorker, "pid">;
   readonly resolve: (worker: ForkedWorker) => void;
   readonly reject: (error: Error) => void;
+  readonly timer: Disposable;
 }
 
 /** What READY carries. */
 interface ReadyFacts {
-  readonly python?: string;
-  readonly numpy?: string;
-  readonly failed?: readonly string[];
-  readonly threads?: number;
-  readonly unconfined?: string | null;
+  readonly python: string;
+  readonly numpy: string;
+  readonly failed: readonly string[];
+  readonly threads: number;
+  readonly unconfined: string | null;
+  readonly machine: MachineFacts | null;
+}
+
+/** The interpreter is the user's: what it says of itself is read as what a worker says. */
+function readyFacts(frame: Buffer): ReadyFacts {
+  if (readHeader(frame).kind !== kinds.zygoteReady)
+    throw new MalformedRecord("a zygote that does not say that it is ready");
+  const body = decodeJson(frame);
+  const { python, numpy, failed, threads, unconfined } = body;
+  const isRead =
+    typeof python === "string" &&
+    typeof numpy === "string" &&
+    typeof threads === "number" &&
+    (unconfined === null || typeof unconfined === "string") &&
+    Array.isArray(failed) &&
+    failed.every((one) => typeof one === "string");
+  if (!isRead) throw new MalformedRecord("a zygote whose facts are none");
+  // Told by an interpreter of the operator's alone, which is believed.
+  const machine = (body["machine"] ?? null) as MachineFacts | null;
+  return { python, numpy, threads, unconfined, failed, machine };
 }
 
 /** A warm interpreter that forks. Everything it forks is a child of this process. */
@@ -47,6 +77,10 @@ export class Zygote implements AsyncDisposable {
   readonly modules: readonly string[];
   /** Why its workers could look into each other, see confinement.py; null where they cannot. */
   readonly unconfined: string | null;
+  /** What it found out for the plans of tenants; null where it was not asked to. */
+  readonly machine: MachineFacts | null;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #process: SpawnedProcess;
   readonly #channel: FrameChannel;
   /** By family. */
@@ -58,13 +92,16 @@ export class Zygote implements AsyncDisposable {
 
   private constructor(
     options: ZygoteOptions,
-    unconfined: string | null,
+    facts: ReadyFacts,
     process: SpawnedProcess,
     fd: number,
     channel: FrameChannel,
   ) {
     this.modules = options.modules;
-    this.unconfined = unconfined;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.unconfined = facts.unconfined;
+    this.machine = facts.machine;
     this.#process = process;
     this.#fd = fd;
     this.#channel = channel;
@@ -75,21 +112,25 @@ export class Zygote implements AsyncDisposable {
     const { environment, clock, logger } = options;
     const pair = openSocketPair();
     let zygote: Zygote | null = null;
-    let ready: (body: Record<string, unknown>) => void = () => {};
-    const whenReady = new Promise<Record<string, unknown>>((resolve) => (ready = resolve));
+    let child: SpawnedProcess | null = null;
+    let malformed: MalformedRecord | null = null;
+    const whenReady = Promise.withResolvers<ReadyFacts>();
     const channel = new FrameChannel(pair.ours, {
-      onFrame: (frame) => (zygote === null ? ready(decodeJson(frame)) : zygote.#onFrame(frame)),
-      onMalformed: (error) => logger.error(error.message),
+      onFrame: (frame) => (zygote === null ? whenReady.resolve(readyFacts(frame)) : zygote.#onFrame(frame)),
+      onMalformed: (error) => {
+        malformed = error;
+        logger.error(error.message, { zygote: environment.key });
+        child?.signal("SIGKILL");
+      },
       onClosed: () => {
         if (zygote !== null) zygote.#onClosed();
       },
     });
-    let child: SpawnedProcess;
     try {
       const script = join(options.workerDirectory, "galatea_zygote.py");
       child = await spawnProcess({
         command: environment.command[0]!,
-        args: [...environment.command.slice(1), script, "3", ...options.modules],
+        args: [...environment.command.slice(1), script, "3", options.tenancy, ...options.modules],
         env: environment.env,
         cwd: null,
         extraFds: [pair.theirs],
@@ -104,26 +145,32 @@ export class Zygote implements AsyncDisposable {
     } finally {
       closeSync(pair.theirs);
     }
-    const onAbort = () => child.signal("SIGKILL");
+    const started = child;
+    const onAbort = () => started.signal("SIGKILL");
     signal?.addEventListener("abort", onAbort, { once: true });
-    if (signal?.aborted) onAbort();
-    const first = await Promise.race([whenReady, child.ended]);
+    if (signal?.aborted || malformed !== null) onAbort();
+    using _late = clock.timer(startMsMax, () => {
+      logger.error(`the interpreter was not ready within ${startMsMax / 1000} s`, { zygote: environment.key });
+      onAbort();
+    });
+    const first = await Promise.race([whenReady.promise, started.ended]);
     signal?.removeEventListener("abort", onAbort);
     if ("exitCode" in first) {
+      channel.close();
+      signal?.throwIfAborted();
       const words = child.outputTail().join("\n");
       throw new InferenceError(
         "INTERNAL",
         `the Python environment ${environment.key} cannot be used (${describeEnd(await child.ended)}): ${words}`,
       );
     }
-    const facts = first as ReadyFacts;
-    zygote = new Zygote(options, facts.unconfined ?? null, child, pair.ours, channel);
+    const facts = first;
+    zygote = new Zygote(options, facts, child, pair.ours, channel);
     logger.verbose(`zygote ready: python ${facts.python}, numpy ${facts.numpy}, ${facts.threads} thread(s)`, {
       zygote: environment.key,
       pid: child.pid,
     });
-    for (const failed of facts.failed ?? [])
-      logger.warning(`not imported ahead: ${failed}`, { zygote: environment.key });
+    for (const failed of facts.failed) logger.warning(`not imported ahead: ${failed}`, { zygote: environment.key });
     // More than one thread: what was imported ahead spoils this interpreter for forking.
     if (facts.threads !== 1 && options.modules.length > 0) {
       await zygote[Symbol.asyncDispose]();
@@ -152,16 +199,21 @@ export class Zygote implements AsyncDisposable {
     return this.#process.pid;
   }
 
-  /** Forks a worker that sees the memory file `arenaFd` and nothing else of this process. `family` is its number in `WorkerFamilies`. */
-  fork(arenaFd: number, family: number): Promise<ForkedWorker> {
+  /**
+   * Forks a worker that sees the memory file `arenaFd` and nothing else of this process. `family` is its number in `WorkerFamilies`;
+   * null as its plan keeps it to what the zygote itself is kept to, and away from other processes.
+   */
+  fork(arenaFd: number, family: number, plan: ConfinementPlan | null): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {
       if (!this.#alive || this.#isRetired) throw new InferenceError("UNAVAILABLE", "the Python zygote has ended");
       const socket = openSocketPair();
       const lifeline = openPipe();
       const output = openPipe();
       const forked = { socketFd: socket.ours, lifelineFd: lifeline.writeFd, outputFd: output.readFd };
-      this.#pending.set(family, { forked, resolve, reject });
-      const record = encodeFrame(kinds.zygoteFork, new Uint8Array(), { id: family });
+      const timer = this.#clock.timer(forkMsMax, () => this.#stuck());
+      this.#pending.set(family, { forked, resolve, reject, timer });
+      const body = plan === null ? new Uint8Array() : Buffer.from(JSON.stringify(plan));
+      const record = encodeFrame(kinds.zygoteFork, body, { id: family });
       try {
         const theirs = [socket.theirs, lifeline.readFd, output.writeFd, arenaFd];
         if (!sendDescriptors(this.#fd, record, theirs))
@@ -176,14 +228,20 @@ export class Zygote implements AsyncDisposable {
 
   #onFrame(frame: Buffer): void {
     const { kind, id, extra } = readHeader(frame);
+    if (kind !== kinds.zygoteForked && kind !== kinds.zygoteForkFailed)
+      throw new MalformedRecord(`a zygote's frame of kind ${kind}`);
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
-    if (kind === kinds.zygoteForked) {
+    if (kind === kinds.zygoteForked && !isAdoptable(extra)) {
+      // It has ended and was waited for already, or it is another process than the zygote says.
+      this.#fail(id, new InferenceError("UNAVAILABLE", "cannot fork a Python worker: it ended before it began"));
+    } else if (kind === kinds.zygoteForked) {
       this.#pending.delete(id);
+      pending.timer[Symbol.dispose]();
       pending.resolve({ pid: extra, ...pending.forked });
       this.#onSettled();
-    } else if (kind === kinds.zygoteForkFailed) {
-      const reason = frame.toString("utf8", headerBytes);
+    } else {
+      const reason = frame.toString("utf8", headerBytes, headerBytes + reasonBytesMax);
       this.#fail(id, new InferenceError("UNAVAILABLE", `cannot fork a Python worker: ${reason}`));
     }
   }
@@ -192,6 +250,7 @@ export class Zygote implements AsyncDisposable {
     const pending = this.#pending.get(family);
     if (pending === undefined) return;
     this.#pending.delete(family);
+    pending.timer[Symbol.dispose]();
     for (const fd of Object.values(pending.forked)) closeSync(fd);
     pending.reject(error);
     this.#onSettled();
@@ -203,9 +262,15 @@ export class Zygote implements AsyncDisposable {
       this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote has ended"));
   }
 
+  #stuck(): void {
+    this.#logger.error(`the Python zygote did not fork within ${forkMsMax / 1000} s and is ended`, { pid: this.pid });
+    this.#process.signal("SIGKILL");
+    this.#channel.close();
+  }
+
   /** Its workers go on. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#alive = false;
+    this.#onClosed();
     this.#channel.close();
     await this.#process[Symbol.asyncDispose]();
   }

@@ -2,19 +2,23 @@ import { renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveError, type UnpackedArchive } from "../../blobs/index.ts";
-import type { Clock, TaskGroup } from "../../base/index.ts";
+import type { Clock, Logger, TaskGroup } from "../../base/index.ts";
 import { ChargedSet, chooseVictims, type Charge } from "./charges.ts";
+import { KeptTrees } from "./kept-trees.ts";
 import { ModelLoadError, ModelReplacedError, type ModelSource } from "./model-container.ts";
-import type { ModelVersion } from "./model-version.ts";
+import { createModelVersion, type ModelVersion } from "./model-version.ts";
 import { Mutex } from "./waiting.ts";
 
 export interface DiskCacheOptions {
   /** `<ml root>/models`: a model lies in `<id>/model` below it. */
   readonly directory: string;
+  /** Where the trees are described for the platform's next life; no container looks there. */
+  readonly descriptionsDirectory: string;
   readonly diskBytesMax: number;
   readonly source: ModelSource;
   readonly clock: Clock;
   readonly tasks: TaskGroup;
+  readonly logger: Logger;
   /** By id, least recently used first. */
   readonly versions: ReadonlyMap<string, ModelVersion>;
   /** Unloads one idle model from memory, so that it may leave the disk; false when there is none. */
@@ -29,34 +33,86 @@ export class DiskCache {
   readonly #options: DiskCacheOptions;
   readonly #charges = new ChargedSet();
   readonly #admission = new Mutex();
+  readonly #kept: KeptTrees;
   #trashCount = 0;
 
   constructor(options: DiskCacheOptions) {
     this.#options = options;
+    this.#kept = new KeptTrees({ models: options.directory, descriptions: options.descriptionsDirectory });
   }
 
   get usedBytes(): number {
     return this.#charges.usedBytes;
   }
 
+  /** What an earlier life of the platform has left here and fits, last unpacked last. To be asked before anything else. */
+  async adopt(): Promise<readonly ModelVersion[]> {
+    const { directory, diskBytesMax, source, logger } = this.#options;
+    const adopted: ModelVersion[] = [];
+    for (const kept of (await this.#kept.read(logger)).toReversed()) {
+      const version = createModelVersion(kept.target, { etag: kept.etag, byteLength: kept.archiveBytes }, 0);
+      const { id } = version;
+      const charge = chargeOf(id, kept.tree);
+      if (this.#charges.usedBytes + this.#charges.costOf(charge) <= diskBytesMax) {
+        this.#charges.set(charge);
+        version.tree = kept.tree;
+        version.isChecked = false;
+        adopted.push(version);
+        continue;
+      }
+      this.#kept.forget(id);
+      await rm(join(directory, id), { recursive: true, force: true });
+      source.collect(kept.tree);
+    }
+    return adopted.toReversed();
+  }
+
+  /** The version's tree; null where there is none, or where an adopted one is not what was unpacked: that is removed. */
+  async wholeTree(version: ModelVersion, signal: AbortSignal): Promise<UnpackedArchive | null> {
+    const { tree, target, isChecked } = version;
+    if (tree === null || isChecked) return tree;
+    version.phase = "its files are compared with what was unpacked";
+    version.isChecked = await this.#isWhole(version, tree, signal);
+    if (version.isChecked) return tree;
+    this.#options.logger.warning("a model's files are not what was unpacked: it is fetched again", { target });
+    await this.remove(version);
+    return null;
+  }
+
+  async #isWhole({ id, target }: ModelVersion, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
+    const { source, directory, logger } = this.#options;
+    try {
+      return await source.isWhole(tree, join(directory, id, "model"), signal);
+    } catch (error) {
+      if (!(error instanceof ArchiveError)) throw error;
+      logger.warning("an unpacked model could not be read", { target, error: error.message });
+      return false;
+    }
+  }
+
   /** Resolves with the tree and the microseconds it took. Throws ModelLoadError or ModelReplacedError; nothing is left behind then. */
   async download(version: ModelVersion, signal: AbortSignal): Promise<{ tree: UnpackedArchive; durationUs: number }> {
     const { source, clock, directory } = this.#options;
     const startNs = clock.monotonicNs();
-    const chargeOf = (bytes: number): Charge => ({ key: version.id, ownBytes: bytes, contents: [] });
+    const expected = (bytes: number): Charge => ({ key: version.id, ownBytes: bytes, contents: [] });
     try {
-      await this.#reserve(chargeOf(version.archiveBytes), signal);
+      await this.#reserve(expected(version.archiveBytes), signal);
       const tree = await source.unpack(version.target, version.etag, join(directory, version.id, "model"), {
         signal,
-        onProgress: (expandedBytes) => this.#grow(chargeOf(Math.max(expandedBytes, version.archiveBytes))),
+        onProgress: (expandedBytes) => this.#grow(expected(Math.max(expandedBytes, version.archiveBytes))),
       });
       if (tree === null) throw new ModelReplacedError(version.target);
-      const ownBytes = tree.ownBytes + tree.files.length * fileOverheadBytes;
-      this.#charges.set({ key: version.id, ownBytes, contents: tree.contents });
+      this.#charges.set(chargeOf(version.id, tree));
+      const { target, etag, archiveBytes } = version;
+      await this.#kept.describe(version.id, { target, etag, archiveBytes, tree }).catch((cause: unknown) => {
+        throw ArchiveError.from(cause);
+      });
       version.tree = tree;
+      version.isChecked = true;
       return { tree, durationUs: (clock.monotonicNs() - startNs) / 1000 };
     } catch (error) {
       this.#charges.remove(version.id);
+      this.#kept.forget(version.id);
       await rm(join(directory, version.id), { recursive: true, force: true });
       if (!(error instanceof ArchiveError)) throw error;
       const text = `Failed to unpack the archive of model ${version.target}: ${error.message}`;
@@ -72,6 +128,7 @@ export class DiskCache {
     const trash = join(directory, `.trash-${(this.#trashCount += 1)}`);
     version.tree = null;
     this.#charges.remove(version.id);
+    this.#kept.forget(version.id);
     renameSync(join(directory, version.id), trash);
     await rm(trash, { recursive: true, force: true });
     source.collect(tree);
@@ -113,3 +170,9 @@ export class DiskCache {
     }
   }
 }
+
+const chargeOf = (key: string, tree: UnpackedArchive): Charge => ({
+  key,
+  ownBytes: tree.ownBytes + tree.files.length * fileOverheadBytes,
+  contents: tree.contents,
+});

@@ -7,7 +7,13 @@ import * as fc from "fast-check";
 import { ArchiveError, type UnpackedArchive } from "../../blobs/index.ts";
 import { silentLogger, systemClock } from "../../base/index.ts";
 import { ModelAgent, agentLimits, type AgentLimits } from "./model-agent.ts";
-import { ModelLoadError, ModelMissingError, ModelNotReadyError, type LoadReply } from "./model-container.ts";
+import {
+  ContainerLostError,
+  ModelLoadError,
+  ModelMissingError,
+  ModelNotReadyError,
+  type LoadReply,
+} from "./model-container.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-agent-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -21,6 +27,8 @@ interface StoredModel {
   bytes: number;
   /** What the container answers instead of loading. */
   refusal?: LoadReply;
+  /** How many of its loads the container does not survive. */
+  deaths?: number;
 }
 
 /** A container with a memory of its own and a store with objects, both of which take real turns of the event loop. */
@@ -30,16 +38,20 @@ class World {
   readonly busy = new Map<string, number>();
   readonly events: string[] = [];
   readonly agent: ModelAgent;
-  readonly directory = join(root, `models-${(count += 1)}`);
+  readonly directory: string;
   memoryBytes = 0;
   containerBytesMax = Infinity;
   hold: Promise<void> = Promise.resolve();
   loadedCount = 0;
+  /** So many unloads fail from now on: the container goes on holding the model. */
+  unloadFailures = 0;
 
-  constructor(limits: Partial<AgentLimits>) {
-    mkdirSync(this.directory);
+  constructor(limits: Partial<AgentLimits>, directory = join(root, `models-${(count += 1)}`)) {
+    this.directory = directory;
+    mkdirSync(this.directory, { recursive: true });
     this.agent = new ModelAgent({
       modelsDirectory: this.directory,
+      descriptionsDirectory: `${this.directory}-trees`,
       limits: { ...agentLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
       source: {
         find: async (target) => {
@@ -49,6 +61,7 @@ class World {
         },
         unpack: (target, etag, destination, { signal, onProgress }) =>
           this.#unpack(target, etag, { destination, signal, onProgress }),
+        isWhole: async () => true,
         collect: () => {},
       },
       container: async () => ({
@@ -58,6 +71,10 @@ class World {
           assert(this.loaded.has(id), "only loaded models are unloaded");
           this.events.push(`unload ${this.loaded.get(id)?.target}`);
           await turn();
+          if (this.unloadFailures > 0) {
+            this.unloadFailures--;
+            throw new Error("the unload did not end in time");
+          }
           this.memoryBytes -= this.loaded.get(id)?.bytes ?? 0;
           this.loaded.delete(id);
         },
@@ -94,7 +111,14 @@ class World {
     }
     const file = { path: "model.py", byteLength: object.bytes, sha256: etag };
     const fingerprint = `${target} ${etag}`;
-    return { files: [file], expandedBytes: object.bytes, ownBytes: object.bytes, contents: [], fingerprint };
+    return {
+      files: [file],
+      places: [],
+      expandedBytes: object.bytes,
+      ownBytes: object.bytes,
+      contents: [],
+      fingerprint,
+    };
   }
 
   async #load(id: string, target: string): Promise<LoadReply> {
@@ -105,6 +129,12 @@ class World {
     this.loaded.set(id, { target, bytes: object.bytes });
     await turn();
     await this.hold;
+    if ((object.deaths ?? 0) > 0) {
+      object.deaths = (object.deaths ?? 0) - 1;
+      this.loaded.delete(id);
+      this.agent.containerLost();
+      throw new ContainerLostError(new Error("other side closed"));
+    }
     const fits = this.memoryBytes + object.bytes <= this.containerBytesMax;
     if (object.refusal !== undefined || !fits) {
       this.loaded.delete(id);
@@ -273,6 +303,24 @@ test("a deleted object is dropped, and comes back when it is put again", async (
   assert.equal(await world.invoke("a"), false);
 });
 
+test("the memory of a model that does not unload is not given to another until it is gone", async () => {
+  const world = new World({ memoryBytesMax: 2 * mebi, unloadRetryMs: 1 });
+  for (const target of ["a", "b", "c"]) world.put(target);
+  await world.invoke("a");
+  await world.invoke("b");
+  world.unloadFailures = 3;
+  const waiting = world.invoke("c");
+  while (world.unloadFailures > 0) {
+    assert.equal(world.agent.memoryUsedBytes, 2 * mebi);
+    assert.ok(!world.events.includes("load c"), "it waits for memory");
+    await turn();
+  }
+  await waiting;
+  assert.deepEqual(world.events.slice(-5), ["unload a", "unload a", "unload a", "unload a", "load c"]);
+  assert.equal(world.memoryBytes, 2 * mebi);
+  await world.agent[Symbol.asyncDispose]();
+});
+
 test("unloaded models stay on disk until its bytes run out; a model that fits on no disk says so", async () => {
   const world = new World({ memoryBytesMax: mebi, diskBytesMax: 2.5 * mebi });
   for (const target of ["a", "b", "c"]) world.put(target);
@@ -316,4 +364,48 @@ test("who waits for a model of an agent that ends is told so with 503", async ()
   resolve();
   await first;
   await closed;
+});
+
+test("a load that meets the end of the container is made again by its successor, and fails when that ends in it too", async () => {
+  const world = new World({});
+  world.objects.set("once", { etag: "1", bytes: mebi, deaths: 1 });
+  using lease = await world.agent.acquire("once", never);
+  assert.equal(world.loaded.get(lease.id)?.target, "once");
+  world.objects.set("always", { etag: "1", bytes: mebi, deaths: 9 });
+  await assert.rejects(
+    world.agent.acquire("always", never),
+    (error) =>
+      error instanceof ModelLoadError &&
+      error.status === 503 &&
+      error.message.startsWith("the container ended while it loaded the model"),
+  );
+  assert.equal(world.objects.get("always")?.deaths, 7);
+  // The deaths took the other model too.
+  assert.equal(world.agent.loadedCount, 0);
+  assert.equal(world.agent.memoryUsedBytes, 0);
+});
+
+test("an agent takes over what an earlier one unpacked, within its own disk bytes, and unpacks only what was replaced", async () => {
+  const names = ["a", "b", "c"];
+  const before = new World({});
+  for (const name of names) {
+    before.objects.set(name, { etag: `"${name}"`, bytes: 10 * mebi });
+    using _lease = await before.agent.acquire(name, never);
+  }
+  await before.agent[Symbol.asyncDispose]();
+
+  const after = new World({ diskBytesMax: 25 * mebi }, before.directory);
+  for (const [name, object] of before.objects) after.objects.set(name, object);
+  after.objects.set("c", { etag: '"new"', bytes: 10 * mebi });
+  await after.agent.adopt();
+  assert.equal(readdirSync(after.directory).length, 2, "the one unpacked first did not fit");
+  assert(after.agent.diskUsedBytes <= 25 * mebi);
+  for (const name of ["b", "c"]) {
+    using _lease = await after.agent.acquire(name, never);
+  }
+  assert.deepEqual(
+    after.events.filter((event) => event.startsWith("unpack")),
+    ["unpack c"],
+  );
+  await after.agent[Symbol.asyncDispose]();
 });

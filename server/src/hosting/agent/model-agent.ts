@@ -1,10 +1,11 @@
 import type { UnpackedArchive } from "../../blobs/index.ts";
-import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
+import { delay, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
 import { Gate, Mutex, Semaphore, orAborted } from "./waiting.ts";
 import {
+  ContainerLostError,
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
@@ -26,6 +27,8 @@ export interface AgentLimits {
   readonly waitMsMax: number;
   readonly loadMsMax: number;
   readonly unloadMsMax: number;
+  /** An unload that failed is tried again after this time. */
+  readonly unloadRetryMs: number;
   /** How old the store's answer about a loaded model may be; 0 asks at each invocation (the local store answers from memory). */
   readonly headAgeMsMax: number;
 }
@@ -36,12 +39,14 @@ export const agentLimits = {
   waitMsMax: 55_000,
   loadMsMax: 360_000,
   unloadMsMax: 360_000,
+  unloadRetryMs: 1000,
   headAgeMsMax: 0,
 } as const;
 
 export interface AgentOptions {
   /** `<ml root>/models`: a model lies in `<id>/model` below it. */
   readonly modelsDirectory: string;
+  readonly descriptionsDirectory: string;
   readonly limits: AgentLimits;
   readonly source: ModelSource;
   /** Resolves with the container when it is up. */
@@ -60,6 +65,8 @@ export interface ModelLease extends Disposable {
 }
 
 const learnedEntriesMax = 20_000;
+/** Loads of one model that may meet the end of the container. */
+const loadAttemptsMax = 2;
 const costFloorBytes = 1024 * 1024;
 
 /**
@@ -89,15 +96,10 @@ export class ModelAgent implements AsyncDisposable {
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("multi-model agent", { error: String(error) });
     });
-    this.#disk = new DiskCache({
-      directory: options.modelsDirectory,
-      diskBytesMax: options.limits.diskBytesMax,
-      source: options.source,
-      clock: options.clock,
-      tasks: this.#tasks,
-      versions: this.#versions,
-      unloadOne: () => this.makeRoom(),
-    });
+    const { modelsDirectory: directory, descriptionsDirectory, source, clock, logger } = options;
+    const { diskBytesMax } = options.limits;
+    const places = { directory, descriptionsDirectory, diskBytesMax, source, clock, logger, tasks: this.#tasks };
+    this.#disk = new DiskCache({ ...places, versions: this.#versions, unloadOne: () => this.makeRoom() });
   }
 
   get memoryUsedBytes(): number {
@@ -117,6 +119,16 @@ export class ModelAgent implements AsyncDisposable {
     return [...this.#versions.values()]
       .filter(({ memory }) => memory === "loaded")
       .map(({ id, target, pinCount }) => ({ id, target, pinCount, memoryBytes: this.#memory.get(id)?.ownBytes ?? 0 }));
+  }
+
+  /** Takes over what an earlier life of the platform unpacked here; each tree is compared with its fingerprints before its first use. */
+  async adopt(): Promise<void> {
+    for (const version of await this.#disk.adopt()) {
+      const before = this.#current.get(version.target);
+      this.#versions.set(version.id, version);
+      this.#current.set(version.target, version);
+      if (before !== undefined) this.#retire(before);
+    }
   }
 
   /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
@@ -272,7 +284,22 @@ export class ModelAgent implements AsyncDisposable {
     using _slot = await this.#loads.acquire(signal);
     // The version before it in memory is still being unloaded: its end decides what there is to load.
     if (version.unload !== null) await orAborted(version.unload, signal);
-    const tree = version.tree ?? (await this.#download(version, signal));
+    const tree = (await this.#disk.wholeTree(version, signal)) ?? (await this.#download(version, signal));
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#loadOnce(version, tree, signal);
+        return;
+      } catch (error) {
+        if (!(error instanceof ContainerLostError)) throw error;
+        // Whatever ended it, this model's load is innocent until the container ends in it again.
+        const message = `the container ended while it loaded the model: ${String(error.cause)}`;
+        if (attempt >= loadAttemptsMax) throw new ModelLoadError(503, message, { cause: error });
+        this.#options.logger.warning("a model's load is tried again", { target: version.target, reason: message });
+      }
+    }
+  }
+
+  async #loadOnce(version: Version, tree: UnpackedArchive, signal: AbortSignal): Promise<void> {
     version.phase = "it waits for the container";
     const container = await this.#options.container(signal);
     version.phase = "it waits for memory";
@@ -375,16 +402,19 @@ export class ModelAgent implements AsyncDisposable {
     this.#tasks.run(async (closing) => {
       const { clock, limits, observer, logger } = this.#options;
       const startNs = clock.monotonicNs();
-      const timeout = new AbortController();
-      using _timer = clock.timer(limits.unloadMsMax, () => timeout.abort(new Error("the unload did not end in time")));
       try {
-        const signal = AbortSignal.any([closing, timeout.signal]);
-        const container = await this.#options.container(signal);
-        await container.unload(version, signal);
+        // Its memory counts until the container says that it is gone: a container that was started anew says so, too.
+        for (let isGone = false; !isGone;) {
+          try {
+            await this.#askToUnload(version, closing);
+            isGone = true;
+          } catch (error) {
+            closing.throwIfAborted();
+            logger.warning("a model did not unload", { target: version.target, error: String(error) });
+            await delay(clock, limits.unloadRetryMs, closing);
+          }
+        }
         observer.unloaded(version.target, (clock.monotonicNs() - startNs) / 1000);
-      } catch (error) {
-        if (!closing.aborted)
-          logger.warning("a model did not unload", { target: version.target, error: String(error) });
       } finally {
         version.unload = null;
         this.#setMemory(version, "absent");
@@ -393,6 +423,15 @@ export class ModelAgent implements AsyncDisposable {
       }
     });
     return promise;
+  }
+
+  async #askToUnload(version: Version, closing: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#options;
+    const timeout = new AbortController();
+    using _timer = clock.timer(limits.unloadMsMax, () => timeout.abort(new Error("the unload did not end in time")));
+    const signal = AbortSignal.any([closing, timeout.signal]);
+    const container = await this.#options.container(signal);
+    await container.unload(version, signal);
   }
 
   async #removeTree(version: Version): Promise<void> {

@@ -27,6 +27,8 @@ export interface ModelSource {
     destination: string,
     options: { readonly signal: AbortSignal; readonly onProgress: (expandedBytes: number) => void },
   ): Promise<UnpackedArchive | null>;
+  /** Whether `destination` still holds the tree as it was unpacked. */
+  isWhole(tree: UnpackedArchive, destination: string, signal: AbortSignal): Promise<boolean>;
   /** Called after a tree that held these contents was removed. */
   collect(tree: UnpackedArchive): void;
 }
@@ -39,6 +41,14 @@ export class ModelLoadError extends Error {
     super(message, options);
     this.name = "ModelLoadError";
     this.status = status;
+  }
+}
+
+/** The connection to the container broke before it answered: it ended, or is about to. */
+export class ContainerLostError extends Error {
+  constructor(cause: unknown) {
+    super(`the container ended: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    this.name = "ContainerLostError";
   }
 }
 

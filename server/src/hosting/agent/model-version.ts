@@ -10,6 +10,8 @@ export interface ModelVersion {
   readonly etag: string;
   readonly archiveBytes: number;
   tree: UnpackedArchive | null;
+  /** False for a tree of an earlier life of the platform that has not been compared with its fingerprints yet. */
+  isChecked: boolean;
   memory: ModelMemory;
   /** What the running load is doing, for those whose wait ends before it. */
   phase: string;
@@ -33,6 +35,7 @@ export function createModelVersion(
     etag: found.etag,
     archiveBytes: found.byteLength,
     tree: null,
+    isChecked: true,
     memory: "absent",
     phase: "",
     load: null,

@@ -27,11 +27,13 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await answered(subject, instance.socketPath);
     const usage = await instance.usage();
     assert(usage !== null && usage.memoryBytes > 1e6 && usage.cpuNs > 0);
+    assert(((await instance.workedNs()) ?? 0) > 0);
     await instance.stop(5000);
     const end = await instance.ended;
     assert.deepEqual([end.exitCode, end.signal], [0, null]);
     assert.equal(await subject.ping(instance.socketPath), null);
     assert.equal(await instance.usage(), null);
+    assert.equal(await instance.workedNs(), null);
     await instance.stop(5000);
     await subject.host[Symbol.asyncDispose]();
   });

@@ -39,6 +39,7 @@ modelHostContract("process host", async () => ({
   }),
   specFor: (behaviour, output) => ({
     instanceId: `i-${(count += 1)}`,
+    title: "endpoint/variant/i-1",
     runtime: "tritonserver",
     mlRoot: root,
     environment: { BEHAVIOUR: behaviour },

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "../../base/index.ts";
 import type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "../../hosting/index.ts";
 import { adoptOrphans, endRemains, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
-import { processTreeUsage } from "./process-usage.ts";
+import { processorNs, processTreeUsage } from "./process-usage.ts";
 
 export interface ContainerCommand {
   readonly command: string;
@@ -79,7 +79,7 @@ class ProcessInstance implements HostedInstance {
       this.#isEnded = true;
       await rm(socketPath, { force: true });
       // What its models had started in sessions of their own is this process's now; what a living one's have started is its own.
-      await endRemains(() => true);
+      await endRemains(({ family }) => family !== null);
       return { ...end, lastLines: child.outputTail() };
     });
   }
@@ -90,6 +90,10 @@ class ProcessInstance implements HostedInstance {
 
   async usage(): Promise<InstanceUsage | null> {
     return this.#isEnded ? null : await processTreeUsage(this.#child.pid);
+  }
+
+  async workedNs(): Promise<number | null> {
+    return this.#isEnded ? null : await processorNs(this.#child.pid);
   }
 
   async stop(graceMs: number): Promise<void> {

@@ -27,3 +27,9 @@ export async function processTreeUsage(pid: number): Promise<InstanceUsage | nul
   }
   return isRootSeen ? { cpuNs, memoryBytes } : null;
 }
+
+/** Processor time of one process, null when it is gone. */
+export async function processorNs(pid: number): Promise<number | null> {
+  const stat = await readProcessFile(pid, "stat");
+  return stat === null ? null : parseProcessStat(stat).cpuTicks * tickNs;
+}

@@ -1,12 +1,12 @@
 import { InferenceError, type Clock } from "../../base/index.ts";
-import type { Engine } from "../../engine/index.ts";
+import type { Engine, ModelTarget } from "../../engine/index.ts";
 import { JsonScanner, type IntegerRange } from "../../tensor/index.ts";
 import {
   BodyError,
   readWholeBody,
   reply,
   replyError,
-  statusOfCode,
+  replyFailure,
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
@@ -18,11 +18,10 @@ import {
   stringAt,
   unableToParse,
 } from "../infer-codec/index.ts";
-import { InferCallError, InferCalls, requestEncoding, type InferTarget } from "../infer-http/index.ts";
+import { InferCallError, InferCalls, requestEncoding } from "../infer-http/index.ts";
 import { HostedModels, type ChooseModelDirectory, type HostedModel } from "./hosted-models.ts";
 import type { ContainerLimits } from "./limits.ts";
 import { isForbiddenPath } from "./model-path.ts";
-import { saysOutOfMemory } from "./out-of-memory.ts";
 
 export interface ContainerRoutesOptions {
   readonly engine: Engine;
@@ -66,7 +65,7 @@ export function containerHandler(options: ContainerRoutesOptions): (exchange: Ex
     }
     const route = modelRoute(exchange.path);
     if (route === null) return replyEmpty(exchange, 400);
-    // The original answers GET /models/<id>/invoke as GET /models/<id>; both ask about the model.
+    // Triton answers GET /models/<id>/invoke as GET /models/<id>; both ask about the model.
     if (route.invoke && exchange.method === "POST") return routes.invoke(exchange, route.id);
     const answers = route.id === "" ? collection : model;
     const answer = Object.hasOwn(answers, exchange.method) ? answers[exchange.method] : undefined;
@@ -107,15 +106,13 @@ class ContainerRoutes {
 
   /** Inference on the default model: statuses as on the KServe port. */
   readonly invocations: Answer = async (exchange) => {
-    const { engine, defaultModelName } = this.#options;
-    const target: InferTarget = { namespace: "", modelName: defaultModelName, modelVersion: "" };
+    const { defaultModelName } = this.#options;
     try {
-      engine.modelReady("", defaultModelName, "");
-      await this.#infer(exchange, target);
+      await this.#infer(exchange, { namespace: "", modelName: defaultModelName, modelVersion: "" });
     } catch (error) {
       const failure = inferFailure(error);
       if (!exchange.signal.aborted) {
-        replyError(exchange, statusOfCode[failure.error.code], failure.error.message, failure.contentType);
+        replyFailure(exchange, failure.error, failure.contentType);
       }
     }
   };
@@ -128,19 +125,23 @@ class ContainerRoutes {
       checkTargetModel(exchange, model);
       await this.#infer(exchange, { namespace: id, modelName: model.servedName, modelVersion: "" });
     } catch (error) {
-      const { message } = inferFailure(error);
-      if (!exchange.signal.aborted) {
-        replyError(exchange, saysOutOfMemory(message) ? 507 : 400, message, "application/json");
-      }
+      const { error: failure } = inferFailure(error);
+      if (exchange.signal.aborted) return;
+      // Beyond the contract: the memory for requests is full, which unloading others does not cure and coming again does.
+      if (failure.reason !== null && failure.reason !== "out-of-memory")
+        return replyFailure(exchange, failure, "application/json");
+      replyFailure(exchange, failure, "application/json", failure.reason === "out-of-memory" ? 507 : 400);
     }
   };
 
-  async #infer(exchange: Exchange, target: InferTarget): Promise<void> {
+  async #infer(exchange: Exchange, target: ModelTarget): Promise<void> {
+    // Throws what is wrong with the model before the request is looked at.
+    using model = this.#options.engine.open(target);
     const coding = requestEncoding(exchange.request.headers["content-encoding"]);
     if (coding === null) return replyError(exchange, 415, "Unsupported compression type");
     const compressed = coding === "compressed";
     const headerBytes = jsonHeaderBytes(exchange, compressed);
-    await this.#calls.answer(exchange, { target, headerBytes, compressed, encoding: "identity" });
+    await this.#calls.answer(exchange, { target, model, headerBytes, compressed, encoding: "identity" });
   }
 
   readonly list: Answer = (exchange) => {
@@ -180,7 +181,7 @@ class ContainerRoutes {
   };
 }
 
-/** The original gives these JSON bodies no content type of their own. */
+/** Triton gives these JSON bodies no content type of their own. */
 function replyPlainJson(exchange: Exchange, value: unknown): void {
   reply(exchange, 200, "text/plain", Buffer.from(JSON.stringify(value)));
 }
@@ -192,7 +193,7 @@ function describeModel(model: HostedModel): { modelName: string; modelUrl: strin
 function refuse(exchange: Exchange, thrown: unknown): void {
   if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
   if (exchange.signal.aborted) return;
-  const status = thrown.code === "ALREADY_EXISTS" ? 409 : saysOutOfMemory(thrown.message) ? 507 : 400;
+  const status = thrown.code === "ALREADY_EXISTS" ? 409 : thrown.reason === "out-of-memory" ? 507 : 400;
   replyError(exchange, status, thrown.message);
 }
 
@@ -216,7 +217,14 @@ function checkTargetModel(exchange: Exchange, model: HostedModel): void {
 /** Length of the JSON header from the content type; null when the type is another, which means all JSON. */
 function jsonHeaderBytes(exchange: Exchange, compressed: boolean): number | null {
   const type = exchange.request.headers["content-type"];
-  if (type === undefined || !type.startsWith(binaryTypePrefix)) return null;
+  const at = type?.indexOf(binaryTypePrefix) ?? -1;
+  if (type === undefined || at === -1) return null;
+  if (at > 0) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `expect MIME type for binary data starts with '${binaryTypePrefix}', got: ${type}`,
+    );
+  }
   const got = type.slice(binaryTypePrefix.length);
   const value = leadingInteger(got);
   if (value === null) throw new InferenceError("INVALID_ARG", `Unable to parse inference header size, got: ${got}`);
@@ -236,7 +244,7 @@ async function readLoadBody(exchange: Exchange, options: ContainerRoutesOptions)
   const limits = { ...options.limits, bodyBytesMax: options.containerLimits.loadBodyBytesMax };
   const body = await readWholeBody(exchange, limits);
   const members = new Map<string, string>();
-  // The original goes on after a body that is no JSON, and dies; here it is an error like any other.
+  // Triton goes on after a body that is no JSON, and dies; here it is an error like any other.
   parsingRequestJson(() => {
     const check = new JsonScanner(body);
     if (check.peek() === -1) check.fail("The document is empty.", check.at);

@@ -3,11 +3,12 @@ import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
-import { InferenceError, silentLogger, systemClock } from "../../base/index.ts";
+import { ByteBudget, InferenceError, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine, addUsualModels } from "../fake-engine.ts";
-import { defaultHttpLimits, type HttpListener } from "../http-listener/index.ts";
+import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer } from "./index.ts";
+import type { Listener } from "../listener.ts";
 
 // Statuses, bodies and content types as tritonserver 2.51 answered on its SageMaker port in multi-model mode,
 // but for what a test's name says.
@@ -15,7 +16,8 @@ import { defaultContainerLimits, openContainer } from "./index.ts";
 const engine = new FakeEngine();
 let mlRoot: string;
 let socketPath: string;
-let listener: HttpListener;
+let listener: Listener;
+const budget = new ByteBudget(2 ** 30);
 
 before(async () => {
   mlRoot = await mkdtemp(join(tmpdir(), "container-"));
@@ -35,6 +37,7 @@ before(async () => {
     chooseModelDirectory: (directory) =>
       Promise.resolve({ repositoryDirectory: directory, modelDirectoryName: "add_sub" }),
     address: { socketPath },
+    budget,
     logger: silentLogger,
   });
 });
@@ -42,6 +45,7 @@ after(async () => {
   await listener.close(AbortSignal.abort());
   await rm(mlRoot, { recursive: true });
   assert.equal(engine.arena.usedBytes, 0, "blocks left over");
+  assert.equal(budget.usedBytes, 0, "bytes left over");
 });
 beforeEach(async () => {
   for (const id of ["h1", "h2", "h3"]) await request("DELETE", `/models/${id}`);
@@ -74,7 +78,7 @@ function seen(reply: RawReply): [number, string, string | undefined] {
   return [reply.status, reply.body, reply.headers.get("content-type")];
 }
 
-test("ping follows its mode, other verbs and paths are refused as in the original", async () => {
+test("ping follows its mode, other verbs and paths are refused as in Triton", async () => {
   assert.deepEqual(seen(await request("GET", "/ping")), [200, "", "text/plain"]);
   assert.deepEqual(seen(await ask(socketPath, post("/ping", ""))), [
     405,
@@ -132,7 +136,7 @@ test("a model is loaded, listed, described, invoked, unloaded", async () => {
   assert.deepEqual(seen(await ask(socketPath, post("/models/h1/invoke", body, target))), [404, "", "text/plain"]);
 });
 
-test("every error of an invocation is 400 of type JSON, an out-of-memory text 507", async () => {
+test("every error of an invocation is 400 of type JSON, whatever its text, and 507 where its reason is that there is no memory", async () => {
   await load("h1");
   const invoke = (text: string) => ask(socketPath, post("/models/h1/invoke", text, target));
   assert.deepEqual(seen(await invoke("{")), [
@@ -141,18 +145,18 @@ test("every error of an invocation is 400 of type JSON, an out-of-memory text 50
     "application/json",
   ]);
   assert.equal((await invoke('{"inputs":[]}')).status, 400);
-  engine.add(
-    "tenant.tar.gz",
-    {
-      inputs: { INPUT0: ["FP32", [16]] },
-      outputs: {},
-      run: () => {
-        throw new InferenceError("INTERNAL", "CUDA out of memory. Tried to allocate 2 GiB");
-      },
-    },
-    "h1",
-  );
-  assert.equal((await invoke(body)).status, 507);
+  const texts = ["CUDA out of memory. Tried to allocate 2 GiB", "no ROOM for it", "OOM", "MemoryError"];
+  for (const text of texts)
+    for (const [reason, status] of [
+      [null, 400],
+      ["out-of-memory", 507],
+    ] as const) {
+      const run = () => {
+        throw new InferenceError("INTERNAL", text, { reason });
+      };
+      engine.add("tenant.tar.gz", { inputs: { INPUT0: ["FP32", [16]] }, outputs: {}, run }, "h1");
+      assert.equal((await invoke(body)).status, status, text);
+    }
 });
 
 test("a request whose header names another model than its path does not reach it (server#8923)", async () => {
@@ -189,7 +193,7 @@ test("binary bodies announce their JSON header in the content type, both ways", 
   assert.equal((await binary("abc")).body, '{"error":"Unable to parse inference header size, got: abc"}');
 });
 
-test("paths that are not an archive's model folder are refused, also behind links (the original registers any path)", async () => {
+test("paths that are not an archive's model folder are refused, also behind links (Triton registers any path)", async () => {
   for (const url of [
     "/tmp/x",
     "/opt/ml/models/../model",
@@ -214,8 +218,11 @@ test("paths that are not an archive's model folder are refused, also behind link
 
 test("a load that fails leaves nothing registered: 507 when memory is short, else 400; bodies that are no load are 400", async () => {
   engine.openNamespaceWith = () =>
-    Promise.reject(new InferenceError("UNAVAILABLE", "Out of memory: the budget of 5 bytes is used up"));
+    Promise.reject(new InferenceError("UNAVAILABLE", "the budget is used up", { reason: "out-of-memory" }));
   assert.equal((await load("h1")).status, 507);
+  const told = "load failed for model 'x': Out of memory";
+  engine.openNamespaceWith = () => Promise.reject(new InferenceError("INVALID_ARG", told));
+  assert.equal((await load("h1")).status, 400);
   engine.openNamespaceWith = () => Promise.reject(new InferenceError("INVALID_ARG", "load failed for model 'x'"));
   assert.deepEqual(seen(await load("h1")), [400, `{"error":"load failed for model 'x'"}`, "text/plain"]);
   assert.deepEqual(JSON.parse((await request("GET", "/models")).body), { models: [] });

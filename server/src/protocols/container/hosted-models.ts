@@ -69,6 +69,7 @@ export class HostedModels {
       throw new InferenceError(
         "UNAVAILABLE",
         `Out of memory: ${this.#options.modelsMax} models are registered already`,
+        { reason: "out-of-memory" },
       );
     }
     const opening = this.#open(model, resolveModelPath(this.#options.mlRoot, path, model.url), signal);

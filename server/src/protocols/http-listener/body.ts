@@ -1,8 +1,12 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, type ByteLease } from "../../base/index.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
+import { statusOf } from "./reply.ts";
 
-/** Takes a body as it comes. `write` may throw; the rest of the body is then read and dropped before the error is told. */
+/**
+ * Takes a body as it comes. `write` may throw; the rest of the body is then read and dropped before the error is told, unless it is
+ * memory that is wanting: then nothing more is read.
+ */
 export interface BodySink {
   write(chunk: Buffer): void;
 }
@@ -13,10 +17,31 @@ export class BodyError extends InferenceError {
   /** The rest of the body is not worth reading: the connection ends after the reply. */
   readonly closes: boolean;
 
-  constructor(status: number, message: string, closes: boolean) {
-    super("INVALID_ARG", message);
+  /** `refusal`: the error whose code and reason it keeps. */
+  constructor(status: number, message: string, closes: boolean, refusal: InferenceError | null = null) {
+    super(refusal?.code ?? "INVALID_ARG", message, { cause: refusal, reason: refusal?.reason ?? null });
     this.status = status;
     this.closes = closes;
+  }
+}
+
+/** What is told of an error met while a body is read: one for want of memory ends the reading. */
+function asBodyError(error: unknown): unknown {
+  if (!(error instanceof InferenceError) || error.reason === null) return error;
+  return new BodyError(statusOf(error), error.message, true, error);
+}
+
+/** Takes memory for so many bytes of a body before they are read. Throws BodyError. */
+export function admit(exchange: Exchange, bytes: number): void {
+  admitting(() => exchange.memory.grow(bytes));
+}
+
+/** Calls what takes memory for a body of which nothing has been read. Where there is none, that is a BodyError. */
+export function admitting<Made>(take: () => Made): Made {
+  try {
+    return take();
+  } catch (error) {
+    throw asBodyError(error);
   }
 }
 
@@ -59,7 +84,8 @@ export function readBody(exchange: Exchange, limits: HttpLimits, sink: BodySink)
       try {
         sink.write(chunk);
       } catch (error) {
-        failure = error;
+        failure = asBodyError(error);
+        if (failure instanceof BodyError && failure.closes) abandon(failure);
       }
     });
     request.on("end", () => (failure === undefined ? resolve() : reject(failure)));
@@ -85,7 +111,7 @@ function tooLarge(byteLength: number, limits: HttpLimits): BodyError {
 const discardedBytesMin = 16 * 1024;
 
 /**
- * Gives the memory of a piece that has been copied back at once; nobody may look at it again. The collector does not see how large
+ * Gives the memory of a piece or body that has been copied back at once; nobody may look at it again. The collector does not see how large
  * these pieces are until they add up to 64 MiB, and then goes through the whole heap: a tenth of the server's time with tensors of 1 MB.
  */
 export function discardChunk(chunk: Buffer): void {
@@ -101,21 +127,34 @@ const emptyBody = Buffer.alloc(0);
  * arrive, so that a client that announces gigabytes and sends little costs little.
  */
 export async function readWholeBody(exchange: Exchange, limits: HttpLimits): Promise<Buffer> {
+  return (await gatherBody(exchange, limits)).bytes();
+}
+
+/** The whole body, for who can say when it is needed no more. */
+export async function gatherBody(exchange: Exchange, limits: HttpLimits): Promise<GatheredBody> {
   const declared = declaredLength(exchange);
-  if (declared === 0) return emptyBody;
-  const gathered = new GatheredBody(declared);
-  await readBody(exchange, limits, gathered);
-  return gathered.bytes();
+  if (declared === 0) return new GatheredBody(0, exchange.memory);
+  if (declared > 0 && declared <= limits.bodyBytesMax) admit(exchange, declared);
+  const gathered = new GatheredBody(declared, exchange.memory);
+  try {
+    await readBody(exchange, limits, gathered);
+  } catch (error) {
+    gathered.discard();
+    throw error;
+  }
+  return gathered;
 }
 
 export class GatheredBody implements BodySink {
   readonly #declared: number;
+  readonly #memory: ByteLease;
   #buffer: Buffer = emptyBody;
   #used = 0;
 
-  /** `declared` is -1 when nobody knows the length. */
-  constructor(declared: number) {
+  /** `declared` is -1 when nobody knows the length; then the buffer's bytes are taken from `memory` as it grows, else they were before. */
+  constructor(declared: number, memory: ByteLease) {
     this.#declared = declared;
+    this.#memory = memory;
   }
 
   bytes(): Buffer {
@@ -129,13 +168,28 @@ export class GatheredBody implements BodySink {
       return;
     }
     const needed = this.#used + chunk.length;
-    if (needed > this.#buffer.length) {
-      const doubled = Math.max(needed, 2 * this.#buffer.length, 64 * 1024);
-      const grown = Buffer.allocUnsafeSlow(this.#declared >= needed ? Math.min(doubled, this.#declared) : doubled);
-      grown.set(this.#buffer.subarray(0, this.#used));
-      this.#buffer = grown;
-    }
+    if (needed > this.#buffer.length) this.#grow(needed);
     this.#buffer.set(chunk, this.#used);
     this.#used = needed;
+    discardChunk(chunk);
+  }
+
+  #grow(needed: number): void {
+    const doubled = Math.max(needed, 2 * this.#buffer.length, 64 * 1024);
+    const length = this.#declared >= needed ? Math.min(doubled, this.#declared) : doubled;
+    // Both are there while the bytes are copied.
+    if (this.#declared === -1) this.#memory.grow(length);
+    const grown = Buffer.allocUnsafeSlow(length);
+    grown.set(this.#buffer.subarray(0, this.#used));
+    if (this.#declared === -1) this.#memory.shrinkBy(this.#buffer.length);
+    discardChunk(this.#buffer);
+    this.#buffer = grown;
+  }
+
+  /** Gives the memory back at once, not when the collector looks. Nobody may look at the body again. */
+  discard(): void {
+    discardChunk(this.#buffer);
+    this.#buffer = emptyBody;
+    this.#used = 0;
   }
 }

@@ -1,3 +1,4 @@
+import { ByteLease, type ByteBudget } from "../../base/index.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /**
@@ -11,9 +12,14 @@ export interface Exchange {
   readonly path: string;
   readonly method: string;
   readonly signal: AbortSignal;
+  /** What this exchange holds of the memory for requests in flight; all of it goes back when the exchange is closed. */
+  readonly memory: ByteLease;
   /** Called once when nothing of this exchange is on its way any more: the reply was written, or the connection is gone. */
   onClosed(release: () => void): void;
 }
+
+/** About what an exchange takes beside its body: Node's objects, header lines, ours. Never a reason to refuse it, but counted. */
+export const exchangeBytes = 4 * 1024;
 
 /** What a connection keeps of its exchanges, so that the end of the connection reaches each of them. */
 export class LiveExchange implements Exchange {
@@ -21,14 +27,17 @@ export class LiveExchange implements Exchange {
   readonly response: ServerResponse;
   readonly path: string;
   readonly method: string;
+  readonly memory: ByteLease;
   readonly #controller = new AbortController();
   #releases: (() => void)[] | null = null;
   #closed = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, budget: ByteBudget) {
     this.request = request;
     this.response = response;
-    const url = request.url ?? "";
+    this.memory = new ByteLease(budget);
+    this.memory.growAnyway(exchangeBytes);
+    const url = originForm(request.url ?? "");
     const query = url.indexOf("?");
     this.path = query === -1 ? url : url.slice(0, query);
     this.method = request.method ?? "";
@@ -55,5 +64,15 @@ export class LiveExchange implements Exchange {
     if (clientGone) this.#controller.abort(new Error("the client has closed the connection"));
     for (const release of this.#releases ?? []) release();
     this.#releases = null;
+    this.memory[Symbol.dispose]();
   }
+}
+
+/** A request line may name the whole URL, as clients do that take this server for a proxy: its path is what counts. */
+function originForm(url: string): string {
+  if (url.startsWith("/")) return url;
+  const authority = /^https?:\/\/[^/?#]*/i.exec(url)?.[0];
+  if (authority === undefined) return url;
+  const rest = url.slice(authority.length);
+  return rest.startsWith("/") ? rest : `/${rest}`;
 }

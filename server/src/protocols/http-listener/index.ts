@@ -4,24 +4,29 @@
  * Knows no route and no model.
  */
 export {
+  admit,
+  admitting,
   BodyError,
   declaredLength,
   discardChunk,
+  gatherBody,
   GatheredBody,
   readBody,
   readWholeBody,
   type BodySink,
 } from "./body.ts";
-export type { Exchange } from "./exchange.ts";
+export { exchangeBytes, type Exchange } from "./exchange.ts";
 export { defaultHttpLimits, type HttpLimits } from "./limits.ts";
-export { openHttpListener, type HttpListener, type HttpListenerOptions, type ListenAddress } from "./listener.ts";
+export { openHttpListener, type HttpListenerOptions, type ListenAddress } from "./listener.ts";
 export {
   errorBody,
   reply,
   replyError,
+  replyFailure,
   replyJson,
   replyPieces,
-  statusOfCode,
+  statusOf,
   type ContentType,
   type ExtraHeaders,
 } from "./reply.ts";
+export { ReplyStream } from "./reply-stream.ts";

@@ -1,8 +1,8 @@
-/** Every bound of an HTTP listener in one place. The defaults are the original's where it has one. */
+/** Every bound of an HTTP listener in one place. The defaults are Triton's where it has one. */
 export interface HttpLimits {
   /** All header lines of a request together. */
   readonly headerBytesMax: number;
-  /** A whole request body, binary tensors included (the original has no bound here). */
+  /** A whole request body, binary tensors included (Triton has no bound here). */
   readonly bodyBytesMax: number;
   /** JSON tensors, JSON headers, raw inputs and decompressed bodies: the flag --http-max-input-size. */
   readonly inputBytesMax: number;

@@ -1,10 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { InferenceError, type Logger } from "../../base/index.ts";
+import { InferenceError, type ByteBudget, type Logger } from "../../base/index.ts";
+import type { Listener } from "../listener.ts";
 import { BodyError, declaredLength } from "./body.ts";
 import { LiveExchange, type Exchange } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
-import { errorBody, replyError, statusOfCode } from "./reply.ts";
+import { isEnding, lingerAfterReply, onClientError } from "./client-error.ts";
+import { headersOf, replyError, replyFailure } from "./reply.ts";
+import { refusedCoding } from "./transfer-coding.ts";
 
 export type ListenAddress = { readonly host: string; readonly port: number } | { readonly socketPath: string };
 
@@ -12,32 +15,22 @@ export interface HttpListenerOptions {
   readonly address: ListenAddress;
   readonly limits: HttpLimits;
   readonly logger: Logger;
+  /** What bodies and answers take while they are in flight. */
+  readonly budget: ByteBudget;
   /** Answers one request; what it throws is answered as the protocol's error. */
   readonly handle: (exchange: Exchange) => void | Promise<void>;
 }
 
-export interface HttpListener {
-  /** The port that was bound; 0 for a Unix socket. */
-  readonly port: number;
-  /** Requests being answered now. */
-  readonly activeCount: number;
-  /**
-   * Refuses new connections, closes those without a request, answers what has begun, and resolves when every connection has ended.
-   * When `deadline` aborts, what is left is cut off.
-   */
-  close(deadline: AbortSignal): Promise<void>;
-}
-
 const liveOf = new WeakMap<Socket, Set<LiveExchange>>();
 
-/** Binds and starts to answer. Rejects with the original's words when the address is taken. */
-export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
-  const listener = new Listener(options);
+/** Binds and starts to answer. Rejects with Triton's words when the address is taken. */
+export async function openHttpListener(options: HttpListenerOptions): Promise<Listener> {
+  const listener = new HttpListener(options);
   await listener.listen();
   return listener;
 }
 
-class Listener implements HttpListener {
+class HttpListener implements Listener {
   readonly #options: HttpListenerOptions;
   readonly #server: Server;
   readonly #sockets = new Map<Socket, ReadonlySet<LiveExchange>>();
@@ -56,7 +49,7 @@ class Listener implements HttpListener {
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, limits.headersTimeoutMs / 2)),
       noDelay: true,
-      // The original answers HTTP/1.1 requests without a Host line.
+      // Triton answers HTTP/1.1 requests without a Host line.
       requireHostHeader: false,
     });
     this.#server.maxConnections = limits.connectionsMax;
@@ -66,7 +59,9 @@ class Listener implements HttpListener {
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
     this.#server.on("checkContinue", (request, response) => this.#onRequest(request, response, true));
     this.#server.on("checkExpectation", (request, response) => this.#onRequest(request, response));
-    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => onClientError(error, socket));
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) =>
+      onClientError(error, socket, liveOf.get(socket) ?? new Set(), limits.stallTimeoutMs),
+    );
   }
 
   get activeCount(): number {
@@ -128,7 +123,11 @@ class Listener implements HttpListener {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse, expectsContinue = false): void {
-    const exchange = new LiveExchange(request, response);
+    if (isEnding(request.socket)) {
+      request.resume();
+      return;
+    }
+    const exchange = new LiveExchange(request, response, this.#options.budget);
     const { limits } = this.#options;
     const live = liveOf.get(request.socket);
     if (live !== undefined) {
@@ -146,8 +145,19 @@ class Listener implements HttpListener {
       response.shouldKeepAlive = false;
       return replyError(exchange, 503, `more than ${limits.pipelinedMax} pipelined requests on one connection`);
     }
+    const coding = refusedCoding(request);
+    if (coding !== null) {
+      response.shouldKeepAlive = false;
+      lingerAfterReply(request.socket, limits.stallTimeoutMs);
+      return replyError(exchange, coding.status, coding.message);
+    }
+    // What a proxy of HTTP/1.0 made of the chunks is not known: nothing behind them is taken for a request.
+    if (request.httpVersionMinor === 0 && request.headers["transfer-encoding"] !== undefined) {
+      response.shouldKeepAlive = false;
+      lingerAfterReply(request.socket, limits.stallTimeoutMs);
+    }
     // A body that will be refused for its length is refused before the client sends it.
-    if (expectsContinue && declaredLength(exchange) <= limits.bodyBytesMax) response.writeContinue();
+    if (expectsContinue && isWelcome(exchange, limits)) response.writeContinue();
     this.#answer(exchange);
   }
 
@@ -176,10 +186,10 @@ class Listener implements HttpListener {
     const closes = error instanceof BodyError && error.closes;
     if (closes) {
       response.shouldKeepAlive = false;
-      const { socket } = exchange.request;
-      exchange.onClosed(() => lingerThenDestroy(socket, this.#options.limits.stallTimeoutMs));
+      lingerAfterReply(exchange.request.socket, this.#options.limits.stallTimeoutMs);
     }
-    replyError(exchange, error instanceof BodyError ? error.status : statusOfCode[error.code], error.message);
+    if (error instanceof BodyError) replyError(exchange, error.status, error.message, "text/plain", headersOf(error));
+    else replyFailure(exchange, error);
   }
 
   /** No byte has moved for the stall time. A model that is at work may take as long as it likes; a client may not. */
@@ -200,43 +210,8 @@ class Listener implements HttpListener {
   }
 }
 
-/** A refused client that is still sending would meet a reset and lose our answer: let it read first. */
-function lingerThenDestroy(socket: Socket, timeoutMs: number): void {
-  if (socket.destroyed) return;
-  socket.setTimeout(Math.min(timeoutMs, 2000), () => socket.destroy());
-  socket.resume();
-}
-
-const clientErrors: Readonly<Record<string, readonly [status: string, message: string]>> = {
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "request header lines exceed the maximum allowed size"],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request header did not arrive in time"],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: ["413 Payload Too Large", "chunk extensions exceed the maximum allowed size"],
-};
-
-/** Bytes that are no HTTP: answered in the protocol's error shape where the connection still takes an answer. */
-function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // An answer now would be taken for the one that an earlier request on this connection still waits for.
-  const awaited = [...(liveOf.get(socket) ?? [])].some(
-    ({ request, response }) => request.complete || response.headersSent,
-  );
-  if (error.code === "ECONNRESET" || !socket.writable || awaited) {
-    socket.destroy();
-    return;
-  }
-  const [status, message] = clientErrors[error.code ?? ""] ?? ["400 Bad Request", malformedText(error)];
-  const body = errorBody(message);
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    "latin1",
-    () => socket.destroy(),
-  );
-}
-
-function malformedText(error: NodeJS.ErrnoException): string {
-  if (error.code === "HPE_INVALID_CONTENT_LENGTH") {
-    const { rawPacket } = error as { rawPacket?: Buffer };
-    const value = /\r\ncontent-length:[ \t]*([^\r\n]{0,100})/i.exec(rawPacket?.toString("latin1") ?? "")?.[1] ?? "";
-    return `Unable to parse Content-Length, got: ${value}`;
-  }
-  return `malformed HTTP request: ${error.message}`;
+/** Whether a body of the announced length would be read at all. */
+function isWelcome(exchange: Exchange, limits: HttpLimits): boolean {
+  const declared = declaredLength(exchange);
+  return declared <= limits.bodyBytesMax && exchange.memory.fits(Math.max(declared, 0));
 }

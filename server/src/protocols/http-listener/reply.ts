@@ -1,8 +1,8 @@
-import type { InferenceCode } from "../../base/index.ts";
+import type { InferenceCode, InferenceError, InferenceReason } from "../../base/index.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** One table from the inference vocabulary to HTTP. */
-export const statusOfCode: Readonly<Record<InferenceCode, number>> = {
+const statusOfCode: Readonly<Record<InferenceCode, number>> = {
   UNKNOWN: 400,
   INTERNAL: 500,
   NOT_FOUND: 404,
@@ -13,7 +13,16 @@ export const statusOfCode: Readonly<Record<InferenceCode, number>> = {
   CANCELLED: 400,
 };
 
-/** As the original words them, which is not always node's wording. */
+/** Where an error's reason says more than its code. `out-of-memory` does so in the container contract only. */
+const statusOfReason: Readonly<Partial<Record<InferenceReason, number>>> = {
+  "memory-full": 503,
+  "memory-exceeded": 413,
+};
+
+/** When to come again: memory for requests is held for the time of some executions, not of minutes. */
+const retryAfter: ExtraHeaders = ["Retry-After", "1"];
+
+/** As Triton words them, which is not always node's wording. */
 const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
   400: "Bad Request",
@@ -47,11 +56,15 @@ export function reply(
   extraHeaders: ExtraHeaders = noHeaders,
 ): void {
   writeHead(exchange, status, ["Content-Type", contentType, ...extraHeaders, "Content-Length", String(body.length)]);
-  if (typeof body === "string") exchange.response.end(body, "latin1");
-  else exchange.response.end(body);
+  const { response } = exchange;
+  if (typeof body === "string") response.end(body, "latin1");
+  else response.end(body);
+  // What the client's kernel has not taken at once waits here for a slow reader.
+  const { writableLength } = response;
+  if (writableLength > 0) exchange.memory.growAnyway(writableLength);
 }
 
-/** Sends several pieces without joining them; `exchange.onClosed` tells when none of them is needed any more. */
+/** Sends several pieces, whose memory the caller accounts for, without joining them; `exchange.onClosed` tells when none of them is needed any more. */
 export function replyPieces(
   exchange: Exchange,
   status: number,
@@ -69,9 +82,10 @@ export function replyPieces(
   response.end();
 }
 
-function writeHead(exchange: Exchange, status: number, headers: string[]): void {
+/** Sends the status line and the headers, with none that Triton does not send. */
+export function writeHead(exchange: Exchange, status: number, headers: string[]): void {
   const { response } = exchange;
-  // As the original: no Date, and no Connection line where HTTP/1.1 needs none. (node would add three lines to each reply.)
+  // As Triton: no Date, and no Connection line where HTTP/1.1 needs none. (node would add three lines to each reply.)
   response.sendDate = false;
   if (response.shouldKeepAlive && exchange.request.httpVersionMinor === 1) response.removeHeader("connection");
   response.writeHead(status, reasonPhrases[status] ?? "Unknown", headers);
@@ -91,6 +105,24 @@ export function replyError(
   extraHeaders: ExtraHeaders = noHeaders,
 ): void {
   reply(exchange, status, contentType, errorBody(message), extraHeaders);
+}
+
+/** The error on its reason's or its code's status; a client that may come again is told so. */
+export function replyFailure(
+  exchange: Exchange,
+  error: InferenceError,
+  contentType: ContentType = "text/plain",
+  status = statusOf(error),
+): void {
+  replyError(exchange, status, error.message, contentType, headersOf(error));
+}
+
+export function statusOf({ code, reason }: InferenceError): number {
+  return (reason === null ? undefined : statusOfReason[reason]) ?? statusOfCode[code];
+}
+
+export function headersOf(error: InferenceError): ExtraHeaders {
+  return error.reason === "memory-full" ? retryAfter : noHeaders;
 }
 
 export function replyJson(exchange: Exchange, value: unknown): void {

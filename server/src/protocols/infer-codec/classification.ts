@@ -1,4 +1,5 @@
 import { InferenceError } from "../../base/index.ts";
+import { sortAsLibstdcxx } from "./libstdcxx-sort.ts";
 import { joinBytesElements, type Datatype, type Tensor } from "../../tensor/index.ts";
 
 const resultsMax = 1_000_000;
@@ -21,7 +22,7 @@ const readers: Readonly<Partial<Record<Datatype, ReadElement>>> = {
 
 /**
  * The classification extension: per batch row the `classCount` largest elements as `<value>:<index>[:<label>]`, a BYTES
- * tensor of shape [batch?, k]. Equal values keep the order of their indices. Takes a view; the input stays its owner's.
+ * tensor of shape [batch?, k], in the order that Triton's sort gives them. Takes a view; the input stays its owner's.
  */
 export function classify(output: Tensor, classCount: number, batches: boolean, labels: readonly string[]): Tensor {
   const read = readers[output.datatype];
@@ -55,20 +56,25 @@ export function classify(output: Tensor, classCount: number, batches: boolean, l
 
 function topIndices(view: DataView, read: ReadElement, first: number, count: number): number[] {
   const values = Array.from({ length: count }, (_, index) => read(view, first + index));
-  return Array.from({ length: count }, (_, index) => index).sort((a, b) => {
-    const left = values[a]!;
-    const right = values[b]!;
-    // NaN is larger than nothing; it sorts last.
-    if (left !== left || right !== right) return (left !== left ? 1 : 0) - (right !== right ? 1 : 0);
-    return left > right ? -1 : left < right ? 1 : a - b;
-  });
+  const indices = Array.from({ length: count }, (_, index) => index);
+  sortAsLibstdcxx(indices, (a, b) => values[a]! > values[b]!);
+  return indices;
 }
 
-/** As C's %f: six decimals, all digits before the point, `nan`, `inf`. */
-function fixedText(value: number): string {
+/** As C's %f: six decimals, all digits before the point, what lies exactly half way goes to the even digit, `nan`, `inf`. */
+export function fixedText(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (Math.abs(value) >= 1e21) return `${BigInt(value)}.000000`;
+  // Half a millionth is 1 / (2^7 * 5^6): a double lies exactly half way when it is an odd number of 128ths.
+  const parts = Math.abs(value) * 128;
+  if (parts % 2 === 1) return halfwayText(value < 0 ? "-" : "", BigInt(parts));
   const text = value.toFixed(6);
   return Object.is(value, -0) ? `-${text}` : text;
+}
+
+function halfwayText(sign: string, parts: bigint): string {
+  const below = (parts * 15625n) / 2n;
+  const millionths = below + (below & 1n);
+  return `${sign}${millionths / 1_000_000n}.${String(millionths % 1_000_000n).padStart(6, "0")}`;
 }

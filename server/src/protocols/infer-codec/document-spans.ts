@@ -1,3 +1,4 @@
+import { InferenceError } from "../../base/index.ts";
 import { bytesSpell, readJsonString, type JsonScanner } from "../../tensor/index.ts";
 
 /** Where the parts of an input lie in the document; -1 where absent. `dataEnd` is behind the data's last byte. */
@@ -15,6 +16,9 @@ export interface OutputSpans {
   parametersAt: number;
 }
 
+/** Inputs or outputs of a request. `{},` is three bytes of text and forty times as many of memory. */
+const listedMax = 100_000;
+
 /** Where the parts of a request lie; lists are null when the member is no array, undefined when it is absent. */
 export interface DocumentSpans {
   idAt: number;
@@ -25,7 +29,7 @@ export interface DocumentSpans {
 
 /**
  * The one pass that checks the syntax of the whole document and notes where things are, without building anything of it:
- * after it every error is about meaning, as in the original. The first of equal names wins, others are stepped over.
+ * after it every error is about meaning, as in Triton. The first of equal names wins, others are stepped over.
  */
 export function scanDocument(scanner: JsonScanner): DocumentSpans {
   const spans: DocumentSpans = { idAt: -1, parametersAt: -1, inputs: undefined, outputs: undefined };
@@ -78,8 +82,11 @@ function list<Spans>(scanner: JsonScanner, scan: (scanner: JsonScanner) => Spans
   }
   const items: Spans[] = [];
   if (scanner.open(0x5d)) {
-    do items.push(scan(scanner));
-    while (scanner.more(0x5d));
+    do {
+      if (items.length === listedMax)
+        throw new InferenceError("INVALID_ARG", `more than ${listedMax} inputs or outputs`);
+      items.push(scan(scanner));
+    } while (scanner.more(0x5d));
   }
   return items;
 }

@@ -3,9 +3,24 @@
  * read without building objects of it, numbers go straight to tensor memory, binary tails are copied once from the socket
  * (or viewed), responses are printed as bytes. Texts are tritonserver's; asked of version 2.51.
  */
+export { classify } from "./classification.ts";
 export { leadingInteger } from "./header-length.ts";
-export { parseInferHeader, type InferHeader, type InputHeader, type OutputWish } from "./infer-header.ts";
-export { ResponseEncoder, type EncodeOptions, type EncodedResponse } from "./infer-response.ts";
+export {
+  parseInferHeader,
+  parsedTextBytes,
+  refuseHalfFloats,
+  type InferHeader,
+  type InputHeader,
+  type OutputWish,
+} from "./infer-header.ts";
+export {
+  jsonTextBytesMax,
+  printParameter,
+  ResponseEncoder,
+  type EncodeOptions,
+  type EncodedResponse,
+} from "./infer-response.ts";
 export { booleanAt, eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "./json-access.ts";
 export { TailWriter, placeInputs, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
+export { customValue } from "./request-parameters.ts";
 export { placeRawInput, type RawInput } from "./raw-request.ts";

@@ -1,7 +1,7 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, type ByteLease } from "../../base/index.ts";
 import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
 import { JsonScanner, datatypes, isDatatype, type Datatype } from "../../tensor/index.ts";
-import { scanDocument, type InputSpans, type OutputSpans } from "./document-spans.ts";
+import { scanDocument, type DocumentSpans, type InputSpans, type OutputSpans } from "./document-spans.ts";
 import {
   booleanAt,
   eachMember,
@@ -22,6 +22,8 @@ export interface InputHeader {
   /** -1 when the elements come as binary data. */
   readonly dataAt: number;
   readonly dataEnd: number;
+  /** The JSON is one element, in no array. */
+  readonly isElement: boolean;
   readonly binaryBytes: number;
 }
 
@@ -44,12 +46,21 @@ export interface InferHeader {
   /** null asks for all outputs, as `binaryOutputs` says; it says nothing about listed ones. */
   readonly outputs: readonly OutputWish[] | null;
   readonly binaryOutputs: boolean;
+  /** What this header was granted of the memory it was parsed with; 0 for a small one. */
+  readonly memoryBytes: number;
 }
 
-/** `inputBytesMax` bounds each JSON tensor (--http-max-input-size). */
-export function parseInferHeader(bytes: Uint8Array, inputBytesMax: number): InferHeader {
+/** Up to here what is parsed is no more than a request costs anyway. */
+const uncountedBytesMax = 16 * 1024;
+/** Objects take about so many times the bytes of the densest text: `{},` is an object, `1,` a number. */
+const parsedBytesPerByte = 12;
+
+/** `inputBytesMax` bounds each JSON tensor (--http-max-input-size); what a long text becomes is taken from `memory`. */
+export function parseInferHeader(bytes: Uint8Array, inputBytesMax: number, memory: ByteLease): InferHeader {
   const scanner = new JsonScanner(bytes);
   const spans = parsingRequestJson(() => scanDocument(scanner));
+  const memoryBytes = parsedBytes(bytes.length, spans);
+  if (memoryBytes > 0) memory.grow(memoryBytes);
   const id = spans.idAt === -1 ? "" : stringAt(scanner, spans.idAt, (text) => unableToParse("id", text));
   const { parameters, sequence, priority, queueTimeoutUs, binaryOutputs } = readRequestParameters(
     scanner,
@@ -61,7 +72,19 @@ export function parseInferHeader(bytes: Uint8Array, inputBytesMax: number): Infe
   if (spans.outputs === null) throw unableToParse("outputs", "attempt to access JSON non-array as array");
   const outputs =
     spans.outputs === undefined || spans.outputs.length === 0 ? null : readOutputs(scanner, spans.outputs);
-  return { scanner, id, parameters, sequence, priority, queueTimeoutUs, inputs, outputs, binaryOutputs };
+  return { scanner, id, parameters, sequence, priority, queueTimeoutUs, inputs, outputs, binaryOutputs, memoryBytes };
+}
+
+/** Tensors' elements are not counted: they go where the arena accounts for them. */
+function parsedBytes(textBytes: number, { inputs }: DocumentSpans): number {
+  let bytes = textBytes;
+  for (const { dataAt, dataEnd } of inputs ?? []) bytes -= dataEnd - dataAt;
+  return parsedTextBytes(bytes);
+}
+
+/** What so much text that is no tensor becomes. */
+export function parsedTextBytes(textBytes: number): number {
+  return textBytes <= uncountedBytesMax ? 0 : textBytes * parsedBytesPerByte;
 }
 
 function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: number): InputHeader {
@@ -76,14 +99,9 @@ function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: numbe
   if (regionAt !== -1) throw unknownRegion(scanner, regionAt);
   if (binarySizeAt !== -1) {
     const binaryBytes = unsignedAt(scanner, binarySizeAt, (text) => unableToParse("binary_data_size", text));
-    return { name, datatype, shape, elementCount: count, dataAt: -1, dataEnd: -1, binaryBytes };
+    return { name, datatype, shape, elementCount: count, dataAt: -1, dataEnd: -1, isElement: false, binaryBytes };
   }
-  if (datatype === "FP16" || datatype === "BF16") {
-    throw new InferenceError(
-      "INVALID_ARG",
-      `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,
-    );
-  }
+  refuseHalfFloats(name, datatype);
   const byteSize = datatype === "BYTES" ? spans.dataEnd - spans.dataAt : count * datatypes[datatype].byteSize;
   if (byteSize > inputBytesMax) {
     throw new InferenceError(
@@ -91,7 +109,17 @@ function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: numbe
       `JSON input '${name}' has a byte_size (${byteSize} bytes) that exceeds the maximum allowed value of ${inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
     );
   }
-  return { name, datatype, shape, elementCount: count, dataAt: spans.dataAt, dataEnd: spans.dataEnd, binaryBytes: 0 };
+  const { dataAt, dataEnd } = spans;
+  return { name, datatype, shape, elementCount: count, dataAt, dataEnd, isElement: false, binaryBytes: 0 };
+}
+
+/** JSON carries no half floats, in either protocol. */
+export function refuseHalfFloats(name: string, datatype: Datatype): void {
+  if (datatype !== "FP16" && datatype !== "BF16") return;
+  throw new InferenceError(
+    "INVALID_ARG",
+    `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,
+  );
 }
 
 /** An input says where its elements are in exactly one way; anything else is refused before its name is looked at. */
@@ -118,7 +146,7 @@ function inputSources(scanner: JsonScanner, spans: InputSpans): { binarySizeAt: 
   return { binarySizeAt, regionAt };
 }
 
-/** No region can be registered yet, so whatever name is given, the original's answer is this one. */
+/** No region can be registered yet, so whatever name is given, Triton's answer is this one. */
 function unknownRegion(scanner: JsonScanner, at: number): InferenceError {
   const region = stringAt(scanner, at, (text) => unableToParse("shared_memory_region", text));
   return new InferenceError("NOT_FOUND", `Unable to find shared memory region: '${region}'`);

@@ -1,5 +1,5 @@
-import type { InferenceResponse } from "../../inference/index.ts";
-import { JsonSink, printJsonData, type Tensor } from "../../tensor/index.ts";
+import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
+import { JsonSink, printJsonData, type Datatype, type Tensor } from "../../tensor/index.ts";
 import { classify } from "./classification.ts";
 import type { OutputWish } from "./infer-header.ts";
 
@@ -21,6 +21,43 @@ export interface EncodedResponse {
   readonly json: string | readonly Buffer[];
   readonly jsonBytes: number;
   readonly tails: readonly Uint8Array[] | null;
+}
+
+/** The longest text of an element, comma included, by the bytes it is printed from; of strings, the usual. */
+const textBytesPerByte: Readonly<Record<Datatype, number>> = {
+  BOOL: 6,
+  UINT8: 4,
+  UINT16: 3,
+  UINT32: 3,
+  UINT64: 3,
+  INT8: 5,
+  INT16: 4,
+  INT32: 3,
+  INT64: 3,
+  FP16: 0,
+  FP32: 6,
+  FP64: 4,
+  BYTES: 2,
+  BF16: 0,
+};
+
+/** About how long the JSON of a response will be at most. */
+export function jsonTextBytesMax(
+  response: InferenceResponse,
+  options: Pick<EncodeOptions, "outputs" | "binaryOutputs">,
+) {
+  let bytes = 0;
+  for (const { name, datatype, data } of response.outputs) {
+    const wish = options.outputs?.find((candidate) => candidate.name === name);
+    if (!(wish?.binary ?? options.binaryOutputs)) bytes += data.length * textBytesPerByte[datatype];
+  }
+  return bytes;
+}
+
+export function printParameter(sink: JsonSink, value: ParameterValue): void {
+  if (typeof value === "string") sink.string(value);
+  else if (typeof value === "number") sink.double(value);
+  else sink.ascii(String(value));
 }
 
 /** Encodes synchronously; one sink serves all responses of a thread. Throws for outputs that JSON cannot hold. */
@@ -78,9 +115,7 @@ export class ResponseEncoder {
       first = false;
       sink.string(name);
       sink.byte(0x3a);
-      if (typeof value === "string") sink.string(value);
-      else if (typeof value === "number") sink.double(value);
-      else sink.ascii(String(value));
+      printParameter(sink, value);
     }
     sink.byte(0x7d);
   }

@@ -1,7 +1,7 @@
 import { InferenceError } from "../../base/index.ts";
 import { type JsonScanner, JsonSyntaxError, readJsonString } from "../../tensor/index.ts";
 
-/** The original prefixes what its JSON accessors say with the member they stood on. */
+/** Triton prefixes what its JSON accessors say with the member they stood on. */
 export function unableToParse(member: string, text: string): InferenceError {
   return new InferenceError("INTERNAL", `Unable to parse '${member}': ${text}`);
 }
@@ -10,7 +10,7 @@ export function missingMember(member: string): InferenceError {
   return unableToParse(member, `attempt to access non-existing object member '${member}'`);
 }
 
-/** Runs `parse` and words a syntax error as the original does (status 500). */
+/** Runs `parse` and words a syntax error as Triton does (status 500). */
 export function parsingRequestJson<T>(parse: () => T): T {
   try {
     return parse();

@@ -1,10 +1,11 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, type ByteLease } from "../../base/index.ts";
 import {
   jsonBytesLengthMax,
   jsonElementsMax,
   readJsonData,
+  readJsonElement,
+  releaseTensors,
   type Arena,
-  type Block,
   type Datatype,
   type IntegerRange,
   type Tensor,
@@ -22,7 +23,12 @@ export interface PlaceOptions {
   /** Where tensors go; null for plain memory. */
   readonly arena: Arena | null;
   readonly integerRange: IntegerRange;
+  /** Of the request; plain memory is taken from it. */
+  readonly memory: ByteLease;
 }
+
+/** Inputs, and the text that the JSON ones are in. */
+export type PlacedHeader = Pick<InferHeader, "scanner" | "inputs">;
 
 /** The request's tensors, JSON ones filled; the tail's bytes are still to be written through `tail`. */
 export interface PlacedInputs {
@@ -31,31 +37,37 @@ export interface PlacedInputs {
 }
 
 /**
- * Allocates one block for all tensors of a request and reads the JSON ones into it. The caller owns the tensors.
+ * Allocates one block for all tensors of a request, a part of it for each, and reads the JSON ones into them. The caller owns the tensors.
  * Throws with nothing allocated. With plain memory as target a whole tail can be handed over without a copy: see `viewTail`.
  */
-export function placeInputs(header: InferHeader, options: PlaceOptions): PlacedInputs {
+export function placeInputs(header: PlacedHeader, options: PlaceOptions): PlacedInputs {
   checkTail(header.inputs, options);
   const capacities = header.inputs.map((input) => capacityBytes(input));
   let totalBytes = 0;
   for (const capacity of capacities) totalBytes += aligned(capacity);
   const block = options.arena !== null && totalBytes > 0 ? options.arena.allocate(totalBytes) : null;
+  if (options.arena === null) options.memory.grow(totalBytes);
   const bytes = block === null ? new Uint8Array(totalBytes) : block.bytes;
+  const isOnly = header.inputs.length === 1;
+  const tensors: Tensor[] = [];
   try {
-    const tensors: Tensor[] = [];
     const segments: Uint8Array[] = [];
     let offset = 0;
     for (const [index, input] of header.inputs.entries()) {
+      const start = offset;
       const place = bytes.subarray(offset, offset + capacities[index]!);
       offset += aligned(capacities[index]!);
       let data = place;
       if (input.dataAt === -1) segments.push(place);
       else data = place.subarray(0, fillFromJson(header, input, place, options.integerRange));
-      tensors.push({ name: input.name, datatype: input.datatype, shape: input.shape, data, block });
+      const own = block === null || isOnly ? block : block.part(start, place.byteLength);
+      tensors.push({ name: input.name, datatype: input.datatype, shape: input.shape, data, block: own });
     }
-    shareBlock(block, tensors.length);
+    // The parts hold the block from here on.
+    if (!isOnly) block?.release();
     return { tensors, tail: new TailWriter(segments) };
   } catch (error) {
+    if (!isOnly) releaseTensors(tensors);
     block?.release();
     throw error;
   }
@@ -72,15 +84,12 @@ export function viewTail(header: InferHeader, tail: Uint8Array, options: PlaceOp
       at += input.binaryBytes;
       return { name, datatype, shape, data, block: null };
     }
-    const place = new Uint8Array(capacityBytes(input));
+    const capacity = capacityBytes(input);
+    options.memory.grow(capacity);
+    const place = new Uint8Array(capacity);
     const data = place.subarray(0, fillFromJson(header, input, place, options.integerRange));
     return { name, datatype, shape, data, block: null };
   });
-}
-
-/** Each tensor owns one reference; the block came with one. */
-function shareBlock(block: Block | null, owners: number): void {
-  for (let i = 1; i < owners; i++) block?.retain();
 }
 
 function aligned(byteLength: number): number {
@@ -105,12 +114,14 @@ function checkTail(inputs: readonly InputHeader[], options: PlaceOptions): void 
 
 /** JSON cannot hold more elements than its text has room for, so a huge shape over a short text allocates little. */
 function jsonCount(input: InputHeader): number {
+  if (input.isElement) return 1;
   return Math.min(input.elementCount, jsonElementsMax(input.dataEnd - input.dataAt));
 }
 
 function capacityBytes(input: InputHeader): number {
   if (input.dataAt === -1) return input.binaryBytes;
-  if (input.datatype === "BYTES") return jsonBytesLengthMax(input.dataEnd - input.dataAt);
+  const textBytes = input.dataEnd - input.dataAt;
+  if (input.datatype === "BYTES") return input.isElement ? textBytes + 2 : jsonBytesLengthMax(textBytes);
   return jsonCount(input) * elementBytes[input.datatype];
 }
 
@@ -131,13 +142,14 @@ const elementBytes: Readonly<Record<Datatype, number>> = {
   BF16: 2,
 };
 
-function fillFromJson(header: InferHeader, input: InputHeader, into: Uint8Array, integerRange: IntegerRange): number {
+function fillFromJson(header: PlacedHeader, input: InputHeader, into: Uint8Array, integerRange: IntegerRange): number {
   const { datatype } = input;
   if (datatype === "FP16" || datatype === "BF16") throw new Error(`bug: ${datatype} in JSON passed the header's check`);
   const { scanner } = header;
   scanner.at = input.dataAt;
   const count = jsonCount(input);
   try {
+    if (input.isElement) return readJsonElement(scanner, { datatype, into, integerRange });
     const used = readJsonData(scanner, { datatype, count, into, integerRange });
     if (count === input.elementCount || datatype === "BYTES") return used;
     throw new InferenceError("INTERNAL", "Shape does not match true shape of 'data' field");
@@ -146,7 +158,7 @@ function fillFromJson(header: InferHeader, input: InputHeader, into: Uint8Array,
     if (error.code === "INVALID_ARG") {
       throw new InferenceError("INVALID_ARG", `Unable to parse 'data': ${error.message} of input '${input.name}'`);
     }
-    // The original words a wrong element of a BYTES tensor differently from the other datatypes'.
+    // Triton words a wrong element of a BYTES tensor differently from the other datatypes'.
     if (datatype === "BYTES" && error.message.endsWith("as string")) {
       throw new InferenceError("INTERNAL", `Unable to parse JSON bytes array: ${error.message}`);
     }

@@ -1,5 +1,5 @@
 import { InferenceError } from "../../base/index.ts";
-import type { ModelMetadata } from "../../engine/index.ts";
+import type { ModelConfig } from "../../modelconfig/index.ts";
 import { datatypes, elementCount, type Arena, type Block, type Tensor } from "../../tensor/index.ts";
 
 /** The single input of a raw request: where the body's bytes go, and what the tensor will be. */
@@ -9,23 +9,18 @@ export interface RawInput {
 }
 
 /**
- * A body without JSON (header length 0) is the model's only input: its shape comes from the metadata and the byte count.
+ * A body without JSON (header length 0) is the model's only input: its shape comes from the configuration and the byte count.
  * A BYTES body gets its length prefix here. The caller owns the tensor.
  */
-export function placeRawInput(
-  metadata: ModelMetadata,
-  batches: boolean,
-  bodyBytes: number,
-  arena: Arena | null,
-): RawInput {
-  const only = metadata.inputs[0];
-  if (metadata.inputs.length !== 1 || only === undefined) {
+export function placeRawInput(config: ModelConfig, bodyBytes: number, arena: Arena | null): RawInput {
+  const [only] = config.inputs;
+  if (config.inputs.length !== 1 || only === undefined) {
     throw refused(
-      `Raw request must only have 1 input (found 1) to be deduced but got ${metadata.inputs.length} inputs in '${metadata.name}' model configuration`,
+      `Raw request must only have 1 input (found 1) to be deduced but got ${config.inputs.length} inputs in '${config.name}' model configuration`,
     );
   }
-  const { name, datatype } = only;
-  const configured = batches ? only.shape.slice(1) : only.shape;
+  const { name, datatype, dims: configured } = only;
+  const batches = config.maxBatchSize > 0;
   const isBytes = datatype === "BYTES";
   if (isBytes && !(configured.length === 1 && configured[0] === 1)) {
     throw refused(`For BYTE datatype raw input '${name}', the model must have input shape [1]`);
@@ -34,9 +29,9 @@ export function placeRawInput(
   const shape = batches ? [1, ...deduced] : deduced;
   const expectedBytes = isBytes ? bodyBytes : elementCount(shape) * datatypes[datatype].byteSize;
   if (bodyBytes !== expectedBytes) {
-    // The original's own name for the input at this point; it is the model's only from here on.
+    // Triton's own name for the input at this point; it is the model's only from here on.
     throw refused(
-      `input byte size mismatch for input 'raw_input' for model '${metadata.name}'. Expected ${expectedBytes}, got ${bodyBytes}`,
+      `input byte size mismatch for input 'raw_input' for model '${config.name}'. Expected ${expectedBytes}, got ${bodyBytes}`,
     );
   }
   const byteLength = isBytes ? bodyBytes + 4 : bodyBytes;

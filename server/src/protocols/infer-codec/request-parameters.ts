@@ -90,7 +90,8 @@ function integerAt(scanner: JsonScanner, at: number): "unsigned" | "signed" | "n
   return value < 0n && value >= -(2n ** 63n) ? "signed" : "none";
 }
 
-function customValue(scanner: JsonScanner, at: number, name: string): ParameterValue {
+/** The value of a parameter that means something to the model only. */
+export function customValue(scanner: JsonScanner, at: number, name: string): ParameterValue {
   scanner.at = at;
   switch (scanner.kind()) {
     case "string":

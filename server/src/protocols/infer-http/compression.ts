@@ -1,34 +1,56 @@
 import { promisify } from "node:util";
-import { deflate, gzip, unzip } from "node:zlib";
-import { InferenceError } from "../../base/index.ts";
+import { createUnzip, deflate, gzip } from "node:zlib";
+import { InferenceError, type ByteLease } from "../../base/index.ts";
+import { GatheredBody } from "../http-listener/index.ts";
 
 export type RequestEncoding = "identity" | "compressed";
 export type ResponseEncoding = "identity" | "gzip" | "deflate";
 
-/** What a Content-Encoding header asks for; null for one that the original does not know (it compares case by case). */
+/** What a Content-Encoding header asks for; null for one that Triton does not know (it compares case by case). */
 export function requestEncoding(header: string | undefined): RequestEncoding | null {
   if (header === undefined || header === "" || header === "identity") return "identity";
   return header === "gzip" || header === "deflate" ? "compressed" : null;
 }
 
-const unzipAsync = promisify(unzip);
 const compressors = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
-/** Expands gzip or zlib data, whichever it is. Throws INVALID_ARG; the bound is --http-max-input-size. */
-export async function decompress(body: Uint8Array, outputBytesMax: number): Promise<Buffer> {
+/** What comes out of one step of inflation. */
+const inflateStepBytes = 64 * 1024;
+
+/**
+ * Expands gzip or zlib data, whichever it is. Throws INVALID_ARG; the bound is --http-max-input-size. What comes out is taken from `memory`
+ * as it comes, so that a small body that becomes a large one is refused where memory ends.
+ */
+export async function decompress(
+  packed: GatheredBody,
+  { outputBytesMax, memory }: { readonly outputBytesMax: number; readonly memory: ByteLease },
+): Promise<GatheredBody> {
+  const body = packed.bytes();
   if (body.length === 0) throw new InferenceError("INVALID_ARG", "nothing to be decompressed");
+  const unzip = createUnzip({ chunkSize: inflateStepBytes });
+  const inflated = new GatheredBody(-1, memory);
+  let outputBytes = 0;
+  unzip.end(body);
   try {
-    return await unzipAsync(body, { maxOutputLength: outputBytesMax });
+    for await (const piece of unzip as AsyncIterable<Buffer>) {
+      outputBytes += piece.length;
+      if (outputBytes > outputBytesMax) throw tooLarge(outputBytesMax);
+      inflated.write(piece);
+    }
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new InferenceError(
-      "INVALID_ARG",
-      code === "ERR_BUFFER_TOO_LARGE"
-        ? `Decompressed data size exceeds the maximum allowed value of ${outputBytesMax} bytes. Use --http-max-input-size to increase the limit.`
-        : `failed to decompress the request body: ${message}`,
-      { cause: error },
-    );
+    inflated.discard();
+    if (error instanceof InferenceError) throw error;
+    const text = `failed to decompress the request body: ${(error as Error).message}`;
+    throw new InferenceError("INVALID_ARG", text, { cause: error });
   }
+  return inflated;
+}
+
+function tooLarge(outputBytesMax: number): InferenceError {
+  return new InferenceError(
+    "INVALID_ARG",
+    `Decompressed data size exceeds the maximum allowed value of ${outputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
+  );
 }
 
 export function compress(pieces: readonly Uint8Array[], encoding: "gzip" | "deflate"): Promise<Buffer> {

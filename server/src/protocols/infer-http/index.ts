@@ -3,5 +3,10 @@
  * under limits, asks the engine, sends the answer without copying large tensors, releases memory when the bytes have left.
  */
 export { requestEncoding, responseEncoding, type RequestEncoding, type ResponseEncoding } from "./compression.ts";
-export type { InferTarget } from "./infer-body.ts";
-export { InferCallError, InferCalls, type InferCallOptions, type InferCallRequest } from "./infer-call.ts";
+export {
+  InferCallError,
+  InferCalls,
+  isRequestError,
+  type InferCallOptions,
+  type InferCallRequest,
+} from "./infer-call.ts";

@@ -1,12 +1,16 @@
-import { InferenceError } from "../../base/index.ts";
-import type { Engine } from "../../engine/index.ts";
+import { InferenceError, type ByteLease } from "../../base/index.ts";
+import type { ServedModel } from "../../engine/index.ts";
 import { noParameters } from "../../inference/index.ts";
-import { JsonScanner, releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
+import { releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
 import {
+  admit,
+  admitting,
   declaredLength,
   discardChunk,
+  exchangeBytes,
+  type GatheredBody,
   readBody,
-  readWholeBody,
+  gatherBody,
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
@@ -21,26 +25,21 @@ import {
 } from "../infer-codec/index.ts";
 import { decompress } from "./compression.ts";
 
-/** Which model a call is for, as it came on the wire. */
-export interface InferTarget {
-  readonly namespace: string;
-  readonly modelName: string;
-  readonly modelVersion: string;
-}
-
 export interface InferBodyOptions {
-  readonly engine: Engine;
+  readonly model: ServedModel;
   readonly limits: HttpLimits;
   readonly integerRange: IntegerRange;
-  readonly target: InferTarget;
   /** Length of the JSON header; null: the whole body is JSON; 0: there is none, the body is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
 }
 
+/** What a request says beside its tensors: nothing that holds the text it came in. */
+export type CallHeader = Omit<InferHeader, "scanner" | "inputs">;
+
 /** A decoded request. The receiver owns the tensors. */
 export interface DecodedBody {
-  readonly header: InferHeader;
+  readonly header: CallHeader;
   readonly tensors: readonly Tensor[];
 }
 
@@ -50,94 +49,113 @@ export interface DecodedBody {
  */
 export async function readInferBody(exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const declared = declaredLength(exchange);
-  if (options.compressed) {
-    const packed = await readWholeBody(exchange, options.limits);
-    return decodeWhole(await decompress(packed, options.limits.inputBytesMax), options);
-  }
-  if (declared === -1) return decodeWhole(await readWholeBody(exchange, options.limits), options);
-  // An empty body has no JSON either: the original takes it as a raw request of no bytes.
+  if (options.compressed) return decodeWhole(await readCompressed(exchange, options), exchange, options);
+  if (declared === -1) return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
+  // An empty body has no JSON either: Triton takes it as a raw request of no bytes.
   if (options.headerBytes === 0 || declared === 0) return streamRaw(exchange, declared, options);
   if (options.headerBytes === null || options.headerBytes === declared) {
     checkJsonBytes(declared, options);
-    return decodeWhole(await readWholeBody(exchange, options.limits), options);
+    return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
   }
   return streamBinary(exchange, declared, options.headerBytes, options);
 }
 
-function decodeWhole(body: Buffer, options: InferBodyOptions): DecodedBody {
-  const { engine, target } = options;
+async function readCompressed(exchange: Exchange, { limits }: InferBodyOptions): Promise<GatheredBody> {
+  const { memory } = exchange;
+  const packed = await gatherBody(exchange, limits);
+  const packedBytes = memory.bytes - exchangeBytes;
+  try {
+    return await decompress(packed, { outputBytesMax: limits.inputBytesMax, memory });
+  } finally {
+    packed.discard();
+    memory.shrinkBy(packedBytes);
+  }
+}
+
+/** The body is nobody's afterwards, but for tensors in plain memory, which are views of it. */
+function decodeWhole(body: GatheredBody, exchange: Exchange, options: InferBodyOptions): DecodedBody {
+  let decoded: DecodedBody | null = null;
+  try {
+    decoded = decode(body.bytes(), exchange, options);
+  } finally {
+    if (decoded === null || decoded.tensors.every(({ block }) => block !== null)) body.discard();
+  }
+  return decoded;
+}
+
+function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): DecodedBody {
+  const { model } = options;
+  const { memory } = exchange;
   const headerBytes = options.headerBytes ?? body.length;
-  if (headerBytes === 0) return decodeRaw(body, options);
+  if (headerBytes === 0) return decodeRaw(body, exchange, options);
   if (headerBytes > body.length) throw jsonTooShort(headerBytes - body.length);
   checkJsonBytes(headerBytes, options);
   const header = parseInferHeader(
     headerBytes === body.length ? body : body.subarray(0, headerBytes),
     options.limits.inputBytesMax,
+    memory,
   );
   const tail = body.subarray(headerBytes);
-  const arena = engine.bodyArena(target.namespace, target.modelName);
-  const place = placeOptions(options, tail.length);
-  if (arena === null) return { header, tensors: viewTail(header, tail, place) };
+  const { arena } = model;
+  const place = placeOptions(options, tail.length, memory);
+  if (arena === null) return { header: callHeader(header), tensors: viewTail(header, tail, place) };
   const { tensors, tail: writer } = placeInputs(header, place);
   writer.write(tail);
-  return { header, tensors };
+  memory.shrinkTo(exchangeBytes + header.memoryBytes);
+  return { header: callHeader(header), tensors };
 }
 
-function decodeRaw(body: Buffer, options: InferBodyOptions): DecodedBody {
+function decodeRaw(body: Buffer, exchange: Exchange, options: InferBodyOptions): DecodedBody {
   const { into, tensor } = placeRaw(body.length, options);
   into.set(body);
-  return { header: rawHeader(), tensors: [tensor] };
+  if (tensor.block !== null) exchange.memory.shrinkTo(exchangeBytes);
+  return { header: rawHeader, tensors: [tensor] };
 }
 
-function placeOptions(options: InferBodyOptions, tailBytes: number): PlaceOptions {
-  const { engine, target, integerRange } = options;
+function callHeader(header: InferHeader): CallHeader {
+  const { id, parameters, sequence, priority, queueTimeoutUs, outputs, binaryOutputs, memoryBytes } = header;
+  return { id, parameters, sequence, priority, queueTimeoutUs, outputs, binaryOutputs, memoryBytes };
+}
+
+function placeOptions(options: InferBodyOptions, tailBytes: number, memory: ByteLease): PlaceOptions {
+  const { model, integerRange } = options;
   return {
-    modelName: target.modelName,
+    modelName: model.config.name,
     tailBytes,
-    arena: engine.bodyArena(target.namespace, target.modelName),
+    arena: model.arena,
     integerRange,
+    memory,
   };
 }
 
 function placeRaw(bodyBytes: number, options: InferBodyOptions): ReturnType<typeof placeRawInput> {
-  const { engine, limits, target } = options;
-  const { namespace, modelName, modelVersion } = target;
+  const { model, limits } = options;
   if (bodyBytes > limits.inputBytesMax) {
     throw new InferenceError(
       "INVALID_ARG",
       `Raw input has a byte_size (${bodyBytes} bytes) that exceeds the maximum allowed value of ${limits.inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
     );
   }
-  const metadata = engine.modelMetadata(namespace, modelName, modelVersion);
-  const batches = modelBatches(engine, target);
-  return placeRawInput(metadata, batches, bodyBytes, engine.bodyArena(namespace, modelName));
-}
-
-/** Whether the model's shapes have a batch dimension in front. */
-export function modelBatches(engine: Engine, target: InferTarget): boolean {
-  const config = engine.modelConfigJson(target.namespace, target.modelName, target.modelVersion) as {
-    max_batch_size?: number;
-  };
-  return (config.max_batch_size ?? 0) > 0;
+  return placeRawInput(model.config, bodyBytes, model.arena);
 }
 
 /** A raw request says nothing but its bytes; its outputs come back binary. */
-function rawHeader(): InferHeader {
-  return {
-    scanner: new JsonScanner(new Uint8Array(0)),
-    id: "",
-    parameters: noParameters,
-    sequence: null,
-    priority: 0,
-    queueTimeoutUs: 0,
-    inputs: [],
-    outputs: null,
-    binaryOutputs: true,
-  };
-}
+const rawHeader: CallHeader = {
+  id: "",
+  parameters: noParameters,
+  sequence: null,
+  priority: 0,
+  queueTimeoutUs: 0,
+  outputs: null,
+  binaryOutputs: true,
+  memoryBytes: 0,
+};
 
 async function streamRaw(exchange: Exchange, declared: number, options: InferBodyOptions): Promise<DecodedBody> {
-  const { into, tensor } = placeRaw(declared, options);
+  const { model, limits } = options;
+  // Plain memory: of a model whose unload did not wait any longer, which the answer will say.
+  if (model.arena === null && declared <= limits.inputBytesMax) admit(exchange, declared);
+  const { into, tensor } = admitting(() => placeRaw(declared, options));
   let at = 0;
   try {
     await readBody(exchange, options.limits, {
@@ -151,7 +169,7 @@ async function streamRaw(exchange: Exchange, declared: number, options: InferBod
     releaseTensors([tensor]);
     throw error;
   }
-  return { header: rawHeader(), tensors: [tensor] };
+  return { header: rawHeader, tensors: [tensor] };
 }
 
 /** The JSON header usually comes with the first bytes; from then on every byte is copied once, to its tensor. */
@@ -162,13 +180,17 @@ async function streamBinary(
   options: InferBodyOptions,
 ): Promise<DecodedBody> {
   checkJsonBytes(headerBytes, options);
+  const { memory } = exchange;
+  if (declared <= options.limits.bodyBytesMax) admit(exchange, declared);
   let header: InferHeader | null = null;
   let placed: PlacedInputs | null = null;
   let gathered: Buffer | null = null;
   let gatheredBytes = 0;
   const begin = (json: Buffer) => {
-    header = parseInferHeader(json, options.limits.inputBytesMax);
-    placed = placeInputs(header, placeOptions(options, declared - headerBytes));
+    header = parseInferHeader(json, options.limits.inputBytesMax, memory);
+    // From here on it is the arena that accounts for the tensors.
+    memory.shrinkBy(declared - headerBytes);
+    placed = placeInputs(header, placeOptions(options, declared - headerBytes, memory));
   };
   const write = (chunk: Buffer) => {
     if (placed !== null) {
@@ -194,7 +216,10 @@ async function streamBinary(
     if (placed !== null) releaseTensors((placed as PlacedInputs).tensors);
     throw error;
   }
-  return { header: header!, tensors: (placed as PlacedInputs | null)!.tensors };
+  const parsed = header as InferHeader | null;
+  const { tensors } = (placed as PlacedInputs | null)!;
+  if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeBytes + parsed!.memoryBytes);
+  return { header: callHeader(parsed!), tensors };
 }
 
 function checkJsonBytes(headerBytes: number, options: InferBodyOptions): void {

@@ -1,21 +1,21 @@
-import { InferenceError } from "../../base/index.ts";
-import type { Engine } from "../../engine/index.ts";
+import { InferenceError, type ByteLease } from "../../base/index.ts";
+import type { ModelTarget, ServedModel } from "../../engine/index.ts";
 import { releaseResponse, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import {
   BodyError,
+  exchangeBytes,
   reply,
   replyPieces,
   type ContentType,
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
-import { ResponseEncoder, type EncodedResponse } from "../infer-codec/index.ts";
+import { jsonTextBytesMax, ResponseEncoder, type EncodedResponse } from "../infer-codec/index.ts";
 import { compress, type ResponseEncoding } from "./compression.ts";
-import { modelBatches, readInferBody, type DecodedBody, type InferTarget } from "./infer-body.ts";
+import { readInferBody, type DecodedBody } from "./infer-body.ts";
 
 export interface InferCallOptions {
-  readonly engine: Engine;
   readonly limits: HttpLimits;
   readonly integerRange: IntegerRange;
   /** The headers of a reply whose body is a JSON header of `jsonBytes` and binary outputs behind it. */
@@ -23,13 +23,15 @@ export interface InferCallOptions {
 }
 
 export interface InferCallRequest {
-  readonly target: InferTarget;
+  readonly target: ModelTarget;
+  /** The model of the target, held by the caller until this call has been answered. */
+  readonly model: ServedModel;
   readonly headerBytes: number | null;
   readonly compressed: boolean;
   readonly encoding: ResponseEncoding;
 }
 
-/** What went wrong with an inference, and under which content type the original says so. */
+/** What went wrong with an inference, and under which content type Triton says so. */
 export class InferCallError extends Error {
   readonly error: InferenceError;
   readonly contentType: ContentType;
@@ -40,6 +42,13 @@ export class InferCallError extends Error {
     this.contentType = contentType;
   }
 }
+
+function decoupled(): InferenceError {
+  return new InferenceError("UNSUPPORTED", "HTTP end point doesn't support models with decoupled transaction policy");
+}
+
+/** Texts up to this are counted only when a slow reader leaves them lying. */
+const uncountedBytesMax = 64 * 1024;
 
 /** Bodies up to this are joined and sent as one buffer: cheaper than four writes. */
 const joinedBytesMax = 16 * 1024;
@@ -57,11 +66,12 @@ export class InferCalls {
   }
 
   async answer(exchange: Exchange, request: InferCallRequest): Promise<void> {
-    const { engine, limits, integerRange } = this.#options;
-    const { target } = request;
+    const { limits, integerRange } = this.#options;
+    const { target, model } = request;
+    if (model.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
     let decoded: DecodedBody;
     try {
-      decoded = await readInferBody(exchange, { engine, limits, integerRange, ...request });
+      decoded = await readInferBody(exchange, { limits, integerRange, ...request });
     } catch (error) {
       if (error instanceof BodyError) throw error;
       const plain = error instanceof InferenceError && plainBodyErrors.some((start) => error.message.startsWith(start));
@@ -69,7 +79,7 @@ export class InferCalls {
     }
     let response: InferenceResponse;
     try {
-      response = await engine.infer(inferenceRequest(decoded, target, exchange.signal));
+      response = await model.infer(inferenceRequest(decoded, target, exchange.signal));
     } catch (error) {
       const told = InferenceError.from(error);
       throw new InferCallError(told, isRequestError(told) ? "application/json" : "text/plain");
@@ -84,21 +94,25 @@ export class InferCalls {
     response: InferenceResponse,
   ): Promise<void> {
     if (exchange.signal.aborted) return releaseResponse(response);
-    const { engine } = this.#options;
-    const { namespace, modelName, modelVersion } = request.target;
+    const { model } = request;
+    const { memory } = exchange;
+    const heldBytes = memory.bytes;
     let encoded: EncodedResponse;
     try {
+      const textBytes = jsonTextBytesMax(response, decoded.header);
+      if (textBytes > uncountedBytesMax) memory.grow(textBytes);
       encoded = this.#encoder.encode(response, {
         id: decoded.header.id,
         outputs: decoded.header.outputs,
         binaryOutputs: decoded.header.binaryOutputs,
-        labelsOf: (output) => engine.outputLabels(namespace, modelName, modelVersion, output),
-        batches: () => modelBatches(engine, request.target),
+        labelsOf: (output) => model.labelsOf(output),
+        batches: () => model.config.maxBatchSize > 0,
       });
     } catch (error) {
       releaseResponse(response);
       throw new InferCallError(InferenceError.from(error), "text/plain");
     }
+    settle(memory, heldBytes, encoded.jsonBytes);
     if (request.encoding !== "identity") return this.#replyCompressed(exchange, request.encoding, encoded, response);
     this.#replyPlain(exchange, encoded, response);
   }
@@ -130,23 +144,39 @@ export class InferCalls {
     response: InferenceResponse,
   ): Promise<void> {
     const { json, jsonBytes, tails } = encoded;
+    const { memory } = exchange;
+    const heldBytes = memory.bytes;
     let body: Buffer;
     try {
+      let plainBytes = jsonBytes;
+      for (const tail of tails ?? []) plainBytes += tail.length;
+      // What is to be compressed lies there in one piece, and what comes out is no larger worth mentioning.
+      memory.grow(2 * plainBytes);
       body = await compress([...jsonPieces(json), ...(tails ?? [])], encoding);
+    } catch (error) {
+      throw new InferCallError(InferenceError.from(error), "text/plain");
     } finally {
       releaseResponse(response);
     }
     if (exchange.signal.aborted) return;
+    memory.shrinkTo(Math.min(heldBytes, exchangeBytes) + body.length);
     const headers = tails === null ? ["Content-Type", "application/json"] : this.#options.binaryHeaders(jsonBytes);
     replyPieces(exchange, 200, [...headers, "Content-Encoding", encoding], [body]);
   }
+}
+
+/** Of what was taken for a text before it was written, keeps as much as it became. */
+function settle(memory: ByteLease, heldBytes: number, textBytes: number): void {
+  if (textBytes <= uncountedBytesMax) return memory.shrinkTo(heldBytes);
+  memory.shrinkTo(heldBytes + textBytes);
+  if (memory.bytes < heldBytes + textBytes) memory.growAnyway(heldBytes + textBytes - memory.bytes);
 }
 
 function jsonPieces(json: string | readonly Buffer[]): readonly Buffer[] {
   return typeof json === "string" ? [Buffer.from(json, "latin1")] : json;
 }
 
-function inferenceRequest(decoded: DecodedBody, target: InferTarget, signal: AbortSignal): InferenceRequest {
+function inferenceRequest(decoded: DecodedBody, target: ModelTarget, signal: AbortSignal): InferenceRequest {
   const { header, tensors } = decoded;
   return {
     id: header.id,
@@ -163,14 +193,14 @@ function inferenceRequest(decoded: DecodedBody, target: InferTarget, signal: Abo
   };
 }
 
-/** Errors about the body that the original tells before it looks for JSON. */
+/** Errors about the body that Triton tells before it looks for JSON. */
 const plainBodyErrors = ["nothing to be decompressed", "Decompressed data size", "failed to decompress"] as const;
 
 /**
- * Whether the original refused the request (reply of type application/json) rather than that its answer was an error
+ * Whether Triton refused the request (reply of type application/json) rather than that its answer was an error
  * (text/plain): the checks of its core have these beginnings.
  */
-function isRequestError(error: InferenceError): boolean {
+export function isRequestError(error: InferenceError): boolean {
   return requestErrors.some((start) => error.message.startsWith(start));
 }
 

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
-import { silentLogger } from "../../base/index.ts";
+import { ByteBudget, silentLogger } from "../../base/index.ts";
 import { FakeEngine, addUsualModels, arenaTensor } from "../fake-engine.ts";
-import { defaultHttpLimits, type HttpListener } from "../http-listener/index.ts";
+import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
+import type { Listener } from "../listener.ts";
 
 interface Answer {
   readonly name: string;
@@ -24,7 +25,8 @@ const answers = JSON.parse(
 
 const engine = new FakeEngine();
 addUsualModels(engine);
-let listener: HttpListener;
+let listener: Listener;
+const budget = new ByteBudget(2 ** 30);
 let port: number;
 const limits = { ...defaultHttpLimits, inputBytesMax: 100_000, bodyBytesMax: 16 * 1024 * 1024 };
 
@@ -36,12 +38,15 @@ before(async () => {
     restrictions: new Map([["logging", { header: "X-Key", value: "secret" }]]),
     address: { host: "127.0.0.1", port: 0 },
     logger: silentLogger,
+    budget,
   });
   port = listener.port;
 });
 after(async () => {
   await listener.close(AbortSignal.abort());
   assert.equal(engine.arena.usedBytes, 0, "blocks left over");
+  assert.equal(budget.usedBytes, 0, "bytes left over");
+  assert.equal(engine.openCount, 0, "models held by calls that have ended");
 });
 
 describe("answers are those of tritonserver 2.51, byte for byte", () => {
@@ -98,10 +103,10 @@ describe("routes", () => {
   });
 
   test("what is not built is refused by name with 501; a restricted API asks for its header first", async () => {
-    const reply = await ask(port, post("/v2/models/add_sub/generate", "{}"));
+    const reply = await ask(port, post("/v2/models/add_sub/trace/setting", "{}"));
     assert.deepEqual(
       [reply.status, reply.body],
-      [501, '{"error":"the generate extension is not supported by this server yet"}'],
+      [501, '{"error":"the trace extension is not supported by this server yet"}'],
     );
     assert.equal((await get("/v2/logging")).body, `{"error":"This API is restricted, expecting header 'X-Key'"}`);
     assert.equal((await get("/v2/logging", "x-key: secret\r\n")).status, 501);
@@ -141,7 +146,7 @@ describe("routes", () => {
     assert.deepEqual([wrong.status, wrong.body], [400, `{"error":"Invalid value for 'ready': expected a boolean"}`]);
   });
 
-  test("load hands over the override, files decoded; errors are those of the original", async () => {
+  test("load hands over the override, files decoded; errors are those of Triton", async () => {
     const load = (body: string) => ask(port, post("/v2/repository/models/add_sub/load", body));
     const done = await load('{"parameters":{"config":"{\\"name\\":\\"x\\"}","file:1/model.py":"aGVsbG8="}}');
     assert.deepEqual([done.status, done.body], [200, ""]);

@@ -61,7 +61,7 @@ export async function answerIndex(exchange: Exchange, { engine, limits }: Reposi
   replyJson(exchange, (await engine.repositoryIndex(readyOnly)).map(indexRow));
 }
 
-/** Members without a value are left out, as the original does. */
+/** Members without a value are left out, as Triton does. */
 function indexRow(entry: IndexEntry): Record<string, string> {
   return {
     name: entry.name,
@@ -102,7 +102,7 @@ function fileContent(document: JsonScanner, name: string, at: number): Uint8Arra
   const length = unescapeJsonString(document, text, 0);
   const encoded = text.toString("latin1", 0, length);
   const content = Buffer.from(encoded, "base64");
-  // node drops what is no base64; the original gives up on the whole load.
+  // node drops what is no base64; Triton gives up on the whole load.
   if (content.length < Math.floor((encoded.replaceAll("=", "").length * 3) / 4)) {
     throw new InferenceError("INVALID_ARG", `parameter '${name}' is not valid base64`);
   }

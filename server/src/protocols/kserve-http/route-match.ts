@@ -13,7 +13,7 @@ interface Node<Row> {
 }
 
 /**
- * Matches raw paths (nothing is decoded, as in the original) against patterns like `/v2/models/:model/versions/#version/infer`.
+ * Matches raw paths (nothing is decoded, as in Triton) against patterns like `/v2/models/:model/versions/#version/infer`.
  * Literals win over parameters; a parameter takes one segment that is not empty, `#` one of digits.
  */
 export class RouteTable<Row extends { readonly pattern: string }> {

@@ -1,70 +1,49 @@
 import { InferenceError } from "../../base/index.ts";
-import type { Engine } from "../../engine/index.ts";
+import type { Engine, ModelTarget } from "../../engine/index.ts";
+import { printConfigJson } from "../../modelconfig/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import {
   BodyError,
   reply,
   replyError,
+  replyFailure,
   replyJson,
-  statusOfCode,
   type ContentType,
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
+import { GenerateCalls } from "../generate/index.ts";
 import { leadingInteger } from "../infer-codec/index.ts";
 import { InferCallError, InferCalls, requestEncoding, responseEncoding } from "../infer-http/index.ts";
 import { answerIndex, answerLoad, answerUnload } from "./repository-routes.ts";
+import type { RestrictedApi, Restrictions } from "../restricted-apis.ts";
 import { RouteTable } from "./route-match.ts";
 import { statisticsJson } from "./statistics-json.ts";
-
-/** The categories of --http-restricted-api. */
-export const restrictedCategories = [
-  "health",
-  "metadata",
-  "inference",
-  "shared-memory",
-  "model-config",
-  "model-repository",
-  "statistics",
-  "trace",
-  "logging",
-] as const;
-export type RestrictedCategory = (typeof restrictedCategories)[number];
-
-/** A category of routes that answers only to requests with this header. */
-export interface Restriction {
-  readonly header: string;
-  readonly value: string;
-}
 
 export interface KserveRoutesOptions {
   readonly engine: Engine;
   readonly limits: HttpLimits;
   readonly integerRange: IntegerRange;
-  readonly restrictions: ReadonlyMap<RestrictedCategory, Restriction>;
+  readonly restrictions: Restrictions;
 }
 
 type Answer = (exchange: Exchange, values: readonly string[]) => void | Promise<void>;
 
 interface Route {
   readonly pattern: string;
-  readonly category: RestrictedCategory;
+  readonly category: RestrictedApi;
   readonly methods: Readonly<Record<string, Answer>>;
-  /** Under which content type this route's errors go out; the original has both. */
+  /** Under which content type this route's errors go out; Triton has both. */
   readonly errorType: ContentType;
 }
 
-/** Routes of the original that this server knows and does not serve: refused by name with 501. */
+/** Routes of Triton that this server knows and does not serve: refused by name with 501. */
 const notBuilt: readonly (readonly [
   pattern: string,
   methods: readonly string[],
-  category: RestrictedCategory,
+  category: RestrictedApi,
   feature: string,
 ])[] = [
-  ["/v2/models/:model/generate", ["POST"], "inference", "the generate extension"],
-  ["/v2/models/:model/versions/#version/generate", ["POST"], "inference", "the generate extension"],
-  ["/v2/models/:model/generate_stream", ["POST"], "inference", "the generate extension"],
-  ["/v2/models/:model/versions/#version/generate_stream", ["POST"], "inference", "the generate extension"],
   ["/v2/trace/setting", ["GET", "POST"], "trace", "the trace extension"],
   ["/v2/models/:model/trace/setting", ["GET", "POST"], "trace", "the trace extension"],
   ["/v2/logging", ["GET", "POST"], "logging", "the logging extension"],
@@ -94,14 +73,28 @@ const noRepositoryNames: Answer = () => {
 function routeRows(options: KserveRoutesOptions): readonly Route[] {
   const { engine, limits } = options;
   const infer = inferAnswer(options);
+  const generates = new GenerateCalls(options);
+  const generate: Answer = async (exchange, [model, version]) => {
+    const target = targetOf(model!, version);
+    using opened = engine.open(target);
+    await generates.generate(exchange, { target, model: opened });
+  };
+  const generateStream: Answer = async (exchange, [model, version]) => {
+    const target = targetOf(model!, version);
+    using opened = engine.open(target);
+    await generates.stream(exchange, { target, model: opened });
+  };
   const ready: Answer = (exchange, [model, version]) => {
-    if (engine.modelReady("", model!, checkedVersion(version))) return replyEmpty(exchange, 200);
+    using opened = engine.open(targetOf(model!, version));
+    if (opened.isHealthy) return replyEmpty(exchange, 200);
     replyError(exchange, 400, "Model version not ready");
   };
   const metadata: Answer = (exchange, [model, version]) =>
-    replyJson(exchange, engine.modelMetadata("", model!, checkedVersion(version)));
-  const config: Answer = (exchange, [model, version]) =>
-    replyJson(exchange, engine.modelConfigJson("", model!, checkedVersion(version)));
+    replyJson(exchange, engine.modelMetadata(targetOf(model!, version)));
+  const config: Answer = (exchange, [model, version]) => {
+    using opened = engine.open(targetOf(model!, version));
+    replyJson(exchange, printConfigJson(opened.config));
+  };
   const statistics: Answer = (exchange, [model, version]) =>
     replyJson(exchange, statisticsJson(engine.statistics(model ?? "", checkedVersion(version))));
   const index: Answer = (exchange) => answerIndex(exchange, { engine, limits });
@@ -124,6 +117,10 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
     row(`${versions}/stats`, "statistics", json, { GET: statistics }),
     row(`${models}/infer`, "inference", plain, { POST: infer }),
     row(`${versions}/infer`, "inference", plain, { POST: infer }),
+    row(`${models}/generate`, "inference", json, { POST: generate }),
+    row(`${versions}/generate`, "inference", json, { POST: generate }),
+    row(`${models}/generate_stream`, "inference", json, { POST: generateStream }),
+    row(`${versions}/generate_stream`, "inference", json, { POST: generateStream }),
     row("/v2/repository/index", "model-repository", json, { POST: index }),
     row("/v2/repository/:repository/index", "model-repository", json, { POST: index }),
     row("/v2/repository/models/:model/load", "model-repository", json, {
@@ -142,7 +139,7 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
 
 function row(
   pattern: string,
-  category: RestrictedCategory,
+  category: RestrictedApi,
   errorType: ContentType,
   methods: Readonly<Record<string, Answer>>,
 ): Route {
@@ -153,7 +150,7 @@ function replyEmpty(exchange: Exchange, status: number): void {
   reply(exchange, status, "text/plain", "");
 }
 
-/** The route's pattern lets only digits through; what does not fit 64 bits is refused as the original does. */
+/** The route's pattern lets only digits through; what does not fit 64 bits is refused as Triton does. */
 function checkedVersion(version: string | undefined): string {
   if (version === undefined) return "";
   if (version.length > 18 && BigInt(version) >= 2n ** 63n) {
@@ -163,6 +160,11 @@ function checkedVersion(version: string | undefined): string {
     );
   }
   return version;
+}
+
+/** A model of the server's own repositories. */
+function targetOf(modelName: string, version: string | undefined): ModelTarget {
+  return { namespace: "", modelName, modelVersion: checkedVersion(version) };
 }
 
 const acceptedEncodings = ["Accept-Encoding", "gzip, deflate"] as const;
@@ -180,20 +182,26 @@ function inferAnswer(options: KserveRoutesOptions): Answer {
   });
   return async (exchange, [model, version]) => {
     const { headers } = exchange.request;
-    const target = { namespace: "", modelName: model!, modelVersion: checkedVersion(version) };
+    const target = targetOf(model!, version);
     // Throws what is wrong with the model before the body is looked at; an unhealthy model is the engine's to refuse.
-    engine.modelReady("", target.modelName, target.modelVersion);
+    using opened = engine.open(target);
     const coding = requestEncoding(headers["content-encoding"]);
     if (coding === null)
       return replyError(exchange, 501, "Unsupported compression type", "text/plain", acceptedEncodings);
     const encoding = responseEncoding(headers["accept-encoding"]);
     const headerBytes = headerLength(exchange, coding === "compressed");
     try {
-      await calls.answer(exchange, { target, headerBytes, compressed: coding === "compressed", encoding });
+      await calls.answer(exchange, {
+        target,
+        model: opened,
+        headerBytes,
+        compressed: coding === "compressed",
+        encoding,
+      });
     } catch (error) {
       if (!(error instanceof InferCallError)) throw error;
       if (exchange.signal.aborted) return;
-      replyError(exchange, statusOfCode[error.error.code], error.error.message, error.contentType);
+      replyFailure(exchange, error.error, error.contentType);
     }
   };
 }
@@ -250,5 +258,5 @@ export function kserveHandler(options: KserveRoutesOptions): (exchange: Exchange
 function refuse(exchange: Exchange, error: unknown, errorType: ContentType): void {
   if (!(error instanceof InferenceError) || error instanceof BodyError) throw error;
   if (exchange.signal.aborted || exchange.response.headersSent) return;
-  replyError(exchange, statusOfCode[error.code], error.message, errorType);
+  replyFailure(exchange, error, errorType);
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { silentLogger } from "../../base/index.ts";
+import { ByteBudget, silentLogger } from "../../base/index.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { ask, post } from "../raw-client.ts";
 import { openMetricsHttp } from "./index.ts";
@@ -10,6 +10,7 @@ test("metrics answer on their path only, and only to GET", async () => {
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultHttpLimits,
     logger: silentLogger,
+    budget: new ByteBudget(2 ** 30),
     text: () => "nv_inference_count 1\n",
   });
   const get = (path: string) => ask(listener.port, `GET ${path} HTTP/1.1\r\n\r\n`);

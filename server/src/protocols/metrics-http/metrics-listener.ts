@@ -1,28 +1,29 @@
-import type { Logger } from "../../base/index.ts";
+import type { ByteBudget, Logger } from "../../base/index.ts";
 import {
   openHttpListener,
   reply,
   replyError,
   type Exchange,
   type HttpLimits,
-  type HttpListener,
   type ListenAddress,
 } from "../http-listener/index.ts";
+import type { Listener } from "../listener.ts";
 
 export interface MetricsHttpOptions {
   readonly address: ListenAddress;
   readonly limits: HttpLimits;
   readonly logger: Logger;
+  readonly budget: ByteBudget;
   /** The exposition text, made when it is asked for. */
   readonly text: () => string | Promise<string>;
 }
 
 const contentType = "text/plain; charset=utf-8";
 
-/** Binds the metrics listener (port 8002 of the original). */
-export function openMetricsHttp(options: MetricsHttpOptions): Promise<HttpListener> {
-  const { address, limits, logger } = options;
-  return openHttpListener({ address, limits, logger, handle: (exchange) => answer(exchange, options.text) });
+/** Binds the metrics listener (port 8002 of Triton). */
+export function openMetricsHttp(options: MetricsHttpOptions): Promise<Listener> {
+  const { address, limits, logger, budget } = options;
+  return openHttpListener({ address, limits, logger, budget, handle: (exchange) => answer(exchange, options.text) });
 }
 
 async function answer(exchange: Exchange, text: MetricsHttpOptions["text"]): Promise<void> {

@@ -210,3 +210,99 @@ test("expressions that are wrong, circular, nested too deeply or unsupported are
     await assert.rejects(at.data([{ Id: "x", Expression: text }]), reason, text);
   }
 });
+
+/** The longest time that the event loop did not turn while a promise was under way. */
+async function longestTurnMs(work: Promise<unknown>): Promise<number> {
+  let [longestMs, beforeMs] = [0, performance.now()];
+  const over = new AbortController();
+  const turn = () => {
+    longestMs = Math.max(longestMs, performance.now() - beforeMs);
+    beforeMs = performance.now();
+    if (!over.signal.aborted) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await work.finally(() => over.abort());
+  return longestMs;
+}
+
+test("200 expressions over all of 200 metrics leave the event loop its turns", async () => {
+  await using place = await served();
+  const { series, clock } = place;
+  for (let metric = 0; metric < 200; metric += 1) {
+    const key: SeriesKey = { ...latency, metricName: `m${metric}` };
+    for (let index = 0; index < 100; index += 1) {
+      const timestampMs = clock.nowMs - index * minute;
+      series.record(key, { value: index, count: 1 }, { timestampMs, resolutionMs: minute });
+    }
+  }
+  const range = { StartTime: new Date(clock.nowMs - 100 * minute), EndTime: new Date(clock.nowMs + minute) };
+  const metrics = Array.from({ length: 200 }, (_, index) => ({
+    Id: `m${index}`,
+    ReturnData: false,
+    MetricStat: {
+      Metric: { Namespace: latency.namespace, MetricName: `m${index}`, Dimensions: asked },
+      Period: 60,
+      Stat: "Sum",
+    },
+  }));
+  const expressions = Array.from({ length: 200 }, (_, index) => ({
+    Id: `e${index}`,
+    Expression: `SUM(METRICS()) + ${index}`,
+  }));
+  const asking = place.data([...metrics, ...expressions], range);
+  const turnMs = await longestTurnMs(asking);
+  const { MetricDataResults: results = [] } = await asking;
+  assert.equal(results.length, 200);
+  assert.equal(results[7]?.Values?.[0], 7);
+  assert.equal(results[7]?.Values?.[1], 207);
+  assert.ok(turnMs < 500, `the event loop was held for ${turnMs} ms`);
+});
+
+test("expressions that compute without end are refused with what to do", async () => {
+  await using place = await served();
+  const nested = Array.from({ length: 90 }, (_, index) => ({ Id: `e${index}`, Expression: "FILL(m, 0)", Period: 60 }));
+  const metric = {
+    Metric: { Namespace: latency.namespace, MetricName: "m", Dimensions: asked },
+    Period: 60,
+    Stat: "Sum",
+  };
+  await assert.rejects(
+    place.data([{ Id: "m", MetricStat: metric }, ...nested], {
+      StartTime: new Date(place.clock.nowMs - 70_000 * minute),
+    }),
+    /may compute 5000000 values. Increase Period or decrease the time range/,
+  );
+});
+
+test("ListMetrics of 100,000 metrics gives pages in their order, and nobody waits long for one", async () => {
+  const clock = new HandClock();
+  const series = new MinuteSeries({ clock, seriesMax: 200_000, bytesMax: 1e9 });
+  const count = 100_000;
+  // Recorded out of order: each number once, because 7919 and the count have no common divisor.
+  for (let at = 0; at < count; at += 1) {
+    const value = String((at * 7919) % count).padStart(6, "0");
+    const key = { namespace: "n", metricName: "m", dimensions: [{ name: "d", value }], unit: "None" };
+    series.record(key, { value: 1, count: 1 }, { timestampMs: clock.nowMs, resolutionMs: minute });
+  }
+  const { ListMetrics } = createCloudWatchService({ series, clock });
+  const list = (input: object) =>
+    ListMetrics?.(input as never, { signal: new AbortController().signal } as never) as Promise<{
+      readonly Metrics: readonly { readonly Dimensions: readonly { readonly Value: string }[] }[];
+      readonly NextToken?: string;
+    }>;
+  const valuesOf = ({ Metrics }: Awaited<ReturnType<typeof list>>) => Metrics.map((each) => each.Dimensions[0]?.Value);
+  const others = { turns: 0, areThere: true };
+  const takeTurn = () => {
+    others.turns += 1;
+    if (others.areThere) setImmediate(takeTurn);
+  };
+  takeTurn();
+  const page = await list({});
+  others.areThere = false;
+  assert.ok(others.turns >= 90, `others had ${others.turns} turns`);
+  const numbered = (from: number) => Array.from({ length: 500 }, (_, at) => String(from + at).padStart(6, "0"));
+  assert.deepEqual(valuesOf(page), numbered(0));
+  assert.deepEqual(valuesOf(await list({ NextToken: page.NextToken })), numbered(500));
+  const last = await list({ NextToken: Buffer.from('["n","m",[["d","099499"]]]').toString("base64") });
+  assert.deepEqual([valuesOf(last), last.NextToken], [numbered(99_500), undefined]);
+});

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type {
   GetMetricDataInput,
   GetMetricStatisticsInput,
@@ -18,6 +19,8 @@ export interface CloudWatchOptions {
 
 const datapointsMax = 1440;
 const metricsPerPage = 500;
+/** Named and compared in about a millisecond. */
+const metricsPerTurn = 1000;
 const hourMs = 3_600_000;
 /** A metric without a new datapoint for so long is not listed. */
 const listedMs = 14 * 24 * hourMs;
@@ -26,9 +29,9 @@ const listedMs = 14 * 24 * hourMs;
 export function createCloudWatchService({ series, clock }: CloudWatchOptions): OperationHandlers {
   return {
     GetMetricStatistics: async (input: GetMetricStatisticsInput) => getMetricStatistics(series, clock.epochMs(), input),
-    GetMetricData: async (input: GetMetricDataInput) => getMetricData(series, clock, input),
+    GetMetricData: (input: GetMetricDataInput, { signal }) => getMetricData({ series, clock, signal }, input),
     PutMetricData: async (input: PutMetricDataInput) => putMetricData(series, clock, input),
-    ListMetrics: async (input: ListMetricsInput) => listMetrics(series, clock.epochMs(), input),
+    ListMetrics: (input: ListMetricsInput, { signal }) => listMetrics({ series, clock }, input, signal),
   };
 }
 
@@ -86,23 +89,42 @@ function checkDatapointCount(startMs: number, endMs: number, period: number): vo
   );
 }
 
-function listMetrics(series: MinuteSeries, nowMs: number, input: ListMetricsInput) {
+/** The page is chosen in turns with other work, and holds a few pages of names at most. */
+async function listMetrics({ series, clock }: CloudWatchOptions, input: ListMetricsInput, signal: AbortSignal) {
   const found = series.list({
     namespace: input.Namespace ?? null,
     metricName: input.MetricName ?? null,
     dimensions: (input.Dimensions ?? []).map(({ Name = "", Value }) => ({ name: Name, value: Value ?? null })),
-    recordedSinceMs: nowMs - (input.RecentlyActive === "PT3H" ? 3 * hourMs : listedMs),
+    recordedSinceMs: clock.epochMs() - (input.RecentlyActive === "PT3H" ? 3 * hourMs : listedMs),
   });
-  const byId = new Map(found.map((key) => [metricId(key), key]));
-  const ids = [...byId.keys()].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   const after = input.NextToken === undefined ? null : Buffer.from(input.NextToken, "base64").toString();
-  const rest = after === null ? ids : ids.filter((id) => id > after);
-  const page = rest.slice(0, metricsPerPage);
-  const last = page.at(-1);
+  let first = new Map<string, SeriesKey>();
+  let cut: string | null = null;
+  for (const [index, key] of found.entries()) {
+    if (index % metricsPerTurn === metricsPerTurn - 1) {
+      await setImmediate();
+      signal.throwIfAborted();
+    }
+    const id = metricId(key);
+    if ((after !== null && id <= after) || (cut !== null && id > cut)) continue;
+    first.set(id, key);
+    if (first.size < 4 * metricsPerPage) continue;
+    first = firstOf(first, metricsPerPage + 1);
+    cut = [...first.keys()].at(-1) ?? null;
+  }
+  first = firstOf(first, metricsPerPage + 1);
+  const page = [...first].slice(0, metricsPerPage);
+  const last = page.at(-1)?.[0];
   return {
-    Metrics: page.map((id) => printMetric(byId.get(id) as SeriesKey)),
-    NextToken: last !== undefined && rest.length > page.length ? Buffer.from(last).toString("base64") : undefined,
+    Metrics: page.map(([, key]) => printMetric(key)),
+    NextToken: last !== undefined && first.size > page.length ? Buffer.from(last).toString("base64") : undefined,
   };
+}
+
+/** Those with the smallest ids, in their order. */
+function firstOf(metrics: ReadonlyMap<string, SeriesKey>, countMax: number): Map<string, SeriesKey> {
+  const sorted = [...metrics].sort(([a], [b]) => (a < b ? -1 : Number(a > b)));
+  return new Map(sorted.slice(0, countMax));
 }
 
 /** Units do not tell metrics apart here. */

@@ -1,13 +1,24 @@
+import { setImmediate } from "node:timers/promises";
 import type { GetMetricDataInput, MetricDataQuery, MetricStat } from "@aws-sdk/client-cloudwatch";
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { MinuteSeries } from "../../../metrics/index.ts";
-import { evaluateExpression, mathError, namesIn, type MathValue, type TimeSeries } from "./metric-math.ts";
+import {
+  evaluateExpression,
+  MathBudget,
+  mathError,
+  namesIn,
+  type MathValue,
+  type Steps,
+  type TimeSeries,
+} from "./metric-math.ts";
 import { checkPeriod, checkRange, roundedStartMs, statisticOf } from "./statistics.ts";
 
 const queriesMax = 500;
 const datapointsMaxDefault = 100_800;
 /** Times that an expression may fill. */
 const expressionTimesMax = 100_800;
+/** Values that the expressions of one request may compute: a second or two of one processor, and bounded memory. */
+const valuesMax = 5_000_000;
 
 interface DataResult {
   readonly Id: string;
@@ -17,17 +28,39 @@ interface DataResult {
   readonly StatusCode: "Complete";
 }
 
-export function getMetricData(series: MinuteSeries, clock: Clock, input: GetMetricDataInput) {
+export interface GetMetricDataOptions {
+  readonly series: MinuteSeries;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Computes between other work, a fraction of a millisecond at a time. */
+export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
+  const { series, clock, signal } = options;
   const queries = input.MetricDataQueries ?? [];
   checkQueries(queries);
   const range = { startMs: (input.StartTime as Date).getTime(), endMs: (input.EndTime as Date).getTime() };
   checkRange(range.startMs, range.endMs);
   const evaluation = new Evaluation(series, clock.epochMs(), range, queries);
   const isDescending = input.ScanBy !== "TimestampAscending";
-  const results = queries
-    .filter((query) => query.ReturnData !== false)
-    .flatMap((query) => printResult(query, evaluation.resolve(query.Id as string), isDescending));
+  const results: DataResult[] = [];
+  for (const query of queries) {
+    if (query.ReturnData === false) continue;
+    const value = await inTurns(evaluation.resolve(query.Id as string), signal);
+    results.push(...printResult(query, value, isDescending));
+    await setImmediate();
+  }
   return pageOf(results, input);
+}
+
+/** Runs the steps to their end; the event loop has its turn between any two. */
+async function inTurns<Result>(steps: Steps<Result>, signal: AbortSignal): Promise<Result> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await setImmediate();
+    signal.throwIfAborted();
+  }
 }
 
 /** Computes each query once; an expression that reads itself is an error. */
@@ -38,6 +71,7 @@ class Evaluation {
   readonly #queries: ReadonlyMap<string, MetricDataQuery>;
   readonly #values = new Map<string, MathValue>();
   readonly #open = new Set<string>();
+  readonly #budget = new MathBudget(valuesMax);
 
   constructor(
     series: MinuteSeries,
@@ -51,20 +85,21 @@ class Evaluation {
     this.#queries = new Map(queries.map((query) => [query.Id as string, query]));
   }
 
-  resolve(id: string): MathValue {
+  *resolve(id: string): Steps<MathValue> {
     const known = this.#values.get(id);
     if (known !== undefined) return known;
     const query = this.#queries.get(id);
     if (query === undefined) throw mathError(`there is no metric or expression with the id ${id}`);
     if (this.#open.has(id)) throw mathError(`the expressions around ${id} read each other in a circle`);
     this.#open.add(id);
-    const value = query.MetricStat === undefined ? this.#expression(query) : this.#metric(query.MetricStat);
+    const value =
+      query.MetricStat === undefined ? yield* this.#expression(query) : yield* this.#metric(query.MetricStat);
     this.#open.delete(id);
     this.#values.set(id, value);
     return value;
   }
 
-  #metric(stat: MetricStat): TimeSeries {
+  *#metric(stat: MetricStat): Steps<TimeSeries> {
     const periodMs = (stat.Period as number) * 1000;
     checkPeriod(stat.Period as number);
     const statistic = statisticOf(stat.Stat as string, "MetricStat.Stat");
@@ -82,26 +117,39 @@ class Evaluation {
       },
     );
     const values = new Map<number, number>();
+    yield;
     for (const point of points) {
+      if (this.#budget.spend()) yield;
       const value = statistic(point);
       if (value !== null && !values.has(point.startMs)) values.set(point.startMs, value);
     }
     return values;
   }
 
-  #expression(query: MetricDataQuery): MathValue {
+  #expression(query: MetricDataQuery): Steps<MathValue> {
     const expression = query.Expression ?? "";
     const periodMs = this.#periodMs(query);
     const startMs = roundedStartMs(this.#range.startMs, periodMs, this.#nowMs);
     const count = Math.min(expressionTimesMax, Math.ceil((this.#range.endMs - startMs) / periodMs));
     return evaluateExpression(expression, {
-      resolve: (id) => (this.#queries.has(id) ? this.resolve(id) : undefined),
-      metrics: (contains) =>
-        [...this.#queries]
-          .filter(([id, each]) => each.MetricStat !== undefined && id.includes(contains))
-          .map(([id]) => this.resolve(id) as TimeSeries),
+      resolve: (id) => this.#resolveKnown(id),
+      metrics: (contains) => this.#metrics(contains),
+      budget: this.#budget,
       times: Array.from({ length: count }, (_, index) => startMs + index * periodMs),
     });
+  }
+
+  *#resolveKnown(id: string): Steps<MathValue | undefined> {
+    return this.#queries.has(id) ? yield* this.resolve(id) : undefined;
+  }
+
+  *#metrics(contains: string): Steps<readonly TimeSeries[]> {
+    const found: TimeSeries[] = [];
+    for (const [id, query] of this.#queries) {
+      if (query.MetricStat === undefined || !id.includes(contains)) continue;
+      found.push((yield* this.resolve(id)) as TimeSeries);
+    }
+    return found;
   }
 
   /** An expression's own, else the longest of what it reads, else of all metrics. */

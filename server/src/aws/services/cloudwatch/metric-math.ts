@@ -4,13 +4,40 @@ import { AwsError } from "../../../base/index.ts";
 export type TimeSeries = ReadonlyMap<number, number>;
 export type MathValue = number | TimeSeries | readonly TimeSeries[];
 
+/** A computation in steps: it stops wherever it yields, so that others have their turn, and returns its result. */
+export type Steps<Result> = Generator<void, Result>;
+
 export interface MathScope {
   /** The result of another query, by its id; undefined when there is none. */
-  resolve(id: string): MathValue | undefined;
+  resolve(id: string): Steps<MathValue | undefined>;
   /** `METRICS()`: all metric queries; `METRICS("x")`: those whose id contains x. */
-  metrics(contains: string): readonly TimeSeries[];
+  metrics(contains: string): Steps<readonly TimeSeries[]>;
   /** Every time of the range. */
   readonly times: readonly number[];
+  readonly budget: MathBudget;
+}
+
+/** Values computed between two looks at the clock. */
+const valuesPerTurn = 2048;
+
+/** What one request may compute, counted in values. */
+export class MathBudget {
+  readonly #valuesMax: number;
+  #count = 0;
+
+  constructor(valuesMax: number) {
+    this.#valuesMax = valuesMax;
+  }
+
+  /** Before each value; whether others are to have their turn now. */
+  spend(): boolean {
+    this.#count += 1;
+    if (this.#count > this.#valuesMax) {
+      const text = `The expressions of one request may compute ${this.#valuesMax} values. Increase Period or decrease the time range.`;
+      throw new AwsError("ValidationError", text);
+    }
+    return this.#count % valuesPerTurn === 0;
+  }
 }
 
 type Token =
@@ -29,7 +56,7 @@ type Node =
 const depthMax = 32;
 
 /** Metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS. Other functions are refused by name. */
-export function evaluateExpression(expression: string, scope: MathScope): MathValue {
+export function evaluateExpression(expression: string, scope: MathScope): Steps<MathValue> {
   return evaluate(parse(expression), scope);
 }
 
@@ -132,31 +159,34 @@ const operations: Readonly<Record<string, (left: number, right: number) => numbe
 };
 const spellings: Readonly<Record<string, string>> = { "&&": "AND", "||": "OR" };
 
-function evaluate(node: Node, scope: MathScope): MathValue {
+function* evaluate(node: Node, scope: MathScope): Steps<MathValue> {
   if (node.kind === "number") return node.value;
   if (node.kind === "text") throw mathError(`a text cannot stand here: ${node.value}`);
   if (node.kind === "name") {
-    const value = scope.resolve(node.value);
+    const value = yield* scope.resolve(node.value);
     if (value === undefined) throw mathError(`there is no metric or expression with the id ${node.value}`);
     return value;
   }
   if (node.kind === "call") {
     const run = Object.hasOwn(functions, node.name) ? functions[node.name] : undefined;
     if (run === undefined) throw mathError(`the function ${node.name} is not supported here`);
-    return run(node.parameters, scope);
+    return yield* run(node.parameters, scope);
   }
-  const operation = operations[spellings[node.sign] ?? node.sign] as (left: number, right: number) => number;
-  return combine(evaluate(node.left, scope), evaluate(node.right, scope), operation);
+  const operation = operations[spellings[node.sign] ?? node.sign] as Operation;
+  return yield* combine(yield* evaluate(node.left, scope), yield* evaluate(node.right, scope), operation, scope);
 }
 
+type Operation = (left: number, right: number) => number;
+
 /** Two series combine where both have a value; quotients by zero are left out. */
-function combine(left: MathValue, right: MathValue, operation: (left: number, right: number) => number): MathValue {
-  if (isArray(left)) return left.map((each) => asSeries(combine(each, right, operation)));
-  if (isArray(right)) return right.map((each) => asSeries(combine(left, each, operation)));
+function* combine(left: MathValue, right: MathValue, operation: Operation, scope: MathScope): Steps<MathValue> {
+  if (isArray(left)) return yield* each(left, (one) => combine(one, right, operation, scope));
+  if (isArray(right)) return yield* each(right, (one) => combine(left, one, operation, scope));
   if (typeof left === "number" && typeof right === "number") return operation(left, right);
   const series = typeof left === "number" ? (right as TimeSeries) : left;
   const combined = new Map<number, number>();
   for (const time of series.keys()) {
+    if (scope.budget.spend()) yield;
     const [a, b] = [
       typeof left === "number" ? left : left.get(time),
       typeof right === "number" ? right : right.get(time),
@@ -168,25 +198,31 @@ function combine(left: MathValue, right: MathValue, operation: (left: number, ri
   return combined;
 }
 
-type MathFunction = (parameters: readonly Node[], scope: MathScope) => MathValue;
+type MathFunction = (parameters: readonly Node[], scope: MathScope) => Steps<MathValue>;
 
 const functions: Readonly<Record<string, MathFunction>> = {
   METRICS: ([contains], scope) => scope.metrics(contains?.kind === "text" ? contains.value : ""),
-  SUM: reduction((values) => values.reduce((sum, value) => sum + value, 0)),
-  AVG: reduction((values) => values.reduce((sum, value) => sum + value, 0) / values.length),
-  MIN: reduction((values) => Math.min(...values)),
-  MAX: reduction((values) => Math.max(...values)),
-  RATE: (parameters, scope) => each(argument(parameters, 0, scope), rate),
-  FILL: (parameters, scope) => each(argument(parameters, 0, scope), (series) => fill(series, parameters[1], scope)),
-  IF(parameters, scope) {
-    const [condition, then, otherwise] = [
-      argument(parameters, 0, scope),
-      argument(parameters, 1, scope),
-      parameters.length > 2 ? argument(parameters, 2, scope) : new Map<number, number>(),
-    ];
+  SUM: reduction((sum, value) => sum + value),
+  AVG: reduction(
+    (sum, value) => sum + value,
+    (sum, count) => sum / count,
+  ),
+  MIN: reduction(Math.min),
+  MAX: reduction(Math.max),
+  *RATE(parameters, scope) {
+    return yield* each(yield* argument(parameters, 0, scope), (series) => rate(series, scope));
+  },
+  *FILL(parameters, scope) {
+    return yield* each(yield* argument(parameters, 0, scope), (series) => fill(series, parameters[1], scope));
+  },
+  *IF(parameters, scope) {
+    const condition = yield* argument(parameters, 0, scope);
+    const then = yield* argument(parameters, 1, scope);
+    const otherwise = parameters.length > 2 ? yield* argument(parameters, 2, scope) : new Map<number, number>();
     if (isArray(condition) || isArray(then) || isArray(otherwise)) throw mathError("IF takes no array of series");
     const chosen = new Map<number, number>();
     for (const time of scope.times) {
+      if (scope.budget.spend()) yield;
       const test = typeof condition === "number" ? condition : condition.get(time);
       if (test === undefined) continue;
       const branch = test === 0 ? otherwise : then;
@@ -198,52 +234,85 @@ const functions: Readonly<Record<string, MathFunction>> = {
 };
 
 /** Of one series: a number over its time. Of several: a series over what each has at a time. */
-function reduction(reduce: (values: readonly number[]) => number): MathFunction {
-  return (parameters, scope) => {
-    const given = parameters.map((_, index) => argument(parameters, index, scope));
+function reduction(add: Operation, finish: Operation = (total) => total): MathFunction {
+  return function* reduce(parameters, scope) {
+    const given: MathValue[] = [];
+    for (let index = 0; index < parameters.length; index += 1) given.push(yield* argument(parameters, index, scope));
     const [only] = given;
-    if (given.length === 1 && only instanceof Map) return only.size === 0 ? 0 : reduce([...only.values()]);
-    const byTime = new Map<number, number[]>();
-    for (const series of given.flatMap((value) => (isArray(value) ? value : [asSeries(value)]))) {
-      for (const [time, value] of series) byTime.set(time, [...(byTime.get(time) ?? []), value]);
+    if (given.length === 1 && only instanceof Map) {
+      const [total] = (yield* totals([only as TimeSeries], () => 0, add, scope)).values();
+      return total === undefined ? 0 : finish(total.value, total.count);
     }
-    return new Map([...byTime].map(([time, values]) => [time, reduce(values)]));
+    const all = given.flatMap((value) => (isArray(value) ? value : [asSeries(value)]));
+    const reduced = new Map<number, number>();
+    for (const [time, { value, count }] of yield* totals(all, (time) => time, add, scope)) {
+      reduced.set(time, finish(value, count));
+    }
+    return reduced;
   };
 }
 
-function argument(parameters: readonly Node[], index: number, scope: MathScope): MathValue {
+function* totals(
+  all: readonly TimeSeries[],
+  placeOf: (time: number) => number,
+  add: Operation,
+  scope: MathScope,
+): Steps<Map<number, { value: number; count: number }>> {
+  const found = new Map<number, { value: number; count: number }>();
+  for (const series of all) {
+    for (const [time, value] of series) {
+      if (scope.budget.spend()) yield;
+      const total = found.get(placeOf(time));
+      if (total === undefined) found.set(placeOf(time), { value, count: 1 });
+      else {
+        total.value = add(total.value, value);
+        total.count += 1;
+      }
+    }
+  }
+  return found;
+}
+
+function argument(parameters: readonly Node[], index: number, scope: MathScope): Steps<MathValue> {
   const node = parameters[index];
   if (node === undefined) throw mathError(`parameter ${index + 1} is missing`);
   return evaluate(node, scope);
 }
 
-function each(value: MathValue, change: (series: TimeSeries) => TimeSeries): MathValue {
-  return isArray(value) ? value.map(change) : change(asSeries(value));
+function* each(value: MathValue, change: (series: TimeSeries) => Steps<MathValue>): Steps<MathValue> {
+  if (!isArray(value)) return yield* change(asSeries(value));
+  const changed: TimeSeries[] = [];
+  for (const series of value) changed.push(asSeries(yield* change(series)));
+  return changed;
 }
 
 /** Change per second since the point before. */
-function rate(series: TimeSeries): TimeSeries {
-  const times = [...series.keys()].sort((a, b) => a - b);
-  return new Map(
-    times.slice(1).map((time, index) => {
-      const before = times[index] as number;
+function* rate(series: TimeSeries, scope: MathScope): Steps<TimeSeries> {
+  const rates = new Map<number, number>();
+  let before: number | undefined;
+  for (const time of [...series.keys()].sort((a, b) => a - b)) {
+    if (scope.budget.spend()) yield;
+    if (before !== undefined) {
       const change = (series.get(time) as number) - (series.get(before) as number);
-      return [time, change / ((time - before) / 1000)];
-    }),
-  );
+      rates.set(time, change / ((time - before) / 1000));
+    }
+    before = time;
+  }
+  return rates;
 }
 
-function fill(series: TimeSeries, node: Node | undefined, scope: MathScope): TimeSeries {
+function* fill(series: TimeSeries, node: Node | undefined, scope: MathScope): Steps<TimeSeries> {
+  if (node === undefined || (node.kind === "name" && node.value !== "REPEAT") || node.kind === "text") {
+    throw mathError("FILL takes a number or REPEAT");
+  }
   const filled = new Map<number, number>();
   let last: number | undefined;
   for (const time of scope.times) {
+    if (scope.budget.spend()) yield;
     const known = series.get(time);
     if (known !== undefined) last = known;
-    const value = known ?? (node?.kind === "number" ? node.value : node?.kind === "name" ? last : undefined);
+    const value = known ?? (node.kind === "number" ? node.value : node.kind === "name" ? last : undefined);
     if (value !== undefined) filled.set(time, value);
-  }
-  if (node === undefined || (node.kind === "name" && node.value !== "REPEAT") || node.kind === "text") {
-    throw mathError("FILL takes a number or REPEAT");
   }
   return filled;
 }

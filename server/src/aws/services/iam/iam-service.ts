@@ -1,11 +1,17 @@
 import type { OperationHandlers } from "../../wire/index.ts";
 import type { IamOptions } from "./iam-words.ts";
 import { policyHandlers } from "./policies.ts";
+import { simulationHandlers } from "./simulations.ts";
 import { newRole, roleHandlers, rolePolicyHandlers } from "./roles.ts";
 
 /** Roles and policies: what `get_execution_role()` and notebooks that make their own role call. */
 export function createIamService(options: IamOptions): OperationHandlers {
-  return { ...roleHandlers(options), ...rolePolicyHandlers(options), ...policyHandlers(options) };
+  return {
+    ...roleHandlers(options),
+    ...rolePolicyHandlers(options),
+    ...policyHandlers(options),
+    ...simulationHandlers(options),
+  };
 }
 
 const sagemakerTrust = JSON.stringify({
@@ -15,7 +21,13 @@ const sagemakerTrust = JSON.stringify({
 
 /** Makes the role that callers without one of their own are seen as, unless it exists. */
 export async function ensureRole(options: IamOptions, accountId: string, name: string): Promise<void> {
-  if ((await options.store.role(name)) !== null) return;
+  const kept = await options.store.role(name);
+  if (kept !== null) {
+    // Of a platform that had another account before.
+    const { arn } = newRole(options, name, { accountId, path: kept.path });
+    if (arn !== kept.arn) await options.store.putRole({ ...kept, arn });
+    return;
+  }
   const managed = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess";
   const role = newRole(options, name, { accountId, assumeRolePolicy: sagemakerTrust, attachedPolicyArns: [managed] });
   await options.store.putRole(role);

@@ -111,7 +111,7 @@ const contents = (head: ObjectHead, encode: (text: string) => string) => ({
   LastModified: new Date(head.lastModifiedMs).toISOString(),
   ETag: head.etag,
   ChecksumAlgorithm: Object.keys(head.checksums).map((name) => name.toUpperCase()),
-  ...(head.checksumType === undefined ? {} : { ChecksumType: head.checksumType }),
+  ...(Object.keys(head.checksums).length === 0 ? {} : { ChecksumType: head.checksumType ?? "FULL_OBJECT" }),
   Size: head.byteLength,
   StorageClass: "STANDARD",
 });

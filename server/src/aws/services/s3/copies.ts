@@ -2,19 +2,13 @@ import { AwsError } from "../../../base/index.ts";
 import type { ObjectHead } from "../../../blobs/index.ts";
 import { algorithmOf } from "./announced-checksums.ts";
 import { checkConditions, preconditionFailed } from "./conditions.ts";
-import { checksumElements, encryptionHeaders, storedHeaders, type StoredHeaders } from "./object-headers.ts";
+import { checksumElements, storedHeaders, type StoredHeaders } from "./object-headers.ts";
 import { writeCondition } from "./objects.ts";
 import { sendXmlWhenDone } from "./replies.ts";
 import type { S3Request } from "./s3-request.ts";
 
 /** Any of these makes a copy of an object to itself a change of it. */
-const changingHeaders = [
-  "x-amz-storage-class",
-  "x-amz-website-redirect-location",
-  "x-amz-server-side-encryption",
-  "x-amz-server-side-encryption-aws-kms-key-id",
-  "x-amz-server-side-encryption-bucket-key-enabled",
-];
+const changingHeaders = ["x-amz-storage-class", "x-amz-website-redirect-location", "x-amz-server-side-encryption"];
 
 export async function copyObject(request: S3Request): Promise<void> {
   const { store, bucket, key, headers, context } = request;
@@ -55,8 +49,6 @@ export async function copyObject(request: S3Request): Promise<void> {
 /** Metadata and tags each from the source or from the request, as their directives say; where to redirect from the request alone. */
 export function copiedHeaders(from: ObjectHead, asked: StoredHeaders, headers: S3Request["headers"]): StoredHeaders {
   const isReplaced = headers["x-amz-metadata-directive"] === "REPLACE";
-  const encrypted = encryptionHeaders(asked.headers);
-  const encryption = Object.keys(encrypted).length > 0 || isReplaced ? encrypted : encryptionHeaders(from.headers);
   const redirect = named("x-amz-website-redirect-location", asked.headers);
   const tags = named("x-amz-tagging", (headers["x-amz-tagging-directive"] === "REPLACE" ? asked : from).headers);
   const metadata = isReplaced ? asked : from;
@@ -64,7 +56,7 @@ export function copiedHeaders(from: ObjectHead, asked: StoredHeaders, headers: S
   const plain = Object.entries(metadata.headers).filter(([name]) => !ownNames.test(name));
   return {
     ...(contentType === undefined ? {} : { contentType }),
-    headers: { ...Object.fromEntries(plain), ...encryption, ...redirect, ...tags },
+    headers: { ...Object.fromEntries(plain), ...redirect, ...tags },
   };
 }
 

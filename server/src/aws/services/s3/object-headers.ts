@@ -4,7 +4,7 @@ import type { ObjectHead } from "../../../blobs/index.ts";
 import type { S3Request } from "./s3-request.ts";
 import { checkTagging } from "./tagging.ts";
 
-/** Kept with an object and given back with it. Encryption is accepted and echoed: bytes lie on the disk as that is encrypted. */
+/** Kept with an object and given back with it. Encryption is not among it: bytes lie on the disk as that is encrypted. */
 const storedNames = new Set([
   "cache-control",
   "content-disposition",
@@ -13,11 +13,9 @@ const storedNames = new Set([
   "expires",
   "x-amz-website-redirect-location",
   "x-amz-tagging",
-  "x-amz-server-side-encryption",
-  "x-amz-server-side-encryption-aws-kms-key-id",
-  "x-amz-server-side-encryption-bucket-key-enabled",
 ]);
 
+const metadataPrefix = "x-amz-meta-";
 const metadataBytesMax = 2048;
 const otherBytesMax = 8192;
 
@@ -33,11 +31,12 @@ export function storedHeaders(headers: S3Request["headers"]): StoredHeaders {
   let otherBytes = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
-    if (name.startsWith("x-amz-meta-")) metadataBytes += name.length - "x-amz-meta-".length + Buffer.byteLength(value);
+    if (name.startsWith(metadataPrefix))
+      metadataBytes += name.length - metadataPrefix.length + Buffer.byteLength(value);
     else if (storedNames.has(name)) otherBytes += Buffer.byteLength(value);
     else continue;
     const text = name === "content-encoding" ? withoutChunked(value) : value;
-    if (text !== "") kept[name] = text;
+    if (text !== "" || name.startsWith(metadataPrefix)) kept[name] = text;
   }
   if (metadataBytes > metadataBytesMax || otherBytes > otherBytesMax) {
     throw new AwsError("MetadataTooLarge", "Your metadata headers exceed the maximum allowed metadata size", {
@@ -45,8 +44,8 @@ export function storedHeaders(headers: S3Request["headers"]): StoredHeaders {
     });
   }
   checkTagging(kept["x-amz-tagging"] ?? "");
-  const contentType = headers["content-type"];
-  return { headers: kept, ...(contentType === undefined ? {} : { contentType }) };
+  const contentType = headers["content-type"] ?? "";
+  return { headers: kept, ...(contentType === "" ? {} : { contentType }) };
 }
 
 /** `aws-chunked` is the transfer's framing, not the object's encoding. */
@@ -74,7 +73,7 @@ export function objectHeaders(head: ObjectHead, request: S3Request, isWhole: boo
     ETag: head.etag,
     "Last-Modified": new Date(head.lastModifiedMs).toUTCString(),
     "content-type": head.contentType,
-    ...stored,
+    ...mailSafe(stored),
   };
   if (tagging !== undefined) headers["x-amz-tagging-count"] = new URLSearchParams(tagging).size;
   if (isWhole && request.headers["x-amz-checksum-mode"]?.toUpperCase() === "ENABLED")
@@ -84,6 +83,8 @@ export function objectHeaders(head: ObjectHead, request: S3Request, isWhole: boo
     if (value !== undefined) headers[name] = value;
   }
   for (const [name, value] of Object.entries(headers)) {
+    // Objects of earlier releases have it.
+    if (name.startsWith("x-amz-server-side-encryption")) delete headers[name];
     if (typeof value === "string" && /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
       throw new AwsError("InvalidArgument", `The value of ${name} cannot be sent as a header`);
     }
@@ -91,19 +92,22 @@ export function objectHeaders(head: ObjectHead, request: S3Request, isWhole: boo
   return headers;
 }
 
+/**
+ * S3 gives metadata that is not ASCII as encoded words of RFC 2047. It has read the header's bytes as Latin-1, as Node does, so
+ * the word of a UTF-8 value spells its bytes one by one, as in the example of S3's user guide.
+ */
+function mailSafe(stored: Readonly<Record<string, string>>): Record<string, string> {
+  const encoded = ([name, value]: [string, string]): [string, string] =>
+    name.startsWith(metadataPrefix) && /[\x80-\xff]/.test(value)
+      ? [name, `=?UTF-8?B?${Buffer.from(value).toString("base64")}?=`]
+      : [name, value];
+  return Object.fromEntries(Object.entries(stored).map(encoded));
+}
+
 export function checksumHeaders(head: Pick<ObjectHead, "checksums" | "checksumType">): Record<string, string> {
   const entries = Object.entries(head.checksums).map(([name, value]) => [`x-amz-checksum-${name}`, value] as const);
   if (entries.length === 0) return {};
   return { ...Object.fromEntries(entries), "x-amz-checksum-type": head.checksumType ?? "FULL_OBJECT" };
-}
-
-/** Names of encryption headers echoed in the answer to a write. */
-export function encryptionHeaders(headers: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      name.startsWith("x-amz-server-side-encryption") && value !== undefined ? [[name, value]] : [],
-    ),
-  );
 }
 
 /** `<ChecksumCRC32>` and so on, for XML replies. */

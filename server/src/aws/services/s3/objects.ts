@@ -2,11 +2,10 @@ import { pipeline } from "node:stream/promises";
 import { AwsError } from "../../../base/index.ts";
 import type { ObjectHead, PutOptions } from "../../../blobs/index.ts";
 import { checkConditions, parseRange, quotedEtag } from "./conditions.ts";
-import { checksumHeaders, encryptionHeaders, objectHeaders, storedHeaders } from "./object-headers.ts";
-import { sendEmpty, sendXml } from "./replies.ts";
+import { checksumHeaders, objectHeaders, storedHeaders } from "./object-headers.ts";
+import { sendEmpty } from "./replies.ts";
 import { openBody } from "./request-body.ts";
 import type { S3Request } from "./s3-request.ts";
-import { parseTagging } from "./tagging.ts";
 
 export async function getObject(request: S3Request): Promise<void> {
   const { store, bucket, key, response, headers } = request;
@@ -77,10 +76,5 @@ export async function putObject(request: S3Request): Promise<void> {
   const condition = writeCondition(request);
   const { body, expect } = openBody(request);
   const head = await store.put(bucket, key, body, { ...stored, ...condition, expect, signal: context.signal });
-  sendEmpty(request, 200, { ETag: head.etag, ...checksumHeaders(head), ...encryptionHeaders(head.headers) });
-}
-
-export async function getObjectTagging(request: S3Request): Promise<void> {
-  const head = await request.store.head(request.bucket, request.key);
-  sendXml(request, "Tagging", { TagSet: { Tag: parseTagging(head.headers["x-amz-tagging"] ?? "") } });
+  sendEmpty(request, 200, { ETag: head.etag, ...checksumHeaders(head) });
 }

@@ -17,6 +17,10 @@ const notLocked = () => new AwsError("InvalidRequest", "Bucket is missing Object
 const refusedHeaders: readonly RefusedHeader[] = [
   { name: "x-amz-server-side-encryption-customer-", error: notBuilt },
   { name: "x-amz-copy-source-server-side-encryption-customer-", error: notBuilt },
+  // A key that one's own account holds; encryption that names none is the store's own affair.
+  { name: "x-amz-server-side-encryption-aws-kms-key-id", error: notBuilt },
+  { name: "x-amz-server-side-encryption-context", error: notBuilt },
+  { name: "x-amz-server-side-encryption-bucket-key-enabled", harmless: "false", error: notBuilt },
   { name: "x-amz-object-lock-", error: notLocked },
   { name: "x-amz-bucket-object-lock-enabled", harmless: "false", error: notBuilt },
   { name: "x-amz-write-offset-bytes", error: notBuilt },
@@ -33,7 +37,7 @@ const closedHeaders: readonly {
 }[] = [
   {
     name: "x-amz-server-side-encryption",
-    values: listed("AES256 aws:kms aws:kms:dsse aws:fsx aws:backup"),
+    values: listed("AES256 aws:kms"),
     code: "InvalidArgument",
     message: "The encryption method specified is not supported",
   },

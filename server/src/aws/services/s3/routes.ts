@@ -11,7 +11,8 @@ import {
 } from "./buckets.ts";
 import { copyObject } from "./copies.ts";
 import { deleteObject, deleteObjects } from "./deletes.ts";
-import { getObject, getObjectTagging, putObject } from "./objects.ts";
+import { deleteObjectTagging, getObjectTagging, putObjectTagging } from "./object-tags.ts";
+import { getObject, putObject } from "./objects.ts";
 import type { S3Request } from "./s3-request.ts";
 import { abortUpload, completeUpload, copyPart, createUpload, listParts, listUploads, putPart } from "./uploads.ts";
 
@@ -58,6 +59,14 @@ const routes: readonly Route[] = [
   { operation: "AbortMultipartUpload", method: "DELETE", level: "object", query: ["uploadId"], serve: abortUpload },
   { operation: "ListParts", method: "GET", level: "object", query: ["uploadId"], serve: listParts },
   { operation: "GetObjectTagging", method: "GET", level: "object", query: ["tagging"], serve: getObjectTagging },
+  { operation: "PutObjectTagging", method: "PUT", level: "object", query: ["tagging"], serve: putObjectTagging },
+  {
+    operation: "DeleteObjectTagging",
+    method: "DELETE",
+    level: "object",
+    query: ["tagging"],
+    serve: deleteObjectTagging,
+  },
   { operation: "PutObject", method: "PUT", level: "object", serve: putObject },
   { operation: "GetObject", method: "GET", level: "object", serve: getObject },
   { operation: "HeadObject", method: "HEAD", level: "object", serve: getObject },

@@ -36,7 +36,9 @@ export function createS3Service(options: S3Options): ObjectService {
         store: options.store,
         clock,
       };
-      await routeOf(request).serve(request);
+      const route = routeOf(request);
+      context.permit(`s3:${route.operation}`, { bucket: address.bucket, key: address.key });
+      await route.serve(request);
     } catch (thrown) {
       sendError({ incoming, response, context, clock }, thrown, options.logger);
     }

@@ -13,7 +13,7 @@ import { malformed, readXml } from "../../wire/index.ts";
 import { algorithmOf, announcedAlgorithms, announcedChecksums } from "./announced-checksums.ts";
 import { listOf } from "./buckets.ts";
 import { checkCopyConditions, copyRange, copySource } from "./copies.ts";
-import { checksumElements, checksumHeaders, encryptionHeaders, storedHeaders } from "./object-headers.ts";
+import { checksumElements, checksumHeaders, storedHeaders } from "./object-headers.ts";
 import { writeCondition } from "./objects.ts";
 import { sendEmpty, sendXml, sendXmlWhenDone } from "./replies.ts";
 import { openBody, readDocument } from "./request-body.ts";
@@ -34,7 +34,6 @@ export async function createUpload(request: S3Request): Promise<void> {
   const checksumType = checksumTypeOf(headers["x-amz-checksum-type"], checksumAlgorithm);
   const stored = storedHeaders(headers);
   const upload = await store.createUpload(bucket, key, { ...stored, checksumAlgorithm, checksumType });
-  for (const [name, value] of Object.entries(encryptionHeaders(stored.headers))) response.setHeader(name, value);
   if (checksumAlgorithm !== null) {
     response.setHeader("x-amz-checksum-algorithm", checksumAlgorithm.toUpperCase());
     response.setHeader("x-amz-checksum-type", checksumType);

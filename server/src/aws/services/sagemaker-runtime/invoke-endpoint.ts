@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import { AwsError, readWhole, type Clock } from "../../../base/index.ts";
+import { AwsError, readWhole, takeForCall, type ByteLease, type Clock } from "../../../base/index.ts";
 import { heldBytesMax, tooLong, type Hosting, type InvocationReply } from "../../../hosting/index.ts";
 import type { CallContext, RawService } from "../../wire/index.ts";
 
@@ -54,7 +54,8 @@ export function createRuntimeService({ hosting, requestBytesMax, clock }: Runtim
       headers: passed,
       targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
       targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
-      body: () => takeBody(request, length, requestBytesMax),
+      body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
+      memory: context.memory,
       receivedNs,
       signal: context.signal,
     });
@@ -127,9 +128,19 @@ function declaredLength(request: IncomingMessage, bytesMax: number): number | nu
   return length;
 }
 
-async function takeBody(request: IncomingMessage, length: number | null, bytesMax: number): Promise<Buffer | Readable> {
+interface TakenBody {
+  readonly length: number | null;
+  readonly bytesMax: number;
+  readonly memory: ByteLease;
+}
+
+async function takeBody(request: IncomingMessage, { length, bytesMax, memory }: TakenBody): Promise<Buffer | Readable> {
   if (length !== null && length > heldBytesMax) return request;
-  return await readWhole(request, bytesMax, () => tooLong(bytesMax));
+  // One that was held to verify its signature has its memory already.
+  const isHeld = memory.bytes > 0;
+  if (!isHeld && length !== null) takeForCall(memory, length);
+  const take = isHeld || length !== null ? null : (bytes: number) => takeForCall(memory, bytes);
+  return await readWhole(request, bytesMax, () => tooLong(bytesMax), take);
 }
 
 function answer(response: ServerResponse, reply: InvocationReply, context: CallContext): void {

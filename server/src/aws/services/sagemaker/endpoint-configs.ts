@@ -6,23 +6,15 @@ import type {
 } from "@aws-sdk/client-sagemaker";
 import { invalid, nameKey, type Hosting, type ProductionVariant } from "../../../hosting/index.ts";
 import type { CallContext, OperationHandlers } from "../../wire/index.ts";
-import { notBuilt } from "./models.ts";
+import { notBuilt, refuseMembers, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
 import { putTags } from "./tags.ts";
 
-/** Members that would change what runs, and are not built: refused, never ignored. */
-const refusedMembers = [
-  "ShadowProductionVariants",
-  "DataCaptureConfig",
-  "AsyncInferenceConfig",
-  "ExplainerConfig",
-] as const;
-const refusedVariantMembers = ["ServerlessConfig", "ManagedInstanceScaling", "InstancePools"] as const;
 const instanceTypeDefault = "ml.m5.xlarge";
 
 export function endpointConfigOperations(hosting: Hosting): OperationHandlers {
   return {
     async CreateEndpointConfig(input: CreateEndpointConfigCommandInput, context: CallContext) {
-      for (const member of refusedMembers) if (input[member] !== undefined) throw notBuilt(member);
+      refuseMembers(input, refusedConfigMembers);
       const variants = checkedVariants(input.ProductionVariants ?? []);
       const { Tags: tags, ...request } = input;
       const owner = { region: context.region, accountId: context.accountId };
@@ -56,8 +48,7 @@ export function endpointConfigOperations(hosting: Hosting): OperationHandlers {
 function checkedVariants(inputs: readonly VariantInput[]): ProductionVariant[] {
   const names = new Set<string>();
   const variants = inputs.map((input): ProductionVariant => {
-    for (const member of refusedVariantMembers)
-      if (input[member] !== undefined) throw notBuilt(`${member} of a variant`);
+    refuseMembers(input, refusedVariantMembers, " of a variant");
     const VariantName = input.VariantName ?? "";
     if (names.has(VariantName)) throw invalid(`The variant name "${VariantName}" was non-unique within the request.`);
     names.add(VariantName);

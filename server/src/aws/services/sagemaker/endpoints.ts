@@ -6,7 +6,7 @@ import type {
 } from "@aws-sdk/client-sagemaker";
 import { failureReason, type EndpointRecord, type Hosting } from "../../../hosting/index.ts";
 import type { CallContext, OperationHandlers } from "../../wire/index.ts";
-import { notBuilt } from "./models.ts";
+import { refuseMembers, refusedDeploymentMembers } from "./refused-members.ts";
 import { putTags } from "./tags.ts";
 
 /** Below the 60 s after which clients give up reading; a waiter that polls every 30 s hears of the move when it happens. */
@@ -15,7 +15,7 @@ const describeHoldMsMax = 25_000;
 export function endpointOperations(hosting: Hosting): OperationHandlers {
   return {
     async CreateEndpoint(input: CreateEndpointCommandInput, context: CallContext) {
-      if (input.DeploymentConfig !== undefined) throw notBuilt("DeploymentConfig");
+      refuseMembers(input, refusedDeploymentMembers);
       const owner = { region: context.region, accountId: context.accountId };
       const record = await hosting.createEndpoint(input.EndpointName ?? "", input.EndpointConfigName ?? "", owner);
       await putTags(hosting, record.arn, input.Tags ?? []);
@@ -30,8 +30,7 @@ export function endpointOperations(hosting: Hosting): OperationHandlers {
     },
 
     async UpdateEndpoint(input: UpdateEndpointCommandInput, context: CallContext) {
-      if (input.DeploymentConfig !== undefined) throw notBuilt("DeploymentConfig");
-      if (input.RetainAllVariantProperties === true) throw notBuilt("RetainAllVariantProperties");
+      refuseMembers(input, refusedDeploymentMembers);
       const owner = { region: context.region, accountId: context.accountId };
       const record = await hosting.updateEndpoint(input.EndpointName ?? "", input.EndpointConfigName ?? "", owner);
       return { EndpointArn: record.arn };

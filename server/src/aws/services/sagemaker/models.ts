@@ -3,9 +3,10 @@ import type {
   DeleteModelCommandInput,
   DescribeModelCommandInput,
 } from "@aws-sdk/client-sagemaker";
-import { invalid, parseS3Uri, resolveImage, unsupportedImageText } from "../../../hosting/index.ts";
+import { invalid, parseS3Uri, refusedVariable, resolveImage, unsupportedImageText } from "../../../hosting/index.ts";
 import { nameKey, type ContainerDefinition, type Hosting } from "../../../hosting/index.ts";
 import type { CallContext, OperationHandlers } from "../../wire/index.ts";
+import { notBuilt, refuseMembers, refusedContainerMembers, refusedModelMembers } from "./refused-members.ts";
 import { putTags } from "./tags.ts";
 
 /** The bytes of one model's variables together, as the service bounds them. */
@@ -46,6 +47,7 @@ export function modelOperations(hosting: Hosting): OperationHandlers {
 
 /** The one container of a model; what needs more than one, or another kind of source, is refused by its member's name. */
 function checkedContainer(input: CreateModelCommandInput): ContainerDefinition {
+  refuseMembers(input, refusedModelMembers);
   const containers = input.PrimaryContainer === undefined ? (input.Containers ?? []) : [input.PrimaryContainer];
   if (input.PrimaryContainer !== undefined && input.Containers !== undefined && input.Containers.length > 0) {
     throw invalid("Both PrimaryContainer and Containers were given: exactly one of them is needed.");
@@ -53,8 +55,7 @@ function checkedContainer(input: CreateModelCommandInput): ContainerDefinition {
   const [container] = containers;
   if (container === undefined) throw invalid("Either PrimaryContainer or Containers must be given.");
   if (containers.length > 1) throw notBuilt("Containers with more than one container (inference pipelines)");
-  if (container.ModelPackageName !== undefined) throw notBuilt("ModelPackageName");
-  if (container.AdditionalModelDataSources !== undefined) throw notBuilt("AdditionalModelDataSources");
+  refuseMembers(container, refusedContainerMembers);
   if (container.Image === undefined) throw invalid("Image must be given for the container.");
   if (resolveImage(container.Image) === null) throw invalid(unsupportedImageText(container.Image));
   checkData(container as ContainerDefinition);
@@ -75,7 +76,6 @@ function checkData(container: ContainerDefinition): void {
   if (isMultiModel && container.ModelDataUrl === undefined) {
     throw invalid("ModelDataUrl, the prefix of the models, must be given for a multi-model container.");
   }
-  if (container.MultiModelConfig?.ModelCacheSetting === "Disabled") throw notBuilt("ModelCacheSetting Disabled");
   const uri = container.ModelDataSource?.S3DataSource?.S3Uri ?? container.ModelDataUrl;
   if (uri !== undefined && parseS3Uri(uri) === null) throw invalid(`Could not find model data at ${uri}.`);
   const source = container.ModelDataSource?.S3DataSource;
@@ -89,8 +89,8 @@ function checkEnvironment(environment: Readonly<Record<string, string>>): void {
   const byteLength = pairs.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
   if (pairs.length > environmentPairsMax) throw invalid(`Environment holds more than ${environmentPairsMax} pairs.`);
   if (byteLength > environmentBytesMax) throw invalid(`Environment is larger than ${environmentBytesMax} bytes.`);
-}
-
-export function notBuilt(what: string): Error {
-  return invalid(`${what} is not supported by this platform yet.`);
+  for (const [name, value] of pairs) {
+    const refusal = refusedVariable(name, value);
+    if (refusal !== null) throw invalid(refusal);
+  }
 }

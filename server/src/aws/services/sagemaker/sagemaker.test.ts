@@ -35,6 +35,7 @@ import {
   hostingMigrations,
   instanceLimits,
   invocationLimits,
+  LeftInstances,
 } from "../../../hosting/index.ts";
 import { ProcessHost } from "../../../hosts/index.ts";
 import { MinuteSeries } from "../../../metrics/index.ts";
@@ -43,7 +44,6 @@ import { createGateway, createRuntimeService, createSageMakerOperations } from "
 
 const root = mkdtempSync(join(tmpdir(), "gal-sm-"));
 after(() => rmSync(root, { recursive: true, force: true }));
-
 /** A container of the contract, in one file: echoes, loads what has a file `answer`, keeps two models at most. */
 writeFileSync(
   join(root, "container.mjs"),
@@ -102,6 +102,7 @@ async function openPlatform(directory: string) {
     path: join(directory, "records.sqlite"),
     migrations: hostingMigrations,
     ...recordsDefaults,
+    logger: silentLogger,
   });
   const logs = createDirectoryLogStreams({
     directory: join(directory, "logs"),
@@ -133,8 +134,10 @@ async function openPlatform(directory: string) {
       openSeries: (key) => series.recorder(key),
       openLog: (group, stream) => logs.writer(group, stream),
       instancesDirectory: join(directory, "instances"),
+      leftInstances: new LeftInstances(),
       machine: { vcpuCount: 2, memoryBytes: 8 * 2 ** 30 },
-      consoleUrl: "http://localhost/",
+      logsLink: (group) => `http://localhost/#logEventViewer:group=${group}`,
+      issue: () => ({ environment: {}, [Symbol.dispose]() {} }),
       instanceLimits: { ...instanceLimits, restartDelayMsMin: 10, stopGraceMs: 2000 },
       invocationLimits,
       clock: systemClock,
@@ -165,6 +168,7 @@ async function openPlatform(directory: string) {
   const sagemaker = new SageMakerClient(configuration);
   const runtime = new SageMakerRuntimeClient(configuration);
   return {
+    url: configuration.endpoint,
     store,
     hosting,
     series,
@@ -382,6 +386,83 @@ test("duplicates, absences and what is not built are told in the service's words
   }
 });
 
+test("what would change what runs, or promises protection, is refused by its name; what asks for nothing is not", async () => {
+  await using platform = await openPlatform(join(root, "members"));
+  const { sagemaker } = platform;
+  const post = async (operation: string, input: object): Promise<string> => {
+    const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `SageMaker.${operation}` };
+    const reply = await fetch(platform.url, { method: "POST", headers, body: JSON.stringify(input) });
+    const { __type: type = "", message = "" } = (await reply.json()) as { __type?: string; message?: string };
+    return reply.status === 200 ? "taken" : `${type}: ${message}`;
+  };
+  let count = 0;
+  const model = (more: object, container: object = {}) =>
+    post("CreateModel", {
+      ModelName: `m${count++}`,
+      ExecutionRoleArn: roleArn,
+      PrimaryContainer: { Image: image, ...container },
+      ...more,
+    });
+  const variant = { VariantName: "v", ModelName: "m", InstanceType: "ml.m5.large", InitialInstanceCount: 1 };
+  const config = (more: object, ofVariant: object = {}) =>
+    post("CreateEndpointConfig", {
+      EndpointConfigName: `c${count++}`,
+      ProductionVariants: [{ ...variant, ...ofVariant }],
+      ...more,
+    });
+  const endpoint = (DeploymentConfig: object) =>
+    post("CreateEndpoint", { EndpointName: "e", EndpointConfigName: "absent", DeploymentConfig });
+  const traffic = (more: object) => ({
+    BlueGreenUpdatePolicy: { TrafficRoutingConfiguration: { WaitIntervalInSeconds: 0, ...more } },
+  });
+  const vpc = { SecurityGroupIds: ["sg-1"], Subnets: ["subnet-1"] };
+  const capture = {
+    InitialSamplingPercentage: 100,
+    DestinationS3Uri: "s3://b/c",
+    CaptureOptions: [{ CaptureMode: "Input" }],
+  };
+  const source = { S3Uri: "s3://b/m/", S3DataType: "S3Prefix", CompressionType: "None" };
+  for (const [answer, name] of [
+    [model({ EnableNetworkIsolation: true }), "EnableNetworkIsolation true"],
+    [model({ VpcConfig: vpc }), "VpcConfig"],
+    [model({}, { ImageConfig: { RepositoryAccessMode: "Vpc" } }), "ImageConfig.RepositoryAccessMode Vpc"],
+    [
+      model({}, { ModelDataSource: { S3DataSource: { ...source, ETag: "abc" } } }),
+      "ModelDataSource.S3DataSource.ETag abc",
+    ],
+    [config({ KmsKeyId: "alias/mine" }), "KmsKeyId alias/mine"],
+    [config({ VpcConfig: vpc }), "VpcConfig"],
+    [config({ DataCaptureConfig: capture }), "DataCaptureConfig"],
+    [config({}, { EnableSSMAccess: true }), "EnableSSMAccess true of a variant"],
+    [config({}, { CoreDumpConfig: { DestinationS3Uri: "s3://b/c" } }), "CoreDumpConfig of a variant"],
+    [config({}, { ManagedInstanceScaling: { MaxInstanceCount: 3 } }), "ManagedInstanceScaling of a variant"],
+    [
+      endpoint(traffic({ Type: "CANARY", CanarySize: { Type: "INSTANCE_COUNT", Value: 1 } })),
+      "DeploymentConfig.BlueGreenUpdatePolicy.TrafficRoutingConfiguration.Type CANARY",
+    ],
+    [
+      endpoint({ ...traffic({ Type: "ALL_AT_ONCE" }), AutoRollbackConfiguration: { Alarms: [{ AlarmName: "a" }] } }),
+      "DeploymentConfig.AutoRollbackConfiguration.Alarms",
+    ],
+  ] as const)
+    assert.equal(await answer, `ValidationException: ${name} is not supported by this platform yet.`);
+  for (const answer of [
+    model({ EnableNetworkIsolation: false, InferenceExecutionConfig: { Mode: "Serial" } }),
+    model(
+      {},
+      { ImageConfig: { RepositoryAccessMode: "Platform" }, MultiModelConfig: { ModelCacheSetting: "Enabled" } },
+    ),
+  ])
+    assert.equal(await answer, "taken");
+  await sagemaker.send(
+    new CreateModelCommand({ ModelName: "m", ExecutionRoleArn: roleArn, PrimaryContainer: { Image: image } }),
+  );
+  const harmless = { DataCaptureConfig: { ...capture, EnableCapture: false }, EnableNetworkIsolation: false };
+  assert.equal(await config(harmless, { EnableSSMAccess: false }), "taken");
+  // It gets as far as the configuration that is not there.
+  assert.match(await endpoint(traffic({ Type: "ALL_AT_ONCE" })), /Could not find endpoint configuration/);
+});
+
 test("a listing goes on behind the page before, also when all of that page has been deleted", async () => {
   await using platform = await openPlatform(join(root, "listing"));
   const { sagemaker } = platform;
@@ -412,8 +493,7 @@ test("a platform that is started again has its endpoints in service again", asyn
     await deploy(platform, "Again", { ModelDataUrl: "s3://models/one.tar.gz" });
   }
   await using platform = await openPlatform(directory);
-  const described = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: "Again" }));
-  assert.equal(described.EndpointStatus, "InService");
+  assert.equal(platform.hosting.endpoints.get("again")?.state.at, "InService");
   while (platform.hosting.running("Again") === undefined) await new Promise((resolve) => setImmediate(resolve));
   assert.equal((await platform.invoke("Again", "x")).text, "1:x");
 });

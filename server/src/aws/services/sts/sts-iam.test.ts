@@ -13,6 +13,7 @@ import {
   IAMClient,
   ListAttachedRolePoliciesCommand,
   PutRolePolicyCommand,
+  SimulatePrincipalPolicyCommand,
 } from "@aws-sdk/client-iam";
 import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { createIamService, createMemoryIdentityStore, ensureRole } from "../iam/index.ts";
@@ -117,6 +118,27 @@ test("sessions are bounded: the one that ends first gives way", async () => {
     client.destroy();
   }
   assert.deepEqual(works, [true, false, true]);
+});
+
+test("a simulation for a role says what its sessions may do: everything, page by page", async () => {
+  await using at = await served();
+  const { Role } = await at.iam.send(new CreateRoleCommand({ RoleName: "builder", AssumeRolePolicyDocument: trust }));
+  const asked = {
+    PolicySourceArn: Role?.Arn ?? "",
+    ActionNames: ["sagemaker:CreateModel", "s3:GetObject", "logs:PutLogEvents"],
+    ResourceArns: ["arn:aws:s3:::a", "arn:aws:s3:::b"],
+  };
+  const first = await at.iam.send(new SimulatePrincipalPolicyCommand({ ...asked, MaxItems: 4 }));
+  assert.equal(first.IsTruncated, true);
+  const rest = await at.iam.send(new SimulatePrincipalPolicyCommand({ ...asked, Marker: first.Marker }));
+  assert.equal(rest.IsTruncated, false);
+  const told = [...(first.EvaluationResults ?? []), ...(rest.EvaluationResults ?? [])];
+  assert.deepEqual(
+    told.map(({ EvalActionName, EvalResourceName, EvalDecision }) => [EvalActionName, EvalResourceName, EvalDecision]),
+    asked.ActionNames.flatMap((action) => asked.ResourceArns.map((resource) => [action, resource, "allowed"])),
+  );
+  const other = { ...asked, PolicySourceArn: "arn:aws:iam::111122223333:role/nobody" };
+  await assert.rejects(at.iam.send(new SimulatePrincipalPolicyCommand(other)), { name: "NoSuchEntityException" });
 });
 
 test("roles and policies live and die by IAM's rules, with its codes and texts", async () => {

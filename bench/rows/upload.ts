@@ -1,0 +1,77 @@
+import { createHash, randomBytes } from "node:crypto";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { Upload } from "@aws-sdk/lib-storage";
+import { timedMs } from "../ask.ts";
+import { clientSettings, startPlatform } from "../platform.ts";
+import type { BenchContext, Measure } from "../row.ts";
+import { temporaryDirectory } from "../servers.ts";
+
+const mebi = 2 ** 20;
+const bucket = "uploads";
+const smallCount = 50;
+
+/** Writes the chunk so often, computing its MD5, and syncs: what nobody who keeps an object can do without. */
+async function writeBare(path: string, chunk: Buffer, count: number): Promise<void> {
+  const hash = createHash("md5");
+  await using file = await open(path, "w");
+  for (let index = 0; index < count; index++) {
+    hash.update(chunk);
+    await file.write(chunk);
+  }
+  await file.sync();
+  hash.digest();
+}
+
+/** boto3's way: parts of 8 MiB, ten at a time. Beside it the same bytes written, hashed and synced by one plain loop. */
+export const uploadRow = {
+  name: "upload",
+  async measure(context: BenchContext): Promise<Measure[]> {
+    await using data = await temporaryDirectory();
+    await using bare = await temporaryDirectory();
+    await using platform = await startPlatform(data.path);
+    const client = new S3Client({ ...clientSettings(platform.port), forcePathStyle: true });
+    await client.send(new CreateBucketCommand({ Bucket: bucket }));
+    const mebibytes = context.quick ? 32 : 1024;
+    const whole = Buffer.alloc(mebibytes * mebi);
+    for (let at = 0; at < whole.length; at += mebi) randomBytes(mebi).copy(whole, at);
+    const [large, largeBare, small, smallBare]: [number[], number[], number[], number[]] = [[], [], [], []];
+    const path = join(bare.path, "bare");
+    for (let round = 0; round < Math.min(context.rounds, 3); round++) {
+      const uploadedMs = await timedMs(async () => {
+        const params = { Bucket: bucket, Key: `large-${round}`, Body: whole };
+        await new Upload({ client, params, partSize: 8 * mebi, queueSize: 10 }).done();
+      });
+      large.push((mebibytes * 1000) / uploadedMs);
+      const bareMs = await timedMs(() => writeBare(path, whole.subarray(0, mebi), mebibytes));
+      largeBare.push((mebibytes * 1000) / bareMs);
+      const putsMs = await timedMs(async () => {
+        for (let index = 0; index < smallCount; index++) {
+          const Key = `small-${round}-${index}`;
+          await client.send(new PutObjectCommand({ Bucket: bucket, Key, Body: whole.subarray(0, 1000) }));
+        }
+      });
+      small.push(putsMs / smallCount);
+      const syncsMs = await timedMs(async () => {
+        for (let index = 0; index < smallCount; index++)
+          await writeBare(`${path}-${index}`, whole.subarray(0, 1000), 1);
+      });
+      smallBare.push(syncsMs / smallCount);
+      context.log(
+        `upload, round ${round + 1}: ${large.at(-1)?.toFixed(0)} MiB/s, bare ${largeBare.at(-1)?.toFixed(0)} MiB/s`,
+      );
+    }
+    client.destroy();
+    return [
+      {
+        what: `S3 upload of ${mebibytes} MiB in parts, beside a bare write with MD5 and sync`,
+        unit: "MiB/s",
+        ours: large,
+        oracle: largeBare,
+        goal: { kind: "at least", of: "ratio", value: 0.6 },
+      },
+      { what: "S3 put of 1 kB, beside a bare write and sync", unit: "ms", ours: small, oracle: smallBare, goal: null },
+    ];
+  },
+};

@@ -1,0 +1,109 @@
+/** Model code reaches the platform with the credentials of its instance, and with those alone. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { GetObjectCommand, ListBucketsCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { DeleteEndpointCommand, ListModelsCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
+import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
+import { doing } from "./asking.ts";
+import { faultyConfig } from "./faulty-model.ts";
+import { bucket, createEndpoint, credentials, endpointIs, invoke, Platform, refused } from "./platform.ts";
+import { tarball } from "./tarball.ts";
+import { until } from "./until.ts";
+
+/** Answers with what its AWS clients would read, and with what the platform answers a request of its own without a signature. */
+const program = `import json, os, urllib.error, urllib.request
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+def unsigned():
+    if "AWS_ENDPOINT_URL" not in os.environ:
+        return 0
+    request = urllib.request.Request(os.environ["AWS_ENDPOINT_URL"] + "/", b"{}", {
+        "Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "SageMaker.ListModels"})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        return opener.open(request, timeout=10).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+class TritonPythonModel:
+    def execute(self, requests):
+        told = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+        text = np.array([json.dumps({"environment": told, "unsigned": unsigned()})], np.object_)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("TEXT", text)]) for _ in requests]
+`;
+
+interface Told {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly unsigned: number;
+}
+
+async function told(platform: Platform, name: string): Promise<Told> {
+  const { outputs } = JSON.parse(await invoke(platform, name, null, doing("tell"))) as {
+    outputs: { data: string[] }[];
+  };
+  return JSON.parse(outputs[0]?.data[0] ?? "") as Told;
+}
+
+test("model code signs with its instance's key, which does what models do and ends with the instance", async () => {
+  await using platform = await Platform.open(async () => {}, { verified: true });
+  const body = tarball([
+    { path: "m/config.pbtxt", body: faultyConfig },
+    { path: "m/1/model.py", body: program },
+  ]);
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "single.tar.gz", Body: body }));
+  const modelDataUrl = `s3://${bucket}/single.tar.gz`;
+  await createEndpoint(platform, { name: "signs", modelDataUrl });
+  await createEndpoint(platform, { name: "own", modelDataUrl, environment: { AWS_ACCESS_KEY_ID: "mine" } });
+  for (const name of ["signs", "own"]) await endpointIs(platform, name, "InService");
+  const { environment, unsigned } = await told(platform, "signs");
+  assert.equal(unsigned, 403);
+  assert.equal(environment["AWS_ENDPOINT_URL"], platform.url);
+  assert.equal(environment["AWS_REGION"], "us-east-1");
+  assert.ok(!JSON.stringify(environment).includes(credentials.secretAccessKey));
+  const options = {
+    endpoint: platform.url,
+    region: "us-east-1",
+    credentials: {
+      accessKeyId: environment["AWS_ACCESS_KEY_ID"] ?? "",
+      secretAccessKey: environment["AWS_SECRET_ACCESS_KEY"] ?? "",
+    },
+    maxAttempts: 1,
+    forcePathStyle: true,
+  };
+  const s3 = new S3Client(options);
+  const sagemaker = new SageMakerClient(options);
+  const own = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: "single.tar.gz" }));
+  assert.equal((await own.Body?.transformToByteArray())?.byteLength, body.byteLength);
+  await s3.send(new PutObjectCommand({ Bucket: bucket, Key: "results/1", Body: "x" }));
+  const invoked = new InvokeEndpointCommand({
+    EndpointName: "own",
+    ContentType: "application/json",
+    Body: doing("tell"),
+  });
+  await new SageMakerRuntimeClient(options).send(invoked);
+  const overwriting = s3.send(new PutObjectCommand({ Bucket: bucket, Key: "single.tar.gz", Body: "evil" }));
+  assert.deepEqual(await refused(overwriting).then(({ name, status }) => [name, status]), ["AccessDenied", 403]);
+  for (const asked of [
+    sagemaker.send(new DeleteEndpointCommand({ EndpointName: "own" })),
+    sagemaker.send(new ListModelsCommand({})),
+  ]) {
+    const { name, message } = await refused(asked);
+    assert.equal(name, "AccessDeniedException");
+    assert.match(message, /^User: GALI\w+ is not authorized to perform: sagemaker:(?:DeleteEndpoint|ListModels) on/);
+  }
+  // A definition that has credentials of its own gets nothing of the platform's beside them.
+  assert.deepEqual((await told(platform, "own")).environment, {
+    AWS_ACCESS_KEY_ID: "mine",
+    AWS_REGION: "us-east-1",
+    AWS_DEFAULT_REGION: "us-east-1",
+  });
+  await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: "signs" }));
+  await until("the key has ended with its instance", async () => {
+    const { name } = await s3.send(new ListBucketsCommand({})).then(
+      () => ({ name: "" }),
+      (error: Error) => error,
+    );
+    return name === "InvalidAccessKeyId";
+  });
+});

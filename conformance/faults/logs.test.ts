@@ -1,0 +1,118 @@
+/** Readers of the log that stop: the server serves on, in bounded memory, and ends when it is told to. */
+import assert from "node:assert/strict";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, openSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { freePorts } from "../environments/launch.ts";
+import { ask, assertEchoes, doing, infer } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { residentBytes } from "./processes.ts";
+import { compileCache, makeWorkplace, type Workplace } from "./serving.ts";
+import { until } from "./until.ts";
+
+const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const mebibyte = 2 ** 20;
+
+/** Logs 4 MB for each request. */
+const talker = `import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        for line in range(400):
+            pb_utils.Logger.log_info("x" * 10000)
+        return [pb_utils.InferenceResponse([
+            pb_utils.Tensor("OUT", pb_utils.get_input_tensor_by_name(request, "VALUE").as_numpy()),
+            pb_utils.Tensor("TEXT", np.array([""], object))]) for request in requests]
+`;
+
+interface Logging extends AsyncDisposable, Workplace {
+  readonly child: ChildProcess;
+  readonly port: number;
+}
+
+async function start(flags: (place: Workplace) => readonly string[]): Promise<Logging> {
+  const place = await makeWorkplace();
+  await writeFaultyModel(place.repository, "talker", { text: talker });
+  await writeFaultyModel(place.repository, "faulty");
+  const [port = 0] = await freePorts(1);
+  const child = spawn(
+    process.execPath,
+    [
+      main,
+      "serve",
+      `--model-repository=${place.repository}`,
+      "--http-address=127.0.0.1",
+      `--http-port=${port}`,
+      "--allow-metrics=false",
+      `--data=${place.data}`,
+      ...flags(place),
+    ],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, TMPDIR: place.temporary, NODE_COMPILE_CACHE: compileCache },
+    },
+  );
+  const ended = once(child, "exit");
+  child.stdout.resume();
+  const ready = async () => (await ask(port, { path: "/v2/health/ready" }).catch(() => null))?.status === 200;
+  await until("the server is ready", ready, 60_000);
+  return {
+    ...place,
+    child,
+    port,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      const [code] = (await ended) as [number | null];
+      await rm(place.directory, { recursive: true, force: true });
+      assert.equal(code, 0);
+    },
+  };
+}
+
+/** Many times more lines than may wait. */
+async function talkMuch({ child, port }: Logging): Promise<void> {
+  await assertEchoes(port, "faulty");
+  const before = residentBytes(child.pid!);
+  for (let round = 0; round < 20; round++) {
+    assert.equal((await infer(port, "talker", doing("talk"))).status, 200);
+    assert.equal((await ask(port, { path: "/v2/health/live" })).status, 200);
+  }
+  await assertEchoes(port, "faulty");
+  assert.ok(residentBytes(child.pid!) - before < 64 * mebibyte, "the lines do not pile up");
+}
+
+test("nobody reads the server's output any more: it serves, tells of the lines that are missing, and ends", async () => {
+  await using logging = await start(() => []);
+  const output = logging.child.stdout!;
+  output.pause();
+  await talkMuch(logging);
+  let text = "";
+  output.setEncoding("utf8").on("data", (piece: string) => (text = (text + piece).slice(-mebibyte)));
+  output.resume();
+  const dropped = await until("the log tells of it", () => /(\d+) log lines were dropped/.exec(text)?.[1]);
+  assert.ok(Number(dropped) > 0);
+  await infer(logging.port, "talker", doing("talk"));
+  output.pause();
+  for (let round = 0; round < 3; round++) await infer(logging.port, "talker", doing("talk"));
+});
+
+test("the log file is a pipe that nobody reads: the server serves, and ends", async () => {
+  using reader = {
+    fd: -1,
+    [Symbol.dispose](): void {
+      closeSync(this.fd);
+    },
+  };
+  await using logging = await start(({ directory }) => {
+    const pipe = join(directory, "log.pipe");
+    execFileSync("mkfifo", [pipe]);
+    reader.fd = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    return [`--log-file=${pipe}`];
+  });
+  await talkMuch(logging);
+});

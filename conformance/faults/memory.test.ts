@@ -1,0 +1,173 @@
+/** More requests than there is memory for: what does not fit is refused, what is small is answered, and all of it comes back. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { ask, assertEchoes, doing, errorOf, infer, inferPath, type Answer } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { arenaBytes, residentBytes } from "./processes.ts";
+import { openServing, type Serving } from "./serving.ts";
+import { until } from "./until.ts";
+import { Wire } from "./wire.ts";
+
+const mebibyte = 2 ** 20;
+const boundBytes = 64 * mebibyte;
+/** What the server takes beside requests: code, heap that the collector has not looked at, stacks, buffers of sockets. */
+const slackBytes = 160 * mebibyte;
+
+/** Gives back as many floats as its input says. */
+const generous = `import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        answers = []
+        for request in requests:
+            count = int(pb_utils.get_input_tensor_by_name(request, "VALUE").as_numpy()[0])
+            answers.append(pb_utils.InferenceResponse([
+                pb_utils.Tensor("OUT", np.zeros(count, np.float32)),
+                pb_utils.Tensor("TEXT", np.array([""], object))]))
+        return answers
+`;
+
+let serving: Serving;
+let port: number;
+let idleBytes = 0;
+before(async () => {
+  serving = await openServing({
+    flags: [`--request-memory-bytes=${boundBytes}`],
+    write: async ({ repository }) => {
+      await writeFaultyModel(repository, "faulty", { more: "instance_group [ { count: 2 } ]\n" });
+      await writeFaultyModel(repository, "generous", { text: generous });
+    },
+  });
+  port = serving.server.httpPort;
+  for (let round = 0; round < 20; round++) await assertEchoes(port, "faulty");
+  idleBytes = residentBytes(serving.server.pid);
+});
+after(async () => {
+  await serving[Symbol.asyncDispose]();
+});
+
+/** Bytes in flight; the question after them is itself one of 4096. */
+async function usedBytes(): Promise<number> {
+  const { body } = await ask(serving.server.metricsPort, { path: "/metrics" });
+  return Number(/^galatea_request_memory_used_bytes (\d+)$/m.exec(body.toString())?.[1] ?? Number.NaN) - 4096;
+}
+
+/** Looks while `work` runs: memory stays within its bound, and small requests and health are answered. */
+async function whileWatched<Value>(work: Promise<Value>): Promise<Value> {
+  const watch = new AbortController();
+  const done = work.finally(() => watch.abort());
+  do {
+    const { pid } = serving.server;
+    assert.ok(residentBytes(pid) < idleBytes + boundBytes + slackBytes, `resident: ${residentBytes(pid)}`);
+    assert.ok(arenaBytes(pid) <= boundBytes + 8 * mebibyte, `arenas: ${arenaBytes(pid)}`);
+    assert.equal((await ask(port, { path: "/v2/health/live" })).status, 200);
+    await assertEchoes(port, "faulty");
+  } while (!watch.signal.aborted);
+  return await done;
+}
+
+async function allComesBack(): Promise<void> {
+  await until("no byte is in flight", async () => (await usedBytes()) === 0);
+  await until("warm memory is given back", () => arenaBytes(serving.server.pid) <= 24 * mebibyte);
+}
+
+const head = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+
+test("hundreds of clients send slowly what they do not announce", async () => {
+  const wires = await Promise.all(Array.from({ length: 300 }, () => Wire.open(port)));
+  const piece = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(65_536, " "), Buffer.from("\r\n")]);
+  const work = (async () => {
+    for (const wire of wires) wire.send(head(inferPath("faulty"), "Transfer-Encoding: chunked\r\n"));
+    for (let round = 0; round < 24; round++) {
+      for (const wire of wires) if (wire.socket.writable) wire.send(piece);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  })();
+  await whileWatched(work);
+  const replies = await Promise.all(wires.filter((wire) => wire.ended).map((wire) => wire.reply()));
+  assert.ok(replies.length > 100);
+  assert.deepEqual([...new Set(replies.map((reply) => reply?.status))], [503]);
+  for (const wire of wires) wire[Symbol.dispose]();
+  await allComesBack();
+});
+
+test("hundreds of clients announce much and send little", async () => {
+  const wires = await Promise.all(Array.from({ length: 200 }, () => Wire.open(port)));
+  for (const wire of wires) wire.send(head(inferPath("faulty"), "Content-Length: 50000000\r\n") + '{"inputs":');
+  await whileWatched(until("all but one have been refused", () => wires.filter((wire) => wire.ended).length === 199));
+  for (const wire of wires) wire[Symbol.dispose]();
+  await allComesBack();
+});
+
+test("small bodies that inflate to large ones", async () => {
+  const bomb = gzipSync(Buffer.alloc(64 * mebibyte - 1, " "));
+  const bombs = Array.from({ length: 60 }, () =>
+    infer(port, "faulty", bomb, { headers: { "content-encoding": "gzip" } }),
+  );
+  const answers = await whileWatched(Promise.all(bombs));
+  for (const answer of answers) assert.ok(answer.status === 503 || answer.status === 413, answer.body.toString());
+  assert.ok(answers.some(({ headers }) => headers["retry-after"] === "1"));
+  await allComesBack();
+});
+
+function large(bytes: number): { body: Buffer; headers: Record<string, string> } {
+  const what = { name: "DO", datatype: "BYTES", shape: [1], data: ["echo"] };
+  const value = { name: "VALUE", datatype: "FP32", shape: [bytes / 4], parameters: { binary_data_size: bytes } };
+  const header = Buffer.from(JSON.stringify({ inputs: [what, value], parameters: { binary_data_output: true } }));
+  return {
+    body: Buffer.concat([header, Buffer.alloc(bytes)]),
+    headers: { "inference-header-content-length": String(header.length) },
+  };
+}
+
+test("more large tensors at a time than fit: some are answered, the others told to come again", async () => {
+  const { body, headers } = large(8 * mebibyte);
+  const clients = Array.from({ length: 24 }, async () => {
+    const answers: Answer[] = [];
+    for (let round = 0; round < 4; round++) answers.push(await infer(port, "faulty", body, { headers }));
+    return answers;
+  });
+  const answers = (await whileWatched(Promise.all(clients))).flat();
+  const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+  assert.equal(count(200) + count(503), answers.length);
+  assert.ok(count(200) > 0);
+  assert.ok(count(503) > 0);
+  for (const answer of answers) if (answer.status === 503) assert.equal(answer.headers["retry-after"], "1");
+  await allComesBack();
+});
+
+test("clients who do not read their large answers", async () => {
+  const { body, headers } = large(12 * mebibyte);
+  const length = `Content-Length: ${body.length}\r\nInference-Header-Content-Length: ${headers["inference-header-content-length"]}\r\n`;
+  const wires = await Promise.all(Array.from({ length: 12 }, () => Wire.open(port)));
+  for (const wire of wires) {
+    wire.socket.pause();
+    wire.send(head(inferPath("faulty"), length));
+    wire.send(body);
+  }
+  await whileWatched(until("memory is full of answers", async () => (await usedBytes()) > 24 * mebibyte));
+  for (const wire of wires) wire[Symbol.dispose]();
+  await allComesBack();
+});
+
+test("a model whose outputs find no memory: its client may come again, or is told that it never fits", async () => {
+  const never = await infer(port, "generous", doing("x", { value: [boundBytes] }));
+  assert.match(
+    errorOf(never, 413),
+    /^Failed to process the request\(s\) for model '.*', message: .*268435456 bytes exceed the memory for all requests in flight/,
+  );
+  using wire = await Wire.open(port);
+  wire.send(`${head(inferPath("faulty"), "Content-Length: 50000000\r\n")}{"inputs":`);
+  await until("memory is held", async () => (await usedBytes()) > 40 * mebibyte);
+  const later = await infer(port, "generous", doing("x", { value: [4 * mebibyte] }));
+  assert.match(errorOf(later, 503), /message: .*memory for requests in flight is full: 16777216 bytes requested/);
+  assert.equal(later.headers["retry-after"], "1");
+  wire.socket.destroy();
+  await allComesBack();
+  const body = doing("x", { value: [1_000_000] });
+  const now = await infer(port, "generous", `{"parameters":{"binary_data_output":true},${body.slice(1)}`);
+  assert.equal(now.status, 200);
+  await allComesBack();
+});

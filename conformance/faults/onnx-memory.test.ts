@@ -1,0 +1,111 @@
+/** What ONNX models hold in their runner process is what the memory budget holds for them. */
+import assert from "node:assert/strict";
+import { link, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { OnnxModel } from "../../examples/minilm/onnx-writer.ts";
+import { mebibyte, privateBytes, theRunner, until, write } from "./onnx-workshop.ts";
+import { floats, openWorkshop, request } from "../../server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
+import type { OnnxRuntimeBackendOptions } from "../../server/src/backends/onnxruntime/onnxruntime-backend.ts";
+import { EngineBench } from "../../server/src/engine/engine-fixtures.ts";
+import { releaseResponse } from "../../server/src/inference/index.ts";
+import { expanding, harmless, writeModel } from "./onnx-models.ts";
+
+/** How far the charge may be from the process's private pages: its own garbage, and what is not looked at anew. */
+const boundBytes = 16 * mebibyte;
+const gibibyteOfFloats = 256 * mebibyte;
+
+async function open(options: Partial<OnnxRuntimeBackendOptions>, memoryBudgetBytes: number | null = null) {
+  const shop = await openWorkshop("apart", { settleMs: 10, ...options });
+  const bench = new EngineBench();
+  bench.backends.push(shop.backend);
+  bench.engine = bench.open(memoryBudgetBytes);
+  // A runner's first model brings a thread and parts of the library, which are every server's.
+  const first = await write(shop, "first", harmless);
+  await (await shop.load(first, ""))[Symbol.asyncDispose]();
+  const pid = await theRunner();
+  const bareBytes = privateBytes(pid);
+  const heldBytes = () => privateBytes(pid) - bareBytes;
+  return {
+    bench,
+    usedBytes: () => bench.engine.memory().usedBytes,
+    heldBytes,
+    async write(name: string, model: Partial<OnnxModel>) {
+      bench.models[name] = 'backend: "onnxruntime"';
+      await mkdir(join(bench.directory, name, "1"), { recursive: true });
+      await writeModel(join(bench.directory, name, "1", "model.onnx"), model);
+    },
+    async share(from: string, name: string) {
+      bench.models[name] = 'backend: "onnxruntime"';
+      await mkdir(join(bench.directory, name, "1"), { recursive: true });
+      await link(join(bench.directory, from, "1", "model.onnx"), join(bench.directory, name, "1", "model.onnx"));
+    },
+    async run(modelName: string) {
+      releaseResponse(await bench.infer({ ...request([floats("x", [1], [1])]), modelName }));
+    },
+    isCharged: () => Math.abs(bench.engine.memory().usedBytes - heldBytes()) < boundBytes,
+    async [Symbol.asyncDispose]() {
+      await bench[Symbol.asyncDispose]();
+      await shop[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** `bytes` of constants that the library keeps. */
+function heavy(bytes: number): Partial<OnnxModel> {
+  const count = bytes / 4;
+  const weights = new Float32Array(count).map((_, index) => index);
+  return {
+    graphName: `heavy ${bytes}`,
+    inputs: [{ name: "x", type: "FLOAT", dims: [1] }],
+    outputs: [{ name: "y", type: "FLOAT", dims: [count] }],
+    constants: [{ name: "w", type: "FLOAT", dims: [count], bytes: new Uint8Array(weights.buffer) }],
+    operators: [{ operator: "Add", domain: "", inputs: ["x", "w"], outputs: ["y"], attributes: {} }],
+  };
+}
+
+test("a gigabyte that a run leaves in its process is charged, and given back when its model goes", async () => {
+  await using shop = await open({ keptBytesMax: Number.MAX_SAFE_INTEGER });
+  await shop.write("large", expanding(gibibyteOfFloats));
+  await shop.write("small", harmless);
+  await shop.bench.load("small");
+  await shop.bench.load("large");
+  const loadedBytes = shop.usedBytes();
+  assert.ok(loadedBytes < boundBytes, `${loadedBytes} bytes for two small files`);
+  await shop.run("large");
+  assert.ok(shop.heldBytes() > 900 * mebibyte, "the library keeps it");
+  await until("the gigabyte is charged", () => shop.usedBytes() > 900 * mebibyte && shop.isCharged());
+  await shop.bench.unload("large");
+  await until("only what is held is charged", () => shop.isCharged());
+});
+
+test("what a gigabyte's run leaves behind is given back within moments, and the charge is what is held", async () => {
+  await using shop = await open({});
+  await shop.write("large", expanding(gibibyteOfFloats));
+  await shop.bench.load("large");
+  await shop.run("large");
+  await until("it is given back", () => shop.heldBytes() < 64 * mebibyte && shop.isCharged());
+});
+
+test("a load is refused for what runs of another model have left behind", async () => {
+  await using shop = await open({ keptBytesMax: Number.MAX_SAFE_INTEGER, settleMs: 60_000 }, 512 * mebibyte);
+  await shop.write("large", expanding(gibibyteOfFloats));
+  await shop.write("heavy", heavy(32 * mebibyte));
+  await shop.bench.load("large");
+  await shop.run("large");
+  // No timer has looked yet: asking for memory does.
+  await assert.rejects(shop.bench.load("heavy"), /Out of memory: model 'heavy'/);
+});
+
+test("24 names of one content hold and are charged with one session, whichever of them go", async () => {
+  await using shop = await open({});
+  const names = Array.from({ length: 24 }, (_, index) => `tenant${index}`);
+  await shop.write(names[0]!, heavy(64 * mebibyte));
+  for (const name of names.slice(1)) await shop.share(names[0]!, name);
+  for (const name of names) await shop.bench.load(name);
+  assert.ok(shop.usedBytes() > 48 * mebibyte && shop.isCharged(), `${shop.usedBytes()} of ${shop.heldBytes()}`);
+  for (const name of names.slice(0, 23)) await shop.bench.unload(name);
+  await until("the last is charged", () => shop.usedBytes() > 48 * mebibyte && shop.isCharged());
+  await shop.bench.unload(names[23]!);
+  await until("nothing is charged", () => shop.usedBytes() === 0);
+});

@@ -1,0 +1,180 @@
+/** ONNX models and kills that end runner processes, hang or fill them: what their neighbours lose. */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { dividing, endless, expanding, harmless, slow, writeModel } from "./onnx-models.ts";
+import { InferenceError } from "../../server/src/base/index.ts";
+import { createArena } from "../../server/src/tensor/index.ts";
+import {
+  mebibyte,
+  division,
+  deadly,
+  negation,
+  product,
+  write,
+  load,
+  run,
+  negates,
+  failureOf,
+  runners,
+  theRunner,
+  until,
+  privateBytes,
+  isUnderWay,
+  open,
+} from "./onnx-workshop.ts";
+import { floats, request } from "../../server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
+
+test("a neighbour's run that was under way when the process ended is done again, and only the guilty one fails", async () => {
+  await using shop = await open();
+  await using bad = await load(shop, "bad", dividing);
+  await using busy = await load(shop, "busy", slow(200));
+  const pid = await theRunner();
+  const running = run(busy, product());
+  await isUnderWay(pid);
+  assert.match(failureOf(await run(bad, deadly())), /model 'bad' has ended the process that ran it \(signal SIGFPE\)/);
+  assert.ok(!((await running) instanceof InferenceError));
+  assert.equal(shop.arena.usedBytes, 0);
+});
+
+test("content that ended two processes runs in one of its own, and its neighbours' process lives on; then it does not run", async () => {
+  await using shop = await open();
+  await using bad = await load(shop, "bad", dividing);
+  await using good = await load(shop, "good", harmless);
+  for (let crash = 0; crash < 2; crash += 1) failureOf(await run(bad, deadly()));
+  await negates(good);
+  const shared = await theRunner();
+  for (let crash = 0; crash < 2; crash += 1) {
+    assert.match(failureOf(await run(bad, deadly())), /has ended the process/);
+    assert.equal(await theRunner(), shared);
+  }
+  const refusal = "UNAVAILABLE: model 'bad' is not run: it has ended the process that ran it 4 times. ";
+  const refused = failureOf(await run(bad, division([1], [1])));
+  assert.ok(refused.startsWith(refusal), refused);
+  await negates(good);
+  assert.equal(await theRunner(), shared);
+  // Another file is other content.
+  await using better = await load(shop, "better", { ...dividing, graphName: "better" });
+  assert.ok(!((await run(better, division([1], [1]))) instanceof InferenceError));
+});
+
+test("kill -9 of the process at any moment loses no block and no model", async () => {
+  await using shop = await open();
+  await using busy = await load(shop, "busy", slow(20));
+  await using good = await load(shop, "good", harmless);
+  for (let round = 0; round < 3; round += 1) {
+    const pid = await theRunner();
+    const under = [0, 1, 2, 3].map((instance) => run(busy, product(), instance));
+    await new Promise((resolve) => setTimeout(resolve, round * 30));
+    process.kill(pid, "SIGKILL");
+    for (const outcome of await Promise.all(under)) {
+      if (outcome instanceof InferenceError) {
+        assert.match(outcome.message, /model 'busy' (has ended|is not run: it has ended) the process that ran it/);
+      }
+    }
+    await negates(good);
+    assert.equal(shop.arena.usedBytes, 0);
+    await until("the processes apart are gone or idle", async () => !(await runners()).includes(pid));
+    await until("one process is left", async () => (await runners()).length >= 1);
+    // Those apart stay for a while: they are not what the next round kills.
+    const apart = (await runners()).slice(1);
+    for (const one of apart) process.kill(one, "SIGKILL");
+    await until("only the shared one is left", async () => (await runners()).length === 1);
+  }
+});
+
+test("a client may go at any moment of a run: it ends, and the next run of its thread does not", async () => {
+  await using shop = await open({ slotCount: 1 });
+  await using loops = await load(shop, "loops", endless);
+  await using good = await load(shop, "good", harmless);
+  for (let round = 0; round < 100; round += 1) {
+    const asked = negation();
+    const running = loops.instances[0]!.execute([asked]);
+    for (let turn = 0; turn < round % 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    loops.instances[0]!.givenUp(asked);
+    const { outcomes } = await running;
+    assert.ok(outcomes[0] instanceof InferenceError && outcomes[0].code === "CANCELLED");
+    await negates(good);
+  }
+});
+
+test("a process that hangs is ended with the run whose time is over; what else it did is done again", async () => {
+  await using shop = await open({ runDeadlineMs: 2000, terminateMs: 100 });
+  await using busy = await load(shop, "busy", endless);
+  await using good = await load(shop, "good", harmless);
+  const pid = await theRunner();
+  const running = run(busy, negation());
+  await isUnderWay(pid);
+  process.kill(pid, "SIGSTOP");
+  assert.match(failureOf(await running), /did not end within 2000 ms/);
+  await negates(good);
+  assert.notEqual(await theRunner(), pid);
+  assert.equal(shop.arena.usedBytes, 0);
+});
+
+test("what a large run leaves in the library's memory pool is given back", async () => {
+  await using shop = await open({ settleMs: 10 });
+  await using large = await load(shop, "large", expanding(100 * mebibyte));
+  await using good = await load(shop, "good", harmless);
+  await negates(good);
+  const pid = await theRunner();
+  const before = privateBytes(pid);
+  assert.ok(!((await run(large, request([floats("x", [1], [1])]))) instanceof InferenceError));
+  await until("less than 64 MiB are left of 400", () => privateBytes(pid) - before < 64 * mebibyte);
+});
+
+test("an unloaded model's session and arena are gone from the process, and hundreds of loads leave no descriptor", async () => {
+  await using shop = await open();
+  await using _good = await load(shop, "good", harmless);
+  const source = await write(shop, "again", { ...harmless, graphName: "again" });
+  const pid = await theRunner();
+  const descriptors = () => [process.pid, pid].map((each) => readdirSync(`/proc/${each}/fd`).length);
+  const cycle = async () => {
+    using arena = createArena({ capacityBytes: mebibyte });
+    await using model = await shop.load(source, "", arena);
+    await negates(model);
+  };
+  await cycle();
+  const before = descriptors();
+  for (let count = 0; count < 300; count += 1) await cycle();
+  assert.deepEqual(descriptors(), before);
+  const arenas = readFileSync(`/proc/${pid}/maps`, "latin1").match(/memfd:galatea-arena/g) ?? [];
+  assert.ok(arenas.length <= 1, `${arenas.length} arenas mapped`);
+});
+
+test("a changed file is not taken for the model that was loaded, when its process is replaced", async () => {
+  await using shop = await open();
+  const source = await write(shop, "changing", harmless);
+  await using model = await shop.load(source, "");
+  await negates(model);
+  await writeModel(join(source.versionDirectory, "model.onnx"), { ...dividing });
+  const pid = await theRunner();
+  process.kill(pid, "SIGKILL");
+  await until("its end is known", () => shop.logged.some((line) => line.includes("process has ended")));
+  const failure = failureOf(await run(model, negation()));
+  assert.equal(failure, "UNAVAILABLE: the files of model 'changing' have changed since it was loaded: load it again");
+});
+
+test("a run that had not begun when its process died is not blamed, however often that happens", async () => {
+  await using shop = await open();
+  await using good = await load(shop, "good", harmless);
+  await negates(good);
+  for (let death = 0; death < 6; death += 1) {
+    await until("one process is there", async () => (await runners()).length === 1);
+    const pid = await theRunner();
+    // It takes nothing from its sockets any more: what is asked of it lies there when it dies.
+    process.kill(pid, "SIGSTOP");
+    const states = () =>
+      readdirSync(`/proc/${pid}/task`).map(
+        (thread) => readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1").split(") ")[1]![0],
+      );
+    await until("all its threads are stopped", () => states().every((state) => state === "T"));
+    const running = negates(good);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    process.kill(pid, "SIGKILL");
+    await running;
+    assert.notEqual(await theRunner(), pid);
+  }
+  assert.equal(shop.arena.usedBytes, 0);
+});

@@ -1,0 +1,114 @@
+/** ONNX models that end, hold or fill the process they run in, served over HTTP: the server and all other models go on. */
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { OnnxModel } from "../../examples/minilm/onnx-writer.ts";
+import { deadlyInput, dividing, dividingAtLoad, endless, harmless, writeModel } from "./onnx-models.ts";
+import { ask, errorOf, infer, load, type Answer } from "./asking.ts";
+import { descendantsOf } from "./processes.ts";
+import { assertNoProcesses, openServing, type Serving, type ServingOptions } from "./serving.ts";
+
+type Models = Readonly<Record<string, Partial<OnnxModel>>>;
+
+async function writeModels(repository: string, models: Models, config = ""): Promise<void> {
+  for (const [name, model] of Object.entries(models)) {
+    await mkdir(join(repository, name, "1"), { recursive: true });
+    // A fixed size: where all are open, the model would batch.
+    const fixed = { ...model, inputs: model.inputs!.map((each) => ({ ...each, dims: [2] })) };
+    await writeModel(join(repository, name, "1", "model.onnx"), { ...fixed, graphName: name });
+    await writeFile(join(repository, name, "config.pbtxt"), `backend: "onnxruntime"\n${config}`);
+  }
+}
+
+function open(models: Models, options: ServingOptions & { config?: string } = {}): Promise<Serving> {
+  return openServing({ ...options, write: ({ repository }) => writeModels(repository, models, options.config) });
+}
+
+const tensor = (name: string, datatype: string, data: readonly number[]) => ({
+  name,
+  datatype,
+  shape: [data.length],
+  data,
+});
+const division = JSON.stringify({
+  inputs: [tensor("x", "INT32", [...deadlyInput.x, 1]), tensor("by", "INT32", [...deadlyInput.by, 1])],
+});
+const negation = JSON.stringify({ inputs: [tensor("x", "FP32", [1, 2])] });
+
+function assertNegated(answer: Answer): void {
+  assert.equal(answer.status, 200, answer.body.toString());
+  const { outputs } = JSON.parse(answer.body.toString()) as { outputs: { data: number[] }[] };
+  assert.deepEqual(outputs[0]?.data, [-1, -2]);
+}
+
+const runnersOf = (serving: Serving) =>
+  descendantsOf(serving.server.pid).filter(({ command, state }) => state !== "Z" && command.includes("runner-worker"));
+
+test("a client's division that ends the process is answered with an error, and the server and its other models go on", async () => {
+  await using serving = await open({ bad: dividing, good: harmless });
+  const { httpPort } = serving.server;
+  assert.equal(
+    errorOf(await infer(httpPort, "bad", division), 500),
+    "model 'bad' has ended the process that ran it (signal SIGFPE)",
+  );
+  for (let asked = 0; asked < 3; asked += 1) assertNegated(await infer(httpPort, "good", negation));
+  // The same client does it again and again: its model runs alone, then not at all.
+  for (let asked = 0; asked < 3; asked += 1) errorOf(await infer(httpPort, "bad", division), 500);
+  assert.match(
+    errorOf(await infer(httpPort, "bad", division), 503),
+    /^model 'bad' is not run: it has ended the process/,
+  );
+  assertNegated(await infer(httpPort, "good", negation));
+  assert.equal((await ask(httpPort, { path: "/v2/health/live" })).status, 200);
+});
+
+test("a file that ends the process that loads it is refused with the model's name", async () => {
+  await using serving = await open(
+    { deadly: dividingAtLoad, good: harmless },
+    { flags: ["--model-control-mode=explicit", "--load-model=good"] },
+  );
+  const { httpPort } = serving.server;
+  const answer = await load(httpPort, "deadly");
+  assert.match(errorOf(answer, 400), /model 'deadly' has ended the process that ran it \(signal SIGFPE\)/);
+  assertNegated(await infer(httpPort, "good", negation));
+});
+
+test("as many endless loops as there are instances leave another model its turn, and end with their clients", async () => {
+  await using serving = await open(
+    { loops: endless, good: harmless },
+    { config: "instance_group { count: 4 kind: KIND_CPU }" },
+  );
+  const { httpPort } = serving.server;
+  const controller = new AbortController();
+  const loops = [0, 1, 2, 3].map(() => infer(httpPort, "loops", negation, { signal: controller.signal }));
+  const gone = Promise.allSettled(loops);
+  for (let asked = 0; asked < 50; asked += 1) assertNegated(await infer(httpPort, "good", negation));
+  controller.abort();
+  await gone;
+  assertNegated(await infer(httpPort, "good", negation));
+});
+
+test("a run that passes the deadline is ended", async () => {
+  await using serving = await open({ loops: endless, good: harmless }, { flags: ["--onnx-run-deadline-secs=1"] });
+  const { httpPort } = serving.server;
+  assert.equal(
+    errorOf(await infer(httpPort, "loops", negation), 500),
+    "the run of model 'loops' did not end within 1000 ms and was ended",
+  );
+  assertNegated(await infer(httpPort, "good", negation));
+});
+
+test("kill -9 of the server leaves no process that runs models", async () => {
+  await using serving = await open({ good: harmless });
+  assertNegated(await infer(serving.server.httpPort, "good", negation));
+  assert.equal(runnersOf(serving).length, 1);
+  process.kill(serving.server.pid, "SIGKILL");
+  await assertNoProcesses(serving);
+});
+
+test("with --onnx-in-process models run in the server, without a process of their own", async () => {
+  await using serving = await open({ good: harmless }, { flags: ["--onnx-in-process"] });
+  assertNegated(await infer(serving.server.httpPort, "good", negation));
+  assert.deepEqual(runnersOf(serving), []);
+});

@@ -1,0 +1,121 @@
+/** The packages of models behind endpoints: the platform's interpreter, and what CreateModel's Environment asks for. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
+import { doing } from "./asking.ts";
+import { faultyConfig } from "./faulty-model.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform } from "./platform.ts";
+import { tarball } from "./tarball.ts";
+
+/** An environment with numpy is made meanwhile, on a machine that may be busy. */
+const installMsMax = 300_000;
+
+/** A package of one module, whose version is this test run's: nobody has installed it before. */
+const version = `1.${process.pid}.${Date.now()}`;
+const writeWheel = `import sys, zipfile
+folder, version = sys.argv[1:]
+info = "galatea_probe-%s.dist-info/" % version
+with zipfile.ZipFile("%s/galatea_probe-%s-py3-none-any.whl" % (folder, version), "w") as wheel:
+    wheel.writestr("galatea_probe.py", "version = '%s'" % version)
+    wheel.writestr("galatea_probe.pth", "import os; os.environ['STARTED_AS'] = str(os.getuid())")
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: galatea-probe\\nVersion: %s\\n" % version)
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr(info + "RECORD", "galatea_probe.py,,\\ngalatea_probe.pth,,\\n%sMETADATA,,\\n%sWHEEL,,\\n%sRECORD,,\\n" % (info, info, info))
+`;
+
+/** A model whose TEXT is what `told()` gives. */
+const modelTelling = (body: string) => `import json, os
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+${body}
+
+class TritonPythonModel:
+    def execute(self, requests):
+        text = np.array([json.dumps(told())], np.object_)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("TEXT", text)]) for _ in requests]
+`;
+
+async function upload(platform: Platform, program: string): Promise<string> {
+  const Body = tarball([
+    { path: "m/config.pbtxt", body: faultyConfig },
+    { path: "m/1/model.py", body: program },
+  ]);
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "single.tar.gz", Body }));
+  return `s3://${bucket}/single.tar.gz`;
+}
+
+async function told(platform: Platform, name: string): Promise<Readonly<Record<string, unknown>>> {
+  const { outputs } = JSON.parse(await invoke(platform, name, null, doing("tell"))) as {
+    outputs: { data: string[] }[];
+  };
+  return JSON.parse(outputs[0]?.data[0] ?? "") as Record<string, unknown>;
+}
+
+/** The environment of this run's package, which nobody else will ask for. */
+async function removeMade(data: string): Promise<void> {
+  const python = join(data, "python");
+  for (const name of await readdir(python)) {
+    const stamp = await readFile(join(python, name, "ready"), "utf8").catch(() => "");
+    if (stamp.includes(`galatea-probe==${version}`)) await rm(join(python, name), { recursive: true });
+  }
+}
+
+test("a model finds the packages of its Environment, from a directory of wheels, and their code never runs as the server", async () => {
+  const wheels = await mkdtemp(join(tmpdir(), "galatea-wheels-"));
+  await promisify(execFile)("python3", ["-c", writeWheel, wheels, version]);
+  await using platform = await Platform.open(async () => {}, { env: { PIP_FIND_LINKS: wheels } });
+  try {
+    const body =
+      "import galatea_probe\ntold = lambda: dict(version=galatea_probe.version, started=os.environ['STARTED_AS'], now=str(os.getuid()))";
+    const modelDataUrl = await upload(platform, modelTelling(body));
+    const wanted = `galatea-probe==${version}`;
+    await createEndpoint(platform, {
+      name: "packages",
+      modelDataUrl,
+      environment: { GALATEA_PYTHON_PACKAGES: wanted },
+    });
+    await endpointIs(platform, "packages", "InService", installMsMax);
+    const seen = await told(platform, "packages");
+    assert.equal(seen["version"], version);
+    assert.equal(seen["started"], seen["now"]);
+    assert.ok(process.getuid?.() !== 0 || seen["started"] !== "0", "it started as the server's user");
+  } finally {
+    await removeMade(platform.place.data);
+    await rm(wheels, { recursive: true });
+  }
+});
+
+test("an endpoint whose packages cannot be had fails with pip's reason", async () => {
+  await using platform = await Platform.open(async () => {}, { env: { PIP_NO_INDEX: "1" } });
+  const modelDataUrl = await upload(platform, modelTelling("told = dict"));
+  const environment = { GALATEA_PYTHON_PACKAGES: "galatea-probe==9.9" };
+  await createEndpoint(platform, { name: "none", modelDataUrl, environment });
+  await assert.rejects(
+    endpointIs(platform, "none", "InService", installMsMax),
+    /No matching distribution found for galatea-probe==9\.9/,
+  );
+});
+
+test("boto3 in a model of the interpreter that `up` was given reaches the platform's store with the instance's credentials", async () => {
+  const { python } = await ensureEnvironment(cacheDirectory(process.env), "clients");
+  await using platform = await Platform.open(async () => {}, { verified: true, flags: ["--python", python] });
+  const body = `import boto3
+
+def told():
+    s3 = boto3.client("s3")
+    s3.put_object(Bucket="${bucket}", Key="written", Body=b"by the model")
+    return {"read": s3.get_object(Bucket="${bucket}", Key="input")["Body"].read().decode()}`;
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "input", Body: "for the model" }));
+  await createEndpoint(platform, { name: "boto3", modelDataUrl: await upload(platform, modelTelling(body)) });
+  await endpointIs(platform, "boto3", "InService");
+  assert.deepEqual(await told(platform, "boto3"), { read: "for the model" });
+  const written = await platform.s3.send(new GetObjectCommand({ Bucket: bucket, Key: "written" }));
+  assert.equal(await written.Body?.transformToString(), "by the model");
+});

@@ -1,0 +1,130 @@
+/** SIGTERM at every moment of a start: while interpreters are activated, forked, told to load, complete and initialize. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { chmod, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { test } from "node:test";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { descendantsOf } from "./processes.ts";
+import { assertNothingLeft, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
+
+const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const endedWithinMs = 20_000;
+/** The rounds end when this is over, however many there were. */
+const budgetMs = 40_000;
+const roundsMax = 30;
+const roundsMin = 5;
+
+/** mulberry32: a round is told by its seed. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** An environment of its own, activated by a script, with the interpreter of the product's. */
+async function writeEnvironment(place: Workplace): Promise<string> {
+  const directory = join(place.directory, "environment");
+  await mkdir(join(directory, "bin"), { recursive: true });
+  const found = await readdir(join(place.data, "python"));
+  const made = found.find((name) => /^[0-9a-f]{16}$/.test(name));
+  assert.ok(made, "the product's Python environment has been made");
+  const python = join(directory, "bin", "python");
+  await writeFile(python, `#!/bin/sh\nexec ${join(place.data, "python", made, "bin", "python")} "$@"\n`);
+  await chmod(python, 0o755);
+  await writeFile(
+    join(directory, "bin", "activate"),
+    `touch ${join(place.directory, "reached.activate")}\nsleep 0.05\n`,
+  );
+  return directory;
+}
+
+const program = (directory: string) => `import os, time
+import numpy as np
+import triton_python_backend_utils as pb_utils
+def reach(place):
+    open(os.path.join(${JSON.stringify(directory)}, "reached." + place), "w").close()
+    time.sleep(0.03)
+reach("import")
+import colorsys
+class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(config):
+        reach("complete")
+        return config
+    def initialize(self, args):
+        reach("initialize")
+    def execute(self, requests):
+        return []
+`;
+
+const events = ["activate", "import", "complete", "initialize", "spawned", "ready"] as const;
+type Moment = { readonly afterMs: number } | { readonly event: (typeof events)[number]; readonly afterMs: number };
+
+function momentOf(random: () => number): Moment {
+  const at = Math.floor(random() * (events.length + 2));
+  const event = events[at];
+  return event === undefined ? { afterMs: random() * 1500 } : { event, afterMs: random() < 0.5 ? 0 : random() * 60 };
+}
+
+async function isReached(place: Workplace, moment: Moment, seen: { pid: number; printed: string }): Promise<boolean> {
+  if (!("event" in moment)) return true;
+  if (moment.event === "spawned") return descendantsOf(seen.pid).length > 0;
+  if (moment.event === "ready") return seen.printed.includes("Started HTTPService");
+  return (await stat(join(place.directory, `reached.${moment.event}`)).catch(() => null)) !== null;
+}
+
+async function round(place: Workplace, seed: number): Promise<void> {
+  const moment = momentOf(randomOf(seed));
+  const what = `round ${seed}, ${JSON.stringify(moment)}`;
+  for (const event of events) await rm(join(place.directory, `reached.${event}`), { force: true });
+  const flags = ["--http-port=0", "--allow-metrics=false", "--allow-grpc=false", `--data=${place.data}`];
+  const child = spawn(process.execPath, [main, "serve", `--model-repository=${place.repository}`, ...flags], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: place.directory,
+      TMPDIR: place.temporary,
+      NODE_COMPILE_CACHE: compileCache,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const seen = { pid: child.pid ?? 0, printed: "" };
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (seen.printed += chunk.toString()));
+  const ended = new Promise<string>((resolve) => {
+    child.once("exit", (code, signal) => resolve(String(code ?? signal)));
+  });
+  // Before it listens for the signal the system ends it, which is no stop of ours.
+  const isOver = () => child.exitCode !== null || child.signalCode !== null;
+  while (!isOver() && !(await isReached(place, moment, seen))) await new Promise((resolve) => setTimeout(resolve, 1));
+  await new Promise((resolve) => setTimeout(resolve, moment.afterMs));
+  child.kill("SIGTERM");
+  const timer = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), endedWithinMs).unref());
+  const end = await Promise.race([ended, timer]);
+  if (end === "late") child.kill("SIGKILL");
+  assert.ok(["0", "SIGTERM"].includes(end), `${what}: it ended with ${end}\n${seen.printed}`);
+  if ("event" in moment) assert.equal(end, "0", `${what}: it ended with ${end}\n${seen.printed}`);
+  await assertNothingLeft(place);
+}
+
+test("a server that is asked to stop at any moment of its start ends at once, and leaves nothing", async () => {
+  const place = await makeWorkplace();
+  try {
+    const environment = await writeEnvironment(place);
+    const parameter = `parameters { key: "EXECUTION_ENV_PATH" value { string_value: "${environment}" } }`;
+    for (const name of ["packed", "packed_too"])
+      await writeFaultyModel(place.repository, name, { more: parameter, text: program(place.directory) });
+    await writeFaultyModel(place.repository, "plain", { text: program(place.directory) });
+    const untilMs = performance.now() + budgetMs;
+    const firstSeed = Number(process.env["GALATEA_STOPS_SEED"] ?? 1);
+    for (let count = 0; count < roundsMax && (count < roundsMin || performance.now() < untilMs); count++)
+      await round(place, firstSeed + count);
+  } finally {
+    await rm(place.directory, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,199 @@
+/** Streams of decoupled models whose client, worker or model goes away, or does not read. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { assertEchoes, load, unload } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { openServing, type Serving } from "./serving.ts";
+import { leftBy, openStream, writeStreamingModel } from "./streaming-model.ts";
+import { until } from "./until.ts";
+
+let serving: Serving;
+
+before(async () => {
+  serving = await openServing({
+    flags: [
+      "--model-control-mode=explicit",
+      "--load-model=streaming",
+      "--load-model=bystander",
+      "--unload-timeout-secs=2",
+    ],
+    write: async ({ repository }) => {
+      await writeStreamingModel(repository, "streaming");
+      await writeFaultyModel(repository, "bystander");
+    },
+  });
+});
+after(() => serving[Symbol.asyncDispose]());
+
+const open = () => openStream(serving.server.grpcPort, "streaming");
+const left = (name: string) => leftBy(serving.repository, "streaming", name);
+/** Code that runs in a thread of the model's, while the instance is free for others. */
+const inThread = (...lines: readonly string[]) =>
+  [
+    "def run(sender=sender):",
+    ...lines.map((line) => `  ${line}`),
+    "threading.Thread(target=run, daemon=True).start()",
+  ].join("\n");
+
+/** The model answers another request. */
+async function assertAnswers(): Promise<void> {
+  using stream = open();
+  stream.send("sender.send(answer('well'), FINAL)");
+  await until("the model answers", () => stream.answers.length > 0);
+  assert.deepEqual(stream.answers, ["well, final"]);
+}
+
+test("kill -9 of the worker between answers ends every open stream with an error, and the next are answered", async () => {
+  using first = open();
+  using second = open();
+  for (const [name, stream] of [
+    ["a", first],
+    ["b", second],
+  ] as const)
+    stream.send(
+      [`leave('pid-${name}', os.getpid())`, "sender.send(answer('one'))", "model.kept[id(sender)] = sender"].join("\n"),
+    );
+  await until("both have an answer", () => first.answers.length + second.answers.length === 2);
+  process.kill(Number(await left("pid-a")), "SIGKILL");
+  await until("both have ended", () => first.answers.length + second.answers.length === 4);
+  for (const stream of [first, second]) {
+    assert.equal(stream.answers[0], "one");
+    assert.match(
+      stream.answers[1]!,
+      /^error: Stub process 'streaming_0_0' is not healthy\. \(signal SIGKILL\), final$/,
+    );
+    assert.equal(stream.status, null);
+  }
+  await assertAnswers();
+});
+
+test("a client that reads nothing stops the model at a bounded number of answers, and nobody else", async () => {
+  using stream = open();
+  stream.pause();
+  stream.send(
+    inThread(
+      "for sent in range(1000000):",
+      "  if sender.is_cancelled(): break",
+      "  model_kept['sent'] = sent",
+      "  sender.send(large(sent, 4096))",
+      "sender.send(flags=FINAL)",
+      "leave('stopped-at', sent)",
+    ).replace("sender=sender", "sender=sender, model_kept=model.kept"),
+  );
+  const sent = async () => {
+    using other = open();
+    other.send("sender.send(answer(model.kept.get('sent', 0)), FINAL)");
+    await until("the model tells", () => other.answers.length > 0);
+    return Number.parseInt(other.answers[0]!, 10);
+  };
+  let before = -1;
+  const count = await until("the model sends no more", async () => {
+    const now = await sent();
+    const isSame = now > 0 && now === before;
+    before = now;
+    return isSame ? now : null;
+  });
+  assert.ok(count < 100, `${count} answers of 16 KiB were made for a client that reads none`);
+  await assertEchoes(serving.server.httpPort, "bystander");
+  stream.resume();
+  await until("it goes on when the client reads", () => stream.answers.length > count + 100);
+  stream[Symbol.dispose]();
+  assert.ok(Number(await left("stopped-at")) < 1_000_000);
+});
+
+test("a client that goes in the middle is told to the model, whose answers from then on go nowhere", async () => {
+  using stream = open();
+  stream.send(
+    inThread(
+      "sender.send(answer('one'))",
+      "while not sender.is_cancelled(): time.sleep(0.01)",
+      "for _ in range(1000): sender.send(answer('more'))",
+      "sender.send(answer('last'), FINAL)",
+      "leave('went', 'on to the end')",
+    ),
+  );
+  await until("there is an answer", () => stream.answers.length === 1);
+  stream[Symbol.dispose]();
+  assert.equal(await left("went"), "on to the end");
+  await assertAnswers();
+});
+
+test("an execute that waits for its client to read goes on when the client has gone", async () => {
+  {
+    using stream = open();
+    stream.pause();
+    stream.send(
+      [
+        "leave('begun', 1)",
+        "for index in range(100000): sender.send(large(index, 4096))",
+        "sender.send(flags=FINAL)",
+        "leave('over', 1)",
+      ].join("\n"),
+    );
+    await left("begun");
+  }
+  await left("over");
+  await assertAnswers();
+});
+
+test("an unload waits for a stream that ends", async () => {
+  using stream = open();
+  stream.send(inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('two'), FINAL)"));
+  await until("there is an answer", () => stream.answers.length === 1);
+  await unload(serving.server.httpPort, "streaming");
+  await until("the stream has ended", () => stream.answers.length === 2);
+  assert.deepEqual(stream.answers, ["one", "two, final"]);
+  await load(serving.server.httpPort, "streaming");
+});
+
+test("an unload ends a stream that does not end", async () => {
+  using stream = open();
+  stream.send("model.kept['sender'] = sender; sender.send(answer('one'))");
+  await until("there is an answer", () => stream.answers.length === 1);
+  await unload(serving.server.httpPort, "streaming");
+  await until("the stream has ended", () => stream.answers.length === 2);
+  assert.match(stream.answers[1]!, /^error: model 'streaming' version 1 was ended while it executed: .*, final$/);
+  await load(serving.server.httpPort, "streaming");
+  await assertAnswers();
+});
+
+test("many threads answer many requests of several streams at once, inside and outside of execute", async () => {
+  const [threadCount, answerCount, requestCount] = [3, 20, 4];
+  const code = (isInside: boolean) =>
+    [
+      "left = [0]",
+      "lock = threading.Lock()",
+      "def run(sender=sender, left=left, lock=lock):",
+      `  for i in range(${answerCount}):`,
+      "    sender.send(large(i, 3000) if i % 3 else answer('small'))",
+      "    sender.is_cancelled()",
+      "  with lock:",
+      "    left[0] += 1",
+      `    is_last = left[0] == ${threadCount}`,
+      "  if is_last: sender.send(answer('last'), FINAL)",
+      `for _ in range(${threadCount - 1}): threading.Thread(target=run, daemon=True).start()`,
+      isInside ? "run()" : "threading.Thread(target=run, daemon=True).start()",
+    ].join("\n");
+  using first = open();
+  using second = open();
+  for (const stream of [first, second])
+    for (let index = 0; index < requestCount; index++) stream.send(code(index % 2 === 0));
+  const count = requestCount * (threadCount * answerCount + 1);
+  await until("all answers are there", () => first.answers.length === count && second.answers.length === count);
+  for (const { answers } of [first, second]) {
+    assert.equal(answers.filter((answer) => answer === "last, final").length, requestCount);
+    assert.ok(!answers.some((answer) => answer.startsWith("error")));
+  }
+});
+
+test("an answer that is too large for its frame is the model's error, and the next one is sent", async () => {
+  using stream = open();
+  stream.send(
+    [
+      "try: sender.send(pb_utils.InferenceResponse([], parameters={'a': 'x' * 5_000_000}))",
+      "except pb_utils.TritonModelException as error: sender.send(answer(error), FINAL)",
+    ].join("\n"),
+  );
+  await until("it is told", () => stream.answers.length === 1);
+  assert.match(stream.answers[0]!, /^Unable to send response\. Its parameters and small tensors/);
+});

@@ -1,0 +1,167 @@
+/** A tenant of a real multi-model endpoint that tries whatever it can think of. What it reaches is named in `supported.md`, or it is a defect. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { basename, dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { PutObjectCommand } from "@aws-sdk/client-s3";
+import { doing } from "./asking.ts";
+import { faultyConfig } from "./faulty-model.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
+import { descendantsOf, processesMarked } from "./processes.ts";
+import { tarball } from "./tarball.ts";
+import { until } from "./until.ts";
+
+const name = "tenants";
+const isRoot = process.getuid?.() === 0;
+const memoryBytes = 512 * 2 ** 20;
+const scratchBytes = 32 * 2 ** 20;
+const hostile = readFileSync(new URL("models/hostile.py", import.meta.url));
+const supported = fileURLToPath(new URL("../sagemaker/supported.md", import.meta.url));
+const weights = randomBytes(200_000);
+const sumOf = (bytes: Uint8Array) => String(bytes.reduce((sum, byte) => sum + byte, 0));
+
+/** Not even a zombie is left of it. */
+const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
+
+let platform: Platform;
+const archive = (program: string | Uint8Array) =>
+  tarball([
+    { path: "m/config.pbtxt", body: faultyConfig },
+    { path: "m/1/model.py", body: program },
+    { path: "m/1/weights.bin", body: weights },
+  ]);
+const put = (key: string, body: Uint8Array) =>
+  platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + key, Body: body }));
+const call = (target: string, does: string) => invoke(platform, name, target, doing(does));
+async function textOf(target: string, does: string): Promise<string> {
+  const { outputs } = JSON.parse(await call(target, does)) as { outputs: { name: string; data: string[] }[] };
+  return outputs.find((output) => output.name === "TEXT")?.data[0] ?? "";
+}
+
+before(async () => {
+  platform = await Platform.open(undefined, {
+    flags: [`--worker-scratch-bytes=${scratchBytes}`, "--worker-processes=256", `--worker-memory-bytes=${memoryBytes}`],
+  });
+  for (const key of ["victim", "hostile", "leaving", "greedy"]) await put(`${key}.tar.gz`, archive(hostile));
+  await createEndpoint(platform, { name, environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryBytes) } });
+  await endpointIs(platform, name, "InService");
+});
+after(async () => {
+  await platform[Symbol.asyncDispose]();
+});
+
+/** The attempts that `supported.md` says reach their aim here, in its table of them. */
+function allowed(): string[] {
+  const rows = readFileSync(supported, "utf8").matchAll(/^\| a tenant may: (.+?) \| (.+?) \| .*\|$/gm);
+  return [...rows].flatMap(([, what = "", where = ""]) => (where === "always" || !isRoot ? [what] : [])).sort();
+}
+
+async function targets(): Promise<Record<string, unknown>> {
+  const victim = Number(await textOf("victim.tar.gz", "pid"));
+  const own = Number(await textOf("hostile.tar.gz", "pid"));
+  const { data, meeting } = platform.place;
+  const at = (...names: string[]) => join(data, ...names);
+  const files = (directory: string) =>
+    readdirSync(directory, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+      entry.isFile() || entry.isDirectory() ? [join(entry.parentPath, entry.name)] : [],
+    );
+  const models = files(at("instances")).filter((path) => path.endsWith("/1/model.py"));
+  const ownModel = await textOf("hostile.tar.gz", "where");
+  const instances = files(at("instances"));
+  const sockets = [...new Set(readFileSync("/proc/net/unix", "utf8").match(/\S*\/galatea-\S+\.sock/g) ?? [])];
+  assert.notEqual(sockets.length, 0);
+  const others = descendantsOf(platform.pid).map(({ pid }) => pid);
+  return {
+    "model.py": models.filter((path) => path !== ownModel),
+    archives: instances.filter((path) => path.endsWith("/models") || path.endsWith("/content")),
+    records: files(at("records")),
+    keys: files(at("clients")),
+    objects: files(at("objects")),
+    logs: [...files(at("logs")), at("logs")],
+    instances: [at("instances"), data],
+    secrets: readdirSync(data)
+      .map((entry) => at(entry))
+      .filter((path) => path !== at("python")),
+    home: [platform.place.directory, process.env["HOME"] ?? "/root"],
+    product: files(fileURLToPath(new URL("../../server/python", import.meta.url))),
+    pids: [platform.pid, process.pid, victim, ...others.filter((pid) => pid !== own && pid !== victim)],
+    sockets,
+    groups: ["memory", "pids", "unified"].map((each) => `/sys/fs/cgroup/${each}/cgroup.procs`),
+    scratchBytes,
+    foreign: [
+      ...others.map(String),
+      ...models.filter((path) => path !== ownModel).map((path) => basename(dirname(modelRoot(path)))),
+      "records",
+      "objects",
+      "clients",
+      "logs",
+      "content",
+      ".ssh",
+      ".bashrc",
+    ],
+    meeting,
+  };
+}
+const modelRoot = (path: string) => dirname(dirname(dirname(path)));
+
+test("of all that a tenant tries it reaches what is documented, and nothing else", async () => {
+  const service = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
+  await new Promise((resolve) => service.once("listening", resolve));
+  try {
+    assert.equal(await textOf("victim.tar.gz", "offer"), "offered");
+    const asked = {
+      ...(await targets()),
+      service: (service.address() as AddressInfo).port,
+      port: Number(new URL(platform.url).port),
+    };
+    const outcomes = JSON.parse(await textOf("hostile.tar.gz", `attempts ${JSON.stringify(asked)}`)) as Record<
+      string,
+      string
+    >;
+    assert.ok(Object.keys(outcomes).length > 60);
+    const reached = Object.entries(outcomes).filter(([, outcome]) => outcome.startsWith("reached"));
+    assert.deepEqual(
+      reached.map(([what]) => what).sort(),
+      allowed(),
+      JSON.stringify(Object.fromEntries(reached), null, 1),
+    );
+  } finally {
+    service.close();
+  }
+});
+
+test("after all that, the other tenant's answers and the shared weights are as they were", async () => {
+  assert.equal(await textOf("victim.tar.gz", "weights"), sumOf(weights));
+  await put("later.tar.gz", archive(hostile));
+  assert.equal(await textOf("later.tar.gz", "weights"), sumOf(weights));
+});
+
+test("a process that a tenant leaves behind, its marks taken off, ends with the tenant's worker", async () => {
+  const left = Number(await textOf("leaving.tar.gz", `leave_behind`));
+  assert.ok(isAlive(left));
+  process.kill(Number(await textOf("leaving.tar.gz", "pid")), "SIGKILL");
+  await until("it is gone", () => !isAlive(left));
+});
+
+test("a process that a tenant leaves behind ends with the server as well", async () => {
+  const left = Number(await textOf("leaving.tar.gz", `leave_behind`));
+  const [server = 0] = platform.servers();
+  process.kill(server, "SIGKILL");
+  await until("it is gone", () => !isAlive(left));
+  await until("the endpoint answers again", () => call("victim.tar.gz", "pid").catch(() => null), 30_000);
+});
+
+test("a tenant that takes memory without end is ended, and nobody else", async () => {
+  const victim = await textOf("victim.tar.gz", "pid");
+  const [server] = platform.servers();
+  const error = await refused(call("greedy.tar.gz", `take_memory ${8 * 2 ** 30}`));
+  assert.match(error.message, /signal SIGKILL|Unable to allocate|MemoryError/);
+  // Without root memory is bounded by process, and the budget of the instance may have made room for the other model.
+  if (isRoot) assert.equal(await textOf("victim.tar.gz", "pid"), victim);
+  else assert.match(await textOf("victim.tar.gz", "pid"), /^\d+$/);
+  assert.deepEqual(platform.servers(), [server]);
+  assert.ok(processesMarked(platform.place.mark).length > 0);
+});

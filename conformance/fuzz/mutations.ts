@@ -1,0 +1,71 @@
+import * as fc from "fast-check";
+
+/** `usual` mostly; once in `often` times one of the others. */
+export function rarely<Usual, Other>(
+  usual: Usual,
+  often: number,
+  others: fc.Arbitrary<Other>,
+): fc.Arbitrary<Usual | Other> {
+  return fc.oneof(
+    { weight: often - 1, arbitrary: fc.constant(usual) as fc.Arbitrary<Usual | Other> },
+    { weight: 1, arbitrary: others },
+  );
+}
+
+/** One change of some bytes; `at` and `length` are taken modulo what there is. */
+type Edit =
+  | { readonly kind: "set"; readonly at: number; readonly value: number }
+  | { readonly kind: "insert"; readonly at: number; readonly bytes: Uint8Array }
+  | { readonly kind: "remove" | "double"; readonly at: number; readonly length: number }
+  | { readonly kind: "cut"; readonly at: number };
+
+const kept = <Kind extends string>(kind: Kind) => fc.constant(kind);
+
+/**
+ * Bytes of `valid`, most of them changed in a few places: bytes set, `words` of the language put in, pieces left out or doubled, the
+ * end cut off.
+ */
+export function mutated(
+  valid: fc.Arbitrary<Uint8Array>,
+  words: readonly (string | Uint8Array)[],
+): fc.Arbitrary<Buffer> {
+  const tokens = words.map((word) => (typeof word === "string" ? Buffer.from(word) : word));
+  const at = fc.nat();
+  const length = fc.nat(40);
+  const edit: fc.Arbitrary<Edit> = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ kind: kept("set"), at, value: fc.nat(255) }) },
+    { weight: 4, arbitrary: fc.record({ kind: kept("insert"), at, bytes: fc.constantFrom(...tokens) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("remove" as const, "double" as const), at, length }) },
+    { weight: 1, arbitrary: fc.record({ kind: kept("cut"), at }) },
+  );
+  const edits = fc.oneof(
+    { weight: 2, arbitrary: fc.constant([]) },
+    { weight: 3, arbitrary: fc.array(edit, { minLength: 1, maxLength: 4 }) },
+  );
+  return fc.tuple(valid, edits).map(([bytes, edits]) => edits.reduce(apply, Buffer.from(bytes)));
+}
+
+function apply(bytes: Buffer, edit: Edit): Buffer {
+  const at = edit.at % (bytes.length + 1);
+  const [before, behind] = [bytes.subarray(0, at), bytes.subarray(at)];
+  switch (edit.kind) {
+    case "set":
+      return Buffer.concat([before, Buffer.of(edit.value), behind.subarray(1)]);
+    case "insert":
+      return Buffer.concat([before, edit.bytes, behind]);
+    case "remove":
+      return Buffer.concat([before, behind.subarray(edit.length)]);
+    case "double":
+      return Buffer.concat([before, behind.subarray(0, edit.length), behind]);
+    case "cut":
+      return Buffer.from(before);
+    default:
+      throw new Error(`no such change: ${JSON.stringify(edit satisfies never)}`);
+  }
+}
+
+/** Pieces of `bytes` that end at `cuts`, each in memory of its own as pieces from a socket are. */
+export function pieces(bytes: Uint8Array, cuts: readonly number[]): Buffer[] {
+  const ends = [...new Set([...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].toSorted((a, b) => a - b);
+  return ends.map((end, index) => Buffer.from(bytes.slice(index === 0 ? 0 : ends[index - 1], end)));
+}

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fuzzHelp, fuzzOptions } from "./options.ts";
+
+const options = (...argv: string[]) =>
+  fuzzOptions(argv, { targetNames: ["http-body", "config-text"], newSeed: () => 7 });
+
+test("targets, count and seed are as asked; a seed that is not given is a new one", () => {
+  const usual = { targets: null, count: 100_000, seed: 7, path: null, record: false, list: false };
+  assert.deepEqual(options(), usual);
+  const given = options("--target=http-body", "--count", "5", "--seed=3", "--path=12:0");
+  assert.deepEqual(given, { ...usual, targets: new Set(["http-body"]), count: 5, seed: 3, path: "12:0" });
+});
+
+test("what is wrong is said in one sentence", () => {
+  for (const [argv, message] of [
+    [["--target=http"], "unknown target 'http'; there are http-body, config-text"],
+    [["--count=0"], "Invalid option value. Got 0 for --count, expected at least 1"],
+    [["--path=3"], "--path names an input of one --target with its --seed"],
+  ] as const)
+    assert.throws(() => options(...argv), { name: "UsageError", message });
+});
+
+test("the help names every flag", () => assert.match(fuzzHelp(), /--target[\s\S]*--count[\s\S]*--seed[\s\S]*--path/));

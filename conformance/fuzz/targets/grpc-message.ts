@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import * as fc from "fast-check";
+import { ByteBudget, ByteLease, InferenceError } from "../../../server/src/base/index.ts";
+import type { ServedModel } from "../../../server/src/engine/index.ts";
+import { FakeArena, FakeEngine } from "../../../server/src/protocols/fake-engine.ts";
+import { GrpcError } from "../../../server/src/protocols/grpc-listener/index.ts";
+import { InferMessageReader, type InferMessage } from "../../../server/src/protocols/kserve-grpc/infer-message.ts";
+import { decodeInferRequest } from "../../../server/src/protocols/kserve-grpc/infer-request.ts";
+import { releaseTensors } from "../../../server/src/tensor/index.ts";
+import { inferMessages } from "../infer-messages.ts";
+import { pieces } from "../mutations.ts";
+import type { FuzzTarget } from "../target.ts";
+
+const memoryBytes = 256 * 1024 * 1024;
+/** What a message takes beside its tensors: each entry of a few bytes becomes an object, and has a price. */
+const takenBytesMax = 256 * 1024;
+
+interface Input {
+  readonly bytes: Buffer;
+  readonly cuts: readonly number[];
+}
+
+/** ModelInferRequest from the pieces of a connection to a request with tensors, without a connection. */
+export const grpcMessage: FuzzTarget<Input> = {
+  name: "grpc-message",
+  about: "ModelInferRequest as protobuf, in any pieces",
+  share: 0.2,
+  inputs: fc.record({ bytes: inferMessages, cuts: fc.array(fc.nat(), { maxLength: 4 }) }),
+  open: () => {
+    const engine = new FakeEngine();
+    engine.add("echo", { inputs: { IN: ["FP32", [-1]] }, outputs: { OUT: ["FP32", [-1]] }, run: () => [] });
+    const model = engine.open({ namespace: "", modelName: "echo", modelVersion: "" });
+    const attempt = (input: Input) => read(input, model);
+    return Promise.resolve({ attempt, [Symbol.asyncDispose]: () => Promise.resolve(model[Symbol.dispose]()) });
+  },
+};
+
+function read({ bytes, cuts }: Input, served: ServedModel): boolean {
+  const budget = new ByteBudget(memoryBytes);
+  const arena = new FakeArena(memoryBytes, budget);
+  const memory = new ByteLease(budget);
+  let taken = false;
+  const model = { ...served, arena };
+  const reader = new InferMessageReader({
+    byteLength: bytes.length,
+    memory,
+    arenaOf: () => arena,
+    done: (message) => decode(message, model),
+  });
+  try {
+    for (const piece of pieces(bytes, cuts)) {
+      reader.write(piece);
+      assert.ok(budget.usedBytes <= takenBytesMax, `${budget.usedBytes} bytes for a message of ${bytes.length}`);
+    }
+    reader.end();
+    taken = true;
+  } catch (error) {
+    if (!(error instanceof GrpcError) && !(error instanceof InferenceError)) throw error;
+  } finally {
+    reader.release();
+    memory[Symbol.dispose]();
+  }
+  assert.deepEqual([arena.usedBytes, budget.usedBytes], [0, 0]);
+  return taken;
+}
+
+function decode(message: InferMessage, model: ServedModel): void {
+  const { request } = decodeInferRequest(message, { model, signal: new AbortController().signal, forwarded: [] });
+  for (const { data, shape } of request.inputs) {
+    assert.ok(shape.every((dimension) => Number.isSafeInteger(dimension) && dimension >= 0));
+    assert.ok(data.length <= 16 * 1024);
+  }
+  releaseTensors(request.inputs);
+}

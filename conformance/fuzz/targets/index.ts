@@ -1,0 +1,19 @@
+import type { FuzzTarget } from "../target.ts";
+import { configText } from "./config-text.ts";
+import { grpcMessage } from "./grpc-message.ts";
+import { grpcServer } from "./grpc-server.ts";
+import { httpBody } from "./http-body.ts";
+import { httpServer } from "./http-server.ts";
+import { onnxFile } from "./onnx-file.ts";
+import { workerWire } from "./worker-wire.ts";
+
+/** Every door; adding one is one line. */
+export const targets: readonly FuzzTarget[] = [
+  httpBody,
+  grpcMessage,
+  configText,
+  workerWire,
+  httpServer,
+  grpcServer,
+  onnxFile,
+];

@@ -1,0 +1,43 @@
+import * as fc from "fast-check";
+import {
+  decodeAsk,
+  decodeJson,
+  decodeReleased,
+  decodeResult,
+  decodeTexts,
+} from "../../../server/src/backends/python/frame-decoder.ts";
+import { hostileFrames, mutatedFrames } from "../../../server/src/backends/python/hostile-arbitraries.ts";
+import { headerBytes, MalformedRecord } from "../../../server/src/backends/python/wire.ts";
+import type { FuzzTarget } from "../target.ts";
+
+const decoders: readonly ((frame: Buffer) => unknown)[] = [
+  decodeResult,
+  decodeAsk,
+  decodeReleased,
+  decodeJson,
+  decodeTexts,
+];
+
+/** The readers of what Python workers send; the channel before them gives them whole frames with a header. */
+export const workerWire: FuzzTarget<Buffer> = {
+  name: "worker-wire",
+  about: "frames of Python workers",
+  share: 0.2,
+  inputs: fc
+    .oneof(hostileFrames, mutatedFrames)
+    .map((frame) => Buffer.concat([frame, Buffer.alloc(Math.max(0, headerBytes - frame.length))])),
+  open: () => Promise.resolve({ attempt, [Symbol.asyncDispose]: () => Promise.resolve() }),
+};
+
+function attempt(frame: Buffer): boolean {
+  let taken = false;
+  for (const decode of decoders) {
+    try {
+      decode(frame);
+      taken = true;
+    } catch (error) {
+      if (!(error instanceof MalformedRecord)) throw error;
+    }
+  }
+  return taken;
+}

@@ -1,0 +1,23 @@
+import { Worker } from "node:worker_threads";
+
+/** Looks from another thread whether inputs come to an end: a parser that hangs holds the thread that it runs on. */
+export class Watchdog implements AsyncDisposable {
+  readonly #state = new Int32Array(new SharedArrayBuffer(8));
+  readonly #worker: Worker;
+
+  /** When one input takes longer than `inputMsMax`, `hint` and the input's number are printed and the process ends. */
+  constructor(hint: string, inputMsMax: number) {
+    const workerData = { state: this.#state, hint, inputMsMax };
+    this.#worker = new Worker(new URL("watchdog-worker.ts", import.meta.url), { workerData });
+  }
+
+  /** The input `index` begins. */
+  begin(index: number): void {
+    this.#state[0] = index;
+    Atomics.add(this.#state, 1, 1);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
+}

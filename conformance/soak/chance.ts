@@ -1,0 +1,27 @@
+/** Choices that a seed makes, the same for everybody who has it (xorshift32). */
+export class Chance {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = (Math.imul(seed + 1, 0x9e3779b1) | 0) === 0 ? 1 : Math.imul(seed + 1, 0x9e3779b1) | 0;
+    for (let turn = 0; turn < 8; turn++) this.next();
+  }
+
+  /** At least 0 and below 1. */
+  next(): number {
+    let state = this.#state;
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    this.#state = state;
+    return (state >>> 0) / 2 ** 32;
+  }
+
+  below(count: number): number {
+    return Math.floor(this.next() * count);
+  }
+
+  of<Item>(items: readonly Item[]): Item {
+    return items[this.below(items.length)] as Item;
+  }
+}

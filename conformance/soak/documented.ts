@@ -1,0 +1,41 @@
+/** An error that a request may end with here: why, and with which status over HTTP and gRPC. */
+interface DocumentedError {
+  readonly cause: string;
+  readonly text: RegExp;
+  readonly http: number;
+  readonly grpc: number;
+}
+
+const documented: readonly DocumentedError[] = [
+  {
+    cause: "its worker was killed",
+    text: /^Stub process '\w+' is not healthy\. \(signal SIGKILL\)$/,
+    http: 500,
+    grpc: 13,
+  },
+  {
+    cause: "its model was unloaded",
+    text: /^Request for unknown model: 'coming' (is not found|has no available versions)$/,
+    http: 404,
+    grpc: 5,
+  },
+  {
+    cause: "its file is another since its runner was killed",
+    text: /^the files of model 'onnx' have changed since it was loaded: load it again$/,
+    http: 503,
+    grpc: 14,
+  },
+  {
+    cause: "its runner was killed",
+    text: /^model 'onnx' has ended the process that ran it \(signal SIGKILL\)$/,
+    http: 500,
+    grpc: 13,
+  },
+];
+
+/** The cause of an error, where it is one of those that a kill or an unload brings; fails on any other. `status` is null in a stream. */
+export function causeOf(where: "http" | "grpc", status: number | null, text: string): string {
+  for (const { cause, text: pattern, ...statuses } of documented)
+    if (pattern.test(text) && (status === null || status === statuses[where])) return cause;
+  throw new Error(`an error that is not documented: ${where} ${status ?? "in a stream"}: ${text}`);
+}

@@ -1,0 +1,36 @@
+/**
+ * Kills, loads and unloads under load: node conformance/soak/run.ts --help
+ * Exit code 1 when a request was lost, answered twice, wrongly or with an undocumented error, when something grew, or was left at the end.
+ */
+import { randomInt } from "node:crypto";
+import { UsageError } from "../../server/src/cli/flags.ts";
+import { writeFigures } from "../results.ts";
+import { soakHelp, soakOptions, type SoakOptions } from "./options.ts";
+import { soak } from "./soak.ts";
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
+try {
+  const options = soakOptions(process.argv.slice(2), () => randomInt(2 ** 31));
+  if (options === null) process.stdout.write(soakHelp());
+  else await run(options);
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(`soak: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function run(options: SoakOptions): Promise<void> {
+  console.log(`seed ${options.seed}`);
+  const report = await soak(options, (line) => console.error(line));
+  const { asked, answered, errors, disruptions, verdicts, rounds, seconds } = report;
+  console.log(`${rounds} rounds in ${seconds.toFixed(0)} s`);
+  console.log(`asked ${JSON.stringify(asked)}, answered ${answered}, errors ${JSON.stringify(errors)}`);
+  console.log(`disruptions ${JSON.stringify(disruptions)}`);
+  for (const { name, unit, first, last, growth, growthMax, isFlat } of verdicts) {
+    const figures = `${first.toFixed(1)} to ${last.toFixed(1)} ${unit}, grew by ${growth.toFixed(1)}, at most ${growthMax}`;
+    console.log(`${isFlat ? "flat " : "GREW "} ${name}: ${figures}`);
+  }
+  if (options.record) console.log(`written to ${await writeFigures("soak", { ...options, ...report })}`);
+  if (verdicts.some(({ isFlat }) => !isFlat)) process.exitCode = 1;
+}

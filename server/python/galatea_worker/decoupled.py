@@ -1,0 +1,306 @@
+"""Serves a decoupled model: any number of answers to each request, from any thread, also after `execute` has returned."""
+
+import collections
+import inspect
+import time
+
+from . import failures, outputs, wire
+from .frame_turns import FrameTurns
+from .objects import TritonModelException
+
+_now = time.perf_counter_ns
+_CLOSED = "Unable to send response. Response sender has been closed."
+_DROPPED = "The response sender went away without having sent the final flag."
+_ASK_ID_MAX = 0x3FFFFFFF
+
+
+class _State:
+    """What is known of one request's answers."""
+
+    __slots__ = ("execution_id", "place", "requested", "credit", "is_closed", "is_gone")
+
+    def __init__(self, execution_id, place, requested, credit):
+        self.execution_id = execution_id
+        self.place = place
+        self.requested = requested
+        # Answers that may be sent before the server has passed on others.
+        self.credit = credit
+        # Nothing follows.
+        self.is_closed = False
+        # Nobody waits for them any more.
+        self.is_gone = False
+
+
+class Answers:
+    """Held by a request and its senders, and by nobody else: when the last of them is gone, nobody can send any more."""
+
+    __slots__ = ("_state", "_service")
+
+    def __init__(self, state, service):
+        self._state = state
+        self._service = service
+
+    def __del__(self):
+        # At any point of any thread's code.
+        if not self._state.is_closed:
+            self._service.dropped(self._state)
+
+    def send(self, response, is_final):
+        """Sends an answer, None with the final flag alone. Waits while the client has not taken the answers before it."""
+        self._service.send(self._state, response, is_final)
+
+    def is_cancelled(self):
+        """Whether the request's client has gone away."""
+        return self._service.is_gone(self._state)
+
+
+class _Request:
+    """What `Outputs` has to know of a request."""
+
+    __slots__ = ("_requested",)
+
+    def __init__(self, requested):
+        self._requested = requested
+
+
+class _Ask:
+    """One response's wish for space in the arena."""
+
+    __slots__ = ("execution_id", "ask_id", "granted")
+
+    def __init__(self, execution_id):
+        self.execution_id = execution_id
+        self.ask_id = 0
+        self.granted = None
+
+
+class DecoupledService:
+    """Takes over from the worker when its model is initialized."""
+
+    def __init__(self, worker, output_names, answers_max):
+        self._worker = worker
+        self._channel = worker.channel
+        self._turns = FrameTurns(worker.channel, self._dispatch)
+        self._outputs = worker.outputs_of(self._ask_space)
+        self._output_names = output_names
+        self._answers_max = answers_max
+        # Frames of the main thread, in order.
+        self._waiting = collections.deque()
+        # By execution that has not begun: the places of requests that nobody waits for any more.
+        self._not_begun = {}
+        # By execution and place.
+        self._open = {}
+        self._asks = {}
+        self._last_ask = 0
+        self._loop = None
+
+    def run(self):
+        """Serves frames. Returns when the server is gone or asked for the end."""
+        # What is released is told at once: results come at other times than the ends of what they lent.
+        self._channel.idle = True
+        self._channel.flush_released()
+        while True:
+            self._turns.wait(lambda: self._waiting)
+            if not self._waiting:
+                return
+            frame = self._waiting.popleft()
+            if wire.HEADER.unpack_from(frame, 0)[1] == wire.FINALIZE:
+                return self._worker.finalize()
+            self._on_execute(frame)
+
+    def _dispatch(self, frame):
+        _, kind, count, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
+        if kind == wire.CREDIT:
+            state = self._open.get((frame_id, extra))
+            if state is not None:
+                state.credit += count
+        elif kind == wire.SPACE:
+            ask = self._asks.pop(extra >> 1, None)
+            if ask is not None:
+                ask.granted = wire.decode_space(frame)
+        elif kind == wire.CANCEL:
+            state = self._open.get((frame_id, extra))
+            if state is not None:
+                state.is_gone = True
+            elif frame_id in self._not_begun:
+                self._not_begun[frame_id].add(extra)
+        else:
+            if kind == wire.EXECUTE:
+                self._not_begun[frame_id] = set()
+            self._waiting.append(memoryview(bytes(frame)))
+
+    def _on_execute(self, frame):
+        began = _now()
+        count, execution_id = wire.HEADER.unpack_from(frame, 0)[2:4]
+        self._turns.poll()
+        with self._turns.changed:
+            given_up = self._not_begun.pop(execution_id)
+            if len(given_up) == count:
+                return self._skip(execution_id, frame)
+            requests = self._worker.open_requests(execution_id, frame)[0]
+            frame = None
+            for place, request in enumerate(requests):
+                state = _State(execution_id, place, request._requested, self._answers_max)
+                state.is_gone = place in given_up
+                self._open[execution_id, place] = state
+                request._answers = Answers(state, self)
+        opened = _now()
+        message = None
+        status = wire.STATUS_BATCH_FAILED
+        try:
+            # The list is the model's, as what is in it.
+            result = self._worker.call_execute(requests[:])
+            if inspect.iscoroutine(result):
+                self._start(result, execution_id, count)
+            else:
+                self._check(result)
+        except BaseException as error:  # noqa: B902 - SystemExit fails the batch as in Triton, and leaves the process
+            message = self._worker.described(error)[: failures.TEXT_CHARACTERS_MAX]
+            if failures.is_out_of_memory(error):
+                status = wire.STATUS_BATCH_OUT_OF_MEMORY
+            error.__traceback__ = None
+            with self._turns.changed:
+                # With the result all that is open ends.
+                for place in range(count):
+                    self._close(self._open.get((execution_id, place)))
+        request = requests = result = None
+        durations = (opened - began, _now() - opened, 0)
+        if message is None:
+            self._channel.send(wire.encode_result(execution_id, (), (), durations))
+        else:
+            self._channel.send(wire.encode_batch_failure(execution_id, (), message, durations, status))
+
+    def _check(self, result):
+        if result is not None:
+            self._worker.refuse(
+                "Python model '%s' is using the decoupled mode and the execute function must return None."
+                % self._worker.instance_name
+            )
+
+    def _skip(self, execution_id, frame):
+        """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
+        released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]]
+        self._channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
+
+    def _close(self, state):
+        if state is not None and not state.is_closed:
+            state.is_closed = True
+            self._open.pop((state.execution_id, state.place), None)
+            self._turns.changed.notify_all()
+
+    # Answers.
+
+    def send(self, state, response, is_final):
+        """See Answers.send."""
+        frame = None
+        if response is not None and self._takes_credit(state):
+            try:
+                frame = self._frame(state, response, is_final)
+            except BaseException:  # noqa: B902 - whatever it is, the answer was not sent
+                with self._turns.changed:
+                    state.credit += 1
+                raise
+        elif is_final:
+            frame = wire.encode_response(state.execution_id, state.place, True, None, 0)
+        with self._turns.changed:
+            if state.is_closed:
+                raise TritonModelException(_CLOSED)
+            if is_final:
+                self._close(state)
+            if frame is not None:
+                self._channel.send(frame)
+
+    def _frame(self, state, response, is_final):
+        ask = _Ask(state.execution_id)
+        request = _Request(state.requested)
+        answer = self._outputs.answers(ask, (request,), (response,), [], ())[0]
+        frame = wire.encode_response(state.execution_id, state.place, is_final, answer, ask.ask_id)
+        if len(frame) > wire.RESPONSE_FRAME_BYTES_MAX:
+            raise TritonModelException(
+                "Unable to send response. Its parameters and small tensors have %d bytes; the Python backend takes %d at most"
+                % (len(frame), wire.RESPONSE_FRAME_BYTES_MAX)
+            )
+        return frame
+
+    def _takes_credit(self, state):
+        """Whether the answer is to be sent: the answers of a request whose client has gone are dropped."""
+        while True:
+            with self._turns.changed:
+                if state.is_closed:
+                    raise TritonModelException(_CLOSED)
+                if state.is_gone:
+                    return False
+                if state.credit > 0:
+                    state.credit -= 1
+                    return True
+                if self._turns.is_over:
+                    raise TritonModelException("Unable to send response. The server is gone.")
+            self._turns.wait(lambda: state.credit > 0 or state.is_closed or state.is_gone)
+
+    def dropped(self, state):
+        """Nobody can send the final flag any more. Never waits for a lock."""
+        state.is_closed = True
+        self._open.pop((state.execution_id, state.place), None)
+        error = ("error", 1, _DROPPED)
+        self._channel.send_whenever(wire.encode_response(state.execution_id, state.place, True, error, 0))
+
+    def is_gone(self, state):
+        """Whether nobody waits for the request's answers any more."""
+        self._turns.poll()
+        return state.is_gone
+
+    def is_given_up(self, execution_id, place):
+        """The same for a request that is asked itself."""
+        self._turns.poll()
+        state = self._open.get((execution_id, place))
+        return state is not None and state.is_gone
+
+    def _ask_space(self, ask, sizes):
+        """Blocks for the outputs of one response, [(lent_id, offset, size)]."""
+        with self._turns.changed:
+            self._last_ask = self._last_ask % _ASK_ID_MAX + 1
+            ask.ask_id = self._last_ask
+            self._asks[ask.ask_id] = ask
+        self._channel.send(wire.encode_ask(ask.execution_id, sizes, ask.ask_id))
+        self._turns.wait(lambda: ask.granted is not None)
+        if ask.granted is None:
+            raise TritonModelException("Unable to send response. The server is gone.")
+        blocks, reason = ask.granted
+        if blocks is None:
+            ask.ask_id = 0
+            raise TritonModelException(reason)
+        return blocks
+
+    # Coroutines.
+
+    def _start(self, coroutine, execution_id, count):
+        """Runs an asynchronous `execute` on a loop of its own thread; the instance is free for the next meanwhile."""
+        import asyncio
+        import threading
+
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+        async def awaited():
+            try:
+                self._check(await coroutine)
+            except BaseException as error:  # noqa: B902 - whatever it raises ends what it has not answered
+                message = "Failed to process the request(s) for model '%s', message: %s" % (
+                    self._worker.instance_name,
+                    self._worker.described(error),
+                )
+                error.__traceback__ = None
+                self._fail(execution_id, count, message[: failures.TEXT_CHARACTERS_MAX])
+
+        asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+
+    def _fail(self, execution_id, count, message):
+        """Ends what is still open of an execution with an error."""
+        for place in range(count):
+            with self._turns.changed:
+                state = self._open.get((execution_id, place))
+                if state is None:
+                    continue
+                self._close(state)
+                self._channel.send(wire.encode_response(execution_id, place, True, ("error", 1, message), 0))

@@ -1,0 +1,107 @@
+"""Landlock: rules that a process gives itself and all that it starts, without a privilege. (Documentation/userspace-api/landlock.rst.)"""
+
+import os
+import stat
+import struct
+
+from .system_calls import call, syscall
+
+_CREATE_RULESET = 444
+_ADD_RULE = 445
+_RESTRICT_SELF = 446
+_CREATE_RULESET_VERSION = 1
+_RULE_PATH_BENEATH = 1
+_RULE_NET_PORT = 2
+_PR_SET_NO_NEW_PRIVS = 38
+
+_EXECUTE = 1 << 0
+_WRITE_FILE = 1 << 1
+_READ_FILE = 1 << 2
+_READ_DIRECTORY = 1 << 3
+# Removing and making entries of every kind but devices: REMOVE_DIR to MAKE_SYM without MAKE_CHAR and MAKE_BLOCK.
+_CHANGE_DIRECTORY = 0b1011110110000
+_REFER = 1 << 13
+_TRUNCATE = 1 << 14
+_IOCTL_DEVICE = 1 << 15
+_ALL_OF_FIRST_VERSION = (1 << 13) - 1
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
+
+_READ = _EXECUTE | _READ_FILE | _READ_DIRECTORY
+_WRITE = _READ | _WRITE_FILE | _CHANGE_DIRECTORY | _REFER | _TRUNCATE
+_DEVICE = _READ | _WRITE_FILE | _IOCTL_DEVICE
+
+_BIND_TCP = 1 << 0
+_CONNECT_TCP = 1 << 1
+_SCOPE_ABSTRACT_SOCKETS = 1 << 0
+_SCOPE_SIGNALS = 1 << 1
+
+
+def version():
+    """The kernel's Landlock ABI. Raises OSError where there is none."""
+    return syscall("landlock", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
+
+
+def handled_files(abi):
+    """The rights of files that rules of this ABI can take away; what they do not handle stays allowed."""
+    rights = _ALL_OF_FIRST_VERSION
+    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEVICE)):
+        if abi >= since:
+            rights |= right
+    return rights
+
+
+class Ruleset:
+    """Rules in the making; `enter` puts the process under them."""
+
+    def __init__(self, abi, files, tcp, scopes):
+        """Handles these rights; 0 leaves a kind as it is."""
+        self._files = files
+        attributes = (files, tcp if abi >= 4 else 0, scopes if abi >= 6 else 0)
+        size = 24 if abi >= 6 else 16 if abi >= 4 else 8
+        data = struct.pack("=QQQ", *attributes)[:size]
+        self.descriptor = syscall("landlock_create_ruleset", _CREATE_RULESET, data, size, 0)
+
+    def allow(self, path, rights):
+        """These rights for the file, or for all below the directory; a path that is not there is passed over."""
+        try:
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        try:
+            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                rights &= _OF_FILES
+            rule = struct.pack("=Qi", rights & self._files, descriptor)
+            syscall("landlock_add_rule", _ADD_RULE, self.descriptor, _RULE_PATH_BENEATH, rule, 0)
+        finally:
+            os.close(descriptor)
+
+    def allow_connect(self, port):
+        rule = struct.pack("=QQ", _CONNECT_TCP, port)
+        syscall("landlock_add_rule", _ADD_RULE, self.descriptor, _RULE_NET_PORT, rule, 0)
+
+    def enter(self):
+        """For the rest of this process's life. Raises OSError."""
+        call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        syscall("landlock_restrict_self", _RESTRICT_SELF, self.descriptor, 0)
+        os.close(self.descriptor)
+
+
+def processes_only(abi):
+    """Rules that leave files and network as they are and keep the process away from others: memory, descriptors, signals."""
+    # A ruleset has to handle something. Moving files between directories is the one right that is gone unless it is given back.
+    ruleset = Ruleset(abi, _REFER, 0, _SCOPE_SIGNALS)
+    ruleset.allow("/", _REFER)
+    return ruleset
+
+
+def tenant(abi, rules):
+    """`rules`: read, write, devices: paths; tcp: ports that may be connected to, None for any, listening included."""
+    tcp = 0 if rules["tcp"] is None else _BIND_TCP | _CONNECT_TCP
+    ruleset = Ruleset(abi, handled_files(abi), tcp, _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS)
+    for paths, rights in ((rules["read"], _READ), (rules["write"], _WRITE), (rules["devices"], _DEVICE)):
+        for path in paths:
+            ruleset.allow(path, rights)
+    if abi >= 4:
+        for port in rules["tcp"] or ():
+            ruleset.allow_connect(port)
+    return ruleset

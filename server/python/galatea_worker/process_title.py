@@ -1,0 +1,36 @@
+"""What `ps` and `top` show of a worker: its model, in place of the zygote's command line that it was forked with."""
+
+import ctypes
+import os
+
+_PR_SET_NAME = 15
+# Places in /proc/self/stat behind the name in brackets, see proc(5).
+_ARGUMENTS_BEGIN = 45
+_ARGUMENTS_END = 46
+
+
+def _find_area():
+    """Where the kernel reads this process's command line: address and size."""
+    try:
+        with open("/proc/self/stat", "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+        begin, end = int(fields[_ARGUMENTS_BEGIN]), int(fields[_ARGUMENTS_END])
+    except (OSError, IndexError, ValueError):
+        return 0, 0
+    return (begin, end - begin) if 0 < begin < end else (0, 0)
+
+
+# Found before the zygote forks: the same in every fork, and a worker may not find it any more.
+_BEGIN, _SIZE = _find_area()
+
+
+def show(title):
+    """Shows as much of `title` as there is room for; its first word, up to 15 bytes, as the process's name (`top`, `ps -o comm`).
+
+    Writes to the page of memory that holds the arguments, and to no other.
+    """
+    text = title.encode("utf-8", "replace").replace(b"\0", b" ")
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, ctypes.c_char_p(text.split(b" ", 1)[0][:15]), 0, 0, 0)
+    if _SIZE > 1:
+        # The last byte stays 0: otherwise the kernel reads on into the environment.
+        ctypes.memmove(_BEGIN, text[: _SIZE - 1].ljust(_SIZE, b"\0"), _SIZE)

@@ -1,0 +1,24 @@
+"""The C library's calls that Python does not offer. Everything raises OSError with the call's name."""
+
+import ctypes
+import os
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name, *arguments):
+    """The C library's function `name`; integers are passed as long, bytes and None as pointers."""
+    result = getattr(_libc, name)(*(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "%s: %s" % (name, os.strerror(ctypes.get_errno())))
+    return result
+
+
+def syscall(what, number, *arguments):
+    """A system call by its number; `what` names it in errors."""
+    result = _libc.syscall(
+        *(ctypes.c_long(each) if isinstance(each, int) else each for each in (number, *arguments))
+    )
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "%s: %s" % (what, os.strerror(ctypes.get_errno())))
+    return result

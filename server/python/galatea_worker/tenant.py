@@ -1,0 +1,153 @@
+"""What is applied to a tenant's process before any code of the tenant runs in it, in this order; a plan that fails ends the process.
+
+The plan is made by the server (`confinement-plan.ts`) from what `facts` tells of this machine: what cannot be applied is not in it.
+"""
+
+import glob
+import json
+import os
+import resource
+import struct
+import sys
+import sysconfig
+
+from . import landlock, view
+from .system_calls import call
+
+# See _FAMILY_MARK in zygote.py: above the mark of every family.
+NO_FAMILY = 10**12 + 2**32
+
+_PR_SET_DUMPABLE = 4
+_PR_CAPBSET_DROP = 24
+_PR_SET_NO_NEW_PRIVS = 38
+_CAPABILITY_VERSION_3 = 0x20080522
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/sys", "/nix/store")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+_ACCELERATORS = ("/dev/nvidia*", "/dev/dri", "/dev/kfd")
+
+
+def _environment_paths():
+    """Where this interpreter imports from, as it names the places and as the kernel does."""
+    found = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, os.path.dirname(sys.executable)]
+    found += [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    found = [each for each in found if each and os.path.exists(each)]
+    return sorted({*map(os.path.abspath, found), *map(os.path.realpath, found)} - {"/", "/usr"})
+
+
+def _resolver():
+    """The name service's configuration, which /etc only links to on many systems."""
+    real = os.path.realpath("/etc/resolv.conf")
+    return [] if real.startswith("/etc/") else [real]
+
+
+def _is_mapped(users):
+    """Whether this user namespace knows the whole range."""
+    first, count = users
+    with open("/proc/self/uid_map") as uid_map:
+        rows = [[int(each) for each in line.split()] for line in uid_map]
+    return any(start <= first and first + count <= start + length for start, _, length in rows)
+
+
+def _may_change_users():
+    """Whether this process has CAP_SETUID, CAP_SETGID and CAP_SETPCAP."""
+    with open("/proc/self/status") as status:
+        effective = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
+    return all(effective >> capability & 1 for capability in (6, 7, 8))
+
+
+def facts(root, users):
+    """What this machine allows, for the plan of whoever asks: `root` is an empty directory, `users` a range or None."""
+    try:
+        abi = landlock.version()
+    except OSError:
+        abi = 0
+    is_root = os.geteuid() == 0 and _may_change_users()
+    return {
+        "landlock": abi,
+        "isRoot": is_root,
+        "usersMapped": is_root and users is not None and _is_mapped(users),
+        "views": is_root and view.is_possible(root),
+        "environmentPaths": _environment_paths(),
+    }
+
+
+class Tenancy:
+    """What is the same for all tenants of this interpreter, found once before it forks."""
+
+    def __init__(self, cgroups):
+        """This process joins the groups, for all that it forks."""
+        _join(cgroups)
+        self._devices = [*_DEVICES, *(each for pattern in _ACCELERATORS for each in glob.glob(pattern))]
+        self._read = [*_SYSTEM, *_resolver(), *_environment_paths()]
+        with open("/proc/sys/kernel/cap_last_cap") as last:
+            self._capabilities = int(last.read()) + 1
+
+    def enter(self, plan):
+        """See the module. Raises OSError."""
+        _join(plan["cgroups"])
+        read = [*self._read, *plan["read"]]
+        if plan["view"] is not None:
+            view.enter(plan["view"], read, [*plan["write"], *self._devices], plan["scratchBytes"])
+        _limit(plan["limits"])
+        if plan["dropsCapabilities"]:
+            self._drop(plan["user"])
+        call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        if plan["landlock"] > 0:
+            rules = {
+                "read": [*read, "/proc"],
+                "write": [plan["scratch"], *plan["write"]],
+                "devices": self._devices,
+                "tcp": plan["tcp"],
+            }
+            landlock.tenant(plan["landlock"], rules).enter()
+        _settle(plan["scratch"])
+
+    def _drop(self, user):
+        """All capabilities for good, and the user where one is given."""
+        for capability in range(self._capabilities):
+            call("prctl", _PR_CAPBSET_DROP, capability, 0, 0, 0)
+        if user is not None:
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+            # Its own files in /proc would be root's otherwise.
+            call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
+        header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
+        call("capset", header, bytes(24))
+
+
+def _join(cgroups):
+    for path in cgroups:
+        with open(path, "w") as processes:
+            processes.write("0")
+
+
+def _limit(limits):
+    """By resource's name; where the process may have less already, that stays."""
+    for name, value in limits.items():
+        which = getattr(resource, name)
+        hard = resource.getrlimit(which)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (value, value))
+
+
+def _settle(scratch):
+    """Where a program keeps what it writes."""
+    os.chdir(scratch)
+    os.environ["HOME"] = os.environ["TMPDIR"] = scratch
+    # Asked for by programs that find no name for their user.
+    os.environ["USER"] = os.environ["LOGNAME"] = "tenant"
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
+        os.environ.pop(name, None)
+    if "tempfile" in sys.modules:
+        sys.modules["tempfile"].tempdir = None
+
+
+def main():
+    """`tenant.py PLAN COMMAND...`: a program of a tenant's own, under the plan from its first instruction on."""
+    plan = json.loads(sys.argv[1])
+    # Marked as of no family, so that what the program leaves running is known; its workers get marks of their own below this one.
+    resource.setrlimit(resource.RLIMIT_RTTIME, (NO_FAMILY, NO_FAMILY))
+    Tenancy([]).enter(plan)
+    os.execv(sys.argv[2], sys.argv[2:])

@@ -1,0 +1,94 @@
+"""A tenant's view of the file system: what it is given, at the paths that it has everywhere, and nothing else.
+
+Other users may not enter a home directory, so a worker under a user of its own could not read what lies below one. Here its files are
+mounted into a root of its own, which also takes everything that it should not see out of its reach. (Linux: mount_namespaces(7).)
+"""
+
+import os
+import stat
+
+from .system_calls import call
+
+_CLONE_NEWNS = 0x00020000
+_CLONE_NEWIPC = 0x08000000
+_MS_RDONLY = 1
+_MS_NOSUID = 2
+_MS_NODEV = 4
+_MS_REMOUNT = 1 << 5
+_MS_BIND = 1 << 12
+_MS_REC = 1 << 14
+_MS_PRIVATE = 1 << 18
+
+_LINKS = (("/proc/self/fd", "dev/fd"), ("/proc/self/fd/0", "dev/stdin"), ("/proc/self/fd/1", "dev/stdout"))
+_MORE_LINKS = (("/proc/self/fd/2", "dev/stderr"), ("/tmp", "dev/shm"), ("/tmp", "var/tmp"))
+
+
+def _mount(source, target, kind, flags, options=None):
+    encoded = [None if each is None else os.fsencode(each) for each in (source, target, kind)]
+    call("mount", *encoded, flags, None if options is None else options.encode())
+
+
+def _point(source, target):
+    """Makes what `source` is to be mounted on: a directory or an empty file."""
+    if stat.S_ISDIR(os.stat(source).st_mode):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+
+
+def _outermost(paths):
+    """Without those that lie below another one of them, parents first."""
+    chosen = []
+    for path in sorted({os.path.normpath(each) for each in paths if os.path.exists(each)}):
+        if not any(path == each or path.startswith(each + "/") for each in chosen):
+            chosen.append(path)
+    return chosen
+
+
+def enter(root, read, write, scratch_bytes):
+    """Makes the view over the empty directory `root` and moves into it, as root. `/tmp` is new, of this size, and ends with the view.
+
+    What is only read is mounted so: a rule for writing below `/tmp` would otherwise hold for what lies there as well.
+
+    Raises OSError; the process is of no use then.
+    """
+    call("unshare", _CLONE_NEWNS | _CLONE_NEWIPC)
+    # What is mounted here is nobody else's.
+    _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+    _mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=1m")
+    for name in ("proc", "tmp", "dev", "var"):
+        os.mkdir(os.path.join(root, name))
+    # hidepid: processes of other users are not there at all.
+    _mount("proc", root + "/proc", "proc", 0, "hidepid=2")
+    _mount("tmpfs", root + "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777,size=%d" % scratch_bytes)
+    for target, name in _LINKS + _MORE_LINKS:
+        os.symlink(target, os.path.join(root, name))
+    for path in read:
+        # /bin and its like, which are links on most systems.
+        if path.count("/") == 1 and os.path.islink(path):
+            os.symlink(os.readlink(path), root + path)
+    written = {os.path.normpath(each) for each in write}
+    for path in _outermost(each for each in (*read, *write) if not os.path.lexists(root + each)):
+        _point(path, root + path)
+        _mount(path, root + path, None, _MS_BIND | (0 if path == "/sys" else _MS_REC))
+        if path not in written:
+            _mount(None, root + path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID)
+    os.chroot(root)
+    os.chdir("/tmp")
+
+
+def is_possible(directory):
+    """Whether this process may make such a view; tried in a process of its own, over this empty directory."""
+    if tuple(int(each) for each in os.uname().release.split("-")[0].split(".")[:2]) < (5, 8):
+        # hidepid would hold for the whole machine.
+        return False
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            enter(directory, [], [], 1 << 16)
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitpid(pid, 0)[1] == 0

@@ -1,0 +1,98 @@
+import type { ObjectName } from "../aws/index.ts";
+import type { InstanceIdentity, IssueCredentials } from "../hosting/index.ts";
+import { parseS3Uri } from "../hosting/index.ts";
+import type { Credential } from "../signing/index.ts";
+
+/**
+ * What model code may do with the credentials of its instance. Nothing that makes, changes or deletes models and endpoints, lends
+ * other credentials, or removes buckets. Objects are named one by one, so that each is looked at: no copies, no deletions of many.
+ */
+const instanceActions: ReadonlySet<string> = new Set([
+  "sts:GetCallerIdentity",
+  "sagemaker:InvokeEndpoint",
+  "cloudwatch:PutMetricData",
+  "logs:CreateLogGroup",
+  "logs:CreateLogStream",
+  "logs:PutLogEvents",
+  "logs:DescribeLogGroups",
+  "logs:DescribeLogStreams",
+  "s3:ListBuckets",
+  "s3:HeadBucket",
+  "s3:GetBucketLocation",
+  "s3:GetBucketVersioning",
+  "s3:ListObjects",
+  "s3:ListObjectsV2",
+]);
+
+/** On every object but other models' data. */
+const objectReads: ReadonlySet<string> = new Set(["s3:GetObject", "s3:HeadObject", "s3:GetObjectTagging"]);
+
+/** On every object that is no model's data: whoever writes that runs as another endpoint. */
+const objectWrites: ReadonlySet<string> = new Set([
+  "s3:PutObject",
+  "s3:DeleteObject",
+  "s3:CreateMultipartUpload",
+  "s3:UploadPart",
+  "s3:CompleteMultipartUpload",
+  "s3:AbortMultipartUpload",
+  "s3:ListParts",
+]);
+
+export interface InstanceCredentialsOptions {
+  /** How containers reach the platform. */
+  readonly url: string;
+  readonly randomBytes: (byteLength: number) => Uint8Array;
+  /** Where the data of every model lies, as CreateModel was told. */
+  readonly modelDataUrls: () => Iterable<string>;
+}
+
+export interface InstanceCredentials {
+  readonly issue: IssueCredentials;
+  credential(accessKeyId: string): Credential | undefined;
+  /** True for keys that are no instance's. */
+  permits(accessKeyId: string, action: string, object: ObjectName | null): boolean;
+}
+
+/** Keys that live as long as their instance, each for its own. */
+export function createInstanceCredentials(options: InstanceCredentialsOptions): InstanceCredentials {
+  const issued = new Map<string, { readonly credential: Credential; readonly identity: InstanceIdentity }>();
+  const hex = (byteLength: number) => Buffer.from(options.randomBytes(byteLength)).toString("hex");
+  return {
+    issue(identity) {
+      const accessKeyId = `GALI${hex(8).toUpperCase()}`;
+      const secretAccessKey = hex(20);
+      const { accountId, region } = identity;
+      const credential = { accessKeyId, secretAccessKey, sessionToken: null, accountId, expiresMs: null };
+      issued.set(accessKeyId, { credential, identity });
+      return {
+        environment: {
+          AWS_ENDPOINT_URL: options.url,
+          AWS_REGION: region,
+          AWS_DEFAULT_REGION: region,
+          AWS_ACCESS_KEY_ID: accessKeyId,
+          AWS_SECRET_ACCESS_KEY: secretAccessKey,
+          AWS_EC2_METADATA_DISABLED: "true",
+        },
+        [Symbol.dispose]: () => void issued.delete(accessKeyId),
+      };
+    },
+    credential: (accessKeyId) => issued.get(accessKeyId)?.credential,
+    permits(accessKeyId, action, object) {
+      const owner = issued.get(accessKeyId);
+      if (owner === undefined) return true;
+      if (instanceActions.has(action)) return true;
+      const reads = objectReads.has(action);
+      if (object === null || (!reads && !objectWrites.has(action))) return false;
+      const { modelDataUrl } = owner.identity;
+      if (modelDataUrl !== null && isPartOf(object, modelDataUrl)) return reads;
+      for (const url of options.modelDataUrls()) if (isPartOf(object, url)) return false;
+      return true;
+    },
+  };
+}
+
+/** Whether an object is model data: the object that was named, or one below the prefix. */
+function isPartOf({ bucket, key }: ObjectName, url: string): boolean {
+  const place = parseS3Uri(url);
+  return place !== null && place.bucket === bucket && (key === place.key || key.startsWith(place.key));
+}

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { Writable } from "node:stream";
+import { test } from "node:test";
+import { modelOutput } from "./model-output.ts";
+
+test("a line is printed as it is, and what a reader is too slow for is counted, not kept", () => {
+  const written: string[] = [];
+  let taken: () => void = () => {};
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      written.push(chunk.toString());
+      taken = done;
+    },
+  });
+  const print = modelOutput(stream);
+  print('{"level": "info"}');
+  assert.deepEqual(written, ['{"level": "info"}\n']);
+  const long = "x".repeat(4000);
+  for (let index = 0; index < 1000; index++) print(long);
+  assert.ok(stream.writableLength < 1_100_000, String(stream.writableLength));
+  while (stream.writableLength > 0) taken();
+  print("afterwards");
+  taken();
+  assert.match(written.at(-2)!, /^\.\.\. \d{3} lines of models not shown/);
+  assert.equal(written.at(-1), "afterwards\n");
+});

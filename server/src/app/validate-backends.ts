@@ -1,0 +1,123 @@
+import { execFile } from "node:child_process";
+import { stat } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
+import type { Backend } from "../backends/index.ts";
+import type { BackendCheck } from "../repository/index.ts";
+import { createArena, type Arena } from "../tensor/index.ts";
+import { checkWarmUps } from "../engine/index.ts";
+import type { DataDirectories } from "./directories.ts";
+import { runnerEnvironment } from "./passed-environment.ts";
+import { madePython } from "./python.ts";
+import { onnxRuntimeLibrary } from "./serving-engine.ts";
+
+type FoundModel = Parameters<BackendCheck>[0];
+
+const parseMsMax = 30_000;
+/** Parses without running: what a model does at import is its own matter. */
+const parseProgram = `
+import sys
+for path in sys.argv[1:]:
+    try:
+        with open(path, "rb") as file:
+            compile(file.read(), path, "exec")
+    except (SyntaxError, ValueError) as error:
+        print(f"{path}:{getattr(error, 'lineno', None) or 1}: {type(error).__name__}: {getattr(error, 'msg', error)}")
+`;
+
+/** What backends find wrong with the files of a model, without starting it. */
+export class BackendChecks implements AsyncDisposable {
+  /** What could not be looked at, and why. */
+  readonly notes = new Set<string>();
+  readonly #directories: DataDirectories;
+  #onnx: Backend | null = null;
+  #arena: Arena | null = null;
+
+  constructor(directories: DataDirectories) {
+    this.#directories = directories;
+  }
+
+  async check(found: FoundModel): Promise<readonly string[]> {
+    return [...(await checkWarmUps(found.config, found.modelDirectory)), ...(await this.#backendCheck(found))];
+  }
+
+  async #backendCheck(found: FoundModel): Promise<readonly string[]> {
+    const { config } = found;
+    if (config.platform === "ensemble") return [];
+    if (config.backend === "python") return [...(await missingEnvironment(found)), ...(await this.#parsed(found))];
+    if (config.backend === "onnxruntime") return await this.#opened(found);
+    return [`unable to find backend library for backend '${config.backend}'. This server has: onnxruntime, python.`];
+  }
+
+  async #parsed({ config, versions }: FoundModel): Promise<readonly string[]> {
+    const files = versions.map(({ directory }) => join(directory, config.defaultModelFilename));
+    const python = (await madePython(this.#directories)) ?? "python3";
+    try {
+      const { stdout } = await promisify(execFile)(python, ["-I", "-c", parseProgram, ...files], {
+        timeout: parseMsMax,
+      });
+      return stdout.split("\n").filter((line) => line !== "");
+    } catch (error) {
+      const why =
+        (error as NodeJS.ErrnoException).code === "ENOENT"
+          ? "there is no python3, and the server has made no environment yet"
+          : (error as Error).message;
+      this.notes.add(`Python files were not parsed: ${why}`);
+      return [];
+    }
+  }
+
+  async #opened({ servedName, modelDirectory, config, versions }: FoundModel): Promise<readonly string[]> {
+    const backend = await this.#onnxBackend();
+    const arena = (this.#arena ??= createArena({ capacityBytes: 1 << 24 }));
+    const wrong: string[] = [];
+    for (const { version, directory } of versions) {
+      try {
+        const source = { servedName, modelDirectory, version, versionDirectory: directory };
+        const { signal } = new AbortController();
+        const context = { arena, backendConfig: new Map<string, string>(), onHealth: () => {}, signal };
+        await backend.complete(source, config, context);
+      } catch (error) {
+        if (!(error instanceof InferenceError)) throw error;
+        wrong.push(error.message);
+      }
+    }
+    return wrong;
+  }
+
+  async #onnxBackend(): Promise<Backend> {
+    if (this.#onnx !== null) return this.#onnx;
+    const { createOnnxRuntimeBackend, onnxRuntimeBackendDefaults } = await import("../backends/onnxruntime/index.ts");
+    this.#onnx = createOnnxRuntimeBackend({
+      ...onnxRuntimeBackendDefaults,
+      libraryPath: onnxRuntimeLibrary(),
+      processEnv: runnerEnvironment(),
+      slotCount: 1,
+      runDeadlineMs: null,
+      intraOpThreadCount: 1,
+      ownThreadCountMax: 8 * availableParallelism(),
+      log: silentLogger,
+      clock: systemClock,
+    });
+    return this.#onnx;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#onnx?.[Symbol.asyncDispose]();
+    this.#arena?.[Symbol.dispose]();
+  }
+}
+
+async function missingEnvironment({ modelDirectory, config }: FoundModel): Promise<readonly string[]> {
+  const asked = config.parameters.get("EXECUTION_ENV_PATH");
+  if (asked === undefined || asked === "") return [];
+  const { environmentPath } = await import("../backends/python/index.ts");
+  const path = environmentPath(asked, modelDirectory);
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  return isThere ? [] : [`EXECUTION_ENV_PATH '${asked}' does not exist: ${path}`];
+}

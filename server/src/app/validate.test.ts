@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+const io = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "O" data_type: TYPE_FP32 dims: 1 }';
+const program =
+  "import nobody_has_this\n\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n";
+
+async function validate(t: TestContext, files: Readonly<Record<string, string>>) {
+  const root = await mkdtemp(join(tmpdir(), "validate-"));
+  t.after(() => rm(root, { recursive: true }));
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, "validate", root], { encoding: "utf8" });
+  return { status, stderr, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
+}
+
+test("a good repository is told how many models were checked, and none of them is run", async (t) => {
+  const { status, lines } = await validate(t, {
+    "a/config.pbtxt": `backend: "python" ${io}`,
+    "a/1/model.py": program,
+    "b/config.pbtxt": `backend: "python" ${io}`,
+    "b/1/model.py": program,
+  });
+  assert.deepEqual({ status, lines }, { status: 0, lines: ["2 models checked: 0 errors, 0 warnings"] });
+});
+
+test("a repository without a model is an error", async (t) => {
+  const { status, lines } = await validate(t, { "readme.txt": "" });
+  assert.equal(status, 1);
+  assert.match(lines[0]!, /error: this model repository holds no model directory$/);
+  assert.equal(lines.at(-1), "0 models checked: 1 errors, 0 warnings");
+});
+
+test("what only a backend can tell is told: programs, ONNX files, environments, backends", async (t) => {
+  const packed =
+    'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }';
+  const { status, lines, stderr } = await validate(t, {
+    "environment/config.pbtxt": `backend: "python" ${io} ${packed}`,
+    "environment/1/model.py": program,
+    "onnx/config.pbtxt": 'backend: "onnxruntime"',
+    "onnx/1/model.onnx": "no model",
+    "plan/config.pbtxt": `platform: "tensorrt_plan" ${io}`,
+    "plan/1/model.plan": "",
+    "syntax/config.pbtxt": `backend: "python" ${io}`,
+    "syntax/1/model.py": "x = 1\ndef broken(\n",
+  });
+  assert.equal(status, 1, stderr);
+  const expected = [
+    /^\/environment\/config.pbtxt:\d+:\d+: error: EXECUTION_ENV_PATH '.*env.tar.gz' does not exist: /,
+    /^\/onnx\/config.pbtxt:1:1: error: onnx runtime error 7: Load model from /,
+    /^\/plan\/config.pbtxt:\d+:\d+: error: unable to find backend library for backend 'tensorrt'/,
+    /^\/syntax\/config.pbtxt:1:1: error: \/syntax\/1\/model.py:2: SyntaxError: /,
+    /^4 models checked: 4 errors, 0 warnings$/,
+  ];
+  assert.equal(lines.length, expected.length, lines.join("\n"));
+  expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
+});
+
+test("a warm-up sample whose file is absent, too small or outside is told, and one that can be read is not", async (t) => {
+  const sample = (file: string) =>
+    `model_warmup { name: "s" batch_size: 1 inputs { key: "I" value { data_type: TYPE_FP32 dims: 1 input_data_file: "${file}" } } }`;
+  const files: Record<string, string> = { "small/warmup/data": "123", "good/warmup/data": "1234" };
+  for (const [name, file] of [
+    ["absent", "data"],
+    ["good", "data"],
+    ["outside", "../config.pbtxt"],
+    ["small", "data"],
+  ] as const) {
+    files[`${name}/config.pbtxt`] = `backend: "python" ${io} ${sample(file)}`;
+    files[`${name}/1/model.py`] = program;
+  }
+  const { status, lines, stderr } = await validate(t, files);
+  assert.equal(status, 1, stderr);
+  const expected = [
+    /^\/absent\/config.pbtxt:\d+:\d+: error: failed to open text file for read \/absent\/warmup\/data: No such file or directory$/,
+    /^\/outside\/config.pbtxt:\d+:\d+: error: failed to open text file .*must lie in the model's warmup folder/,
+    /^\/small\/config.pbtxt:\d+:\d+: error: .*warmup setting expects 4 bytes, but the data provided from dataonly has 3 bytes$/,
+    /^4 models checked: 3 errors, 0 warnings$/,
+  ];
+  assert.equal(lines.length, expected.length, lines.join("\n"));
+  expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
+});

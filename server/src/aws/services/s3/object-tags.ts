@@ -1,0 +1,45 @@
+import { malformed, readXml } from "../../wire/index.ts";
+import { listOf } from "./buckets.ts";
+import { sendEmpty, sendXml } from "./replies.ts";
+import { readDocument } from "./request-body.ts";
+import type { S3Request } from "./s3-request.ts";
+import { checkTags, parseTagging, printTagging, type ObjectTag } from "./tagging.ts";
+
+/** Ten tags of the longest keys and values, each character written as an entity, and room for the elements. */
+const documentBytesMax = 2 ** 16;
+
+const tagging = "x-amz-tagging";
+
+export async function getObjectTagging(request: S3Request): Promise<void> {
+  const head = await request.store.head(request.bucket, request.key);
+  sendXml(request, "Tagging", {
+    TagSet: { Tag: parseTagging(head.headers[tagging] ?? "").map((tag) => ({ ...tag })) },
+  });
+}
+
+/** All tags of an object at once; its bytes, ETag and date stay. */
+export async function putObjectTagging(request: S3Request): Promise<void> {
+  const { store, bucket, key } = request;
+  const document = readXml(await readDocument(request, documentBytesMax), "Tagging");
+  const tags = readTags(document["TagSet"]);
+  checkTags(tags);
+  await store.changeHeaders(bucket, key, { [tagging]: tags.length === 0 ? null : printTagging(tags) });
+  sendEmpty(request, 200);
+}
+
+export async function deleteObjectTagging(request: S3Request): Promise<void> {
+  await request.store.changeHeaders(request.bucket, request.key, { [tagging]: null });
+  sendEmpty(request, 204);
+}
+
+/** An empty set is read as text. */
+function readTags(set: unknown): readonly ObjectTag[] {
+  if (typeof set === "string" && set.trim() === "") return [];
+  const [only, ...more] = listOf(set);
+  if (only === undefined || more.length > 0) throw malformed();
+  return listOf(only["Tag"]).map((tag) => {
+    const { Key, Value } = tag;
+    if (typeof Key !== "string" || typeof Value !== "string") throw malformed();
+    return { Key, Value };
+  });
+}

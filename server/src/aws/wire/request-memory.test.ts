@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
+import type { Hosting, InvocationRequest } from "../../hosting/index.ts";
+import { createRuntimeService } from "../services/sagemaker-runtime/index.ts";
+import { createGateway } from "./gateway.ts";
+
+const budgetBytes = 1024 * 1024;
+
+interface Serving extends AsyncDisposable {
+  readonly budget: ByteBudget;
+  readonly send: (head: string, body?: string | Uint8Array) => Promise<Socket>;
+}
+
+/** A gateway whose endpoints read the body and answer with nothing. */
+async function serve(): Promise<Serving> {
+  const budget = new ByteBudget(budgetBytes);
+  const invoke = async (_name: string, _account: string, request: InvocationRequest) => {
+    const body = await request.body();
+    assert.ok(Buffer.isBuffer(body));
+    return { contentType: null, customAttributes: null, variantName: "v", body: Buffer.from("ok"), byteLength: 2 };
+  };
+  const hosting = { invoke } as unknown as Hosting;
+  const server = createServer();
+  createGateway({
+    services: {
+      operations: { sagemaker: {} },
+      runtime: createRuntimeService({ hosting, requestBytesMax: 6 * 2 ** 20, clock: systemClock }),
+    },
+    credentials: null,
+    regionDefault: "us-east-1",
+    accountIdDefault: "000000000000",
+    logger: silentLogger,
+    requestMemory: budget,
+  }).attach(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const sockets: Socket[] = [];
+  return {
+    budget,
+    async send(head, body = "") {
+      const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+      sockets.push(socket);
+      socket.on("error", () => {});
+      socket.write(`${head}\r\nHost: 127.0.0.1\r\n\r\n`);
+      socket.write(body);
+      await once(socket, "connect");
+      return socket;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.closeAllConnections();
+      server.close();
+      await until(() => budget.usedBytes === 0);
+    },
+  };
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  const deadline = AbortSignal.timeout(30_000);
+  while (!holds()) {
+    deadline.throwIfAborted();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function answerOf(socket: Socket): Promise<string> {
+  const [piece] = (await once(socket, "data")) as [Buffer];
+  return piece.toString("latin1");
+}
+
+const invocation = "POST /endpoints/e/invocations HTTP/1.1";
+const operation = "POST / HTTP/1.1\r\nX-Amz-Target: SageMaker.ListModels\r\nContent-Type: application/x-amz-json-1.1";
+
+test("invocations and operations whose bodies find no memory are told to come again; others go", async () => {
+  await using serving = await serve();
+  const holder = await serving.send(`${invocation}\r\nContent-Length: 900000`, "begun");
+  await until(() => serving.budget.usedBytes === 900_000);
+  for (const head of [invocation, operation]) {
+    const refused = await answerOf(await serving.send(`${head}\r\nContent-Length: 200000`, "begun"));
+    assert.match(refused, /^HTTP\/1\.1 503 /);
+    assert.match(refused, /\r\nretry-after: 1\r\n/i);
+    assert.match(refused, /memory for requests in flight is full: 200000 bytes requested, 900000 of 1048576 bytes/);
+  }
+  assert.match(await answerOf(await serving.send(`${invocation}\r\nContent-Length: 5`, "small")), /^HTTP\/1\.1 200 /);
+  holder.write(Buffer.alloc(900_000 - 5));
+  assert.match(await answerOf(holder), /^HTTP\/1\.1 200 /);
+  await until(() => serving.budget.usedBytes === 0);
+});
+
+test("a body of unknown length takes memory as it comes", async () => {
+  await using serving = await serve();
+  const socket = await serving.send(`${invocation}\r\nTransfer-Encoding: chunked`);
+  const answer = answerOf(socket);
+  for (let sent = 0; sent < 40; sent++) {
+    socket.write(`8000\r\n${" ".repeat(32_768)}\r\n`);
+    assert.ok(serving.budget.usedBytes <= budgetBytes);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.match(await answer, /^HTTP\/1\.1 503 /);
+});
+
+test("a small body that may inflate to more than there is memory for is refused", async () => {
+  await using serving = await serve();
+  const bomb = gzipSync(Buffer.alloc(3 * 2 ** 20));
+  const head = `${operation}\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}`;
+  assert.match(await answerOf(await serving.send(head, bomb)), /^HTTP\/1\.1 413 /);
+});

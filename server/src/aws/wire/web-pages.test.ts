@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { refusedRequest, type DoorRules } from "./web-pages.ts";
+
+const local: DoorRules = { hosts: new Set(["platform.example"]), anyAddress: false, verified: false };
+const admits = (headers: Record<string, string>, rules = local, url = "/") =>
+  refusedRequest({ url, headers }, rules) === null;
+
+test("the loopback interface's names and the platform's own are known, with and without ports", () => {
+  for (const host of ["127.0.0.1:8770", "localhost", "LOCALHOST:1", "b.localhost:8770", "[::1]:8770", "127.8.9.10"])
+    assert.ok(admits({ host }), host);
+  for (const host of ["platform.example", "Platform.Example.:443"]) assert.ok(admits({ host }), host);
+});
+
+test("other names are not, however much they look like ours", () => {
+  for (const host of ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "xlocalhost", "10.0.0.1", ""])
+    assert.ok(!admits({ host }), host);
+  assert.ok(!admits({ host: "127.0.0.1" }, local, "http://evil.example/"), "the request line's own host");
+  assert.match(
+    refusedRequest({ url: "/", headers: { host: "a.b:1" } }, local) ?? "",
+    /galatea up --allowed-host a\.b$/,
+  );
+});
+
+test("a platform that listens beyond this machine is known by its addresses", () => {
+  const rules = { ...local, anyAddress: true };
+  assert.ok(admits({ host: "10.0.0.1:8770" }, rules));
+  assert.ok(admits({ host: "[fe80::1]:8770" }, rules));
+  assert.ok(!admits({ host: "evil.example" }, rules));
+});
+
+test("a page of another site is told by either header", () => {
+  const host = "127.0.0.1:8770";
+  for (const site of ["cross-site", "same-site"]) assert.ok(!admits({ host, "sec-fetch-site": site }), site);
+  for (const site of ["same-origin", "none"]) assert.ok(admits({ host, "sec-fetch-site": site }), site);
+  for (const origin of ["null", "http://evil.example", "http://127.0.0.1:3000", "https://127.0.0.1", "file://"])
+    assert.ok(!admits({ host, origin }), origin);
+  assert.ok(admits({ host, origin: `http://${host}` }));
+});
+
+test("a presigned address may be followed from anywhere where its signature is verified", () => {
+  const headers = { host: "127.0.0.1", "sec-fetch-site": "cross-site" };
+  const url = "/b/k?X-Amz-Signature=0";
+  assert.ok(!admits(headers, local, url));
+  assert.ok(admits(headers, { ...local, verified: true }, url));
+  assert.ok(!admits({ ...headers, host: "evil.example" }, { ...local, verified: true }, url));
+});

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { CrashRecord } from "./crash-record.ts";
+
+const limits = { apartAfter: 2, refusedAfter: 4, forgetMs: 1000, contentsMax: 3 };
+
+test("content is shared, then runs apart, then is refused, and is let in again step by step", () => {
+  const record = new CrashRecord(limits);
+  const seen: string[] = [];
+  for (let crash = 0; crash < 5; crash += 1) {
+    seen.push(record.verdict("a", 0));
+    record.crashed("a", 0);
+  }
+  assert.deepEqual(seen, ["shared", "shared", "apart", "apart", "refused"]);
+  assert.equal(record.verdict("b", 0), "shared");
+  assert.deepEqual(
+    [999, 1000, 2000, 3000].map((ms) => record.verdict("a", ms)),
+    ["refused", "apart", "apart", "shared"],
+  );
+});
+
+test("what is forgotten takes no memory, and the number of contents is bounded", () => {
+  const record = new CrashRecord(limits);
+  for (const key of ["a", "b", "c", "d"]) record.crashed(key, 0);
+  assert.equal(record.size, 3);
+  assert.equal(record.countOf("a", 0), 0);
+  for (const key of ["b", "c", "d"]) record.countOf(key, 1000);
+  assert.equal(record.size, 0);
+});
+
+test("the count is that of a list of crashes of which one is struck out for each quiet time", () => {
+  const event = fc.record({ key: fc.constantFrom("a", "b"), passesMs: fc.nat(2500), crashes: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 40 }), (events) => {
+      const record = new CrashRecord(limits);
+      const model = new Map<string, { count: number; atMs: number }>();
+      let nowMs = 0;
+      for (const { key, passesMs, crashes } of events) {
+        nowMs += passesMs;
+        const known = model.get(key) ?? { count: 0, atMs: 0 };
+        let count = known.count;
+        for (let atMs = known.atMs + limits.forgetMs; atMs <= nowMs && count > 0; atMs += limits.forgetMs) count -= 1;
+        assert.equal(record.countOf(key, nowMs), count);
+        if (!crashes) continue;
+        record.crashed(key, nowMs);
+        model.set(key, { count: Math.min(count + 1, limits.refusedAfter), atMs: nowMs });
+      }
+    }),
+  );
+});

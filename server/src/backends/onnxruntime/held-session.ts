@@ -1,0 +1,29 @@
+import type { OnnxValueInfo, RunResult } from "../../native/index.ts";
+import type { Arena } from "../../tensor/index.ts";
+import type { ModelRun } from "./model-run.ts";
+import type { SessionContent } from "./runner.ts";
+import type { Runners } from "./runners.ts";
+
+/** A model as its holders see it, whichever process has it now. */
+export interface HeldSession extends AsyncDisposable {
+  readonly inputs: readonly OnnxValueInfo[];
+  readonly outputs: readonly OnnxValueInfo[];
+  /** Outputs whose real shape once was not the declared one: what one instance learned, all know. */
+  readonly unforeseeable: Set<number>;
+  run(task: {
+    readonly arena: Arena;
+    readonly run: ModelRun;
+    readonly signal: AbortSignal | null;
+  }): Promise<readonly RunResult[]>;
+}
+
+export async function holdSession(runners: Runners, content: SessionContent): Promise<HeldSession> {
+  const { inputs, outputs } = await runners.open(content);
+  return {
+    inputs,
+    outputs,
+    unforeseeable: new Set(),
+    run: (task) => runners.run(content, task),
+    [Symbol.asyncDispose]: () => runners.close(content),
+  };
+}

@@ -1,0 +1,65 @@
+import { Socket } from "node:net";
+
+/** A longer message is a fault of the sender's: a model with ten thousand inputs is told in a megabyte. */
+const messageBytesMax = 64 * 1024 * 1024;
+
+export interface JsonChannelEvents {
+  onMessage(message: unknown): void;
+  /** The other side is gone, has sent what is no message, or the channel was closed here. */
+  onClosed(): void;
+}
+
+/** JSON messages, one on each line, over one end of a socket pair. Owns the descriptor. */
+export class JsonChannel {
+  readonly #socket: Socket;
+  readonly #events: JsonChannelEvents;
+  #parts: Buffer[] = [];
+  #partBytes = 0;
+
+  constructor(fd: number, events: JsonChannelEvents) {
+    this.#events = events;
+    this.#socket = new Socket({ fd, readable: true, writable: true });
+    this.#socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    this.#socket.on("error", () => {}); // `close` follows and says it.
+    this.#socket.on("end", () => this.close());
+    this.#socket.on("close", () => events.onClosed());
+  }
+
+  send(message: unknown): void {
+    if (!this.#socket.destroyed) this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  ref(): void {
+    this.#socket.ref();
+  }
+
+  /** Does not keep the program alive from now on. */
+  unref(): void {
+    this.#socket.unref();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: Buffer): void {
+    let at = 0;
+    for (let end = chunk.indexOf(10); end !== -1 && !this.#socket.destroyed; end = chunk.indexOf(10, at)) {
+      const line = Buffer.concat([...this.#parts, chunk.subarray(at, end)]);
+      this.#parts = [];
+      this.#partBytes = 0;
+      at = end + 1;
+      let message: unknown;
+      try {
+        message = JSON.parse(line.toString("utf8"));
+      } catch {
+        return this.close();
+      }
+      this.#events.onMessage(message);
+    }
+    if (at === chunk.byteLength) return;
+    this.#parts.push(Buffer.from(chunk.subarray(at)));
+    this.#partBytes += chunk.byteLength - at;
+    if (this.#partBytes > messageBytesMax) this.close();
+  }
+}

@@ -1,0 +1,84 @@
+import { assert, type InferenceCode, inferenceCodes, InferenceError } from "../../base/index.ts";
+import { sendDescriptors } from "../../native/index.ts";
+import { JsonChannel } from "./json-channel.ts";
+import type { CallMessage, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
+
+interface PendingCall {
+  readonly resolve: (reply: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The server's side of a runner's control socket. Owns both descriptors. */
+export class RunnerCaller {
+  readonly #channel: JsonChannel;
+  readonly #descriptorFd: number;
+  readonly #pending = new Map<number, PendingCall>();
+  /** A descriptor waits in its socket until the call that it belongs to is handled: one at a time. */
+  #descriptorTurn: Promise<unknown> = Promise.resolve();
+  #lastId = 0;
+  #failure: Error | null = null;
+
+  constructor(sockets: { controlFd: number; descriptorFd: number }, onClosed: () => void) {
+    this.#descriptorFd = sockets.descriptorFd;
+    this.#channel = new JsonChannel(sockets.controlFd, { onMessage: (message) => this.#onReply(message), onClosed });
+    this.#channel.unref();
+  }
+
+  get descriptorFd(): number {
+    return this.#descriptorFd;
+  }
+
+  call<Call extends RunnerCall>(
+    call: Call,
+    request: RunnerCalls[Call]["request"],
+  ): Promise<RunnerCalls[Call]["reply"]> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== null) throw this.#failure;
+      const id = ++this.#lastId;
+      this.#pending.set(id, { resolve, reject });
+      // Somebody waits; an idle runner keeps no program alive.
+      this.#channel.ref();
+      this.#channel.send({ id, call, request } satisfies CallMessage);
+    });
+  }
+
+  /** The same, with a descriptor that stays the caller's. */
+  callWith<Call extends "lane" | "arena">(
+    call: Call,
+    request: RunnerCalls[Call]["request"],
+    fd: number,
+  ): Promise<RunnerCalls[Call]["reply"]> {
+    const turn = this.#descriptorTurn.then(() => {
+      if (this.#failure !== null) throw this.#failure;
+      assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor at a time has room");
+      return this.call(call, request);
+    });
+    this.#descriptorTurn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Every call under way fails so, and every later one. */
+  fail(error: Error): void {
+    this.#failure ??= error;
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  #onReply(message: unknown): void {
+    const reply = message as ReplyMessage;
+    const pending = this.#pending.get(reply.id);
+    if (pending === undefined) return;
+    this.#pending.delete(reply.id);
+    if (this.#pending.size === 0) this.#channel.unref();
+    if ("reply" in reply) pending.resolve(reply.reply as never);
+    else pending.reject(new InferenceError(codeOf(reply.error.code), reply.error.message));
+  }
+}
+
+function codeOf(text: string): InferenceCode {
+  return inferenceCodes.find((code) => code === text) ?? "INTERNAL";
+}

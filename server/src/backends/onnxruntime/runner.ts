@@ -1,0 +1,438 @@
+import { closeSync } from "node:fs";
+import { assert, InferenceError } from "../../base/index.ts";
+import {
+  type LaneAnswer,
+  type OnnxRuntimeOptions,
+  type OnnxSessionOptions,
+  openSocketPair,
+  type RunResult,
+} from "../../native/index.ts";
+import type { Arena } from "../../tensor/index.ts";
+import { Lane, LaneGone } from "./lane.ts";
+import { MemoryLedger } from "./memory-ledger.ts";
+import { RunnerCaller } from "./runner-calls.ts";
+import type { HeldMemory, RunnerSession } from "./runner-control.ts";
+import { checkResults, laneOrder, type ModelRun, placed } from "./model-run.ts";
+import { type LaunchedRunner, launchRunner, type LaunchOptions } from "./start-runner.ts";
+
+/** What a session is made of. */
+export interface SessionContent {
+  /** In messages: the first model that came with it. */
+  readonly modelName: string;
+  /** Equal for equal files and settings. */
+  readonly key: string;
+  readonly options: OnnxSessionOptions;
+  /** Its files' length: what it is taken to hold until that is measured, and at least. */
+  readonly byteLength: number;
+  /** Gives the unused parts of the library's memory pool back after each run. */
+  readonly shrinksAfterRun: boolean;
+  /** Throws where the files are no more what the key says: a process that ended is followed by one that loads them anew. */
+  readonly verify: () => Promise<void>;
+}
+
+export interface RunnerOptions extends LaunchOptions {
+  readonly runtime: OnnxRuntimeOptions;
+  /** Runs at once. */
+  readonly lanesMax: number;
+  /** What runs may leave behind in the library's memory pool until it is given back. */
+  readonly keptBytesMax: number;
+  /** How long after a run that is looked at. */
+  readonly settleMs: number;
+  /** How long a run that was told to end may take to its next operator. */
+  readonly terminateMs: number;
+  /** How long the process may take for what is not a model's doing; one that takes longer hangs, and is ended. */
+  readonly answerMs: number;
+  /** After so long a run or a load is ended; null for never. */
+  readonly deadlineMs: number | null;
+  /** `bytesOf` these sessions says something else now. */
+  readonly onMemory: (keys: readonly string[]) => void;
+}
+
+/**
+ * The runner has ended, and with it what it was doing. `certain`: this was all that it did, so this ended it; `possible`: it did other
+ * things too; `none`: something else is known to have ended it.
+ */
+export class RunnerEnded extends Error {
+  readonly blame: "certain" | "possible" | "none";
+  /** "signal SIGFPE". */
+  readonly how: string;
+
+  constructor(blame: RunnerEnded["blame"], how: string) {
+    super(`the ONNX Runtime process has ended (${how})`);
+    this.blame = blame;
+    this.how = how;
+  }
+}
+
+function cancelled(): InferenceError {
+  return new InferenceError("CANCELLED", "Request cancelled");
+}
+
+function overdue(what: string, deadlineMs: number | null): InferenceError {
+  return new InferenceError("INTERNAL", `${what} did not end within ${deadlineMs} ms and was ended`);
+}
+
+export interface RunTask {
+  readonly content: SessionContent;
+  readonly arena: Arena;
+  readonly run: ModelRun;
+  readonly signal: AbortSignal | null;
+}
+
+/** A process, or this one, that has sessions and runs them. Everything that is asked of it after its end throws RunnerEnded. */
+export class Runner implements AsyncDisposable {
+  /** Resolves with how it ended when nobody of it touches any memory any more. */
+  readonly ended: Promise<string>;
+  readonly #options: RunnerOptions;
+  readonly #launched: LaunchedRunner;
+  readonly #calls: RunnerCaller;
+  readonly #sessions = new Map<string, Promise<RunnerSession>>();
+  readonly #arenas = new Map<number, Promise<number>>();
+  readonly #lanes: (Promise<Lane> | null)[] = [];
+  /** All that were opened: one whose thread has gone still owes its run an answer, which comes with the end of the process. */
+  readonly #opened = new Set<Lane>();
+  readonly #busy = new Set<number>();
+  /** Runs in the library and loads: what may have ended the process. */
+  readonly #underway = new Map<object, Lane | null>();
+  #culprit: object | null = null;
+  #end: { readonly how: string; readonly suspects: number } | null = null;
+  readonly #ledger = new MemoryLedger();
+  /** A look at its memory that is due; null when no run was over since the last. */
+  #settling: { readonly timer: Disposable } | null = null;
+
+  private constructor(options: RunnerOptions, launched: LaunchedRunner) {
+    this.#options = options;
+    this.#launched = launched;
+    // A runner that closed its sockets is of no use, whatever it still does.
+    this.#calls = new RunnerCaller(launched, () => launched.kill());
+    this.ended = launched.ended.then(async (how) => {
+      // What it answered, and what it never took, is known when its sockets have nothing more to say. The kernel has closed them.
+      if (this.pid !== null) for (const lane of this.#underway.values()) await lane?.closed;
+      this.#onEnd(how);
+      return how;
+    });
+  }
+
+  static async start(options: RunnerOptions): Promise<Runner> {
+    const runner = new Runner(options, await launchRunner(options));
+    try {
+      await runner.#soon(runner.#calls.call("start", options.runtime));
+      return runner;
+    } catch (error) {
+      await runner[Symbol.asyncDispose]();
+      throw error instanceof RunnerEnded
+        ? new InferenceError("UNAVAILABLE", `${error.message} at its start`, { cause: error })
+        : error;
+    }
+  }
+
+  get alive(): boolean {
+    return this.#end === null;
+  }
+
+  get pid(): number | null {
+    return this.#launched.pid;
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size;
+  }
+
+  /** What this session is charged with; null where it is not here, or in this process, whose memory is not only sessions'. */
+  bytesOf(key: string): number | null {
+    return this.alive && this.pid !== null ? this.#ledger.bytesOf(key) : null;
+  }
+
+  has(key: string): boolean {
+    return this.#sessions.has(key);
+  }
+
+  /** The session of this content, loaded now where it is not there. Throws ONNX Runtime's words, or RunnerEnded. */
+  session(content: SessionContent): Promise<RunnerSession> {
+    const known = this.#sessions.get(content.key);
+    if (known !== undefined) return known;
+    const loading = this.#load(content);
+    this.#sessions.set(content.key, loading);
+    loading.catch(() => this.#sessions.delete(content.key));
+    return loading;
+  }
+
+  async #load({ key, modelName, options, byteLength, verify }: SessionContent): Promise<RunnerSession> {
+    await verify();
+    // Its first run shall not wait for the thread, whose memory is no session's.
+    await this.#lane(0);
+    this.#checkAlive();
+    const task = {};
+    this.#underway.set(task, null);
+    const { clock, deadlineMs } = this.#options;
+    let because: InferenceError | null = null;
+    // The library has no other end of a load than its process's.
+    const onDeadline = () => {
+      because = overdue(`loading model '${modelName}'`, deadlineMs);
+      this.#culprit = task;
+      this.#launched.kill();
+    };
+    using _deadline = deadlineMs === null ? null : clock.timer(deadlineMs, onDeadline);
+    try {
+      const wire = { ...options, config: [...options.config] };
+      const loaded = await this.#calls.call("load", { session: key, options: wire });
+      this.#ledger.opened(key, Math.max(loaded.openedBytes, byteLength));
+      this.#measured(loaded);
+      return loaded;
+    } catch (error) {
+      throw because ?? this.#blamed(error, task);
+    } finally {
+      this.#underway.delete(task);
+    }
+  }
+
+  /** Frees a session; no run of it is under way. */
+  async close(key: string): Promise<void> {
+    const session = this.#sessions.get(key);
+    this.#sessions.delete(key);
+    if (session === undefined || !this.alive) return;
+    try {
+      await session;
+      const closed = this.#soon(this.#calls.call("close", { session: key }));
+      this.#ledger.closed(key);
+      this.#measured(await closed);
+    } catch {
+      // It was never loaded, or went with the process.
+    }
+  }
+
+  /** No run uses this arena any more. */
+  async forget(arenaId: number): Promise<void> {
+    const mapped = this.#arenas.get(arenaId);
+    this.#arenas.delete(arenaId);
+    if (mapped === undefined || !this.alive) return;
+    try {
+      await mapped;
+      await this.#soon(this.#calls.call("forget", { arena: arenaId }));
+    } catch {
+      // It was never mapped, or the process has ended.
+    }
+  }
+
+  /** Settles when the library has let go of the memory. At most `lanesMax` at once. */
+  async run(task: RunTask): Promise<readonly RunResult[]> {
+    const session = await this.session(task.content);
+    const base = await this.#address(task.arena);
+    const lane = await this.#freeLane(session.home);
+    this.#checkAlive();
+    this.#underway.set(task, lane);
+    const startNs = this.#options.clock.monotonicNs();
+    const watch = this.#watch(task, lane);
+    try {
+      if (task.signal?.aborted) throw cancelled();
+      const moves = lane.processors.join() === session.processors.join() ? [] : session.processors;
+      lane.processors = session.processors;
+      const order = { session, base, processors: moves, shrink: task.content.shrinksAfterRun };
+      return await this.#converse(task, lane, { first: await lane.ask(laneOrder(task.run, order)), base });
+    } catch (error) {
+      if (error instanceof LaneGone) this.#underway.delete(task);
+      if (error instanceof LaneGone || (error instanceof RunnerEnded && lane.isUntaken && this.#culprit !== task)) {
+        throw watch.because ?? new RunnerEnded("none", await this.ended);
+      }
+      throw watch.because ?? this.#blamed(error, task);
+    } finally {
+      this.#underway.delete(task);
+      await watch.end();
+      this.#busy.delete(lane.number);
+      this.#ledger.ran(task.content.key, this.#options.clock.monotonicNs() - startNs);
+      this.#settleSoon();
+    }
+  }
+
+  /** What follows a run's first answer. */
+  async #converse(
+    { run }: RunTask,
+    lane: Lane,
+    { first, base }: { first: LaneAnswer; base: number },
+  ): Promise<readonly RunResult[]> {
+    if (first.kind === "failed") throw new InferenceError("INTERNAL", first.message);
+    const { results } = first;
+    checkResults(run, results);
+    if (first.kind === "done") return results;
+    let addresses: readonly number[];
+    try {
+      addresses = placed(run, results, base);
+    } catch (error) {
+      await lane.ask({ kind: "drop" });
+      throw error;
+    }
+    const second = await lane.ask({ kind: "place", addresses });
+    if (second.kind === "failed") throw new InferenceError("INTERNAL", second.message);
+    return results;
+  }
+
+  /** Ends a run whose caller has gone or whose time is over. */
+  #watch(task: RunTask, lane: Lane) {
+    const { signal, content } = task;
+    const { clock, terminateMs, deadlineMs } = this.#options;
+    let terminating: Promise<unknown> | null = null;
+    let force: Disposable | null = null;
+    const end = async () => {
+      signal?.removeEventListener("abort", onAbort);
+      deadline?.[Symbol.dispose]();
+      force?.[Symbol.dispose]();
+      if (terminating === null) return;
+      // The lane's next run must neither be the one that this ends, nor begin before it may be ended itself.
+      try {
+        await this.#soon(terminating);
+        await this.#soon(this.#calls.call("terminate", { lane: lane.number, does: false }));
+      } catch {
+        // The process has ended, and the lane with it.
+      }
+    };
+    const watch = { because: null as InferenceError | null, end };
+    const terminate = () => {
+      if (terminating !== null) return;
+      terminating = this.#calls.call("terminate", { lane: lane.number, does: true });
+      terminating.catch(() => {}); // `end` sees it too, and knows what it means.
+    };
+    const onAbort = () => {
+      watch.because ??= cancelled();
+      terminate();
+    };
+    const onDeadline = () => {
+      watch.because = overdue(`the run of model '${content.modelName}'`, deadlineMs);
+      terminate();
+      force = clock.timer(terminateMs, () => {
+        this.#culprit = task;
+        this.#launched.kill();
+      });
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    const deadline = deadlineMs === null ? null : clock.timer(deadlineMs, onDeadline);
+    return watch;
+  }
+
+  #address(arena: Arena): Promise<number> {
+    const known = this.#arenas.get(arena.id);
+    if (known !== undefined) return known;
+    const mapping = this.#soon(
+      this.#calls.callWith("arena", { arena: arena.id, byteLength: arena.capacityBytes }, arena.fd),
+    ).then(({ address }) => address);
+    this.#arenas.set(arena.id, mapping);
+    mapping.catch(() => this.#arenas.delete(arena.id));
+    return mapping;
+  }
+
+  /** A lane that does nothing: the one that the session knows, else one that is there, else a new one. */
+  async #freeLane(home: number): Promise<Lane> {
+    const { lanesMax } = this.#options;
+    let free = -1;
+    for (let place = 0; place < lanesMax; place += 1) {
+      const number = (home + place) % lanesMax;
+      if (this.#busy.has(number)) continue;
+      if (free === -1) free = number;
+      const isThere = this.#lanes[number] !== undefined && this.#lanes[number] !== null;
+      if (!isThere && number !== home) continue;
+      free = number;
+      break;
+    }
+    assert(free !== -1, "more runs at once than there are lanes");
+    this.#busy.add(free);
+    try {
+      return await this.#lane(free);
+    } catch (error) {
+      this.#busy.delete(free);
+      throw error;
+    }
+  }
+
+  #lane(number: number): Promise<Lane> {
+    return (this.#lanes[number] ??= this.#openLane(number));
+  }
+
+  async #openLane(number: number): Promise<Lane> {
+    const pair = openSocketPair();
+    const lane = new Lane(number, pair.ours, (error) => {
+      this.#lanes[number] = null;
+      // With a process that has ended comes its end, which says more.
+      if (this.pid !== null) return this.#launched.kill();
+      this.#opened.delete(lane);
+      lane.fail(error);
+    });
+    this.#opened.add(lane);
+    try {
+      await this.#soon(this.#calls.callWith("lane", { lane: number }, pair.theirs));
+      return lane;
+    } catch (error) {
+      this.#lanes[number] = null;
+      this.#opened.delete(lane);
+      lane.close();
+      throw error;
+    } finally {
+      closeSync(pair.theirs);
+    }
+  }
+
+  /** What takes no time in a process that does not hang. */
+  async #soon<T>(answer: Promise<T>): Promise<T> {
+    using _force = this.#options.clock.timer(this.#options.answerMs, () => this.#launched.kill());
+    return await answer;
+  }
+
+  /** Soon after a run, and once for all that end until then. */
+  #settleSoon(): void {
+    if (this.#settling !== null || !this.alive) return;
+    const { clock, settleMs } = this.#options;
+    this.#settling = { timer: clock.timer(settleMs, () => void this.settle()) };
+  }
+
+  /** Gives back what runs have left behind, where that is much, and measures what stays. Nothing to do where no run was since the last look. */
+  async settle(): Promise<void> {
+    if (this.#settling === null) return;
+    this.#settling.timer[Symbol.dispose]();
+    this.#settling = null;
+    try {
+      this.#measured(await this.#soon(this.#calls.call("settle", { keptBytesMax: this.#options.keptBytesMax })));
+    } catch {
+      // The process has ended, and its memory with it.
+    }
+  }
+
+  #measured({ heldBytes }: HeldMemory): void {
+    if (!this.alive) return;
+    const changed = this.#ledger.measured(heldBytes);
+    if (changed.length > 0) this.#options.onMemory(changed);
+  }
+
+  #checkAlive(): void {
+    if (this.#end !== null) throw new RunnerEnded("none", this.#end.how);
+  }
+
+  #blamed(error: unknown, task: object): unknown {
+    if (!(error instanceof RunnerEnded) || this.#end === null) return error;
+    const { how, suspects } = this.#end;
+    if (this.#culprit !== null) return new RunnerEnded(this.#culprit === task ? "certain" : "none", how);
+    return new RunnerEnded(suspects === 1 ? "certain" : "possible", how);
+  }
+
+  #onEnd(how: string): void {
+    const begun = [...this.#underway.values()].filter((lane) => lane === null || !lane.isUntaken);
+    this.#end = { how, suspects: begun.length };
+    const error = new RunnerEnded("none", how);
+    this.#settling?.timer[Symbol.dispose]();
+    this.#options.onMemory(this.#ledger.keys);
+    this.#calls.fail(error);
+    this.#calls.close();
+    closeSync(this.#calls.descriptorFd);
+    for (const lane of this.#opened) {
+      lane.fail(error);
+      lane.close();
+    }
+  }
+
+  /** Ends it with what it is doing. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.alive) return;
+    this.#launched.kill();
+    // In this process it ends when its sockets are closed.
+    this.#calls.close();
+    for (const lane of this.#opened) lane.close();
+    await this.ended;
+  }
+}

@@ -1,0 +1,176 @@
+import { mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface GroupLimits {
+  readonly memoryBytesMax: number | null;
+  readonly processesMax: number | null;
+}
+
+/** A control group of this process where groups below it can be made, for one or more controllers. */
+export interface CgroupPlace {
+  readonly version: 1 | 2;
+  readonly controllers: readonly string[];
+  readonly directory: string;
+}
+
+const wanted = ["memory", "pids"] as const;
+
+/** The files of each version that hold a limit; a file that is not there is passed over only where it says so. */
+function settings(
+  place: CgroupPlace,
+  limits: GroupLimits,
+): readonly { file: string; value: string; optional?: true }[] {
+  const memory = limits.memoryBytesMax;
+  const rows: { file: string; value: string; optional?: true }[] = [];
+  if (place.controllers.includes("pids") && limits.processesMax !== null)
+    rows.push({ file: "pids.max", value: String(limits.processesMax) });
+  if (!place.controllers.includes("memory") || memory === null) return rows;
+  if (place.version === 1) {
+    rows.push({ file: "memory.limit_in_bytes", value: String(memory) });
+    rows.push({ file: "memory.memsw.limit_in_bytes", value: String(memory), optional: true });
+  } else {
+    rows.push({ file: "memory.max", value: String(memory) });
+    rows.push({ file: "memory.swap.max", value: "0", optional: true });
+    rows.push({ file: "memory.oom.group", value: "1", optional: true });
+  }
+  return rows;
+}
+
+/**
+ * Where the controllers that bound memory and processes have this process, from `/proc/self/cgroup` and `/proc/self/mountinfo`.
+ * A controller that no hierarchy has is in no place.
+ */
+export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupPlace[] {
+  const own = new Map<string, string>();
+  for (const line of cgroup.split("\n")) {
+    const [, names, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (names !== undefined && path !== undefined) for (const name of names.split(",")) own.set(name, path);
+  }
+  const places: CgroupPlace[] = [];
+  for (const line of mountinfo.split("\n")) {
+    const [before = "", after = ""] = line.split(" - ");
+    const [, , , root = "", mountPoint = ""] = before.split(" ");
+    const [type, , options = ""] = after.split(" ");
+    const version = type === "cgroup" ? 1 : type === "cgroup2" ? 2 : null;
+    if (version === null) continue;
+    const controllers = version === 1 ? wanted.filter((name) => options.split(",").includes(name)) : wanted;
+    const path = own.get(version === 1 ? (controllers[0] ?? "-") : "");
+    if (controllers.length === 0 || path === undefined) continue;
+    // A container may see its own part of the hierarchy alone.
+    const below = root === "/" ? path : path.startsWith(root) ? path.slice(root.length) : "";
+    places.push({ version, controllers, directory: join(mountPoint, below) });
+  }
+  return places;
+}
+
+/** Makes control groups below those of this process. Synchronous: each call is a write to the kernel. */
+export class Cgroups {
+  readonly #places: readonly CgroupPlace[];
+  readonly #name: string;
+  #count = 0;
+
+  private constructor(places: readonly CgroupPlace[], name: string) {
+    this.#places = places;
+    this.#name = name;
+  }
+
+  /** `name` tells the groups of this process from those of others. What cannot be had is said, as the text of `missing`. */
+  static open(name: string, limits: GroupLimits): { readonly groups: Cgroups | null; readonly missing: string | null } {
+    let places: readonly CgroupPlace[];
+    try {
+      places = findCgroups(readFileSync("/proc/self/cgroup", "utf8"), readFileSync("/proc/self/mountinfo", "utf8"));
+    } catch (error) {
+      return { groups: null, missing: `there are no control groups: ${(error as Error).message}` };
+    }
+    const usable: CgroupPlace[] = [];
+    let reason: string | null = null;
+    for (const place of places) {
+      try {
+        const handed = withControllers(place);
+        new Cgroups([handed], name).make(limits)[Symbol.dispose]();
+        usable.push(handed);
+      } catch (error) {
+        reason ??= `control groups cannot be made in ${place.directory}: ${(error as Error).message}`;
+      }
+    }
+    const found = new Set(usable.flatMap((place) => place.controllers));
+    if (wanted.some((controller) => !found.has(controller)))
+      return { groups: null, missing: reason ?? "no hierarchy has the controllers memory and pids" };
+    return { groups: new Cgroups(usable, name), missing: null };
+  }
+
+  /** A group in each hierarchy, with these limits. Disposing it removes them: nothing may run in them then. */
+  make(limits: GroupLimits): CgroupSet {
+    const name = `${this.#name}-${(this.#count += 1)}`;
+    const made: string[] = [];
+    try {
+      for (const place of this.#places) {
+        const rows = settings(place, limits);
+        if (rows.length === 0) continue;
+        const directory = join(place.directory, name);
+        mkdirSync(directory);
+        made.push(directory);
+        for (const { file, value, optional } of rows) {
+          try {
+            writeFileSync(join(directory, file), value);
+          } catch (error) {
+            if (optional === undefined) throw error;
+          }
+        }
+      }
+    } catch (error) {
+      for (const directory of made) rmdirSync(directory);
+      throw error;
+    }
+    return new CgroupSet(made);
+  }
+
+  /** Removes the groups that servers which are no more have left: their names are those that `isGone` says so of. */
+  sweep(isGone: (name: string) => boolean): void {
+    for (const { directory } of this.#places) {
+      for (const entry of readdirSync(directory)) {
+        const owner = /^(.*)-\d+$/.exec(entry)?.[1];
+        if (owner !== undefined && isGone(owner)) removeEmpty(join(directory, entry));
+      }
+    }
+  }
+}
+
+export class CgroupSet implements Disposable {
+  readonly #directories: readonly string[];
+
+  constructor(directories: readonly string[]) {
+    this.#directories = directories;
+  }
+
+  get processFiles(): readonly string[] {
+    return this.#directories.map((directory) => join(directory, "cgroup.procs"));
+  }
+
+  [Symbol.dispose](): void {
+    for (const directory of this.#directories) removeEmpty(directory);
+  }
+}
+
+/** In the second version a controller has to be handed down before a group below can use it. */
+function withControllers(place: CgroupPlace): CgroupPlace {
+  if (place.version === 1) return place;
+  const there = readFileSync(join(place.directory, "cgroup.controllers"), "utf8").trim().split(" ");
+  const controllers = wanted.filter((name) => there.includes(name));
+  if (controllers.length === 0) throw new Error("it has neither memory nor pids");
+  const handed = readFileSync(join(place.directory, "cgroup.subtree_control"), "utf8").trim().split(" ");
+  const missing = controllers.filter((name) => !handed.includes(name));
+  if (missing.length > 0)
+    writeFileSync(join(place.directory, "cgroup.subtree_control"), missing.map((name) => `+${name}`).join(" "));
+  return { ...place, controllers };
+}
+
+/** A group with a process in it stays: the next sweep finds it. */
+function removeEmpty(directory: string): void {
+  try {
+    rmdirSync(directory);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "EBUSY" && code !== "ENOENT") throw error;
+  }
+}

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { findCgroups } from "./cgroups.ts";
+import { confinementRows, planFor, type MachineFacts, type TenantOptions } from "./confinement-plan.ts";
+import { UserSlice } from "./user-slice.ts";
+
+const options: TenantOptions = {
+  users: { first: 2_000_000_000, count: 8192 },
+  readPaths: ["/shared"],
+  writePaths: ["/out"],
+  tcpPorts: [443],
+  memoryBytesMax: null,
+  allMemoryBytesMax: 1000,
+  processesMax: 64,
+  scratchBytesMax: 500,
+  directory: "/own",
+  slicesDirectory: "/slices",
+};
+const whole: MachineFacts = { landlock: 7, isRoot: true, usersMapped: true, views: true, environmentPaths: [] };
+const parts = {
+  user: 2_000_000_007,
+  cgroups: [],
+  isMemoryBounded: true,
+  scratchDirectory: null,
+  readPaths: ["/model"],
+};
+
+test("where everything can be had nothing is missing, and the plan has it all", () => {
+  const rows = confinementRows(options, whole, { usersMissing: null, cgroupsMissing: null });
+  assert.deepEqual(
+    rows.filter((row) => row.missing !== null),
+    [],
+  );
+  const plan = planFor(options, whole, "/own/root", parts);
+  assert.deepEqual(
+    [plan.user, plan.view, plan.scratch, plan.read],
+    [2_000_000_007, "/own/root", "/tmp", ["/model", "/shared"]],
+  );
+  assert.deepEqual(plan.write, ["/out"]);
+  assert.deepEqual(plan.limits, { RLIMIT_CORE: 1, RLIMIT_NPROC: 64 });
+});
+
+test("without root the plan keeps to Landlock and limits, and says what is missing", () => {
+  const facts: MachineFacts = { ...whole, isRoot: false, usersMapped: false, views: false };
+  const missing = { usersMissing: "the server does not run as root", cgroupsMissing: "they cannot be made" };
+  const rows = confinementRows(options, facts, missing).filter((row) => row.missing !== null);
+  assert.deepEqual(
+    rows.map((row) => row.what),
+    ["users", "view", "memory", "processes", "disk"],
+  );
+  const plan = planFor(options, facts, "/own/root", {
+    ...parts,
+    user: null,
+    isMemoryBounded: false,
+    scratchDirectory: "/own/1",
+  });
+  assert.deepEqual([plan.user, plan.view, plan.scratch, plan.dropsCapabilities], [null, null, "/own/1", false]);
+  assert.deepEqual(plan.limits, { RLIMIT_CORE: 1, RLIMIT_DATA: 1000, RLIMIT_FSIZE: 500 });
+});
+
+test("a kernel without Landlock, and an older one, are told by what they do not hold", () => {
+  const told = (landlock: number) =>
+    confinementRows(options, { ...whole, landlock }, { usersMissing: null, cgroupsMissing: null })
+      .filter((row) => row.missing !== null)
+      .map((row) => row.what);
+  assert.deepEqual(told(0), ["files", "network", "signals"]);
+  assert.deepEqual(told(3), ["network", "signals"]);
+  assert.deepEqual(told(5), ["signals"]);
+});
+
+test("control groups are found in both versions, and where a container sees its own part alone", () => {
+  const first =
+    "31 23 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n36 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids";
+  assert.deepEqual(findCgroups("8:pids:/a\n4:memory:/b\n0::/c", first), [
+    { version: 1, controllers: ["memory"], directory: "/sys/fs/cgroup/memory/b" },
+    { version: 1, controllers: ["pids"], directory: "/sys/fs/cgroup/pids/a" },
+  ]);
+  const second = "31 23 0:28 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw";
+  assert.deepEqual(findCgroups("0::/docker/x/own", second), [
+    { version: 2, controllers: ["memory", "pids"], directory: "/sys/fs/cgroup/own" },
+  ]);
+});
+
+test("a user is nobody else's while its tenant lives, and another server has other users", () => {
+  const directory = mkdtempSync(join(tmpdir(), "galatea-users-"));
+  try {
+    using one = UserSlice.open({ first: 5000, count: 8192 }, directory)!;
+    using other = UserSlice.open({ first: 5000, count: 8192 }, directory)!;
+    assert.equal(UserSlice.open({ first: 5000, count: 8192 }, directory), null);
+    const taken = Array.from({ length: 4096 }, () => one.take()!);
+    assert.equal(new Set(taken).size, 4096);
+    assert.equal(one.take(), null);
+    assert.ok(!taken.includes(other.take()!));
+    const [user = 0] = taken;
+    assert.ok(!one.isGone(user) && !one.isGone(1));
+    one.leave(user);
+    assert.ok(one.isGone(user));
+    assert.equal(one.take(), null);
+    one.free(user);
+    assert.equal(one.take(), user);
+    assert.ok(!one.isGone(user));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,140 @@
+/** What the operator allows the workers of tenants, and where what they need is kept. */
+export interface TenantOptions {
+  /** Users that are nobody else's on this machine; each tenant gets one of them. Null: none is given. */
+  readonly users: UserRange | null;
+  /** Read by every tenant, beside the system, Python and its own models. */
+  readonly readPaths: readonly string[];
+  /** Written by every tenant, beside its own scratch directory. */
+  readonly writePaths: readonly string[];
+  /** TCP ports that may be connected to; null allows all, and listening too. */
+  readonly tcpPorts: readonly number[] | null;
+  /** Of one tenant; null: a tenant is bounded with all the others. */
+  readonly memoryBytesMax: number | null;
+  /** Of all tenants and the interpreters that they share. */
+  readonly allMemoryBytesMax: number | null;
+  /** Processes and threads of one tenant. */
+  readonly processesMax: number;
+  readonly scratchBytesMax: number;
+  /** This process's own, to be made: what is below it ends with the backend. */
+  readonly directory: string;
+  /** Shared by all servers over one data directory: here they divide the users among themselves. */
+  readonly slicesDirectory: string;
+}
+
+export interface UserRange {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** What a zygote found out about this machine: `facts` in `galatea_worker/tenant.py`. */
+export interface MachineFacts {
+  /** The ABI of Landlock; 0: there is none. */
+  readonly landlock: number;
+  /** Root, with what it takes to become another user. */
+  readonly isRoot: boolean;
+  readonly usersMapped: boolean;
+  /** Whether a tenant can have a root directory of its own. */
+  readonly views: boolean;
+  /** What has to be readable for Python to run. */
+  readonly environmentPaths: readonly string[];
+}
+
+/** What is one tenant's while any of its processes lives. */
+export interface TenantParts {
+  readonly user: number | null;
+  /** `cgroup.procs` of groups of its own. */
+  readonly cgroups: readonly string[];
+  /** Whether a control group bounds its memory, its own or that of all tenants. */
+  readonly isMemoryBounded: boolean;
+  /** Where it writes, outside of views. */
+  readonly scratchDirectory: string | null;
+  readonly readPaths: readonly string[];
+}
+
+/** What a tenant's process applies to itself before it runs code of the tenant: read by `galatea_worker/tenant.py`. */
+export interface ConfinementPlan {
+  readonly user: number | null;
+  readonly dropsCapabilities: boolean;
+  readonly landlock: number;
+  /** The empty directory that the root is made over; null: the machine's files, as far as the rules allow. */
+  readonly view: string | null;
+  readonly scratch: string;
+  readonly scratchBytes: number;
+  readonly read: readonly string[];
+  readonly write: readonly string[];
+  readonly tcp: readonly number[] | null;
+  readonly cgroups: readonly string[];
+  readonly limits: Readonly<Record<string, number>>;
+}
+
+/** What a view calls its scratch directory. */
+const viewScratch = "/tmp";
+
+/** RLIMIT_CORE 1: none is written to a file, and none is piped to a program, which 0 would allow. */
+const coreBytesMax = 1;
+
+export function planFor(
+  options: TenantOptions,
+  facts: MachineFacts,
+  root: string,
+  parts: TenantParts,
+): ConfinementPlan {
+  const { user, cgroups, scratchDirectory } = parts;
+  const memoryBytesMax = options.memoryBytesMax ?? options.allMemoryBytesMax;
+  // POSIX shared memory lies here where there is no view. Without a user of its own, a tenant would find the others' there.
+  const sharedMemory = !facts.views && user !== null ? ["/dev/shm"] : [];
+  return {
+    user,
+    dropsCapabilities: facts.isRoot,
+    landlock: facts.landlock,
+    view: facts.views ? root : null,
+    scratch: scratchDirectory ?? viewScratch,
+    scratchBytes: options.scratchBytesMax,
+    read: [...new Set([...parts.readPaths, ...options.readPaths])],
+    write: [...options.writePaths, ...sharedMemory],
+    tcp: options.tcpPorts,
+    cgroups,
+    limits: {
+      RLIMIT_CORE: coreBytesMax,
+      // Counted by user: without one of its own, a tenant would share the count with everybody.
+      ...(user === null ? {} : { RLIMIT_NPROC: options.processesMax }),
+      ...(parts.isMemoryBounded || memoryBytesMax === null ? {} : { RLIMIT_DATA: memoryBytesMax }),
+      ...(facts.views ? {} : { RLIMIT_FSIZE: options.scratchBytesMax }),
+    },
+  };
+}
+
+/** One line of what keeps tenants apart: `missing` is null where it is applied. */
+export interface ConfinementRow {
+  readonly what: "users" | "files" | "view" | "network" | "signals" | "memory" | "processes" | "disk";
+  readonly missing: string | null;
+}
+
+export interface ReportParts {
+  /** Why tenants get no users of their own; null where they do. */
+  readonly usersMissing: string | null;
+  readonly cgroupsMissing: string | null;
+}
+
+/** What is applied on this machine, and what is not and why. */
+export function confinementRows(
+  options: TenantOptions,
+  facts: MachineFacts,
+  { usersMissing, cgroupsMissing }: ReportParts,
+): readonly ConfinementRow[] {
+  const kernel = (since: number, what: string) =>
+    facts.landlock >= since ? null : `this kernel's Landlock (${facts.landlock || "none"}) does not ${what}`;
+  const noRoot = facts.views ? null : "it takes root with CAP_SYS_ADMIN to give tenants root directories of their own";
+  const isMemoryAsked = options.memoryBytesMax !== null || options.allMemoryBytesMax !== null;
+  const memory = isMemoryAsked ? null : "neither --worker-memory-bytes nor a memory budget is set";
+  return [
+    { what: "users", missing: usersMissing },
+    { what: "files", missing: kernel(3, "hold all accesses to files") },
+    { what: "view", missing: noRoot },
+    { what: "network", missing: options.tcpPorts === null ? null : kernel(4, "hold TCP") },
+    { what: "signals", missing: kernel(6, "hold signals and abstract sockets") },
+    { what: "memory", missing: memory ?? (cgroupsMissing === null ? null : `by process only: ${cgroupsMissing}`) },
+    { what: "processes", missing: usersMissing === null ? null : cgroupsMissing },
+    { what: "disk", missing: noRoot === null ? null : `by file only: ${noRoot}` },
+  ];
+}

@@ -1,0 +1,146 @@
+import { InferenceError } from "../../base/index.ts";
+import {
+  noParameters,
+  releaseResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Outcome,
+} from "../../inference/index.ts";
+import { outcomeOf, ResultReading, type ModelFacts } from "./execution-codec.ts";
+import { frameLimits } from "./frame-limits.ts";
+import type { LentBlock } from "./lent-blocks.ts";
+import type { PythonWorker } from "./python-worker.ts";
+import { askIdMax, encodeCredit, MalformedRecord, type WireAnswer } from "./wire.ts";
+
+/** What is known of one request's answers. */
+interface Answers {
+  readonly request: InferenceRequest;
+  readonly end: PromiseWithResolvers<Outcome>;
+  isOpen: boolean;
+  /** Nobody waits for them: what still comes is dropped, and earns no credit. */
+  isGivenUp: boolean;
+  untakenCount: number;
+  /** Taken, and not told to the worker yet. */
+  creditCount: number;
+}
+
+/** The worker is told of taken answers when it could use half of its bound, not of each. */
+const creditStep = frameLimits.answersMax / 2;
+
+/** The answers to the requests of one execution of a decoupled model, from EXECUTE on until each request has had its last. */
+export class ExecutionAnswers {
+  readonly executionId: number;
+  readonly ends: readonly Promise<Outcome>[];
+  /** What stands for a request that was released, and for one that has had all its answers. */
+  readonly nothing: InferenceResponse;
+  readonly #facts: ModelFacts;
+  readonly #worker: PythonWorker;
+  readonly #answers: readonly Answers[];
+  /** Space of answers that have not come, by the id of its ASK. */
+  readonly #asked = new Map<number, readonly LentBlock[]>();
+  #openCount: number;
+  #isReleased = false;
+
+  constructor(executionId: number, batch: readonly InferenceRequest[], facts: ModelFacts, worker: PythonWorker) {
+    this.executionId = executionId;
+    this.#facts = facts;
+    this.#worker = worker;
+    this.#openCount = batch.length;
+    this.#answers = batch.map((request) => ({
+      request,
+      end: Promise.withResolvers<Outcome>(),
+      isOpen: true,
+      isGivenUp: false,
+      untakenCount: 0,
+      creditCount: 0,
+    }));
+    this.ends = this.#answers.map(({ end }) => end.promise);
+    const { modelName, modelVersion } = facts;
+    this.nothing = { modelName, modelVersion, outputs: [], parameters: noParameters };
+  }
+
+  /** Nothing more can come: `execute` has returned, and each request has had its last answer. */
+  get isOver(): boolean {
+    return this.#isReleased && this.#openCount === 0;
+  }
+
+  /** `execute` has returned. */
+  released(): void {
+    this.#isReleased = true;
+    this.#endSpaces();
+  }
+
+  /** Space for one answer was lent; a worker asks for no more answers at once than it may send. */
+  lent(askId: number, blocks: readonly LentBlock[]): void {
+    if (askId > askIdMax || this.#asked.has(askId) || this.#asked.size >= frameLimits.answersMax * this.#answers.length)
+      throw new MalformedRecord(`execution ${this.executionId} asks for space again and again`);
+    this.#asked.set(askId, blocks);
+  }
+
+  answered({ place, isFinal, askId, response }: WireAnswer): void {
+    const answers = this.#answers[place];
+    if (answers?.isOpen !== true) throw new MalformedRecord(`an answer to request ${place}, which has had its last`);
+    // An error may come with the final flag when the model can send no more: it needs no credit.
+    if (response !== null && !isFinal && answers.untakenCount >= frameLimits.answersMax)
+      throw new MalformedRecord("more answers than the worker has credit for");
+    const spaces = this.#asked.get(askId) ?? [];
+    const outcome = response === null ? null : this.#outcomeOf(response, spaces);
+    this.#asked.delete(askId);
+    this.#worker.lent.endSpaces(spaces);
+    if (outcome !== null) answers.untakenCount++;
+    if (isFinal) this.#close(answers, this.nothing);
+    this.#pass(answers, place, outcome, isFinal);
+    this.#endSpaces();
+  }
+
+  #outcomeOf(response: NonNullable<WireAnswer["response"]>, spaces: readonly LentBlock[]): Outcome {
+    const find = (lentId: number) => {
+      const lent = spaces.find((space) => space.lentId === lentId);
+      if (lent === undefined) throw new MalformedRecord(`an answer in block ${lentId}, which it was not lent`);
+      return lent;
+    };
+    return outcomeOf(response, this.#facts, new ResultReading([], find));
+  }
+
+  #pass(answers: Answers, place: number, outcome: Outcome | null, isFinal: boolean): void {
+    const { request, isGivenUp } = answers;
+    const sink = request.answers;
+    if (sink !== undefined && !isGivenUp) return sink.respond(outcome, isFinal, () => this.#taken(answers, place));
+    if (outcome === null) return;
+    if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+    this.#taken(answers, place);
+  }
+
+  #taken(answers: Answers, place: number): void {
+    answers.untakenCount--;
+    if (!answers.isOpen || answers.isGivenUp || ++answers.creditCount < creditStep) return;
+    this.#worker.sendSoon(encodeCredit(this.executionId, place, answers.creditCount));
+    answers.creditCount = 0;
+  }
+
+  /** The place of a request that still has answers to come, -1 for any other. */
+  givenUp(request: InferenceRequest): number {
+    const place = this.#answers.findIndex((answers) => answers.request === request && answers.isOpen);
+    if (place !== -1) this.#answers[place]!.isGivenUp = true;
+    return place;
+  }
+
+  /** Ends whatever is open with the error: the worker has said so, or is no more. */
+  fail(error: InferenceError): void {
+    for (const answers of this.#answers) if (answers.isOpen) this.#close(answers, error);
+    this.released();
+  }
+
+  #close(answers: Answers, outcome: Outcome): void {
+    answers.isOpen = false;
+    this.#openCount--;
+    answers.end.resolve(outcome);
+  }
+
+  /** When nothing more can come, what was lent for answers that never came is nobody's. */
+  #endSpaces(): void {
+    if (!this.isOver) return;
+    for (const blocks of this.#asked.values()) this.#worker.lent.endSpaces(blocks);
+    this.#asked.clear();
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * What a frame from a worker or a zygote may hold. Whoever sends more is ended: the code of a model can send what it likes, and
+ * reading it takes the time of all models.
+ */
+export const frameLimits = {
+  /** Of LOG and FAILED, which the worker cuts far below it. */
+  textFrameBytesMax: 2 * 1024 * 1024,
+  /** Of the other frames with JSON: a completed configuration, names of modules. */
+  jsonBytesMax: 4 * 1024 * 1024,
+  jsonDepthMax: 64,
+  /** Of an error's text in RESULT. */
+  errorBytesMax: 1024 * 1024,
+  /** Members of the parameters of all responses in one RESULT. */
+  parameterMembersMax: 100_000,
+  /** Python itself prints no longer integers. */
+  integerDigitsMax: 4300,
+  /** Outputs of all responses in one RESULT. */
+  tensorsMax: 2 ** 17,
+  /** Ids in one RELEASED or RESULT. */
+  releasedMax: 2 ** 20,
+  /** A phase of an execution takes no longer: eleven days. */
+  phaseNsMax: 1e15,
+  /** How often one execution may ask for space. */
+  asksMax: 16,
+  /** Answers of a decoupled model to one request that its client has not taken; the model waits before it makes another. */
+  answersMax: 16,
+  /** What is looked through for elements of BYTES outputs in one RESULT, beyond four times the blocks that they lie in. */
+  elementBytesMax: 64 * 1024 * 1024,
+  /** Of one module that a model imported, and how many of them. */
+  moduleNameLengthMax: 256,
+  moduleNamesMax: 10_000,
+  /** Lines of LOG frames a second; those beyond are counted, not shown. */
+  logLinesPerSecondMax: 1000,
+} as const;

@@ -1,0 +1,89 @@
+/** For tests: what a worker might send that its owner has made to attack the server. */
+import * as fc from "fast-check";
+import { encodeAsk, encodeReleased, encodeResult, output, outputsOf } from "./hostile-wire.ts";
+import { encodeFrame, inlinePlace, kinds } from "./wire.ts";
+
+const numbers = fc.oneof(
+  fc.bigInt({ min: 0n, max: 5000n }),
+  fc.constantFrom(0n, 1n, 4096n, 2n ** 26n, 2n ** 31n, 2n ** 32n, 2n ** 52n, 2n ** 53n - 1n, 2n ** 63n, 2n ** 64n - 1n),
+);
+const ids = fc.oneof(fc.integer({ min: 0, max: 6 }), fc.constantFrom(2 ** 30, 2 ** 32 - 1));
+const outputs = fc.record({
+  nameIndex: fc.constantFrom(0, 0, 1, 2, 65_535),
+  datatype: fc.constantFrom(2, 11, 13, 14, 0, 255),
+  rank: fc.constantFrom(0, 1, 2, 33, 255),
+  shape: fc.array(numbers, { maxLength: 3 }),
+  place: fc.oneof(fc.constant(inlinePlace), ids),
+  byteOffset: numbers,
+  byteLength: numbers,
+});
+const texts = fc.oneof(
+  fc.constantFrom("", "{}", "null", '{"a":1}', '{"a":true,"b":"x"}', '{"a":[1]}', '{"a":1e999}', '{"a":1,}', "[", '"'),
+  fc.json({ maxDepth: 3 }),
+  fc.string({ unit: "binary" }),
+);
+const answers = fc.array(
+  fc.record({
+    status: fc.constantFrom(0, 0, 1, 2),
+    count: fc.constantFrom(null, null, 0, 1, 7, 65_535),
+    text: texts,
+    outputs: fc.array(outputs, { maxLength: 2 }),
+  }),
+  { maxLength: 3 },
+);
+const results = fc
+  .record({
+    id: ids,
+    answers,
+    released: fc.array(ids, { maxLength: 3 }),
+    inline: fc.uint8Array({ maxLength: 40 }),
+    durations: fc.array(numbers, { minLength: 3, maxLength: 3 }),
+    count: fc.constantFrom(undefined, undefined, 0, 1, 2, 65_535),
+  })
+  .map(({ id, answers: given, count, ...more }) =>
+    encodeResult(id, given, count === undefined ? more : { ...more, count }),
+  );
+const honestAnswers = fc
+  .record({ id: fc.integer({ min: 1, max: 4 }), count: fc.integer({ min: 1, max: 2 }) })
+  .map(({ id, count }) =>
+    encodeResult(
+      id,
+      Array.from({ length: count }, () => outputsOf('{"a":1}', [output()])),
+    ),
+  );
+/** Frames of any kind with any body. */
+export const otherFrames = fc
+  .record({
+    kind: fc.oneof(fc.constantFrom(...Object.values(kinds)), fc.integer({ min: 0, max: 65_535 })),
+    count: fc.constantFrom(0, 1, 65_535),
+    id: ids,
+    extra: fc.oneof(ids, fc.constantFrom(0, 1)),
+    body: fc.oneof(
+      fc.uint8Array({ maxLength: 80 }),
+      texts.map((text) => Buffer.from(text)),
+    ),
+  })
+  .map(({ kind, body, ...header }) => encodeFrame(kind, body, header));
+/** What a worker may send, true or not. */
+export const hostileFrames = fc.oneof(
+  { weight: 4, arbitrary: results },
+  { weight: 3, arbitrary: honestAnswers },
+  {
+    weight: 3,
+    arbitrary: fc
+      .record({ id: ids, sizes: fc.array(numbers, { maxLength: 3 }) })
+      .map(({ id, sizes }) => encodeAsk(id, sizes)),
+  },
+  { weight: 2, arbitrary: fc.array(ids, { maxLength: 3 }).map(encodeReleased) },
+  { weight: 3, arbitrary: otherFrames },
+  { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },
+);
+/** A frame with some of its bytes changed. */
+export const mutatedFrames = fc
+  .tuple(hostileFrames, fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 3 }))
+  .map(([frame, changes]) => {
+    const bytes = Buffer.from(frame);
+    // Not of its length: that a frame never ends is another matter than what it says.
+    for (const [at, value] of changes) if (bytes.byteLength > 4) bytes[4 + (at % (bytes.byteLength - 4))] = value;
+    return bytes;
+  });

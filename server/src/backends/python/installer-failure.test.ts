@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { installerSentence } from "./installer-failure.ts";
+
+const sentence = (...words: string[]) =>
+  installerSentence({
+    command: "pip",
+    args: ["install", "numpy"],
+    end: "exit code 1",
+    words,
+    directory: "/data/python/1",
+    packages: ["numpy", "tokenizers"],
+  });
+
+for (const [words, reason] of [
+  ["Error: [Errno 28] No space left on device", "the disk is full"],
+  ["OSError: [Errno 30] Read-only file system: '/x'", "the disk is read-only"],
+  ["ERROR: Could not install packages: [Errno 13] Permission denied: '/x'", "a file or directory that is needed may"],
+  [
+    "WARNING: Failed to establish a new connection\nERROR: No matching distribution found for numpy",
+    "no package index",
+  ],
+  ["error: dns error: failed to lookup address information", "no package index gave numpy, tokenizers; name an index"],
+  ["error: the wheel is broken\n", "error: the wheel is broken"],
+] as const)
+  test(`of an installer that says ${JSON.stringify(words)} one sentence is told`, () => {
+    const told = sentence(...words.split("\n"));
+    assert.ok(told.startsWith(`making the Python environment failed: ${reason}`), told);
+    assert.ok(told.endsWith("(pip install numpy: exit code 1)"), told);
+    assert.ok(!told.includes("\n"));
+  });
+
+test("an installer that says nothing is told by its end", () => {
+  assert.equal(sentence(), "making the Python environment failed: it wrote nothing (pip install numpy: exit code 1)");
+});

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { ByteBudget, ByteLease } from "./byte-budget.ts";
+
+test("whatever is taken and given back in any order, no more than the bound is in use, and all of it comes back", () => {
+  const steps = fc.array(
+    fc.record({
+      lease: fc.nat(4),
+      act: fc.oneof(
+        fc.record({ grow: fc.nat(80) }),
+        fc.record({ shrinkTo: fc.nat(80) }),
+        fc.record({ shrinkBy: fc.nat(80) }),
+        fc.constant({ end: true } as const),
+      ),
+    }),
+    { maxLength: 60 },
+  );
+  fc.assert(
+    fc.property(steps, (drawn) => {
+      const budget = new ByteBudget(100);
+      const leases = Array.from({ length: 5 }, () => new ByteLease(budget));
+      for (const { lease, act } of drawn) {
+        const one = leases[lease]!;
+        const before = one.bytes;
+        if ("grow" in act) {
+          const fits = budget.fits(act.grow);
+          try {
+            one.grow(act.grow);
+            assert.ok(fits);
+            assert.equal(one.bytes, before + act.grow);
+          } catch (error) {
+            assert.match((error as Error).message, /^memory for requests in flight is full: |^the request has ended$/);
+            assert.equal(one.bytes, before);
+          }
+        } else if ("shrinkTo" in act) {
+          one.shrinkTo(act.shrinkTo);
+          assert.equal(one.bytes, Math.min(before, act.shrinkTo));
+        } else if ("shrinkBy" in act) {
+          one.shrinkBy(act.shrinkBy);
+          assert.equal(one.bytes, Math.max(0, before - act.shrinkBy));
+        } else one[Symbol.dispose]();
+        assert.equal(
+          budget.usedBytes,
+          leases.reduce((sum, each) => sum + each.bytes, 0),
+        );
+        assert.ok(budget.usedBytes <= 100);
+      }
+      for (const each of leases) each[Symbol.dispose]();
+      assert.equal(budget.usedBytes, 0);
+    }),
+  );
+});
+
+test("what may fit later is refused as full, what never fits as too large", () => {
+  const budget = new ByteBudget(100);
+  budget.take(60);
+  assert.throws(() => budget.take(41), {
+    code: "UNAVAILABLE",
+    reason: "memory-full",
+    message:
+      "memory for requests in flight is full: 41 bytes requested, 60 of 100 bytes in use; ask again later or raise --request-memory-bytes",
+  });
+  assert.throws(() => budget.take(101), {
+    code: "INVALID_ARG",
+    reason: "memory-exceeded",
+    message: "101 bytes exceed the memory for all requests in flight, 100 bytes; raise --request-memory-bytes",
+  });
+  budget.take(40);
+  budget.give(100);
+  assert.throws(() => budget.give(1), /bug: more bytes were given back/);
+});
+
+test("bytes that are there already are counted beyond the bound, and keep others out until they are gone", () => {
+  const budget = new ByteBudget(100);
+  const lease = new ByteLease(budget);
+  lease.growAnyway(150);
+  assert.throws(() => budget.take(1), { reason: "memory-full" });
+  lease[Symbol.dispose]();
+  budget.take(100);
+});
+
+test("a lease takes nothing more when its owner has ended it", () => {
+  const budget = new ByteBudget(100);
+  const lease = new ByteLease(budget);
+  lease.grow(10);
+  lease[Symbol.dispose]();
+  assert.throws(() => lease.grow(1), { code: "CANCELLED" });
+  lease.growAnyway(1);
+  assert.equal(budget.usedBytes, 0);
+});
+
+test("idle memory never keeps a request out: as much of it as is wanting is asked back, from whoever has some", () => {
+  const budget = new ByteBudget(100);
+  const asked: string[] = [];
+  const holder = (name: string, heldBytes: number) => {
+    let left = heldBytes;
+    budget.addIdleBytes(left);
+    return budget.addIdleMemory({
+      reclaim(bytes) {
+        const given = Math.min(bytes, left);
+        asked.push(`${name} ${given}`);
+        left -= given;
+        budget.addIdleBytes(-given);
+        return given;
+      },
+    });
+  };
+  holder("empty", 0);
+  holder("a", 30);
+  using _gone = holder("b", 30);
+  budget.take(40);
+  assert.deepEqual(asked, []);
+  budget.take(50);
+  assert.deepEqual(asked, ["empty 0", "a 30", "b 20"]);
+  asked.length = 0;
+  budget.take(10);
+  assert.deepEqual(asked, ["a 0", "b 10"]);
+  assert.deepEqual([budget.usedBytes, budget.idleBytes], [100, 0]);
+});
+
+test("those who take much leave room for those who take little", () => {
+  const budget = new ByteBudget(1_600_000);
+  assert.throws(() => budget.take(1_500_001), {
+    reason: "memory-exceeded",
+    message: "1500001 bytes exceed the memory for all requests in flight, 1500000 bytes; raise --request-memory-bytes",
+  });
+  budget.take(1_500_000);
+  assert.throws(() => budget.take(20_000), { reason: "memory-full" });
+  for (let taken = 0; taken < 10; taken++) budget.take(10_000);
+  assert.throws(() => budget.take(1), { reason: "memory-full" });
+});

@@ -1,0 +1,16 @@
+import type { ByteLease } from "./byte-budget.ts";
+import { AwsError, InferenceError } from "./errors.ts";
+
+/** Takes memory for bytes of a call before they are there; where there is none, the error is one that clients of AWS try again after. */
+export function takeForCall(memory: ByteLease, bytes: number): void {
+  try {
+    memory.grow(bytes);
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    const isPassing = error.reason === "memory-full";
+    throw new AwsError(isPassing ? "ServiceUnavailable" : "RequestEntityTooLargeException", error.message, {
+      statusFallback: isPassing ? 503 : 413,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { sealLine, unsealLine } from "./sealed-line.ts";
+
+const lines = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\n", ""));
+
+test("a sealed line gives its text back", () => {
+  fc.assert(
+    fc.property(lines, (text) => {
+      assert.deepEqual(unsealLine(Buffer.from(sealLine(text))), {
+        text: Buffer.from(text).toString(),
+        isRepaired: false,
+      });
+    }),
+  );
+});
+
+test("any one flipped bit of a line, its checksum included, is put right and told", () => {
+  fc.assert(
+    fc.property(lines, fc.nat(), (text, chosen) => {
+      const line = Buffer.from(sealLine(text));
+      const bit = chosen % (line.length * 8);
+      line[bit >>> 3]! ^= 1 << (bit & 7);
+      assert.deepEqual(unsealLine(line), { text: Buffer.from(text).toString(), isRepaired: true });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a line with several changed bytes, cut short, or without a checksum is refused", () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 8 }), fc.nat(), fc.integer({ min: 1, max: 7 }), (text, chosen, count) => {
+      const line = Buffer.from(sealLine(text.replaceAll("\n", " ")));
+      const damaged = Buffer.from(line);
+      for (let index = 0; index <= count; index += 1) damaged[(chosen + index) % line.length]! ^= 0x55;
+      assert.equal(unsealLine(damaged), null);
+      assert.equal(unsealLine(line.subarray(0, line.length - 1 - (chosen % 3))), null);
+    }),
+  );
+  assert.equal(unsealLine(Buffer.from('{"head":1}')), null);
+  assert.equal(unsealLine(Buffer.alloc(0)), null);
+});

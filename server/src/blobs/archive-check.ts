@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, readSync, readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import type { UnpackedArchive } from "./archive.ts";
+
+const readBytes = 2 ** 20;
+/** After so many bytes or entries, whoever wants the check to end is heard. */
+const turnBytes = 8 * 2 ** 20;
+const entryCost = 2 ** 16;
+
+/**
+ * Whether below `destination` there is what an archive brought and nothing else: every file by its SHA-256, every directory and
+ * every link. Nothing is followed. It runs in an unpacking thread.
+ */
+export async function isWholeTree(destination: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
+  const files = new Map(tree.files.map((file) => [file.path, file]));
+  const places = new Map(tree.places.map(({ path, linkTarget }) => [path, linkTarget]));
+  const folders = [""];
+  let sinceTurn = 0;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of readdirSync(join(destination, folder), { withFileTypes: true })) {
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      const file = files.get(path);
+      if (entry.isFile() && file !== undefined) {
+        const isSame = await isSameFile(join(destination, path), file, async (bytes) => {
+          sinceTurn += bytes;
+          if (sinceTurn < turnBytes) return;
+          sinceTurn = 0;
+          await setImmediate();
+          signal.throwIfAborted();
+        });
+        if (!isSame) return false;
+        files.delete(path);
+      } else if (entry.isDirectory() && places.get(path) === null) folders.push(path);
+      else if (!entry.isSymbolicLink() || readlinkSync(join(destination, path)) !== places.get(path)) return false;
+      places.delete(path);
+    }
+  }
+  return files.size === 0 && places.size === 0;
+}
+
+/** `spent` hears what each step cost, and may end the check by throwing. */
+async function isSameFile(
+  path: string,
+  file: UnpackedArchive["files"][number],
+  spent: (bytes: number) => Promise<void>,
+): Promise<boolean> {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    await spent(entryCost);
+    if (fstatSync(fd).size !== file.byteLength) return false;
+    const hash = createHash("sha256");
+    const buffer = Buffer.allocUnsafe(Math.min(readBytes, file.byteLength));
+    for (let left = file.byteLength; left > 0;) {
+      const count = readSync(fd, buffer, 0, Math.min(buffer.length, left), null);
+      if (count === 0) return false;
+      hash.update(buffer.subarray(0, count));
+      left -= count;
+      await spent(count);
+    }
+    return hash.digest("hex") === file.sha256;
+  } finally {
+    closeSync(fd);
+  }
+}

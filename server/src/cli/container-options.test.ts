@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { containerArguments } from "../app/index.ts";
+import { servedOptions } from "./container-options.ts";
+import { UsageError, parseFlags } from "./flags.ts";
+import { serveFlags } from "./serve-flags.ts";
+
+function asked(env: Record<string, string>, ...argv: string[]) {
+  const parsed = parseFlags(["--allow-sagemaker=true", ...argv], serveFlags);
+  return servedOptions(parsed, () => containerArguments(env));
+}
+
+test("a container that its environment configures serves its contract and nothing else", () => {
+  const { http, grpc, metrics, container, control } = asked({});
+  assert.deepEqual([http, grpc, metrics, control], [null, null, null, "explicit"]);
+  assert.equal(container?.fromEnvironment, true);
+});
+
+test("its variables open gRPC and metrics, and move its port", () => {
+  const { grpc, metrics, container } = asked({
+    SAGEMAKER_TRITON_ALLOW_GRPC: "true",
+    SAGEMAKER_TRITON_GRPC_PORT: "9001",
+    SAGEMAKER_TRITON_ALLOW_METRICS: "true",
+    SAGEMAKER_TRITON_METRICS_PORT: "9002",
+    SAGEMAKER_BIND_TO_PORT: "9080",
+  });
+  assert.deepEqual([grpc?.port, metrics?.port], [9001, 9002]);
+  assert.deepEqual(container?.listen, { address: "0.0.0.0", port: 9080 });
+});
+
+test("SAGEMAKER_TRITON_ADDITIONAL_ARGS takes what serve takes, and has the last word over the other variables", () => {
+  const env = {
+    SAGEMAKER_TRITON_LOG_VERBOSE: "false",
+    SAGEMAKER_TRITON_ADDITIONAL_ARGS:
+      " --log-verbose 1\t--backend-config=onnxruntime,a=b --load-model=second --model-repository=/m ",
+  };
+  const { log, backendConfig, loadModels, repositories, container } = asked(env);
+  assert.equal(log.verbose, true);
+  assert.deepEqual(backendConfig, [{ backend: "onnxruntime", key: "a", value: "b" }]);
+  assert.deepEqual([loadModels, repositories], [["second"], ["/m"]]);
+  assert.equal(container?.fromEnvironment, true);
+});
+
+test("what the command line says, the environment cannot change", () => {
+  const env = {
+    SAGEMAKER_TRITON_ALLOW_GRPC: "true",
+    SAGEMAKER_TRITON_ADDITIONAL_ARGS: "--python=/theirs --sagemaker-socket=/theirs --ml-root=/theirs",
+  };
+  const own = ["--python=/own", "--sagemaker-socket=/own", "--ml-root=/own", "--allow-grpc=false"];
+  const { python, container, grpc } = asked(env, ...own);
+  assert.deepEqual(
+    [python, container?.mlRoot, container?.listen, grpc],
+    ["/own", "/own", { socketPath: "/own" }, null],
+  );
+});
+
+test("a flag that serve does not know is refused, and the refusal says that it is the environment's", () => {
+  for (const [name, value, words] of [
+    ["SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--log-verbos=1 --nonsense=1", "unrecognized option '--nonsense'"],
+    [
+      "GALATEA_PYTHON_PACKAGES",
+      "-r/etc/passwd",
+      "'-r/etc/passwd' in --python-packages is no package with its versions",
+    ],
+    ["SAGEMAKER_TRITON_ADDITIONAL_ARGS", "word", "unexpected argument 'word'"],
+    ["SAGEMAKER_TRITON_GRPC_PORT", "70000", "Got 70000 for --grpc-port, expected at most 65535"],
+  ] as const)
+    assert.throws(
+      () => asked({ [name]: value }),
+      (error: unknown) => {
+        assert.ok(error instanceof UsageError);
+        assert.match(error.message, /^the container's environment: /);
+        assert.ok(error.message.includes(words), error.message);
+        return true;
+      },
+    );
+});
+
+test("a server that was given a repository reads none of it", () => {
+  const env = { SAGEMAKER_TRITON_ADDITIONAL_ARGS: "--nonsense" };
+  assert.equal(asked(env, "--model-repository=/m").http?.port, 8000);
+});

@@ -1,0 +1,185 @@
+import { InferenceError, type Clock, type Logger } from "../base/index.ts";
+import type { LoadedModel, ModelSource } from "../backends/index.ts";
+import {
+  newRecord,
+  noParameters,
+  releaseResponse,
+  type Execution,
+  type InferenceRequest,
+  type Instance,
+  type RequestRecord,
+} from "../inference/index.ts";
+import type { ModelConfig, WarmUpSample } from "../modelconfig/index.ts";
+import { releaseTensors, type Arena, type Tensor } from "../tensor/index.ts";
+import { checkRequest } from "./check-request.ts";
+import { modelFacts, reshapedInputs } from "./model-facts.ts";
+import { warmUpTensor } from "./warm-up-data.ts";
+
+export interface WarmUpOrder {
+  readonly namespace: string;
+  readonly arena: Arena;
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly fillRandom: (bytes: Uint8Array) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A sample with its tensors, which all of its requests share. */
+interface PreparedSample {
+  readonly sample: WarmUpSample;
+  readonly request: InferenceRequest;
+}
+
+/** Requests that the samples of one version may come to, over all of its instances. */
+const requestsMax = 100_000;
+
+/** How long an execution that was given up has for its end, before the model is ended with it. */
+const givenUpMs = 5000;
+
+/**
+ * Runs the samples of `model_warmup` on every instance, before anybody can ask the model. As in Triton a sample of batch size n is n
+ * requests of one row in one execution, past queue and batcher, repeated `count` times; one of batch size 0 is left out; they
+ * count in the model's statistics, for which their records are returned. INVALID_ARG with Triton's texts where a sample does
+ * not fit the model or fails.
+ */
+export async function warmUp(model: LoadedModel, order: WarmUpOrder): Promise<readonly RequestRecord[]> {
+  const samples = order.config.warmUps.filter((sample) => sample.batchSize > 0);
+  checkSizes(samples, model.instances, order.config);
+  const prepared: PreparedSample[] = [];
+  try {
+    for (const sample of samples) prepared.push(await prepare(sample, order));
+    const runs = await Promise.allSettled(model.instances.map((instance) => warmInstance(instance, prepared, order)));
+    const failure = runs.find((run) => run.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
+    return runs.flatMap((run) => (run.status === "fulfilled" ? run.value : []));
+  } finally {
+    for (const { request } of prepared) releaseTensors(request.inputs);
+  }
+}
+
+function checkSizes(samples: readonly WarmUpSample[], instances: readonly Instance[], config: ModelConfig): void {
+  let requests = 0;
+  for (const { name, batchSize, count } of samples) {
+    requests += batchSize * count * instances.length;
+    if (batchSize <= Math.max(config.maxBatchSize, 1)) continue;
+    const why = `batch size ${batchSize} for '${instances[0]?.name ?? config.name}', max allowed is ${config.maxBatchSize}`;
+    throw sampleFailed(name, [why]);
+  }
+  if (requests <= requestsMax) return;
+  throw new InferenceError(
+    "INVALID_ARG",
+    `model_warmup of '${config.name}' asks for ${requests} requests, max allowed is ${requestsMax}`,
+  );
+}
+
+async function prepare(sample: WarmUpSample, order: WarmUpOrder): Promise<PreparedSample> {
+  const { config, source } = order;
+  const facts = modelFacts(config);
+  const inputs: Tensor[] = [];
+  try {
+    for (const input of sample.inputs) {
+      if (facts.inputByName.has(input.name)) inputs.push(await warmUpTensor(input, order));
+      else order.log.warning(`model '${config.name}' has no input '${input.name}' of warmup sample '${sample.name}'`);
+    }
+    const request: InferenceRequest = {
+      id: "",
+      namespace: order.namespace,
+      modelName: source.servedName,
+      modelVersion: String(source.version),
+      inputs,
+      requestedOutputs: null,
+      parameters: noParameters,
+      sequence: null,
+      priority: 0,
+      queueTimeoutUs: 0,
+      signal: null,
+    };
+    checkRequest(request, facts);
+    return { sample, request: { ...request, inputs: reshapedInputs(inputs, facts) } };
+  } catch (error) {
+    releaseTensors(inputs);
+    throw error;
+  }
+}
+
+async function warmInstance(
+  instance: Instance,
+  prepared: readonly PreparedSample[],
+  order: WarmUpOrder,
+): Promise<RequestRecord[]> {
+  const records: RequestRecord[] = [];
+  for (const { sample, request } of prepared) {
+    for (let turn = 0; turn < sample.count; turn++) {
+      order.signal.throwIfAborted();
+      const startedNs = order.clock.monotonicNs();
+      const batch = Array.from({ length: sample.batchSize }, () => ({ ...request }));
+      const execution = await endOrAbort(instance, batch, order);
+      const failures = execution.outcomes.filter((outcome) => outcome instanceof InferenceError);
+      if (failures.length > 0) {
+        throw sampleFailed(
+          sample.name,
+          failures.map((error) => error.message),
+        );
+      }
+      records.push(...recordsOf(execution, startedNs));
+    }
+  }
+  return records;
+}
+
+/** The execution; once the load is aborted it is given up, and waited for a little: what runs must not be closed. */
+async function endOrAbort(
+  instance: Instance,
+  batch: readonly InferenceRequest[],
+  { signal, clock }: WarmUpOrder,
+): Promise<Execution> {
+  const execution = executeOnce(instance, batch);
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  let timer: Disposable | null = null;
+  const giveUp = () => {
+    for (const request of batch) instance.givenUp(request);
+    timer = clock.timer(givenUpMs, () => reject(signal.reason));
+  };
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    const done = await Promise.race([execution, late]);
+    signal.throwIfAborted();
+    return done;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+    (timer as Disposable | null)?.[Symbol.dispose]();
+  }
+}
+
+/** Lends the tensors to each request for as long as the execution takes, and wants nothing of its answers. */
+async function executeOnce(instance: Instance, batch: readonly InferenceRequest[]): Promise<Execution> {
+  for (const { inputs } of batch) for (const { block } of inputs) block?.retain();
+  try {
+    const execution = await instance.execute(batch);
+    if (execution.ends !== undefined) await Promise.all(execution.ends);
+    for (const outcome of execution.outcomes) if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+    return execution;
+  } finally {
+    for (const { inputs } of batch) releaseTensors(inputs);
+  }
+}
+
+function recordsOf(execution: Execution, startedNs: number): RequestRecord[] {
+  return execution.outcomes.map((_, place) => ({
+    ...newRecord(startedNs, 1),
+    queuedNs: startedNs,
+    startedNs,
+    computeInputNs: execution.computeInputNs,
+    computeInferNs: execution.computeInferNs,
+    computeOutputNs: execution.computeOutputNs,
+    executedBatchSize: execution.outcomes.length,
+    countsExecution: place === 0,
+  }));
+}
+
+function sampleFailed(name: string, reasons: readonly string[]): InferenceError {
+  const list = reasons.map((reason) => `${reason}; `).join("");
+  return new InferenceError("INVALID_ARG", `failed to run warmup sample '${name}': ${list}`);
+}

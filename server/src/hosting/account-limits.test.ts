@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { silentLogger, systemClock } from "../base/index.ts";
+import { openRecords, recordsDefaults } from "../records/index.ts";
+import type { FleetOptions } from "./fleet.ts";
+import { hostingMigrations } from "./hosting-store.ts";
+import { Hosting, hostingLimits } from "./hosting.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-limits-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const owner = { accountId: "000000000000", region: "us-east-1" };
+
+test("each limit of an account is refused as ResourceLimitExceeded, with the limit, the utilization and the request", async () => {
+  const path = join(root, "records.db");
+  await using records = await openRecords({
+    ...recordsDefaults,
+    path,
+    migrations: hostingMigrations,
+    logger: silentLogger,
+  });
+  await using hosting = new Hosting({
+    records,
+    limits: { ...hostingLimits, modelsMax: 1, configsMax: 1, endpointsMax: 0 },
+    random: Math.random,
+    // Nothing is started.
+    fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
+  });
+  const model = (name: string) => hosting.createModel({ name, owner, container: {}, request: {} });
+  const config = (name: string) => hosting.createConfig({ name, owner, variants: [], request: {} });
+  await model("a");
+  await config("a");
+  for (const [asked, what, unit, limit] of [
+    [model("b"), "Number of models", "Models", 1],
+    [config("b"), "Number of endpoint configurations", "Endpoint Configurations", 1],
+    [hosting.createEndpoint("a", "a", owner), "Number of endpoints", "Endpoints", 0],
+  ] as const) {
+    await assert.rejects(asked, {
+      code: "ResourceLimitExceeded",
+      message:
+        `The account-level service limit '${what}' is ${limit} ${unit}, with current utilization of ${limit} ${unit} ` +
+        `and a request delta of 1 ${unit}. Please use fewer, or delete what is no longer needed.`,
+    });
+  }
+});

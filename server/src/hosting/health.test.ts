@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
+
+const limits = { missedPingsMax: 3, busyMsMax: 600_000 };
+
+/** The verdict after these looks, ten seconds apart; null while the container is kept. */
+function verdict(looks: readonly Partial<HealthLook>[]): string | null {
+  let health = judgeHealth(beginHealth(0), { atMs: 0, isAnswered: true, workedNs: 0, isLate: false }, limits);
+  for (const [index, look] of looks.entries()) {
+    if (typeof health === "string") return health;
+    const atMs = (index + 1) * 10_000;
+    health = judgeHealth(health, { atMs, isAnswered: false, workedNs: 0, isLate: false, ...look }, limits);
+  }
+  return typeof health === "string" ? health : null;
+}
+
+test("a container that neither answers nor works is replaced after three looks", () => {
+  assert.equal(verdict([{}, {}]), null);
+  assert.equal(verdict([{}, {}, {}]), "did not answer 3 pings and did nothing");
+});
+
+test("a container that works is kept, whatever it does not answer, for ten minutes", () => {
+  const working = Array.from({ length: 59 }, (_, index) => ({ workedNs: (index + 1) * 1e7 }));
+  assert.equal(verdict(working), null);
+  const endless = Array.from({ length: 70 }, (_, index) => ({ workedNs: (index + 1) * 1e7 }));
+  assert.equal(verdict(endless), "worked without an answer for 610 s");
+});
+
+test("an answer, or a platform that was late itself, begins the count anew", () => {
+  assert.equal(verdict([{}, {}, { isAnswered: true }, {}, {}]), null);
+  assert.equal(verdict([{}, {}, { isLate: true }, {}, {}]), null);
+});
+
+test("where the work cannot be measured, pings alone decide", () => {
+  const unknown = { workedNs: null };
+  assert.equal(verdict([unknown, unknown, unknown]), "did not answer 3 pings and did nothing");
+});

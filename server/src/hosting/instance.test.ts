@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { silentLogger, systemClock } from "../base/index.ts";
+import { Instance, instanceLimits } from "./instance.ts";
+import type { HostedInstance, ModelHost } from "./model-host.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+// Answers pings; computes for as many milliseconds as it is told, answering nothing meanwhile, and answers after as many as it is told.
+const program = join(root, "container.mjs");
+writeFileSync(
+  program,
+  `import { createServer } from "node:http";
+  createServer((request, response) => {
+    const untilMs = performance.now() + Number(request.headers["busy-ms"] ?? 0);
+    while (performance.now() < untilMs);
+    setTimeout(() => response.end(), Number(request.headers["hold-ms"] ?? 0));
+  }).listen(process.argv[2]);`,
+);
+
+let socketCount = 0;
+
+/** Containers as child processes; `pids` of those that run now. */
+class Host implements ModelHost {
+  readonly pids = new Set<number>();
+
+  async start(): Promise<HostedInstance> {
+    const socketPath = join(root, `s${(socketCount += 1)}`);
+    const child = spawn(process.execPath, [program, socketPath], { stdio: "ignore" });
+    const pid = child.pid ?? 0;
+    this.pids.add(pid);
+    const ended = once(child, "close").then(([exitCode, signal]) => {
+      this.pids.delete(pid);
+      return { exitCode: exitCode as number | null, signal: signal as string | null, lastLines: [] };
+    });
+    return {
+      socketPath,
+      ended,
+      lastLines: () => [],
+      usage: async () => null,
+      workedNs: async () => await processorNs(pid),
+      stop: async (graceMs) => {
+        child.kill("SIGTERM");
+        const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
+        await ended;
+        clearTimeout(timer);
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+async function processorNs(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 1e7;
+}
+
+async function started() {
+  const host = new Host();
+  const limits = {
+    ...instanceLimits,
+    pingIntervalMs: 60,
+    restartDelayMsMin: 1,
+    container: { ...instanceLimits.container, pingMsMax: 250 },
+  };
+  const spec = {
+    instanceId: "i-1",
+    title: "endpoint/variant/i-1",
+    runtime: "tritonserver" as const,
+    mlRoot: root,
+    environment: {},
+    budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
+    modelMemoryBytes: 2 ** 29,
+    output: () => {},
+  };
+  let lostCount = 0;
+  const instance = new Instance({
+    host,
+    spec,
+    limits,
+    clock: systemClock,
+    logger: silentLogger,
+    prepare: async () => {},
+    onLost: () => (lostCount += 1),
+  });
+  await instance.start(AbortSignal.timeout(20_000));
+  const [pid = 0] = host.pids;
+  return { host, instance, pid, lostCount: () => lostCount };
+}
+
+async function invoke(instance: Instance, headers: Record<string, string>): Promise<number> {
+  const request = { path: "/invocations", headers, body: "", signal: AbortSignal.timeout(20_000) };
+  assert.ok(instance.client !== null);
+  const { status, body } = await instance.client.invoke(request);
+  await body.dump();
+  return status;
+}
+
+test("a stopped container is replaced in bounded time, by force", async () => {
+  const { host, instance, pid, lostCount } = await started();
+  await using _ = instance;
+  const before = instance.client;
+  assert.ok(before !== null);
+  process.kill(pid, "SIGSTOP");
+  await instance.successor(before, AbortSignal.timeout(20_000));
+  assert.ok(!host.pids.has(pid));
+  assert.equal(host.pids.size, 1);
+  assert.equal(lostCount(), 1);
+  assert.equal(instance.lastFailure, "did not answer 3 pings and did nothing");
+  assert.equal(await invoke(instance, {}), 200);
+});
+
+test("a container that computes and answers no pings meanwhile is kept, and answers", async () => {
+  const { host, instance, pid, lostCount } = await started();
+  await using _ = instance;
+  assert.equal(await invoke(instance, { "busy-ms": "2500" }), 200);
+  assert.deepEqual([...host.pids], [pid]);
+  assert.equal(lostCount(), 0);
+});
+
+test("a container whose connections are all taken by requests is still asked how it is", async () => {
+  const { instance } = await started();
+  await using _ = instance;
+  const { client } = instance;
+  assert.ok(client !== null);
+  const waiting = Array.from({ length: instanceLimits.container.connectionsMax + 50 }, () =>
+    invoke(instance, { "hold-ms": "1000" }),
+  );
+  assert.equal(await client.ping(AbortSignal.timeout(5000)), true);
+  assert.ok((await Promise.all(waiting)).every((status) => status === 200));
+});

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { refusedVariable } from "./refused-variables.ts";
+
+test("what acts on the server's own process is refused by its name, with the reason", () => {
+  for (const name of [
+    "NODE_OPTIONS",
+    "NODE_EXTRA_CA_CERTS",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_AUDIT",
+    "PATH",
+    "BASH_ENV",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "PIP_INDEX_URL",
+    "UV_INDEX_URL",
+    "OPENSSL_CONF",
+    "GALATEA_DATA",
+    "SAGEMAKER_BIND_TO_PORT",
+  ])
+    assert.match(refusedVariable(name, "x") ?? "", new RegExp(`^Environment cannot name ${name}: .+\\.$`), name);
+});
+
+test("what models are configured with is theirs", () => {
+  for (const [name, value] of Object.entries({
+    PYTHONPATH: "/opt/ml/model/code",
+    PYTHONUNBUFFERED: "1",
+    OMP_NUM_THREADS: "1",
+    MALLOC_ARENA_MAX: "2",
+    NODE_ENV: "production",
+    HOME: "/tmp",
+    ENV: "prod",
+    HF_HOME: "/tmp",
+    HTTPS_PROXY: "http://proxy:1",
+    AWS_ENDPOINT_URL: "http://elsewhere",
+    GALATEA_MODEL_MEMORY_BYTES: "1",
+    SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "m",
+    SAGEMAKER_TRITON_ALLOW_METRICS: "false",
+    SAGEMAKER_TRITON_ADDITIONAL_ARGS: "--log-verbose=1 --model-load-thread-count=2",
+  }))
+    assert.equal(refusedVariable(name, value), null, name);
+});
+
+test("no variable opens a listener", () => {
+  assert.match(refusedVariable("SAGEMAKER_TRITON_ALLOW_METRICS", "true") ?? "", /no other listener/);
+  for (const args of [
+    "--http-port=9000",
+    "--allow-http true",
+    "--metrics-address 0.0.0.0",
+    "--sagemaker-socket=/tmp/x",
+    "--http-add=0.0.0.0",
+  ])
+    assert.match(refusedVariable("SAGEMAKER_TRITON_ADDITIONAL_ARGS", args) ?? "", /^Environment cannot name --/, args);
+});
+
+test("no argument chooses programs, files or repositories, or loosens what keeps models apart, by its whole name or its beginning", () => {
+  for (const argument of [
+    "--python=/opt/ml/model/python",
+    "--pyth=/opt/ml/model/python",
+    "--python-preimport=os",
+    "--worker-confinement=processes",
+    "--worker-conf=processes",
+    "--worker-users=none",
+    "--model-repository=/",
+    "--data=/tmp",
+    "--log-fil=/tmp/x",
+    "--memory-budget-bytes=1",
+    "-x",
+    "--",
+  ]) {
+    const said = refusedVariable("SAGEMAKER_TRITON_ADDITIONAL_ARGS", `--log-verbose 1\n ${argument}`) ?? "";
+    assert.ok(said.startsWith(`Environment cannot name ${argument.split("=")[0]} in `), argument);
+  }
+});

@@ -1,0 +1,111 @@
+/** A variable that CreateModel's Environment may not name, and why. */
+interface RefusedVariable {
+  /** The whole name, or its beginning where it ends with an underscore. */
+  readonly name: string;
+  readonly except?: readonly string[];
+  readonly reason: string;
+}
+
+const loader = "the dynamic loader would load it into the server's own process, outside the confinement of models";
+const node = "it configures the server's own process";
+const shell = "shells that the server starts would run it";
+const python = "it replaces the Python that the server starts";
+const installer = "packages are installed for every container of the platform";
+const own = "it configures the platform itself";
+const listener = "a container answers on its own socket and opens no other listener";
+
+/**
+ * What acts on the server's process or on what it starts outside the confinement of models. Everything else is the model's own,
+ * PYTHONPATH, OMP_NUM_THREADS, HOME, TMPDIR, LANG, the proxies and AWS_* among it.
+ */
+const refusedVariables: readonly RefusedVariable[] = [
+  { name: "NODE_", except: ["NODE_ENV"], reason: node },
+  { name: "UV_THREADPOOL_SIZE", reason: node },
+  { name: "OPENSSL_CONF", reason: node },
+  { name: "OPENSSL_MODULES", reason: node },
+  { name: "OPENSSL_ENGINES", reason: node },
+  { name: "SSLKEYLOGFILE", reason: node },
+  { name: "LD_", reason: loader },
+  { name: "DYLD_", reason: loader },
+  { name: "GCONV_PATH", reason: loader },
+  { name: "PATH", reason: "it would replace the programs that the server starts" },
+  { name: "BASH_", reason: shell },
+  { name: "BASHOPTS", reason: shell },
+  { name: "SHELLOPTS", reason: shell },
+  { name: "PS4", reason: shell },
+  { name: "PYTHONHOME", reason: python },
+  { name: "PYTHONEXECUTABLE", reason: python },
+  { name: "PYTHONPLATLIBDIR", reason: python },
+  { name: "PYTHONSTARTUP", reason: python },
+  { name: "PYTHONINSPECT", reason: python },
+  { name: "PIP_", reason: installer },
+  { name: "UV_", reason: installer },
+  {
+    name: "GALATEA_",
+    except: ["GALATEA_MODEL_MEMORY_BYTES", "GALATEA_MODEL_DISK_BYTES", "GALATEA_PYTHON_PACKAGES"],
+    reason: own,
+  },
+  { name: "SAGEMAKER_BIND_TO_PORT", reason: listener },
+];
+
+/** Switches of a listener that are harmless where they say no. */
+const listenerSwitches = new Set([
+  "SAGEMAKER_TRITON_ALLOW_METRICS",
+  "SAGEMAKER_TRITON_ALLOW_HTTP",
+  "SAGEMAKER_TRITON_ALLOW_GRPC",
+]);
+
+/**
+ * The server's arguments that say how it serves the models of its own container. All others are refused: they open listeners, choose
+ * programs, files and repositories, or loosen what keeps models apart. Beginnings of names are refused too, which the server would complete.
+ */
+const modelArguments: ReadonlySet<string> = new Set([
+  "backend-config",
+  "buffer-manager-thread-count",
+  "cuda-memory-pool-byte-size",
+  "disable-auto-complete-config",
+  "exit-on-error",
+  "exit-timeout-secs",
+  "http-max-input-size",
+  "http-thread-count",
+  "id",
+  "load-model",
+  "log-error",
+  "log-format",
+  "log-info",
+  "log-verbose",
+  "log-warning",
+  "min-supported-compute-capability",
+  "model-config-name",
+  "model-load-thread-count",
+  "pinned-memory-pool-byte-size",
+  "python-threads",
+  "queue-length-max",
+  "sagemaker-thread-count",
+  "strict-model-config",
+  "strict-readiness",
+  "unload-timeout-secs",
+]);
+
+/** The sentence with which CreateModel refuses a variable, or null. */
+export function refusedVariable(name: string, value: string): string | null {
+  const refusal = (reason: string) => `Environment cannot name ${name}: ${reason}.`;
+  const row = refusedVariables.find(
+    (each) =>
+      (name === each.name || (each.name.endsWith("_") && name.startsWith(each.name))) &&
+      !(each.except ?? []).includes(name),
+  );
+  if (row !== undefined) return refusal(row.reason);
+  if (listenerSwitches.has(name) && !["false", "0", ""].includes(value.toLowerCase())) return refusal(listener);
+  if (name === "SAGEMAKER_TRITON_ADDITIONAL_ARGS") return refusedArgument(name, value);
+  return null;
+}
+
+function refusedArgument(variable: string, value: string): string | null {
+  for (const word of value.split(/\s+/)) {
+    const argument = /^-[^=]*/.exec(word)?.[0];
+    if (argument === undefined || (argument.startsWith("--") && modelArguments.has(argument.slice(2)))) continue;
+    return `Environment cannot name ${argument} in ${variable}: it is none of the arguments that say how a container serves its own models.`;
+  }
+  return null;
+}

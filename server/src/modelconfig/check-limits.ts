@@ -1,0 +1,44 @@
+import type { ModelConfigMessage } from "./message.ts";
+import { refuse } from "./refuse.ts";
+
+/** What a configuration may ask for: numbers and lists that take memory or processes by their size. Triton has no limits on them. */
+export const configLimits = {
+  /** Of all instance groups of a model together. */
+  instances: 1024,
+  priorityLevels: 1024,
+  preferredBatchSizes: 1024,
+  /** Of the inputs, and of the outputs. */
+  tensors: 4096,
+  dims: 32,
+  ensembleSteps: 1024,
+  versions: 4096,
+} as const;
+
+/** Looked at before a backend is asked to complete the configuration, and again afterwards. */
+export function checkLimits(message: ModelConfigMessage): void {
+  const atMost = (most: number, value: number | bigint, what: string): void => {
+    if (value > most) refuse(`model '${message.name}' asks for ${value} ${what}; this server allows ${most}`);
+  };
+  const instances = message.instanceGroup.reduce((sum, { count }) => sum + Math.max(0, count), 0);
+  atMost(configLimits.instances, instances, "instances");
+  for (const [tensors, what] of [
+    [message.input, "inputs"],
+    [message.output, "outputs"],
+  ] as const) {
+    atMost(configLimits.tensors, tensors.length, what);
+    for (const { name, dims, reshape } of tensors) {
+      atMost(configLimits.dims, dims.length, `dims of '${name}'`);
+      atMost(configLimits.dims, reshape?.shape.length ?? 0, `dims of the reshape of '${name}'`);
+    }
+  }
+  const versions = message.versionPolicy?.policyChoice;
+  if (versions?.case === "specific")
+    atMost(configLimits.versions, versions.value.versions.length, "versions in its version policy");
+  const scheduling = message.schedulingChoice;
+  if (scheduling.case === "dynamicBatching") {
+    atMost(configLimits.priorityLevels, scheduling.value.priorityLevels, "priority levels");
+    atMost(configLimits.preferredBatchSizes, scheduling.value.preferredBatchSize.length, "preferred batch sizes");
+  }
+  if (scheduling.case === "ensembleScheduling")
+    atMost(configLimits.ensembleSteps, scheduling.value.step.length, "ensemble steps");
+}

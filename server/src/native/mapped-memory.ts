@@ -1,0 +1,24 @@
+import { koffi } from "./koffi.ts";
+import { checkCall } from "./system-error.ts";
+
+/** Shared memory of another process, mapped here. The descriptor may be closed; the mapping stays. */
+export interface MappedMemory {
+  readonly address: bigint;
+  /** Undoes the mapping. Whoever still has the address must not use it any more: that would end this process. */
+  unmap(): void;
+}
+
+const PROT_READ_WRITE = 3;
+const MAP_SHARED = 1;
+const MAP_NORESERVE = 0x4000;
+const failed = 0xffff_ffff_ffff_ffffn;
+
+/** Maps the first bytes of a memory file. Throws with the system's reason when the machine refuses. */
+export function mapMemory(fd: number, byteLength: number): MappedMemory {
+  const libc = koffi.load(null);
+  const mmap = libc.func("void *mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)");
+  const munmap = libc.func("int munmap(void *address, size_t length)");
+  const address = koffi.address(mmap(null, byteLength, PROT_READ_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0));
+  checkCall("mmap", address === failed ? -1 : 0);
+  return { address, unmap: () => void checkCall("munmap", munmap(address, byteLength) as number) };
+}

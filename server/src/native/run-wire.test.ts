@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import {
+  frameBytesOf,
+  FrameWriter,
+  type LaneAnswer,
+  type LaneOrder,
+  MalformedRunFrame,
+  readAnswer,
+  readOrder,
+} from "./run-wire.ts";
+
+/** Objects as the code makes them. */
+const plain = { noNullPrototype: true };
+const natural = fc.maxSafeNat();
+const shape = fc.array(natural, { maxLength: 64 });
+const value = fc.record(
+  {
+    name: natural,
+    elementType: fc.nat(32),
+    address: natural,
+    byteLength: natural,
+    shape: fc.option(shape),
+  },
+  plain,
+);
+const order: fc.Arbitrary<LaneOrder> = fc.oneof(
+  fc.record(
+    {
+      kind: fc.constant("run" as const),
+      session: natural,
+      shrink: fc.boolean(),
+      processors: fc.array(fc.nat(1023)),
+      inputs: fc.array(value, { maxLength: 30 }),
+      outputs: fc.array(value, { maxLength: 30 }),
+    },
+    plain,
+  ),
+  fc.record({ kind: fc.constant("place" as const), addresses: fc.array(natural) }, plain),
+  fc.constant({ kind: "drop" as const }),
+);
+const result = fc.record({ elementType: fc.nat(32), byteLength: natural, shape }, plain);
+const answer: fc.Arbitrary<LaneAnswer> = fc.oneof(
+  fc.record({ kind: fc.constantFrom("done" as const, "unplaced" as const), results: fc.array(result) }, plain),
+  fc.record({ kind: fc.constant("failed" as const), message: fc.string({ unit: "grapheme" }) }, plain),
+);
+
+const wordsOf = (frame: Uint8Array) =>
+  new Float64Array(frame.buffer.slice(frame.byteOffset, frame.byteOffset + frame.byteLength));
+
+test("every order and every answer is read as it was written", () => {
+  const writer = new FrameWriter();
+  fc.assert(
+    fc.property(order, answer, (given, said) => {
+      const words = wordsOf(writer.order(given));
+      assert.equal(frameBytesOf(words[0]!), words.byteLength);
+      assert.deepEqual(readOrder(words), given);
+      assert.deepEqual(readAnswer(wordsOf(writer.answer(said))), said);
+    }),
+  );
+});
+
+test("an answer that was damaged anywhere is read as some answer or refused as malformed, and nothing else", () => {
+  const writer = new FrameWriter();
+  const damage = fc.record({ at: fc.nat(), with: fc.double() }, { noNullPrototype: true });
+  fc.assert(
+    fc.property(answer, damage, (said, { at, with: word }) => {
+      const words = wordsOf(writer.answer(said));
+      words[at % words.length] = word;
+      try {
+        readAnswer(words);
+      } catch (error) {
+        assert.ok(error instanceof MalformedRunFrame, String(error));
+      }
+    }),
+  );
+});
+
+test("a text longer than any message of a library is cut", () => {
+  const said = readAnswer(wordsOf(new FrameWriter().answer({ kind: "failed", message: "x".repeat(100_000) })));
+  assert.ok(said.kind === "failed" && said.message.length === 65_536);
+});

@@ -1,0 +1,55 @@
+/** The keepalive flags of `serve`, under the meaning that gRPC's core gives them. */
+export interface KeepaliveOptions {
+  /** How often an idle peer is pinged, and how long its answer may take. */
+  readonly timeMs: number;
+  readonly timeoutMs: number;
+  /** Whether a connection without a call is pinged too. */
+  readonly permitWithoutCalls: boolean;
+  /** Pings of a client that come faster than this are strikes; beyond `pingStrikesMax` (0: any number) the connection is closed. */
+  readonly receivedPingIntervalMinMs: number;
+  readonly pingStrikesMax: number;
+  /** A connection is asked to end at this age, and ended this much later; null: it may grow as old as it likes. */
+  readonly connectionAgeMaxMs: number | null;
+  readonly connectionAgeGraceMs: number | null;
+}
+
+export const defaultKeepalive: KeepaliveOptions = {
+  timeMs: 7_200_000,
+  timeoutMs: 20_000,
+  permitWithoutCalls: false,
+  receivedPingIntervalMinMs: 300_000,
+  pingStrikesMax: 2,
+  connectionAgeMaxMs: null,
+  connectionAgeGraceMs: null,
+};
+
+/** Without a call gRPC's core allows a client one ping in two hours, unless the server permits pings without calls. */
+const idlePingIntervalMs = 7_200_000;
+
+/** Counts the pings of one client that come too fast. */
+export class PingStrikes {
+  readonly #options: KeepaliveOptions;
+  #strikes = 0;
+  #lastNs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: KeepaliveOptions) {
+    this.#options = options;
+  }
+
+  /** The server has sent something: the client may ping again. */
+  reset(): void {
+    this.#strikes = 0;
+    this.#lastNs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** A ping has come. True: one too many. */
+  pinged(nowNs: number, hasCalls: boolean): boolean {
+    const { receivedPingIntervalMinMs, pingStrikesMax, permitWithoutCalls } = this.#options;
+    const intervalMs = hasCalls || permitWithoutCalls ? receivedPingIntervalMinMs : idlePingIntervalMs;
+    const isEarly = nowNs - this.#lastNs < intervalMs * 1e6;
+    this.#lastNs = nowNs;
+    if (!isEarly) return false;
+    this.#strikes++;
+    return pingStrikesMax > 0 && this.#strikes > pingStrikesMax;
+  }
+}

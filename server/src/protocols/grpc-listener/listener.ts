@@ -1,0 +1,151 @@
+import {
+  createSecureServer,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import { InferenceError, type ByteBudget, type Clock, type Logger } from "../../base/index.ts";
+import type { Listener } from "../listener.ts";
+import { Call } from "./call.ts";
+import { Connection } from "./connection.ts";
+import type { KeepaliveOptions } from "./keepalive.ts";
+import type { GrpcLimits } from "./limits.ts";
+import type { CompressionLevel } from "./message-compression.ts";
+import { GrpcError } from "./status.ts";
+
+/** Certificates as PEM text. */
+export interface GrpcTls {
+  readonly certificate: Buffer;
+  readonly key: Buffer;
+  /** Set: clients need a certificate that one of these has signed. */
+  readonly clientRoots: Buffer | null;
+}
+
+export interface GrpcListenerOptions {
+  readonly address: { readonly host: string; readonly port: number };
+  readonly limits: GrpcLimits;
+  readonly keepalive: KeepaliveOptions;
+  readonly compressionLevel: CompressionLevel;
+  readonly tls: GrpcTls | null;
+  readonly clock: Clock;
+  /** What messages take while they are in flight. */
+  readonly budget: ByteBudget;
+  readonly logger: Logger;
+  /** By path (`/<package>.<service>/<method>`): what begins to answer a call. Null: there is no such method. */
+  readonly method: (path: string) => ((call: Call) => void) | null;
+}
+
+/** Binds and starts to answer. Rejects where the address is taken. */
+export async function openGrpcListener(options: GrpcListenerOptions): Promise<Listener> {
+  const listener = new GrpcListener(options);
+  await listener.listen();
+  return listener;
+}
+
+class GrpcListener implements Listener {
+  readonly #options: GrpcListenerOptions;
+  readonly #server: Http2Server;
+  readonly #connections = new Map<ServerHttp2Session, Connection>();
+  #activeCount = 0;
+  port = 0;
+
+  constructor(options: GrpcListenerOptions) {
+    this.#options = options;
+    this.#server = serverOf(options);
+    this.#server.on("session", (session) => this.#onSession(session));
+    this.#server.on("stream", (stream, headers) => this.#onStream(stream, headers));
+    // A connection that fails in its handshake is its client's affair.
+    this.#server.on("sessionError", () => {});
+    this.#server.on("connection", (socket: Socket) => socket.setNoDelay(true));
+  }
+
+  get activeCount(): number {
+    return this.#activeCount;
+  }
+
+  listen(): Promise<void> {
+    const { address, limits, logger } = this.#options;
+    return new Promise((resolve, reject) => {
+      const onError = (error: NodeJS.ErrnoException) => {
+        const name = `${address.host}:${address.port}`;
+        const text =
+          error.code === "EADDRINUSE"
+            ? `Socket '${name}' already in use `
+            : `failed to listen on '${name}': ${error.message}`;
+        reject(new InferenceError("UNAVAILABLE", text, { cause: error }));
+      };
+      this.#server.once("error", onError);
+      this.#server.listen({ host: address.host, port: address.port, backlog: limits.backlog }, () => {
+        this.#server.off("error", onError);
+        this.#server.on("error", (error) => logger.error(`gRPC listener: ${error.message}`));
+        this.port = (this.#server.address() as AddressInfo).port;
+        resolve();
+      });
+    });
+  }
+
+  close(deadline: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cutOff = () => {
+        for (const connection of this.#connections.values()) connection.destroy();
+      };
+      this.#server.close(() => {
+        deadline.removeEventListener("abort", cutOff);
+        resolve();
+      });
+      for (const connection of this.#connections.values()) connection.close();
+      if (deadline.aborted) cutOff();
+      else deadline.addEventListener("abort", cutOff, { once: true });
+    });
+  }
+
+  #onSession(session: ServerHttp2Session): void {
+    const { keepalive, limits, clock } = this.#options;
+    if (this.#connections.size >= limits.connectionsMax) return session.destroy();
+    const { prefaceTimeoutMs, connectionWindowBytes: windowBytes } = limits;
+    this.#connections.set(session, new Connection({ session, keepalive, prefaceTimeoutMs, windowBytes, clock }));
+    session.once("close", () => this.#connections.delete(session));
+  }
+
+  #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    const { limits, compressionLevel, clock, budget } = this.#options;
+    const type = headers["content-type"];
+    if (headers[":method"] !== "POST" || type === undefined || !type.startsWith("application/grpc")) {
+      stream.on("error", () => {});
+      stream.respond({ ":status": headers[":method"] === "POST" ? 415 : 405 }, { endStream: true });
+      return;
+    }
+    const call = new Call({ stream, headers, limits, compressionLevel, clock, budget });
+    this.#activeCount++;
+    call.onClosed(() => this.#activeCount--);
+    if (stream.session !== undefined) this.#connections.get(stream.session as ServerHttp2Session)?.add(call);
+    try {
+      const begin = this.#options.method(headers[":path"] ?? "");
+      if (begin === null) throw new GrpcError("UNIMPLEMENTED", `unknown method ${headers[":path"]}`);
+      begin(call);
+    } catch (error) {
+      call.fail(error);
+    }
+  }
+}
+
+function serverOf({ limits, tls }: GrpcListenerOptions): Http2Server {
+  const options = {
+    settings: {
+      maxConcurrentStreams: limits.callsPerConnectionMax,
+      initialWindowSize: limits.callWindowBytes,
+      maxHeaderListSize: limits.metadataBytesMax,
+      enablePush: false,
+    },
+    maxSessionMemory: limits.connectionMebibytesMax,
+    streamResetBurst: limits.resetBurstMax,
+    streamResetRate: limits.resetsPerSecondMax,
+  };
+  if (tls === null) return createServer(options);
+  const { certificate: cert, key, clientRoots } = tls;
+  const mutual = clientRoots === null ? {} : { ca: clientRoots, requestCert: true, rejectUnauthorized: true };
+  return createSecureServer({ ...options, cert, key, ...mutual, allowHTTP1: false });
+}

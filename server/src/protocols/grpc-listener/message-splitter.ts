@@ -1,0 +1,88 @@
+import { GrpcError } from "./status.ts";
+
+/** Takes the bytes of one message as they arrive. The chunks may be kept: they are never written to again. */
+export interface MessageSink {
+  write(chunk: Buffer): void;
+  /** All of it has come. */
+  end(): void;
+}
+
+export interface SplitterOptions {
+  readonly messageBytesMax: number;
+  /** A message begins. Throws to refuse it. */
+  readonly open: (byteLength: number, compressed: boolean) => MessageSink;
+}
+
+const prefixBytes = 5;
+
+/** Cuts what a call's client sends into messages: each is one byte of flags, its length in four bytes, then its bytes. */
+export class MessageSplitter {
+  readonly #options: SplitterOptions;
+  readonly #prefix = Buffer.alloc(prefixBytes);
+  #prefixAt = 0;
+  #sink: MessageSink | null = null;
+  #left = 0;
+
+  constructor(options: SplitterOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a message has begun and not ended. */
+  get inMessage(): boolean {
+    return this.#sink !== null || this.#prefixAt > 0;
+  }
+
+  /** Throws GrpcError, or what the sink throws. */
+  push(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#sink === null) {
+        at = this.#readPrefix(chunk, at);
+        continue;
+      }
+      const take = Math.min(this.#left, chunk.length - at);
+      this.#sink.write(at === 0 && take === chunk.length ? chunk : chunk.subarray(at, at + take));
+      at += take;
+      this.#left -= take;
+      if (this.#left === 0) this.#end();
+    }
+  }
+
+  #readPrefix(chunk: Buffer, from: number): number {
+    let at = from;
+    while (this.#prefixAt < prefixBytes && at < chunk.length) this.#prefix[this.#prefixAt++] = chunk[at++]!;
+    if (this.#prefixAt < prefixBytes) return at;
+    this.#prefixAt = 0;
+    const flags = this.#prefix[0]!;
+    if (flags > 1) throw new GrpcError("INTERNAL", `Bad GRPC frame type 0x${flags.toString(16).padStart(2, "0")}`);
+    const byteLength = this.#prefix.readUInt32BE(1);
+    const { messageBytesMax } = this.#options;
+    if (byteLength > messageBytesMax) {
+      throw new GrpcError(
+        "RESOURCE_EXHAUSTED",
+        `Received message larger than max (${byteLength} vs. ${messageBytesMax})`,
+      );
+    }
+    this.#left = byteLength;
+    this.#sink = this.#options.open(byteLength, flags === 1);
+    if (byteLength === 0) this.#end();
+    return at;
+  }
+
+  #end(): void {
+    const sink = this.#sink;
+    this.#sink = null;
+    sink?.end();
+  }
+}
+
+/** The five bytes in front of a message. */
+export function writePrefix(into: Uint8Array, byteLength: number, compressed: boolean): void {
+  into[0] = compressed ? 1 : 0;
+  into[1] = byteLength >>> 24;
+  into[2] = byteLength >>> 16;
+  into[3] = byteLength >>> 8;
+  into[4] = byteLength;
+}
+
+export { prefixBytes };

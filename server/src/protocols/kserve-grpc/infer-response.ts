@@ -1,0 +1,87 @@
+import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
+import { classify } from "../infer-codec/index.ts";
+import { ProtobufWriter } from "./protobuf-writer.ts";
+
+export interface EncodeOptions {
+  readonly id: string;
+  readonly classCounts: ReadonlyMap<string, number>;
+  /** Asked only for outputs that are wanted as classes. */
+  readonly labelsOf: (outputName: string) => readonly string[];
+  readonly batches: () => boolean;
+}
+
+/** Writes responses as protobuf. Raw outputs are views of the response's tensors: release it only when they have left. */
+export class ResponseWriter {
+  readonly #writer = new ProtobufWriter();
+
+  /** A ModelInferResponse, in pieces that follow each other. */
+  response(response: InferenceResponse, options: EncodeOptions): Uint8Array[] {
+    const writer = this.#writer;
+    writer.reset();
+    writer.string(1, response.modelName);
+    writer.string(2, response.modelVersion);
+    writer.string(3, options.id);
+    for (const [name, value] of response.parameters) this.#parameter(name, value);
+    const contents: Uint8Array[] = [];
+    for (const tensor of response.outputs) {
+      const classCount = options.classCounts.get(tensor.name);
+      const output =
+        classCount === undefined
+          ? tensor
+          : classify(tensor, classCount, options.batches(), options.labelsOf(tensor.name));
+      const start = writer.begin(5);
+      writer.string(1, output.name);
+      writer.string(2, output.datatype);
+      writer.packed(3, output.shape);
+      writer.end(start);
+      contents.push(output.data);
+    }
+    const pieces: Uint8Array[] = [];
+    let from = 0;
+    for (const data of contents) {
+      writer.delimited(6, data.byteLength);
+      pieces.push(writer.take(from), data);
+      from = writer.byteLength;
+    }
+    if (contents.length === 0) pieces.push(writer.take(0));
+    return pieces;
+  }
+
+  /** A ModelStreamInferResponse around a response. */
+  inStream(pieces: readonly Uint8Array[]): Uint8Array[] {
+    let byteLength = 0;
+    for (const piece of pieces) byteLength += piece.byteLength;
+    const writer = this.#writer;
+    writer.reset();
+    writer.delimited(2, byteLength);
+    return [writer.take(0), ...pieces];
+  }
+
+  /** A ModelStreamInferResponse that tells an error; the id says of which request. */
+  errorInStream(message: string, response: InferenceResponse, id: string): Uint8Array[] {
+    const inner = this.response(response, noClasses(id));
+    const writer = this.#writer;
+    writer.reset();
+    writer.string(1, message);
+    const head = writer.take(0);
+    return [head, ...this.inStream(inner)];
+  }
+
+  #parameter(name: string, value: ParameterValue): void {
+    const writer = this.#writer;
+    const entry = writer.begin(4);
+    writer.string(1, name);
+    const inner = writer.begin(2);
+    if (typeof value === "boolean") writer.bool(1, value);
+    else if (typeof value === "bigint") writer.integer(2, value);
+    else if (typeof value === "number") writer.double(4, value);
+    else if (value === "") writer.delimited(3, 0);
+    else writer.string(3, value);
+    writer.end(inner);
+    writer.end(entry);
+  }
+}
+
+function noClasses(id: string): EncodeOptions {
+  return { id, classCounts: new Map(), labelsOf: () => [], batches: () => false };
+}

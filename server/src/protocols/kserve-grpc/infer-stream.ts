@@ -1,0 +1,155 @@
+import { noParameters, releaseResponse, type InferenceResponse } from "../../inference/index.ts";
+import { statusOf, type Call, type MessageSink } from "../grpc-listener/index.ts";
+import type { IncomingInference } from "./incoming-inference.ts";
+import type { ResponseWriter } from "./infer-response.ts";
+
+/** Requests of one stream that are under way; a client that sends more is not read until some are answered. */
+const streamRequestsMax = 256;
+
+/** An answer in writing, to be released when its pieces have left. */
+interface WrittenAnswer {
+  readonly pieces: Uint8Array[];
+  readonly response: InferenceResponse;
+}
+
+export type StreamedAnswer = WrittenAnswer | { readonly error: unknown };
+
+/** How the requests of a stream are answered. */
+export interface StreamedInference {
+  /** By a model that gives one answer to a request; written in the form that `answer` gives it. */
+  infer(message: IncomingInference, answer: (response: InferenceResponse) => InferenceResponse): Promise<WrittenAnswer>;
+  /** By a decoupled model. `taken` of an answer is to be called when the client has taken it. Rejects where the model was not asked. */
+  answers(
+    message: IncomingInference,
+    give: (answer: StreamedAnswer, isFinal: boolean, taken: () => void) => void,
+  ): Promise<void>;
+}
+
+/**
+ * Answers leave in the order of their requests, errors among them; those of decoupled models leave as they come. The stream goes on after
+ * an error.
+ */
+export class InferStream {
+  readonly #call: Call;
+  readonly #writer: ResponseWriter;
+  readonly #inference: StreamedInference;
+  readonly #endsAtError: boolean;
+  /** The request that is arriving. */
+  #arriving: IncomingInference | null = null;
+  #underWay = 0;
+  #isHalfClosed = false;
+  /** The last of the answers that keep their requests' order. */
+  #lastInOrder: Promise<void> = Promise.resolve();
+  /** The last write: one at a time. */
+  #lastWrite: Promise<void> = Promise.resolve();
+
+  constructor(call: Call, writer: ResponseWriter, inference: StreamedInference) {
+    this.#call = call;
+    this.#writer = writer;
+    this.#inference = inference;
+    this.#endsAtError = call.headers["triton_grpc_error"] === "true";
+    call.onClosed(() => this.#arriving?.[Symbol.dispose]());
+  }
+
+  opened(message: IncomingInference): MessageSink {
+    this.#arriving = message;
+    return message;
+  }
+
+  received(message: IncomingInference): void {
+    this.#arriving = null;
+    if (++this.#underWay >= streamRequestsMax) this.#call.pause();
+    const answered = isDecoupled(message) ? this.#giveAll(message) : this.#giveInOrder(message);
+    void answered
+      .catch((error: unknown) => this.#call.fail(error))
+      .finally(() => {
+        message[Symbol.dispose]();
+        this.#ended();
+      });
+  }
+
+  halfClosed(): void {
+    this.#isHalfClosed = true;
+    if (this.#underWay === 0) this.#call.finish("OK");
+  }
+
+  /** The one answer, in its turn. */
+  #giveInOrder(message: IncomingInference): Promise<void> {
+    const inferring = this.#inference.infer(message, (response) => withFinalFlag(response, true));
+    // Waited for in its turn; until then nobody else looks at its failure.
+    inferring.catch(() => {});
+    const given = this.#lastInOrder.then(async () => {
+      const answer = await inferring.catch((error: unknown): StreamedAnswer => ({ error }));
+      await this.#write(message, answer, true);
+    });
+    this.#lastInOrder = given.catch(() => {});
+    return given;
+  }
+
+  /** Any number of answers, as they come. Resolves when all have left. */
+  async #giveAll(message: IncomingInference): Promise<void> {
+    let last: Promise<void> = Promise.resolve();
+    try {
+      await this.#inference.answers(message, (answer, isFinal, taken) => {
+        last = this.#write(message, answer, isFinal).finally(taken);
+        last.catch((error: unknown) => this.#call.fail(error));
+      });
+    } catch (error) {
+      last = this.#write(message, { error }, true);
+    }
+    await last;
+  }
+
+  /** Resolves when the client has taken the answer, or nobody waits for it any more. */
+  #write(message: IncomingInference, answer: StreamedAnswer, isFinal: boolean): Promise<void> {
+    const written = this.#lastWrite.then(async () => {
+      const taken =
+        "error" in answer ? await this.#tellError(answer.error, message, isFinal) : await this.#send(answer);
+      if (!taken) await this.#call.drained();
+    });
+    this.#lastWrite = written.catch(() => {});
+    return written;
+  }
+
+  #send({ pieces, response }: WrittenAnswer): Promise<boolean> {
+    return this.#call.sendCompressed(this.#writer.inStream(pieces), () => releaseResponse(response));
+  }
+
+  #tellError(
+    thrown: unknown,
+    { of: { modelName, id } }: IncomingInference,
+    isFinal: boolean,
+  ): boolean | Promise<boolean> {
+    if (this.#endsAtError) {
+      this.#call.fail(thrown);
+      return true;
+    }
+    const empty = withFinalFlag(emptyResponse(modelName), isFinal);
+    const pieces = this.#writer.errorInStream(statusOf(thrown).message, empty, id);
+    return this.#call.sendCompressed(pieces, () => {});
+  }
+
+  #ended(): void {
+    if (this.#underWay-- === streamRequestsMax) this.#call.resume();
+    if (this.#isHalfClosed && this.#underWay === 0) this.#call.finish("OK");
+  }
+}
+
+/** A request for a model that cannot be found has its one answer in order. */
+function isDecoupled(message: IncomingInference): boolean {
+  try {
+    return message.model.config.decoupled;
+  } catch {
+    return false;
+  }
+}
+
+/** As Triton writes it, without the version. */
+export function emptyResponse(modelName: string): InferenceResponse {
+  return { modelName, modelVersion: "", outputs: [], parameters: noParameters };
+}
+
+/** Every answer of a stream says whether it is the last of its request. */
+export function withFinalFlag(response: InferenceResponse, isFinal: boolean): InferenceResponse {
+  return { ...response, parameters: new Map([...response.parameters, ["triton_final_response", isFinal]]) };
+}

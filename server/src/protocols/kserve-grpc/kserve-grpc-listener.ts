@@ -1,0 +1,16 @@
+import { openGrpcListener, type GrpcListenerOptions } from "../grpc-listener/index.ts";
+import type { Listener } from "../listener.ts";
+import { grpcMethods, type GrpcMethodsOptions } from "./grpc-methods.ts";
+
+export type KserveGrpcOptions = GrpcMethodsOptions & Omit<GrpcListenerOptions, "method">;
+
+/** Binds the gRPC front end (Triton's port 8001) and starts to answer. */
+export function openKserveGrpc({
+  engine,
+  restrictions,
+  forwardedHeaders,
+  ...options
+}: KserveGrpcOptions): Promise<Listener> {
+  const methods = grpcMethods({ engine, restrictions, forwardedHeaders, budget: options.budget });
+  return openGrpcListener({ ...options, method: (path) => methods.get(path) ?? null });
+}

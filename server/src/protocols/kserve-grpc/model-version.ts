@@ -1,0 +1,20 @@
+import { InferenceError } from "../../base/index.ts";
+
+/** A version as a message names it: "" for none, else a natural number in Triton's reading. Throws INVALID_ARG. */
+export function checkedVersion(version: string): string {
+  if (version === "") return "";
+  const digits = /^\s*([+-]?\d+)/.exec(version)?.[1];
+  const value = digits === undefined ? null : BigInt(digits);
+  if (value === null || value >= 2n ** 63n || value < -(2n ** 63n)) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `failed to get model version from specified version string '${version}' (details: stol), version should be an integral value > 0`,
+    );
+  }
+  if (value < 0n)
+    throw new InferenceError(
+      "INVALID_ARG",
+      `invalid model version specified '${version}' , version should be an integral value > 0`,
+    );
+  return String(value);
+}

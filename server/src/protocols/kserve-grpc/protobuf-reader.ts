@@ -1,0 +1,148 @@
+import { GrpcError } from "../grpc-listener/index.ts";
+
+/** How a field's value lies on the wire. Groups, long out of use, are refused. */
+export const wireTypes = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
+
+export function malformed(detail: string): GrpcError {
+  return new GrpcError("INTERNAL", `the request message is no valid protobuf: ${detail}`);
+}
+
+/** Reads protobuf between two offsets of a buffer, field by field, without making objects. Throws GrpcError. */
+export class ProtobufReader {
+  readonly bytes: Buffer;
+  at: number;
+  readonly end: number;
+  /** Of the field whose key was read last. */
+  field = 0;
+  wireType = 0;
+
+  constructor(bytes: Buffer, at = 0, end = bytes.length) {
+    this.bytes = bytes;
+    this.at = at;
+    this.end = end;
+  }
+
+  /** Reads the next field's key; false at the end. */
+  next(): boolean {
+    if (this.at >= this.end) return false;
+    const key = this.uint32();
+    this.field = key >>> 3;
+    this.wireType = key & 7;
+    if (this.field === 0) throw malformed("a field has the number 0");
+    return true;
+  }
+
+  /** A varint's lower 32 bits, unsigned. */
+  uint32(): number {
+    const { bytes, end } = this;
+    let value = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      if (this.at >= end) throw malformed("a number is cut off");
+      const byte = bytes[this.at++]!;
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value >>> 0;
+    }
+    throw malformed("a number is longer than ten bytes");
+  }
+
+  int32(): number {
+    return this.uint32() | 0;
+  }
+
+  bool(): boolean {
+    return this.uint64() !== 0n;
+  }
+
+  uint64(): bigint {
+    const { bytes, end } = this;
+    let low = 0;
+    let high = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      if (this.at >= end) throw malformed("a number is cut off");
+      const byte = bytes[this.at++]!;
+      const bits = byte & 0x7f;
+      if (shift < 28) low |= bits << shift;
+      else if (shift === 28) {
+        low |= bits << 28;
+        high |= bits >>> 4;
+      } else high |= bits << (shift - 32);
+      if (byte < 0x80) return (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+    }
+    throw malformed("a number is longer than ten bytes");
+  }
+
+  int64(): bigint {
+    return BigInt.asIntN(64, this.uint64());
+  }
+
+  /** An int64 as a number; beyond 2^53 it is not exact, and no shape or count that is not refused is so large. */
+  int64Number(): number {
+    const { bytes } = this;
+    const first = bytes[this.at];
+    if (this.at < this.end && first !== undefined && first < 0x80) {
+      this.at++;
+      return first;
+    }
+    return Number(this.int64());
+  }
+
+  double(): number {
+    const at = this.#take(8);
+    return this.bytes.readDoubleLE(at);
+  }
+
+  /** Where a length-delimited value ends; `at` is where it begins. */
+  delimited(): number {
+    if (this.wireType !== wireTypes.delimited) throw malformed(`field ${this.field} is of another type than expected`);
+    const length = this.uint32();
+    if (length > this.end - this.at) throw malformed("a field is cut off");
+    return this.at + length;
+  }
+
+  string(): string {
+    const end = this.delimited();
+    const text = this.bytes.toString("utf8", this.at, end);
+    this.at = end;
+    return text;
+  }
+
+  /** A message within this one; this reader goes on behind it. */
+  message(): ProtobufReader {
+    const end = this.delimited();
+    const inner = new ProtobufReader(this.bytes, this.at, end);
+    this.at = end;
+    return inner;
+  }
+
+  /** Passes over the value of the field whose key was read last. */
+  skip(): void {
+    switch (this.wireType) {
+      case wireTypes.varint:
+        this.uint64();
+        return;
+      case wireTypes.fixed64:
+        this.#take(8);
+        return;
+      case wireTypes.delimited:
+        this.at = this.delimited();
+        return;
+      case wireTypes.fixed32:
+        this.#take(4);
+        return;
+      default:
+        throw malformed(`field ${this.field} has the wire type ${this.wireType}`);
+    }
+  }
+
+  /** The last key's type, or an error. */
+  expect(wireType: number): void {
+    if (this.wireType !== wireType) throw malformed(`field ${this.field} is of another type than expected`);
+  }
+
+  #take(byteLength: number): number {
+    const at = this.at;
+    if (byteLength > this.end - at) throw malformed("a field is cut off");
+    this.at = at + byteLength;
+    return at;
+  }
+}

@@ -1,0 +1,115 @@
+import {
+  create,
+  createRegistry,
+  fromBinary,
+  toBinary,
+  type DescFile,
+  type DescService,
+  type Registry,
+} from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { GrpcError, type Call } from "../grpc-listener/index.ts";
+import {
+  ServerReflectionRequestSchema,
+  ServerReflectionResponseSchema,
+  type ServerReflectionRequest,
+} from "./gen/reflection_v1_pb.js";
+import { wholeMessage, type BeginCall } from "./unary-method.ts";
+
+/** A request names one thing; more than this is none. */
+const requestBytesMax = 64 * 1024;
+const notFound = 5;
+const unimplemented = 12;
+
+/**
+ * Server reflection: tells clients like grpcurl the services and messages of this server. Version 1 and the older v1alpha differ in
+ * nothing but the name.
+ */
+export function reflectionMethod(services: readonly DescService[]): BeginCall {
+  const known = protocolOf(services);
+  return (call) =>
+    call.receive({
+      begin: (byteLength) => {
+        if (byteLength > requestBytesMax)
+          throw new GrpcError("RESOURCE_EXHAUSTED", `a reflection request has at most ${requestBytesMax} bytes`);
+        return wholeMessage(call, byteLength, (bytes, release) => {
+          answer(call, bytes, known);
+          release();
+        });
+      },
+      halfClosed: () => call.finish("OK"),
+    });
+}
+
+interface Protocol {
+  readonly services: readonly DescService[];
+  /** With everything that they import, by name. */
+  readonly files: ReadonlyMap<string, DescFile>;
+  readonly types: Registry;
+}
+
+function protocolOf(services: readonly DescService[]): Protocol {
+  const files = new Map<string, DescFile>();
+  for (const { file } of services) for (const each of withImports(file)) files.set(`${each.name}.proto`, each);
+  return { services, files, types: createRegistry(...files.values()) };
+}
+
+function withImports(file: DescFile): DescFile[] {
+  const all = new Map<string, DescFile>();
+  const visit = (each: DescFile) => {
+    if (all.has(each.name)) return;
+    all.set(each.name, each);
+    each.dependencies.forEach(visit);
+  };
+  visit(file);
+  return [...all.values()];
+}
+
+function answer(call: Call, bytes: Uint8Array, known: Protocol): void {
+  const originalRequest = fromBinary(ServerReflectionRequestSchema, bytes);
+  const reply = create(ServerReflectionResponseSchema, {
+    validHost: originalRequest.host,
+    originalRequest,
+    messageResponse: respond(originalRequest, known),
+  });
+  if (call.send([toBinary(ServerReflectionResponseSchema, reply)], () => {})) return;
+  call.pause();
+  void call.drained().then(() => call.resume());
+}
+
+function respond({ messageRequest }: ServerReflectionRequest, { services, files, types }: Protocol) {
+  switch (messageRequest.case) {
+    case "listServices":
+      return {
+        case: "listServicesResponse" as const,
+        value: { service: services.map(({ typeName: name }) => ({ name })) },
+      };
+    case "fileByFilename":
+      return described(files.get(messageRequest.value), messageRequest.value);
+    case "fileContainingSymbol":
+      return described(fileOf(messageRequest.value, types), messageRequest.value);
+    case "allExtensionNumbersOfType":
+      return { case: "allExtensionNumbersResponse" as const, value: { baseTypeName: messageRequest.value } };
+    case "fileContainingExtension":
+      return failed(notFound, "the protocol has no extensions");
+    default:
+      return failed(unimplemented, "the request asks for nothing that this server knows");
+  }
+}
+
+/** A symbol is a type, a service, or a member of one. */
+function fileOf(symbol: string, types: Registry): DescFile | undefined {
+  const found = types.get(symbol) ?? types.get(symbol.slice(0, Math.max(0, symbol.lastIndexOf("."))));
+  return found?.file;
+}
+
+/** The file and all that it imports, which saves the client from asking for each. */
+function described(file: DescFile | undefined, name: string) {
+  if (file === undefined) return failed(notFound, `'${name}' is not known`);
+  const fileDescriptorProto = withImports(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  return { case: "fileDescriptorResponse" as const, value: { fileDescriptorProto } };
+}
+
+function failed(errorCode: number, errorMessage: string) {
+  return { case: "errorResponse" as const, value: { errorCode, errorMessage } };
+}

@@ -1,0 +1,169 @@
+import { datatypes, type Datatype } from "../../tensor/index.ts";
+import { malformed, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
+import type { Span } from "./infer-message.ts";
+
+/** What a field of InferTensorContents holds; the narrow integers travel in the wide ones' fields. */
+type Kind = "bool" | "int32" | "int64" | "uint32" | "uint64" | "fp32" | "fp64" | "bytes";
+
+interface ContentsField {
+  readonly kind: Kind;
+  /** The datatype that Triton names in its error when the tensor has another one. */
+  readonly datatype: Datatype;
+  readonly accepts: readonly Datatype[];
+  /** Bytes of a packed element; 0: as many as its varint, or its length, takes. */
+  readonly wireBytes: 0 | 4 | 8;
+}
+
+/** By field number. */
+const contentsFields: ReadonlyMap<number, ContentsField> = new Map([
+  [1, { kind: "bool", datatype: "BOOL", accepts: ["BOOL"], wireBytes: 0 }],
+  [2, { kind: "int32", datatype: "INT32", accepts: ["INT8", "INT16", "INT32"], wireBytes: 0 }],
+  [3, { kind: "int64", datatype: "INT64", accepts: ["INT64"], wireBytes: 0 }],
+  [4, { kind: "uint32", datatype: "UINT32", accepts: ["UINT8", "UINT16", "UINT32"], wireBytes: 0 }],
+  [5, { kind: "uint64", datatype: "UINT64", accepts: ["UINT64"], wireBytes: 0 }],
+  [6, { kind: "fp32", datatype: "FP32", accepts: ["FP32"], wireBytes: 4 }],
+  [7, { kind: "fp64", datatype: "FP64", accepts: ["FP64"], wireBytes: 8 }],
+  [8, { kind: "bytes", datatype: "BYTES", accepts: ["BYTES"], wireBytes: 0 }],
+]);
+
+/** The elements that one field of a `contents` holds; they stay in the message until `fillTyped`. */
+export interface TypedContents {
+  readonly number: number;
+  readonly field: ContentsField;
+  readonly spans: readonly Span[];
+  elementCount: number;
+  /** Of BYTES with their length prefixes. */
+  textBytes: number;
+}
+
+/** The fields of a `contents` that hold elements, in the order of their numbers. Nothing is made for each element. */
+export function findContents(spans: readonly Span[]): TypedContents[] {
+  const found = new Map<number, TypedContents>();
+  eachPiece(spans, (number, field, reader, end) => {
+    let contents = found.get(number);
+    if (contents === undefined) {
+      contents = { number, field, spans, elementCount: 0, textBytes: 0 };
+      found.set(number, contents);
+    }
+    if (field.kind === "bytes") contents.textBytes += 4 + end - reader.at;
+    contents.elementCount += reader.wireType === wireTypes.delimited ? countOf(field, reader, end) : 1;
+  });
+  return [...found.values()].filter(({ elementCount }) => elementCount > 0).sort((a, b) => a.number - b.number);
+}
+
+/** Calls `visit` with the reader in front of each value that a known field has; it ends at `end`. */
+function eachPiece(
+  spans: readonly Span[],
+  visit: (number: number, field: ContentsField, reader: ProtobufReader, end: number) => void,
+): void {
+  for (const { bytes, at, end } of spans) {
+    const reader = new ProtobufReader(bytes, at, end);
+    while (reader.next()) {
+      const field = contentsFields.get(reader.field);
+      const isDelimited = reader.wireType === wireTypes.delimited;
+      if (field === undefined) {
+        reader.skip();
+        continue;
+      }
+      if (!isDelimited) reader.expect(wireTypeOf(field));
+      const pieceEnd = isDelimited ? reader.delimited() : endOfValue(reader);
+      visit(reader.field, field, reader, pieceEnd);
+      reader.at = pieceEnd;
+    }
+  }
+}
+
+function endOfValue(reader: ProtobufReader): number {
+  const start = reader.at;
+  reader.skip();
+  const end = reader.at;
+  reader.at = start;
+  return end;
+}
+
+function wireTypeOf({ kind, wireBytes }: ContentsField): number {
+  if (kind === "bytes") return wireTypes.delimited;
+  if (wireBytes === 0) return wireTypes.varint;
+  return wireBytes === 4 ? wireTypes.fixed32 : wireTypes.fixed64;
+}
+
+/** Elements of a packed field; a string is one. */
+function countOf({ kind, wireBytes }: ContentsField, { bytes, at }: ProtobufReader, end: number): number {
+  if (kind === "bytes") return 1;
+  if (wireBytes > 0) {
+    if ((end - at) % wireBytes !== 0) throw malformed("a packed field is cut off");
+    return (end - at) / wireBytes;
+  }
+  let count = 0;
+  for (let index = at; index < end; index++) if (bytes[index]! < 0x80) count++;
+  return count;
+}
+
+export function accepts(contents: TypedContents, datatype: Datatype): boolean {
+  return contents.field.accepts.includes(datatype);
+}
+
+/** Bytes of the tensor that `fillTyped` makes, of a datatype that the field accepts. */
+export function typedByteLength(contents: TypedContents, datatype: Datatype): number {
+  return contents.field.kind === "bytes" ? contents.textBytes : contents.elementCount * datatypes[datatype].byteSize;
+}
+
+/** Writes the elements as the tensor has them: little-endian, packed, narrow integers cut to their width. */
+export function fillTyped(contents: TypedContents, datatype: Datatype, into: Uint8Array): void {
+  const write = writers[datatype];
+  const view = new DataView(into.buffer, into.byteOffset, into.byteLength);
+  let at = 0;
+  eachPiece(contents.spans, (number, field, reader, end) => {
+    if (number !== contents.number) return;
+    if (field.kind === "bytes") {
+      view.setUint32(at, end - reader.at, true);
+      at += 4;
+    }
+    if (field.kind === "bytes" || field.wireBytes > 0) {
+      into.set(reader.bytes.subarray(reader.at, end), at);
+      at += end - reader.at;
+    } else while (reader.at < end) at = write(view, at, reader);
+  });
+}
+
+type Write = (view: DataView, at: number, reader: ProtobufReader) => number;
+
+const wide: Write = (view, at, reader) => {
+  view.setBigUint64(at, reader.uint64(), true);
+  return at + 8;
+};
+const word: Write = (view, at, reader) => {
+  view.setUint32(at, reader.uint32(), true);
+  return at + 4;
+};
+const half: Write = (view, at, reader) => {
+  view.setUint16(at, reader.uint32() & 0xffff, true);
+  return at + 2;
+};
+const byte: Write = (view, at, reader) => {
+  view.setUint8(at, reader.uint32() & 0xff);
+  return at + 1;
+};
+const never: Write = () => {
+  throw new Error("bug: elements of this datatype are no varints");
+};
+
+const writers: Readonly<Record<Datatype, Write>> = {
+  BOOL: (view, at, reader) => {
+    view.setUint8(at, reader.bool() ? 1 : 0);
+    return at + 1;
+  },
+  INT8: byte,
+  UINT8: byte,
+  INT16: half,
+  UINT16: half,
+  INT32: word,
+  UINT32: word,
+  INT64: wide,
+  UINT64: wide,
+  FP16: never,
+  BF16: never,
+  FP32: never,
+  FP64: never,
+  BYTES: never,
+};

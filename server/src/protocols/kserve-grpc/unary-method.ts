@@ -1,0 +1,79 @@
+import {
+  create,
+  fromBinary,
+  toBinary,
+  type DescMethod,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { GatheredMessage, GrpcError, type Call, type MessageSink } from "../grpc-listener/index.ts";
+
+/** What answers a call of a method. */
+export type BeginCall = (call: Call) => void;
+
+/** Requests of these methods are read whole; only files of a model to load make one large. */
+export function unaryMethod<const Method extends DescMethod>(
+  method: Method,
+  answer: (
+    request: MessageShape<Method["input"]>,
+    call: Call,
+  ) => MessageInitShape<Method["output"]> | Promise<MessageInitShape<Method["output"]>>,
+): BeginCall {
+  return (call) => {
+    let hasBegun = false;
+    call.receive({
+      begin: (byteLength) => {
+        if (hasBegun) throw tooMany();
+        hasBegun = true;
+        return wholeMessage(call, byteLength, (bytes) => {
+          respond(call, method, bytes, answer).catch((error: unknown) => call.fail(error));
+        });
+      },
+      halfClosed: () => {
+        if (!hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message, and got none");
+      },
+    });
+  };
+}
+
+async function respond<Method extends DescMethod>(
+  call: Call,
+  method: Method,
+  bytes: Uint8Array,
+  answer: (
+    request: MessageShape<Method["input"]>,
+    call: Call,
+  ) => MessageInitShape<Method["output"]> | Promise<MessageInitShape<Method["output"]>>,
+): Promise<void> {
+  const reply = create(method.output, await answer(parse(method, bytes), call));
+  await call.sendCompressed([toBinary(method.output, reply)], () => {});
+  call.finish("OK");
+}
+
+function parse<Method extends DescMethod>(method: Method, bytes: Uint8Array): MessageShape<Method["input"]> {
+  try {
+    return fromBinary(method.input, bytes) as MessageShape<Method["input"]>;
+  } catch (error) {
+    throw new GrpcError("INTERNAL", `the request message is no valid protobuf: ${(error as Error).message}`);
+  }
+}
+
+function tooMany(): GrpcError {
+  return new GrpcError("INTERNAL", "the method takes one request message, and got another");
+}
+
+/**
+ * Gathers a message whole. Its bytes are taken from the call's memory until `release` is called, or the call has ended: what was parsed of
+ * them may be views.
+ */
+export function wholeMessage(
+  call: Call,
+  byteLength: number,
+  done: (bytes: Uint8Array, release: () => void) => void,
+): MessageSink {
+  const gathered = new GatheredMessage(byteLength, call.memory);
+  return {
+    write: (chunk) => gathered.write(chunk),
+    end: () => done(gathered.bytes, () => call.memory.shrinkBy(gathered.heldBytes)),
+  };
+}
