@@ -1,5 +1,5 @@
 import { assert, type InferenceCode, inferenceCodes, InferenceError } from "../../base/index.ts";
-import { sendDescriptors } from "../../native/index.ts";
+import { sendDescriptors, SystemCallError } from "../../native/index.ts";
 import { JsonChannel } from "./json-channel.ts";
 import type { CallMessage, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
 
@@ -50,7 +50,7 @@ export class RunnerCaller {
   ): Promise<RunnerCalls[Call]["reply"]> {
     const turn = this.#descriptorTurn.then(() => {
       if (this.#failure !== null) throw this.#failure;
-      assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor at a time has room");
+      this.#sendDescriptor(fd);
       return this.call(call, request);
     });
     this.#descriptorTurn = turn.catch(() => {});
@@ -66,6 +66,16 @@ export class RunnerCaller {
 
   close(): void {
     this.#channel.close();
+  }
+
+  /** A runner that takes no descriptor any more has ended, or is ended here: the call fails with its end, as every other does. */
+  #sendDescriptor(fd: number): void {
+    try {
+      assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor at a time has room");
+    } catch (error) {
+      if (!(error instanceof SystemCallError)) throw error;
+      this.#channel.close();
+    }
   }
 
   #onReply(message: unknown): void {
