@@ -1,4 +1,6 @@
-import { controlModels, models, type ModelSource } from "./models.ts";
+import { controlModels } from "./control-models.ts";
+import type { ModelSource } from "./model-source.ts";
+import { models } from "./models.ts";
 
 const outOfMemory: ModelSource = {
   ...models.add_sub,

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePorts, runGalatea, runOracle } from "../environments/index.ts";
-import { controlModels, models } from "./models.ts";
+import { controlModels } from "./control-models.ts";
+import { models } from "./models.ts";
 import { writeRepository } from "./repository.ts";
 import type { Target } from "./started-fixture.ts";
 

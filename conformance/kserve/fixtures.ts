@@ -1,5 +1,9 @@
-import { controlModels, models, reloadModels, warmModels, type ModelSource } from "./models.ts";
+import { controlModels } from "./control-models.ts";
+import type { ModelSource } from "./model-source.ts";
+import { models } from "./models.ts";
 import { programModels } from "./program-models.ts";
+import { reloadModels } from "./reload-models.ts";
+import { warmModels } from "./warm-models.ts";
 
 /** One started server that cases run against, the same for both. */
 export interface Fixture {

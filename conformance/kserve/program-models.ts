@@ -1,4 +1,4 @@
-import { ensemble, type ModelSource, type PythonOptions, pythonConfig } from "./models.ts";
+import { ensemble, type ModelSource, type PythonOptions, pythonConfig } from "./model-source.ts";
 
 const imports = "import numpy as np\nimport triton_python_backend_utils as pb_utils\n\n\n";
 const execute =

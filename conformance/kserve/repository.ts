@@ -1,7 +1,7 @@
 import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ModelSource } from "./models.ts";
+import type { ModelSource } from "./model-source.ts";
 
 const programs = fileURLToPath(new URL("models/", import.meta.url));
 

@@ -1,6 +1,6 @@
 import type { Case, Comparison, Difference, Step } from "../case.ts";
 import { differs, get, infer, input, newer, post } from "../requests.ts";
-import { controlModels } from "../models.ts";
+import { controlModels } from "../control-models.ts";
 
 const load = (model: string, body?: unknown, compare: Comparison = "bytes") =>
   post(`/v2/repository/models/${model}/load`, body, compare);

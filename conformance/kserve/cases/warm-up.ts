@@ -1,5 +1,5 @@
 import type { Case, Step } from "../case.ts";
-import { warmModels } from "../models.ts";
+import { warmModels } from "../warm-models.ts";
 import { differs, get, infer, input, post } from "../requests.ts";
 
 const load = (model: string): Step => post(`/v2/repository/models/${model}/load`, undefined, "error");

@@ -1,0 +1,53 @@
+import { brokenConfigs } from "./broken-configs.ts";
+import { ensemble, pair, python, pythonConfig, type ModelSource } from "./model-source.ts";
+import { models } from "./models.ts";
+
+/** Directories that cannot be loaded, and what else the model control cases need. */
+export const controlModels = {
+  add_sub: models.add_sub,
+  auto: models.auto,
+  auto_without_config: models.auto_without_config,
+  versions_latest: models.versions_latest,
+  version_one_of_two: {
+    ...models.versions,
+    config: pythonConfig({
+      inputs: [["IN", "INT32", [1]]],
+      outputs: [["OUT", "STRING", [1]]],
+      more: "version_policy { specific { versions: [1] } }",
+    }),
+  },
+  chain: models.chain,
+  raises_in_initialize: python("raises_in_initialize.py", pair("FP32", [1])),
+  no_execute: python("no_execute.py", pair("FP32", [1])),
+  syntax_error: {
+    config: pythonConfig(pair("FP32", [1])),
+    program: null,
+    files: { "1/model.py": "class TritonPythonModel:\n    def execute(self, requests)\n        return []\n" },
+  },
+  no_class: { config: pythonConfig(pair("FP32", [1])), program: null, files: { "1/model.py": "x = 1\n" } },
+  import_error: {
+    config: pythonConfig(pair("FP32", [1])),
+    program: null,
+    files: { "1/model.py": "import a_module_nobody_has\n" },
+  },
+  no_version: { config: pythonConfig(pair("FP32", [1])), program: null, versions: [] },
+  empty_directory: { config: null, program: null, versions: [] },
+  platform_beside_backend: {
+    config: `platform: "python"\n${pythonConfig(pair("FP32", [4]))}`,
+    program: "add_sub.py",
+  },
+  kind_gpu: python("add_sub.py", { ...pair("FP32", [4]), more: "instance_group { count: 1 kind: KIND_GPU }" }),
+  gpu_accelerator: python("add_sub.py", {
+    ...pair("FP32", [4]),
+    more: 'optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }',
+  }),
+  decoupled: python("decoupled.py", {
+    inputs: [["IN", "INT32", [1]]],
+    outputs: [["OUT", "INT32", [1]]],
+    more: "model_transaction_policy { decoupled: true }",
+  }),
+  orphan_ensemble: ensemble({ inputs: [["A", "FP32", [1]]], outputs: [["B", "FP32", [1]]] }, [
+    { model: "nobody", inputs: { X: "A" }, outputs: { Y: "B" } },
+  ]),
+  ...brokenConfigs(),
+} satisfies Record<string, ModelSource>;
