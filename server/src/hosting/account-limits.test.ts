@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock } from "../base/index.ts";
 import { openRecords, recordsDefaults } from "../records/index.ts";
-import type { FleetOptions } from "./fleet.ts";
-import { hostingMigrations } from "./hosting-store.ts";
+import type { FleetOptions } from "./endpoints/fleet.ts";
+import { hostingMigrations } from "./store/hosting-store.ts";
 import { Hosting, hostingLimits } from "./hosting.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-limits-"));

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { hostingArn, parseHostingArn } from "./arns.ts";
-import { failureReason, isTransient, moveEndpoint, type EndpointEvent, type EndpointState } from "./endpoint-state.ts";
-import { resolveImage } from "./image-names.ts";
-import { instanceBudget, instanceType } from "./instance-types.ts";
-import { chooseInstance, chooseVariant, leastBusy } from "./routing.ts";
-import { parseS3Uri } from "./s3-uri.ts";
+import { hostingArn, parseHostingArn } from "./definitions/arns.ts";
+import {
+  failureReason,
+  isTransient,
+  moveEndpoint,
+  type EndpointEvent,
+  type EndpointState,
+} from "./endpoints/endpoint-state.ts";
+import { resolveImage } from "./definitions/image-names.ts";
+import { instanceBudget, instanceType } from "./definitions/instance-types.ts";
+import { chooseInstance, chooseVariant, leastBusy } from "./endpoints/routing.ts";
+import { parseS3Uri } from "./definitions/s3-uri.ts";
 
 const gibi = 2 ** 30;
 

@@ -2,16 +2,16 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { TaskGroup } from "../base/index.ts";
 import type { Records } from "../records/index.ts";
-import { Gate, orAborted } from "./agent/waiting.ts";
-import { hostingArn, nameKey, type Owner } from "./arns.ts";
-import { isTransient, moveEndpoint, type EndpointEvent, type EndpointRecord } from "./endpoint-state.ts";
-import type { FleetOptions } from "./fleet.ts";
+import { Gate, orAborted } from "./waiting.ts";
+import { hostingArn, nameKey, type Owner } from "./definitions/index.ts";
+import { isTransient, moveEndpoint, type EndpointEvent, type EndpointRecord } from "./endpoints/index.ts";
+import type { FleetOptions } from "./endpoints/index.ts";
 import { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
-import { RecordTable } from "./hosting-store.ts";
-import { collectLeftContents, type InstanceOwner } from "./left-instances.ts";
-import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocation.ts";
-import type { EndpointConfigRecord, ModelRecord, VariantPlan } from "./records-of-hosting.ts";
-import { RunningEndpoint } from "./running-endpoint.ts";
+import { RecordTable } from "./store/index.ts";
+import { collectLeftContents, type InstanceOwner } from "./instances/index.ts";
+import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
+import type { EndpointConfigRecord, ModelRecord, VariantPlan } from "./definitions/index.ts";
+import { RunningEndpoint } from "./endpoints/index.ts";
 
 export interface HostingLimits {
   readonly modelsMax: number;

@@ -4,23 +4,51 @@
  * `ModelHost` it is given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with
  * the services' own codes and sentences. Nothing here reads the environment or knows HTTP servers.
  */
-export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
-export { failureReason, isTransient, moveEndpoint, type EndpointRecord, type EndpointState } from "./endpoint-state.ts";
-export type { FleetOptions } from "./fleet.ts";
+export {
+  hostingArn,
+  instanceBudget,
+  instanceType,
+  nameKey,
+  parseHostingArn,
+  parseS3Uri,
+  refusedVariable,
+  resolveImage,
+  unsupportedImageText,
+  type BuiltInRuntime,
+  type ContainerDefinition,
+  type EndpointConfigRecord,
+  type HostingResource,
+  type InstanceBudget,
+  type Machine,
+  type ModelRecord,
+  type Owner,
+  type ProductionVariant,
+} from "./definitions/index.ts";
+export {
+  failureReason,
+  isTransient,
+  moveEndpoint,
+  RunningEndpoint,
+  type EndpointRecord,
+  type EndpointState,
+  type FleetOptions,
+} from "./endpoints/index.ts";
 export { Hosting, hostingLimits, type HostingLimits, type HostingOptions, type Tag } from "./hosting.ts";
 export { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
-export { hostingMigrations, RecordTable } from "./hosting-store.ts";
-export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
-export { refusedVariable } from "./refused-variables.ts";
 export {
+  instanceLimits,
+  LeftInstances,
   modelDataUrlOf,
+  type HostedInstance,
+  type InstanceEnd,
   type InstanceIdentity,
+  type InstanceLimits,
+  type InstanceSpec,
+  type InstanceUsage,
   type IssueCredentials,
   type IssuedCredentials,
-} from "./instance-credentials.ts";
-export { RunningEndpoint } from "./running-endpoint.ts";
-export { instanceLimits, type InstanceLimits } from "./instance.ts";
-export { instanceBudget, instanceType, type InstanceBudget, type Machine } from "./instance-types.ts";
+  type ModelHost,
+} from "./instances/index.ts";
 export {
   endpointNotFound,
   heldBytesMax,
@@ -29,22 +57,22 @@ export {
   type InvocationLimits,
   type InvocationReply,
   type InvocationRequest,
-} from "./invocation.ts";
-export { LeftInstances } from "./left-instances.ts";
-export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
-export type { LogEvent, LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";
+} from "./invocations/index.ts";
+export {
+  createDirectoryLogStreams,
+  type DirectoryLogStreamsOptions,
+  type LogEvent,
+  type LogGroup,
+  type LogPage,
+  type LogReadOptions,
+  type LogStream,
+  type LogStreams,
+} from "./logs/index.ts";
 export {
   metricMigrations,
   MetricRecords,
   metricRecordsLimits,
   type MetricRecordsLimits,
   type MetricRecordsOptions,
-} from "./metric-records.ts";
-export type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "./model-host.ts";
-export type {
-  ContainerDefinition,
-  EndpointConfigRecord,
-  ModelRecord,
-  ProductionVariant,
-} from "./records-of-hosting.ts";
-export { parseS3Uri } from "./s3-uri.ts";
+} from "./series/index.ts";
+export { hostingMigrations, RecordTable } from "./store/index.ts";

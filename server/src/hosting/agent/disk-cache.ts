@@ -7,7 +7,7 @@ import { ChargedSet, chooseVictims, type Charge } from "./charges.ts";
 import { KeptTrees } from "./kept-trees.ts";
 import { ModelLoadError, ModelReplacedError, type ModelSource } from "./model-container.ts";
 import { createModelVersion, type ModelVersion } from "./model-version.ts";
-import { Mutex } from "./waiting.ts";
+import { Mutex } from "../waiting.ts";
 
 export interface DiskCacheOptions {
   /** `<ml root>/models`: a model lies in `<id>/model` below it. */

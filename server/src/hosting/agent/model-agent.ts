@@ -3,7 +3,7 @@ import { delay, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
-import { Gate, Mutex, Semaphore, orAborted } from "./waiting.ts";
+import { Gate, Mutex, Semaphore, orAborted } from "../waiting.ts";
 import {
   ContainerLostError,
   ModelLoadError,

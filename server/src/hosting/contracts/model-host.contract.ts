@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { InstanceSpec, ModelHost } from "../model-host.ts";
+import type { InstanceSpec, ModelHost } from "../instances/index.ts";
 
 /** What the suite asks of an implementer: a host, and a spec whose container does as the variable BEHAVIOUR says. */
 export interface ModelHostSubject {

@@ -1,4 +1,4 @@
-import type { ContainerDefinition } from "./records-of-hosting.ts";
+import type { ContainerDefinition } from "../definitions/index.ts";
 
 /** Whose credentials an instance's are. */
 export interface InstanceIdentity {

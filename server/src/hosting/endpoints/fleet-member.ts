@@ -1,14 +1,14 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { AwsError, delay, readWhole, takeForCall, type ByteLease } from "../base/index.ts";
-import { ModelAgent, agentLimits, type ModelLease } from "./agent/model-agent.ts";
-import { errorText, type ContainerClient, type ContainerReply } from "./container-client.ts";
-import type { VariantMetrics } from "./endpoint-metrics.ts";
+import { AwsError, delay, readWhole, takeForCall, type ByteLease } from "../../base/index.ts";
+import { ModelAgent, agentLimits, type ModelLease } from "../agent/index.ts";
+import { errorText, type ContainerClient, type ContainerReply } from "../instances/index.ts";
+import type { VariantMetrics } from "../series/index.ts";
 import type { FleetOptions } from "./fleet.ts";
-import { Instance } from "./instance.ts";
-import { containerEnvironment, modelDataUrlOf, type IssuedCredentials } from "./instance-credentials.ts";
-import type { InstanceBudget } from "./instance-types.ts";
+import { Instance } from "../instances/index.ts";
+import { containerEnvironment, modelDataUrlOf, type IssuedCredentials } from "../instances/index.ts";
+import type { InstanceBudget } from "../definitions/index.ts";
 import {
   containerError,
   heldBytesMax,
@@ -18,10 +18,10 @@ import {
   type InvocationPlace,
   type InvocationReply,
   type InvocationRequest,
-} from "./invocation.ts";
-import { writeOwner } from "./left-instances.ts";
-import { createModelSource, downloadModelData } from "./model-data.ts";
-import type { VariantPlan } from "./records-of-hosting.ts";
+} from "../invocations/index.ts";
+import { writeOwner } from "../instances/index.ts";
+import { createModelSource, downloadModelData } from "../instances/index.ts";
+import type { VariantPlan } from "../definitions/index.ts";
 
 export interface MemberOptions {
   readonly id: string;

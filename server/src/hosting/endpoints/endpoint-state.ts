@@ -1,6 +1,6 @@
-import { assert } from "../base/index.ts";
-import type { Owner } from "./arns.ts";
-import type { VariantPlan } from "./records-of-hosting.ts";
+import { assert } from "../../base/index.ts";
+import type { Owner } from "../definitions/index.ts";
+import type { VariantPlan } from "../definitions/index.ts";
 
 /** The service's endpoint statuses, each with what only it has. Statuses we never enter are not among them. */
 export type EndpointState =

@@ -1,7 +1,7 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { AwsError, sealLine, unsealLine, type Clock, type Logger } from "../base/index.ts";
-import { Mutex } from "./agent/waiting.ts";
+import { AwsError, sealLine, unsealLine, type Clock, type Logger } from "../../base/index.ts";
+import { Mutex } from "../waiting.ts";
 import {
   asLogEvent,
   comparePositions,

@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
-import { AwsError, type ByteLease } from "../base/index.ts";
-import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "./agent/model-container.ts";
-import { InstanceFailure } from "./instance.ts";
-import { modelDataPlace } from "./model-data.ts";
+import { AwsError, type ByteLease } from "../../base/index.ts";
+import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "../agent/index.ts";
+import { InstanceFailure } from "../instances/index.ts";
+import { modelDataPlace } from "../instances/index.ts";
 
 export interface InvocationLimits {
   readonly requestBytesMax: number;

@@ -1,4 +1,4 @@
-import type { SeriesKey, SeriesRecorder } from "../metrics/index.ts";
+import type { SeriesKey, SeriesRecorder } from "../../metrics/index.ts";
 
 /** Opens a series for recording; called once per series, not per sample. */
 export type OpenSeries = (key: SeriesKey) => SeriesRecorder;

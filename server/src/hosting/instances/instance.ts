@@ -1,5 +1,5 @@
-import { TaskGroup, delay, type Clock, type Logger } from "../base/index.ts";
-import { Gate, orAborted } from "./agent/waiting.ts";
+import { TaskGroup, delay, type Clock, type Logger } from "../../base/index.ts";
+import { Gate, orAborted } from "../waiting.ts";
 import { ContainerClient, containerLimits, type ContainerLimits } from "./container-client.ts";
 import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
 import type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "./model-host.ts";

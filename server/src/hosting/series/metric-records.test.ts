@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import * as fc from "fast-check";
-import { createLogger, silentLogger, type Clock } from "../base/index.ts";
-import { MinuteSeries, type SeriesKey, type StoredPoint } from "../metrics/index.ts";
-import { openRecords, recordsDefaults, type Records } from "../records/index.ts";
+import { createLogger, silentLogger, type Clock } from "../../base/index.ts";
+import { MinuteSeries, type SeriesKey, type StoredPoint } from "../../metrics/index.ts";
+import { openRecords, recordsDefaults, type Records } from "../../records/index.ts";
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
 import { metricMigrations, MetricRecords, metricRecordsLimits } from "./metric-records.ts";
 

@@ -1,15 +1,15 @@
 import { statfs } from "node:fs/promises";
-import { TaskGroup, delay, type Clock, type Logger } from "../base/index.ts";
-import type { ArchiveUnpacker, ObjectStore } from "../blobs/index.ts";
-import { VariantMetrics, type OpenSeries } from "./endpoint-metrics.ts";
+import { TaskGroup, delay, type Clock, type Logger } from "../../base/index.ts";
+import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
+import { VariantMetrics, type OpenSeries } from "../series/index.ts";
 import { FleetMember } from "./fleet-member.ts";
-import type { IssueCredentials } from "./instance-credentials.ts";
-import type { InstanceLimits } from "./instance.ts";
-import { instanceBudget, type Machine } from "./instance-types.ts";
-import type { InvocationLimits, InvocationPlace, InvocationReply, InvocationRequest } from "./invocation.ts";
-import type { LeftInstances } from "./left-instances.ts";
-import type { ModelHost } from "./model-host.ts";
-import type { VariantPlan } from "./records-of-hosting.ts";
+import type { IssueCredentials } from "../instances/index.ts";
+import type { InstanceLimits } from "../instances/index.ts";
+import { instanceBudget, type Machine } from "../definitions/index.ts";
+import type { InvocationLimits, InvocationPlace, InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import type { LeftInstances } from "../instances/index.ts";
+import type { ModelHost } from "../instances/index.ts";
+import type { VariantPlan } from "../definitions/index.ts";
 import { chooseInstance, leastBusy } from "./routing.ts";
 
 /** What every fleet of the platform shares. */

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { StoredPoint } from "../metrics/index.ts";
+import type { StoredPoint } from "../../metrics/index.ts";
 
 /** What every point of a block has in common. */
 export interface BlockPlace {

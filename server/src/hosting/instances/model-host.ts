@@ -1,5 +1,5 @@
-import type { InstanceBudget } from "./instance-types.ts";
-import type { BuiltInRuntime } from "./image-names.ts";
+import type { InstanceBudget } from "../definitions/index.ts";
+import type { BuiltInRuntime } from "../definitions/index.ts";
 
 /** One instance of a variant: a container that answers the contract (`/ping`, `/invocations`, `/models`) on a Unix socket. */
 export interface InstanceSpec {

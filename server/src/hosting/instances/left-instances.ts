@@ -1,6 +1,6 @@
 import { mkdir, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readSealed, sealedText } from "../blobs/index.ts";
+import { readSealed, sealedText } from "../../blobs/index.ts";
 
 /** Which instances may use each other's unpacked models: those of one variant with one place of models. */
 export interface InstanceOwner {

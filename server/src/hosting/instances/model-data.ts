@@ -2,11 +2,11 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { AwsError, type Logger } from "../base/index.ts";
-import { collectContents, type ArchiveUnpacker, type ObjectStore } from "../blobs/index.ts";
-import type { ModelSource } from "./agent/model-container.ts";
-import type { ContainerDefinition } from "./records-of-hosting.ts";
-import { parseS3Uri } from "./s3-uri.ts";
+import { AwsError, type Logger } from "../../base/index.ts";
+import { collectContents, type ArchiveUnpacker, type ObjectStore } from "../../blobs/index.ts";
+import type { ModelSource } from "../agent/index.ts";
+import type { ContainerDefinition } from "../definitions/index.ts";
+import { parseS3Uri } from "../definitions/index.ts";
 
 /** Where the archives of a multi-model endpoint are: below the prefix, by the store's ETag. */
 export function createModelSource(

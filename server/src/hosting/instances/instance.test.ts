@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { silentLogger, systemClock } from "../base/index.ts";
+import { silentLogger, systemClock } from "../../base/index.ts";
 import { Instance, instanceLimits } from "./instance.ts";
 import type { HostedInstance, ModelHost } from "./model-host.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { silentLogger, type Clock } from "../base/index.ts";
+import { silentLogger, type Clock } from "../../base/index.ts";
 import { createDirectoryLogStreams } from "./directory-log-streams.ts";
 import { fileNameOf, formatLogLine, nameOfFile, parseLogLines } from "./log-lines.ts";
 import type { LogReadOptions } from "./log-streams.ts";

@@ -1,11 +1,11 @@
-import { AwsError } from "../base/index.ts";
-import { Gate, orAborted } from "./agent/waiting.ts";
+import { AwsError } from "../../base/index.ts";
+import { Gate, orAborted } from "../waiting.ts";
 import { Fleet, type FleetOptions } from "./fleet.ts";
 import type { EndpointRecord } from "./endpoint-state.ts";
-import { InstanceFailure } from "./instance.ts";
-import type { InvocationReply, InvocationRequest } from "./invocation.ts";
-import { ModelDataError } from "./model-data.ts";
-import type { VariantPlan } from "./records-of-hosting.ts";
+import { InstanceFailure } from "../instances/index.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { ModelDataError } from "../instances/index.ts";
+import type { VariantPlan } from "../definitions/index.ts";
 import { chooseVariant } from "./routing.ts";
 
 /** An endpoint's fleets, from the start of their instances to their end. */

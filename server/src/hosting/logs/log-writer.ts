@@ -1,5 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
-import type { Clock } from "../base/index.ts";
+import type { Clock } from "../../base/index.ts";
 import { formatLogLine } from "./log-lines.ts";
 
 export interface LogWriterOptions {

@@ -1,6 +1,6 @@
-import type { Logger } from "../base/index.ts";
-import type { Migration, Records } from "../records/index.ts";
-import { metricMigrations } from "./metric-records.ts";
+import type { Logger } from "../../base/index.ts";
+import type { Migration, Records } from "../../records/index.ts";
+import { metricMigrations } from "../series/index.ts";
 
 export const hostingMigrations: readonly Migration[] = [
   {

@@ -1,6 +1,6 @@
-import { delay, sealLine, TaskGroup, unsealLine, type Clock, type Logger } from "../base/index.ts";
-import type { MinuteSeries, SeriesChanges, StoredPoint, StoredSeries } from "../metrics/index.ts";
-import type { Migration, Records, Statement } from "../records/index.ts";
+import { delay, sealLine, TaskGroup, unsealLine, type Clock, type Logger } from "../../base/index.ts";
+import type { MinuteSeries, SeriesChanges, StoredPoint, StoredSeries } from "../../metrics/index.ts";
+import type { Migration, Records, Statement } from "../../records/index.ts";
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { Pool, type Dispatcher } from "undici";
-import { ContainerLostError, type LoadReply, type ModelContainer } from "./agent/model-container.ts";
+import { ContainerLostError, type LoadReply, type ModelContainer } from "../agent/index.ts";
 
 export interface ContainerLimits {
   readonly connectionsMax: number;

@@ -1,0 +1,11 @@
+/** What keeps many models on one instance: which are on its disk, which are in its container's memory, and who waits for them. */
+export { ModelAgent, agentLimits, type ModelLease } from "./model-agent.ts";
+export {
+  ContainerLostError,
+  ModelLoadError,
+  ModelMissingError,
+  ModelNotReadyError,
+  type LoadReply,
+  type ModelContainer,
+  type ModelSource,
+} from "./model-container.ts";

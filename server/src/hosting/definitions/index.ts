@@ -1,0 +1,13 @@
+/** The vocabulary of what is asked for: names, ARNs, images, instance types, variables, and the records that say it. No IO. */
+export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
+export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
+export { instanceBudget, instanceType, type InstanceBudget, type Machine } from "./instance-types.ts";
+export type {
+  ContainerDefinition,
+  EndpointConfigRecord,
+  ModelRecord,
+  ProductionVariant,
+  VariantPlan,
+} from "./records-of-hosting.ts";
+export { refusedVariable } from "./refused-variables.ts";
+export { parseS3Uri } from "./s3-uri.ts";

@@ -1,0 +1,11 @@
+/** Endpoints as state machines, and what runs for one: a fleet for each variant, a member for each instance. */
+export {
+  failureReason,
+  isTransient,
+  moveEndpoint,
+  type EndpointEvent,
+  type EndpointRecord,
+  type EndpointState,
+} from "./endpoint-state.ts";
+export type { FleetOptions } from "./fleet.ts";
+export { RunningEndpoint } from "./running-endpoint.ts";
