@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
-import { ByteBudget, ByteLease, InferenceError } from "../../../server/src/base/index.ts";
+import { ByteBudget, ByteLease, InferenceError, systemClock } from "../../../server/src/base/index.ts";
 import type { ServedModel } from "../../../server/src/engine/index.ts";
 import { FakeArena, FakeEngine } from "../../../server/src/protocols/fake-engine.ts";
 import { GrpcError } from "../../../server/src/protocols/grpc-listener/index.ts";
@@ -65,7 +65,9 @@ function read({ bytes, cuts }: Input, served: ServedModel): boolean {
 }
 
 function decode(message: InferMessage, model: ServedModel): void {
-  const { request } = decodeInferRequest(message, { model, signal: new AbortController().signal, forwarded: [] });
+  const { signal } = new AbortController();
+  const options = { model, signal, clock: systemClock, receivedNs: 0, forwarded: [] };
+  const { request } = decodeInferRequest(message, options);
   for (const { data, shape } of request.inputs) {
     assert.ok(shape.every((dimension) => Number.isSafeInteger(dimension) && dimension >= 0));
     assert.ok(data.length <= 16 * 1024);

@@ -39,6 +39,7 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
       engine: parts.engine,
       limits,
       budget,
+      clock: systemClock,
       logger: log,
       address: { host: address, port },
       integerRange: "refuse",
@@ -59,6 +60,7 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
       logger: log,
       limits,
       budget,
+      clock: systemClock,
       address: { host: address, port },
     });
     opened.push(listener);

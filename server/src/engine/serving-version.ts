@@ -79,7 +79,7 @@ export class ServingVersion implements AsyncDisposable {
     let record: RequestRecord;
     try {
       if (this.config.decoupled) throw this.#isDecoupled();
-      record = newRecord(this.#clock.monotonicNs(), checkRequest(request, this.facts));
+      record = newRecord(request.receivedNs, checkRequest(request, this.facts));
     } catch (error) {
       releaseTensors(request.inputs);
       return Promise.reject(error);
@@ -94,7 +94,7 @@ export class ServingVersion implements AsyncDisposable {
   async stream(request: InferenceRequest, sink: AnswerSink): Promise<void> {
     const answers = new AnswerStream(sink, this.#reshapes ? (response) => this.#reshapeOutputs(response) : null);
     try {
-      const record = newRecord(this.#clock.monotonicNs(), this.#checked(request));
+      const record = newRecord(request.receivedNs, this.#checked(request));
       await this.#schedule({ ...request, answers }, record);
       answers.end(null);
     } catch (error) {
@@ -122,7 +122,7 @@ export class ServingVersion implements AsyncDisposable {
   async inferStep(request: InferenceRequest): Promise<StepResult> {
     let record: RequestRecord;
     try {
-      record = newRecord(this.#clock.monotonicNs(), checkRequest(request, this.facts));
+      record = newRecord(request.receivedNs, checkRequest(request, this.facts));
     } catch (error) {
       releaseTensors(request.inputs);
       throw error;

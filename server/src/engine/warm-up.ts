@@ -94,6 +94,10 @@ async function prepare(sample: WarmUpSample, order: WarmUpOrder): Promise<Prepar
       sequence: null,
       priority: 0,
       queueTimeoutUs: 0,
+      receivedNs: order.clock.monotonicNs(),
+      deadlineNs: Number.POSITIVE_INFINITY,
+      caller: null,
+      trace: null,
       signal: null,
     };
     checkRequest(request, facts);

@@ -2,5 +2,13 @@
 export type { AnswerSink } from "./answers.ts";
 export type { Execution, Instance } from "./instance.ts";
 export { newRecord, type RequestRecord } from "./record.ts";
-export { noParameters, type InferenceRequest, type ParameterValue, type SequenceFlags } from "./request.ts";
+export {
+  deadlineFromNow,
+  noParameters,
+  type InferenceRequest,
+  type ParameterValue,
+  type RequestCaller,
+  type RequestTrace,
+  type SequenceFlags,
+} from "./request.ts";
 export { releaseResponse, type InferenceResponse, type Outcome } from "./response.ts";

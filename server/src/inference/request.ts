@@ -1,5 +1,6 @@
-import type { AnswerSink } from "./answers.ts";
+import type { Clock } from "../base/index.ts";
 import type { Tensor } from "../tensor/index.ts";
+import type { AnswerSink } from "./answers.ts";
 
 /** A custom request or response parameter: string, bool, int64 (bigint) or double (number), as in the KServe protocol. */
 export type ParameterValue = string | boolean | bigint | number;
@@ -9,6 +10,21 @@ export interface SequenceFlags {
   readonly id: bigint | string;
   readonly start: boolean;
   readonly end: boolean;
+}
+
+/** The execution of a model that asked for an inference itself, and waits for it. */
+export interface RequestCaller {
+  readonly modelName: string;
+  readonly modelVersion: string;
+  /** As the backend that runs the calling model counts its executions. */
+  readonly executionId: number;
+}
+
+/** The trace that a request is part of. */
+export interface RequestTrace {
+  readonly id: bigint;
+  /** 0n: it has no parent. */
+  readonly parentId: bigint;
 }
 
 /**
@@ -31,12 +47,28 @@ export interface InferenceRequest {
   readonly sequence: SequenceFlags | null;
   /** 0 asks for the model's default priority level. */
   readonly priority: number;
-  /** Microseconds the request may wait in a queue; 0 for none of its own. */
+  /** Microseconds the client lets it wait in queues, which models are told; 0 for none of its own. */
   readonly queueTimeoutUs: number;
+  /** When the server began to receive it, before its body was decoded: a request's duration counts from here. On the engine's monotonic clock. */
+  readonly receivedNs: number;
+  /**
+   * Until when it may wait in queues whose policy lets requests have a timeout of their own; Infinity for no end. Steps of an ensemble and
+   * what a model asks of other models inherit it: they do not begin to wait anew.
+   */
+  readonly deadlineNs: number;
+  /** Null for a request from outside; an ensemble's steps have the ensemble's. */
+  readonly caller: RequestCaller | null;
+  /** Null where it is not traced. */
+  readonly trace: RequestTrace | null;
   /** Aborts when nobody waits for the answer any more. Null only where no one can leave (warm-up, tests). */
   readonly signal: AbortSignal | null;
   /** Where the answers of a decoupled model go; other models have one answer, which is the outcome. */
   readonly answers?: AnswerSink;
+}
+
+/** The deadline of a request that has been received as a whole now: how long its upload took is no wait in a queue. */
+export function deadlineFromNow(clock: Clock, queueTimeoutUs: number): number {
+  return queueTimeoutUs > 0 ? clock.monotonicNs() + queueTimeoutUs * 1000 : Number.POSITIVE_INFINITY;
 }
 
 export const noParameters: ReadonlyMap<string, ParameterValue> = new Map();

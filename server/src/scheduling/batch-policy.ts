@@ -93,12 +93,14 @@ export function chooseBatch<Candidate extends BatchCandidate>(
 }
 
 /**
- * Microseconds that a request may wait, 0 without limit. A request's own timeout counts where overriding is allowed and it is
- * shorter, also where the default is none (Triton compares with a default of 0 and so ignores it).
+ * Until when a request may wait, Infinity without limit: as long as the policy says from its arrival in this queue. A request's own
+ * deadline counts where overriding is allowed and it is earlier, also where the policy has no timeout (Triton compares with a timeout of 0
+ * and so ignores it).
  */
-export function queueTimeoutUs(policy: QueuePolicy, requestTimeoutUs: number): number {
-  if (!policy.allowTimeoutOverride || requestTimeoutUs <= 0) return policy.defaultTimeoutUs;
-  return policy.defaultTimeoutUs === 0 ? requestTimeoutUs : Math.min(policy.defaultTimeoutUs, requestTimeoutUs);
+export function queueDeadlineNs(policy: QueuePolicy, queuedNs: number, requestDeadlineNs: number): number {
+  const { defaultTimeoutUs, allowTimeoutOverride } = policy;
+  const ownNs = defaultTimeoutUs > 0 ? queuedNs + defaultTimeoutUs * 1000 : Number.POSITIVE_INFINITY;
+  return allowTimeoutOverride ? Math.min(ownNs, requestDeadlineNs) : ownNs;
 }
 
 /** The inputs in which two requests of one batch may differ unless somebody looks. */

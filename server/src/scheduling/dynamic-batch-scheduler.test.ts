@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { deadlineFromNow } from "../inference/index.ts";
 import type { DynamicBatchingConfig, InputConfig, QueuePolicy } from "../modelconfig/index.ts";
 import {
   chooseBatch,
-  queueTimeoutUs,
+  queueDeadlineNs,
   type BatchCandidate,
   type BatchPolicy,
   type CandidateQueue,
@@ -71,18 +72,20 @@ test("a batch is chosen as Triton chooses it", () => {
   for (const [name, got, expected] of cases) assert.deepEqual(got, expected, name);
 });
 
-test("a request's timeout counts where overriding is allowed, also when the default is none", () => {
+test("a request's deadline counts where overriding is allowed, also when the policy has no timeout", () => {
   const policy = (defaultTimeoutUs: number, allowTimeoutOverride: boolean): QueuePolicy => ({
     ...noPolicy,
     defaultTimeoutUs,
     allowTimeoutOverride,
   });
-  assert.equal(queueTimeoutUs(policy(0, true), 50), 50);
-  assert.equal(queueTimeoutUs(policy(100, true), 50), 50);
-  assert.equal(queueTimeoutUs(policy(100, true), 500), 100);
-  assert.equal(queueTimeoutUs(policy(100, true), 0), 100);
-  assert.equal(queueTimeoutUs(policy(100, false), 50), 100);
-  assert.equal(queueTimeoutUs(policy(0, false), 50), 0);
+  const never = Number.POSITIVE_INFINITY;
+  const queuedNs = 1e6;
+  assert.equal(queueDeadlineNs(policy(0, true), queuedNs, 1_050_000), 1_050_000);
+  assert.equal(queueDeadlineNs(policy(100, true), queuedNs, 1_050_000), 1_050_000);
+  assert.equal(queueDeadlineNs(policy(100, true), queuedNs, 1_500_000), 1_100_000);
+  assert.equal(queueDeadlineNs(policy(100, true), queuedNs, never), 1_100_000);
+  assert.equal(queueDeadlineNs(policy(100, false), queuedNs, 1_050_000), 1_100_000);
+  assert.equal(queueDeadlineNs(policy(0, false), queuedNs, 1_050_000), never);
 });
 
 const options = (clock = new HandClock()) => ({ clock, queueLengthMax: 1000 });
@@ -192,7 +195,7 @@ test("a request with a queue timeout is not handed to a busy instance: it times 
     options(clock),
   );
   send(scheduler, "busy");
-  const late = send(scheduler, "late", { queueTimeoutUs: 2000 });
+  const late = send(scheduler, "late", { deadlineNs: clock.monotonicNs() + 2e6 });
   await clock.move(2);
   assert.equal(late.outcome, "UNAVAILABLE Request timeout expired");
   assert.deepEqual(instance.log, ["busy"]);
@@ -253,7 +256,7 @@ test("a timeout fires by timer while the only instance is busy, and DELAY puts t
   const levels = { priorityLevels: 2, defaultPriorityLevel: 2, priorityQueuePolicy };
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(1, levels), options(clock));
   const busy = send(scheduler, "busy");
-  const rejected = send(scheduler, "rejected", { priority: 1, queueTimeoutUs: 2000 });
+  const rejected = send(scheduler, "rejected", { priority: 1, deadlineNs: clock.monotonicNs() + 2e6 });
   send(scheduler, "delayed");
   await clock.move(2);
   assert.deepEqual([rejected.outcome, rejected.releaseCount], ["UNAVAILABLE Request timeout expired", 1]);
@@ -369,7 +372,8 @@ test("property: every request settles once and gives its inputs back once; no ba
         for (const move of moves) {
           if (move.kind === "send") {
             const id = String(sent.length);
-            const more = { batchSize: move.size, queueTimeoutUs: move.timeoutUs, priority: move.priority, settled };
+            const deadlineNs = deadlineFromNow(clock, move.timeoutUs);
+            const more = { batchSize: move.size, deadlineNs, priority: move.priority, settled };
             sent.push(Object.assign(send(scheduler, id, more), { id, size: move.size }));
           } else if (move.kind === "end") await instances[move.at % 2]?.end();
           else if (move.kind === "abort") sent[move.at % Math.max(1, sent.length)]?.controller.abort();

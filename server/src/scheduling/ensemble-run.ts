@@ -1,4 +1,4 @@
-import { InferenceError } from "../base/index.ts";
+import { InferenceError, type Clock } from "../base/index.ts";
 import {
   noParameters,
   releaseResponse,
@@ -19,6 +19,7 @@ export interface EnsembleShared {
   readonly gates: StepGates;
   readonly runStep: RunStep;
   readonly modelVersion: string;
+  readonly clock: Clock;
   /** The run holds nothing any more: no tensor, no place, no step. */
   readonly ended: (run: EnsembleRun) => void;
 }
@@ -125,7 +126,8 @@ export class EnsembleRun implements GateWaiter {
   }
 
   #stepRequest(index: number, step: GraphStep): InferenceRequest {
-    const { id, namespace, parameters, sequence, priority, queueTimeoutUs, signal } = this.#request;
+    const { id, namespace, parameters, sequence, priority, signal } = this.#request;
+    const { queueTimeoutUs, deadlineNs, caller, trace } = this.#request;
     const inputs: Tensor[] = [];
     for (const { name, dims, tensor: from } of step.inputs) {
       const stored = this.#tensors[from];
@@ -146,6 +148,10 @@ export class EnsembleRun implements GateWaiter {
       sequence,
       priority,
       queueTimeoutUs,
+      receivedNs: this.#shared.clock.monotonicNs(),
+      deadlineNs,
+      caller,
+      trace,
       signal: this.#controller === null ? signal : this.#controller.signal,
     };
   }

@@ -161,19 +161,28 @@ test("steps that serve only outputs nobody asked for do not run, and a step is a
   assert.deepEqual([sent.outcome, hand.log], ["m", ["a", "b"]]);
 });
 
-test("id, sequence, priority, timeout and parameters go to every step", async () => {
+test("id, sequence, priority, timeout, deadline, caller and parameters go to every step", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>X", "b: X>O"), { inputs: [input("I")], outputs: [output("O")] });
   const sequence = { id: 42n, start: true, end: false };
-  const forwarded = { parameters: new Map([["foo", "bar"]]), sequence, priority: 2, queueTimeoutUs: 7, namespace: "n" };
+  const forwarded = {
+    parameters: new Map([["foo", "bar"]]),
+    sequence,
+    priority: 2,
+    queueTimeoutUs: 7,
+    deadlineNs: 1_000_007_000,
+    caller: { modelName: "c", modelVersion: "1", executionId: 3 },
+    namespace: "n",
+  };
   const answer = scheduler.infer(
     requestOf("r", { ...forwarded, inputs: [tensorOf("I", [1])] }),
     newRecord(0, 1),
     () => {},
   );
   for (const name of ["a", "b"]) {
-    const { id, parameters, sequence: seen, priority, queueTimeoutUs, namespace } = hand.step(name).request;
+    const { id, parameters, sequence: seen, priority, namespace, ...step } = hand.step(name).request;
+    const { queueTimeoutUs, deadlineNs, caller } = step;
     assert.deepEqual(
-      { id, parameters, sequence: seen, priority, queueTimeoutUs, namespace },
+      { id, parameters, sequence: seen, priority, queueTimeoutUs, deadlineNs, caller, namespace },
       { id: "r", ...forwarded },
     );
     await hand.step(name).end();

@@ -45,6 +45,7 @@ class EnsembleScheduler implements Scheduler {
       gates: new StepGates(graph.steps.length, config.scheduling.inflightRequestsMax),
       runStep,
       modelVersion: options.modelVersion,
+      clock: options.clock,
       ended: (run) => this.#ended(run),
     };
   }

@@ -1,6 +1,6 @@
 import type { InferenceRequest } from "../inference/index.ts";
 import type { DynamicBatchingConfig, QueuePolicy } from "../modelconfig/index.ts";
-import { queueTimeoutUs, type CandidateQueue } from "./batch-policy.ts";
+import { queueDeadlineNs, type CandidateQueue } from "./batch-policy.ts";
 import { DeadlineHeap } from "./deadline-heap.ts";
 import type { QueuedRequest } from "./queued-request.ts";
 import { RequestList } from "./request-list.ts";
@@ -52,9 +52,8 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
     queued.level = level;
     waiting.append(queued);
     this.length++;
-    const timeoutUs = queueTimeoutUs(policy, queued.request.queueTimeoutUs);
-    if (timeoutUs === 0) return;
-    queued.deadlineNs = queued.record.queuedNs + timeoutUs * 1000;
+    queued.deadlineNs = queueDeadlineNs(policy, queued.record.queuedNs, queued.request.deadlineNs);
+    if (queued.deadlineNs === Number.POSITIVE_INFINITY) return;
     this.#deadlines.add(queued);
   }
 

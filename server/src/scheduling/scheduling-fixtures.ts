@@ -75,6 +75,10 @@ export function requestOf(id: string, more: Partial<InferenceRequest> = {}): Inf
     sequence: null,
     priority: 0,
     queueTimeoutUs: 0,
+    receivedNs: 0,
+    deadlineNs: Number.POSITIVE_INFINITY,
+    caller: null,
+    trace: null,
     signal: null,
     ...more,
   };

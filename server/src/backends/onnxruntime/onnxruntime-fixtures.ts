@@ -118,6 +118,10 @@ export function request(
     sequence: null,
     priority: 0,
     queueTimeoutUs: 0,
+    receivedNs: 0,
+    deadlineNs: Number.POSITIVE_INFINITY,
+    caller: null,
+    trace: null,
     signal: null,
   };
 }

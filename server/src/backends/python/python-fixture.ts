@@ -157,6 +157,10 @@ export function request(inputs: Tensor[], more: Partial<InferenceRequest> = {}):
     sequence: null,
     priority: 0,
     queueTimeoutUs: 0,
+    receivedNs: 0,
+    deadlineNs: Number.POSITIVE_INFINITY,
+    caller: null,
+    trace: null,
     signal: null,
     ...more,
   };

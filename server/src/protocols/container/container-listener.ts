@@ -11,6 +11,6 @@ export interface ContainerOptions extends ContainerRoutesOptions {
 
 /** Binds the container contract to a port (8080 of Triton) or a Unix socket and starts to answer. */
 export function openContainer(options: ContainerOptions): Promise<Listener> {
-  const { address, limits, logger, budget } = options;
-  return openHttpListener({ address, limits, logger, budget, handle: containerHandler(options) });
+  const { address, limits, logger, budget, clock } = options;
+  return openHttpListener({ address, limits, logger, budget, clock, handle: containerHandler(options) });
 }

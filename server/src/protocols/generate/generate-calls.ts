@@ -109,7 +109,7 @@ export class GenerateCalls {
     }
     const { answersOf = onlyAnswerOf } = this.#options;
     const body = await readGenerateBody(exchange, { ...this.#options, model });
-    return { id: body.id, answers: answersOf(model, inferenceRequest(body, target, exchange.signal)) };
+    return { id: body.id, answers: answersOf(model, inferenceRequest(body, target, exchange)) };
   }
 
   /** Throws an error that the engine had before there was an answer, unless a reply has `begun`. */
@@ -152,7 +152,7 @@ function owned(outcome: Outcome): { readonly outcome: Outcome; release(): void }
   return { outcome, release, [Symbol.dispose]: release };
 }
 
-function inferenceRequest(body: GenerateBody, target: ModelTarget, signal: AbortSignal): InferenceRequest {
+function inferenceRequest(body: GenerateBody, target: ModelTarget, exchange: Exchange): InferenceRequest {
   return {
     id: body.id,
     namespace: target.namespace,
@@ -164,6 +164,10 @@ function inferenceRequest(body: GenerateBody, target: ModelTarget, signal: Abort
     sequence: null,
     priority: 0,
     queueTimeoutUs: 0,
-    signal,
+    receivedNs: exchange.receivedNs,
+    deadlineNs: Number.POSITIVE_INFINITY,
+    caller: null,
+    trace: null,
+    signal: exchange.signal,
   };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { test } from "node:test";
-import { ByteBudget, InferenceError, silentLogger } from "../../base/index.ts";
+import { ByteBudget, InferenceError, silentLogger, systemClock } from "../../base/index.ts";
 import { noParameters, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { addUsualModels, FakeEngine } from "../fake-engine.ts";
@@ -31,6 +31,7 @@ async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serv
   const source = answersOf === undefined ? {} : { answersOf: taken };
   const calls = new GenerateCalls({ limits, integerRange: "refuse", ...source });
   const listener = await openHttpListener({
+    clock: systemClock,
     address: { host: "127.0.0.1", port: 0 },
     limits,
     budget,

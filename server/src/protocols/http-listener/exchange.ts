@@ -1,4 +1,4 @@
-import { ByteLease, type ByteBudget } from "../../base/index.ts";
+import { ByteLease, type ByteBudget, type Clock } from "../../base/index.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /**
@@ -12,6 +12,10 @@ export interface Exchange {
   readonly path: string;
   readonly method: string;
   readonly signal: AbortSignal;
+  /** Of whoever is asked on behalf of this exchange, too. */
+  readonly clock: Clock;
+  /** When its head had come; its body may follow. */
+  readonly receivedNs: number;
   /** What this exchange holds of the memory for requests in flight; all of it goes back when the exchange is closed. */
   readonly memory: ByteLease;
   /** Called once when nothing of this exchange is on its way any more: the reply was written, or the connection is gone. */
@@ -21,20 +25,29 @@ export interface Exchange {
 /** About what an exchange takes beside its body: Node's objects, header lines, ours. Never a reason to refuse it, but counted. */
 export const exchangeBytes = 4 * 1024;
 
+export interface ExchangeParts {
+  readonly budget: ByteBudget;
+  readonly clock: Clock;
+}
+
 /** What a connection keeps of its exchanges, so that the end of the connection reaches each of them. */
 export class LiveExchange implements Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: string;
   readonly method: string;
+  readonly clock: Clock;
+  readonly receivedNs: number;
   readonly memory: ByteLease;
   readonly #controller = new AbortController();
   #releases: (() => void)[] | null = null;
   #closed = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse, budget: ByteBudget) {
+  constructor(request: IncomingMessage, response: ServerResponse, { budget, clock }: ExchangeParts) {
     this.request = request;
     this.response = response;
+    this.clock = clock;
+    this.receivedNs = clock.monotonicNs();
     this.memory = new ByteLease(budget);
     this.memory.growAnyway(exchangeBytes);
     const url = originForm(request.url ?? "");

@@ -1,7 +1,7 @@
 /** Bytes that are not where a request's length says they are: what Triton drops is dropped, and what came before is answered. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget, silentLogger } from "../../base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { RawConnection, ask } from "../raw-client.ts";
 import { defaultHttpLimits, openHttpListener, readWholeBody, reply, type Exchange } from "./index.ts";
 
@@ -36,6 +36,7 @@ async function serve(): Promise<Serving> {
   };
   const address = { host: "127.0.0.1", port: 0 };
   const listener = await openHttpListener({
+    clock: systemClock,
     address,
     limits: defaultHttpLimits,
     logger: silentLogger,

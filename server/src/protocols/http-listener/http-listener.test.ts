@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ByteBudget, silentLogger } from "../../base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine, addUsualModels, arenaTensor } from "../fake-engine.ts";
 import { openKserveHttp } from "../kserve-http/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
@@ -24,6 +24,7 @@ async function serve(limits: Partial<HttpLimits> = {}, budget = new ByteBudget(2
   const engine = new FakeEngine(2 ** 30, budget);
   addUsualModels(engine);
   const listener = await openKserveHttp({
+    clock: systemClock,
     engine,
     limits: { ...defaultHttpLimits, ...limits },
     integerRange: "refuse",
@@ -259,7 +260,7 @@ test("closing refuses new connections, answers what has begun, ends idle connect
 test("an address that is taken is told in Triton's words; a Unix socket serves as well", async () => {
   await using serving = await serve();
   const handle = () => {};
-  const common = { limits: defaultHttpLimits, logger: silentLogger, budget: new ByteBudget(2 ** 30), handle };
+  const common = { clock: systemClock, limits: defaultHttpLimits, logger: silentLogger, budget: new ByteBudget(2 ** 30), handle };
   await assert.rejects(openHttpListener({ ...common, address: { host: "127.0.0.1", port: serving.port } }), {
     code: "UNAVAILABLE",
     message: `Socket '127.0.0.1:${serving.port}' already in use `,

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { InferenceError, type ByteBudget, type Logger } from "../../base/index.ts";
+import { InferenceError, type ByteBudget, type Clock, type Logger } from "../../base/index.ts";
 import type { Listener } from "../listener.ts";
 import { BodyError, declaredLength } from "./body.ts";
 import { LiveExchange, type Exchange } from "./exchange.ts";
@@ -17,6 +17,7 @@ export interface HttpListenerOptions {
   readonly logger: Logger;
   /** What bodies and answers take while they are in flight. */
   readonly budget: ByteBudget;
+  readonly clock: Clock;
   /** Answers one request; what it throws is answered as the protocol's error. */
   readonly handle: (exchange: Exchange) => void | Promise<void>;
 }
@@ -127,7 +128,7 @@ class HttpListener implements Listener {
       request.resume();
       return;
     }
-    const exchange = new LiveExchange(request, response, this.#options.budget);
+    const exchange = new LiveExchange(request, response, this.#options);
     const { limits } = this.#options;
     const live = liveOf.get(request.socket);
     if (live !== undefined) {

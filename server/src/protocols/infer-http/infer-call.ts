@@ -1,6 +1,6 @@
 import { InferenceError, type ByteLease } from "../../base/index.ts";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
-import { releaseResponse, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
+import { deadlineFromNow, releaseResponse, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import {
   BodyError,
@@ -79,7 +79,7 @@ export class InferCalls {
     }
     let response: InferenceResponse;
     try {
-      response = await model.infer(inferenceRequest(decoded, target, exchange.signal));
+      response = await model.infer(inferenceRequest(decoded, target, exchange));
     } catch (error) {
       const told = InferenceError.from(error);
       throw new InferCallError(told, isRequestError(told) ? "application/json" : "text/plain");
@@ -176,7 +176,7 @@ function jsonPieces(json: string | readonly Buffer[]): readonly Buffer[] {
   return typeof json === "string" ? [Buffer.from(json, "latin1")] : json;
 }
 
-function inferenceRequest(decoded: DecodedBody, target: ModelTarget, signal: AbortSignal): InferenceRequest {
+function inferenceRequest(decoded: DecodedBody, target: ModelTarget, exchange: Exchange): InferenceRequest {
   const { header, tensors } = decoded;
   return {
     id: header.id,
@@ -189,7 +189,11 @@ function inferenceRequest(decoded: DecodedBody, target: ModelTarget, signal: Abo
     sequence: header.sequence,
     priority: header.priority,
     queueTimeoutUs: header.queueTimeoutUs,
-    signal,
+    receivedNs: exchange.receivedNs,
+    deadlineNs: deadlineFromNow(exchange.clock, header.queueTimeoutUs),
+    caller: null,
+    trace: null,
+    signal: exchange.signal,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { ByteBudget } from "../../base/index.ts";
+import type { ByteBudget, Clock } from "../../base/index.ts";
 import type { Engine } from "../../engine/index.ts";
 import { GrpcError } from "../grpc-listener/index.ts";
 import type { RestrictedApi, Restriction, Restrictions } from "../restricted-apis.ts";
@@ -19,6 +19,7 @@ export interface GrpcMethodsOptions {
   /** Metadata whose whole name matches becomes request parameters; null: none. */
   readonly forwardedHeaders: RegExp | null;
   readonly budget: ByteBudget;
+  readonly clock: Clock;
 }
 
 /** Every method of GRPCInferenceService, and what of it is restricted together. */
@@ -54,8 +55,8 @@ const notBuilt: Readonly<Partial<Record<RestrictedApi, string>>> = {
 
 /** What begins to answer a call, by its path. */
 export function grpcMethods(options: GrpcMethodsOptions): ReadonlyMap<string, BeginCall> {
-  const { engine, restrictions, forwardedHeaders, budget } = options;
-  const inference = new InferenceService({ engine, forwardedHeaders, budget });
+  const { engine, restrictions, forwardedHeaders, budget, clock } = options;
+  const inference = new InferenceService({ engine, forwardedHeaders, budget, clock });
   const built = new Map<string, BeginCall>([
     ...serverMethods(engine),
     ["ModelInfer", (call) => inference.modelInfer(call)],

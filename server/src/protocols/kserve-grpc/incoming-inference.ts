@@ -1,4 +1,4 @@
-import type { ByteLease } from "../../base/index.ts";
+import type { ByteLease, Clock } from "../../base/index.ts";
 import type { Engine, ServedModel } from "../../engine/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { MessageSink } from "../grpc-listener/index.ts";
@@ -8,6 +8,7 @@ import { checkedVersion } from "./model-version.ts";
 export interface IncomingInferenceOptions {
   readonly byteLength: number;
   readonly engine: Engine;
+  readonly clock: Clock;
   /** Of this request alone; ended with it. */
   readonly memory: ByteLease;
   /** All of it has come. */
@@ -19,6 +20,7 @@ export interface IncomingInferenceOptions {
  * the model wants them, and held until this is disposed of.
  */
 export class IncomingInference implements MessageSink, Disposable {
+  readonly receivedNs: number;
   readonly #options: IncomingInferenceOptions;
   readonly #reader: InferMessageReader;
   #message: InferMessage | null = null;
@@ -28,6 +30,7 @@ export class IncomingInference implements MessageSink, Disposable {
 
   constructor(options: IncomingInferenceOptions) {
     this.#options = options;
+    this.receivedNs = options.clock.monotonicNs();
     const { byteLength, memory } = options;
     this.#reader = new InferMessageReader({
       byteLength,

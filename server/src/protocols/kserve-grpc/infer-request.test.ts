@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget, ByteLease } from "../../base/index.ts";
+import { ByteBudget, ByteLease, systemClock } from "../../base/index.ts";
 import { FakeArena, FakeEngine } from "../fake-engine.ts";
 import type { InferMessage, MessageInput } from "./infer-message.ts";
 import { decodeInferRequest } from "./infer-request.ts";
@@ -28,7 +28,8 @@ for (const [what, input] of refused) {
       memory: new ByteLease(budget),
     };
     const model = { ...engine.open({ namespace: "", modelName: "m", modelVersion: "" }), arena };
-    const options = { model, signal: new AbortController().signal, forwarded: [] };
+    const { signal } = new AbortController();
+    const options = { model, signal, clock: systemClock, receivedNs: 0, forwarded: [] };
     assert.throws(() => decodeInferRequest(message, options), { code: "INVALID_ARG" });
     assert.equal(arena.usedBytes, 0);
   });

@@ -1,6 +1,6 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, type Clock } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
-import type { InferenceRequest } from "../../inference/index.ts";
+import { deadlineFromNow, type InferenceRequest } from "../../inference/index.ts";
 import { datatypes, isDatatype, releaseTensors, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { InferMessage, MessageInput, MessageOutput, RawContents } from "./infer-message.ts";
 import { requestParameters, type WireParameter } from "./infer-parameters.ts";
@@ -17,6 +17,9 @@ export interface DecodedRequest {
 export interface DecodeOptions {
   readonly model: ServedModel;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** When the first byte of the message came. */
+  readonly receivedNs: number;
   /** Metadata of the call that the model sees as parameters. */
   readonly forwarded: readonly (readonly [name: string, value: string])[];
 }
@@ -40,6 +43,10 @@ export function decodeInferRequest(message: InferMessage, options: DecodeOptions
       inputs: tensors,
       requestedOutputs,
       ...parameters,
+      receivedNs: options.receivedNs,
+      deadlineNs: deadlineFromNow(options.clock, parameters.queueTimeoutUs),
+      caller: null,
+      trace: null,
       signal: options.signal,
     };
     return { request, classCounts, wantsEmptyFinalResponse };

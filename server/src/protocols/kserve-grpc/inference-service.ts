@@ -1,4 +1,4 @@
-import { ByteLease, InferenceError, type ByteBudget } from "../../base/index.ts";
+import { ByteLease, InferenceError, type ByteBudget, type Clock } from "../../base/index.ts";
 import type { Engine, ServedModel } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { GrpcError, type Call, type CallReceiver, type MessageSink } from "../grpc-listener/index.ts";
@@ -12,6 +12,7 @@ export interface InferenceServiceOptions {
   /** Metadata whose whole name matches becomes request parameters; null: none. */
   readonly forwardedHeaders: RegExp | null;
   readonly budget: ByteBudget;
+  readonly clock: Clock;
 }
 
 /** The two inference methods: one answer to one request, and a stream of requests and answers. */
@@ -19,12 +20,14 @@ export class InferenceService {
   readonly #engine: Engine;
   readonly #forwardedHeaders: RegExp | null;
   readonly #budget: ByteBudget;
+  readonly #clock: Clock;
   readonly #writer = new ResponseWriter();
 
-  constructor({ engine, forwardedHeaders, budget }: InferenceServiceOptions) {
+  constructor({ engine, forwardedHeaders, budget, clock }: InferenceServiceOptions) {
     this.#engine = engine;
     this.#forwardedHeaders = forwardedHeaders;
     this.#budget = budget;
+    this.#clock = clock;
   }
 
   /** ModelInfer. */
@@ -56,7 +59,8 @@ export class InferenceService {
   }
 
   #message(byteLength: number, done: () => void): IncomingInference {
-    return new IncomingInference({ byteLength, done, engine: this.#engine, memory: new ByteLease(this.#budget) });
+    const memory = new ByteLease(this.#budget);
+    return new IncomingInference({ byteLength, done, engine: this.#engine, clock: this.#clock, memory });
   }
 
   async #answer(call: Call, message: IncomingInference): Promise<void> {
@@ -109,8 +113,10 @@ export class InferenceService {
   }
 
   #decode(call: Call, message: IncomingInference): DecodedRequest {
-    const { model } = message;
-    return decodeInferRequest(message.take(), { model, signal: call.signal, forwarded: this.#forwarded(call) });
+    const { model, receivedNs } = message;
+    const { signal } = call;
+    const forwarded = this.#forwarded(call);
+    return decodeInferRequest(message.take(), { model, signal, clock: this.#clock, receivedNs, forwarded });
   }
 
   #forwarded(call: Call): readonly (readonly [string, string])[] {

@@ -11,6 +11,7 @@ export function openKserveGrpc({
   forwardedHeaders,
   ...options
 }: KserveGrpcOptions): Promise<Listener> {
-  const methods = grpcMethods({ engine, restrictions, forwardedHeaders, budget: options.budget });
+  const { budget, clock } = options;
+  const methods = grpcMethods({ engine, restrictions, forwardedHeaders, budget, clock });
   return openGrpcListener({ ...options, method: (path) => methods.get(path) ?? null });
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
-import { ByteBudget, silentLogger } from "../../base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine, addUsualModels, arenaTensor } from "../fake-engine.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
@@ -32,6 +32,7 @@ const limits = { ...defaultHttpLimits, inputBytesMax: 100_000, bodyBytesMax: 16 
 
 before(async () => {
   listener = await openKserveHttp({
+    clock: systemClock,
     engine,
     limits,
     integerRange: "wrap",

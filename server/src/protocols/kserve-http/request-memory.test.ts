@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { ByteBudget, silentLogger } from "../../base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine, addUsualModels, arenaTensor } from "../fake-engine.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
@@ -22,6 +22,7 @@ async function serve(budgetBytes: number): Promise<Serving> {
   const engine = new FakeEngine(2 ** 30, budget);
   addUsualModels(engine);
   const listener = await openKserveHttp({
+    clock: systemClock,
     engine,
     budget,
     limits: { ...defaultHttpLimits, stallTimeoutMs: 20_000 },

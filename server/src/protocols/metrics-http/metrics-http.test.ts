@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget, silentLogger } from "../../base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { ask, post } from "../raw-client.ts";
 import { openMetricsHttp } from "./index.ts";
 
 test("metrics answer on their path only, and only to GET", async () => {
   const listener = await openMetricsHttp({
+    clock: systemClock,
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultHttpLimits,
     logger: silentLogger,

@@ -1,4 +1,4 @@
-import type { ByteBudget, Logger } from "../../base/index.ts";
+import type { ByteBudget, Clock, Logger } from "../../base/index.ts";
 import {
   openHttpListener,
   reply,
@@ -14,6 +14,7 @@ export interface MetricsHttpOptions {
   readonly limits: HttpLimits;
   readonly logger: Logger;
   readonly budget: ByteBudget;
+  readonly clock: Clock;
   /** The exposition text, made when it is asked for. */
   readonly text: () => string | Promise<string>;
 }
@@ -22,8 +23,8 @@ const contentType = "text/plain; charset=utf-8";
 
 /** Binds the metrics listener (port 8002 of Triton). */
 export function openMetricsHttp(options: MetricsHttpOptions): Promise<Listener> {
-  const { address, limits, logger, budget } = options;
-  return openHttpListener({ address, limits, logger, budget, handle: (exchange) => answer(exchange, options.text) });
+  const { address, limits, logger, budget, clock } = options;
+  return openHttpListener({ address, limits, logger, budget, clock, handle: (exchange) => answer(exchange, options.text) });
 }
 
 async function answer(exchange: Exchange, text: MetricsHttpOptions["text"]): Promise<void> {
