@@ -55,7 +55,12 @@ test("a request over HTTP is received with its head, and its deadline counts fro
     const integerRange = "wrap";
     const listener = await openKserveHttp({ ...common, engine, limits, integerRange, budget: new ByteBudget(2 ** 30) });
     using connection = await RawConnection.open(listener.port);
-    const input = { name: "IN", datatype: "UINT8", shape: [tensorBytes], parameters: { binary_data_size: tensorBytes } };
+    const input = {
+      name: "IN",
+      datatype: "UINT8",
+      shape: [tensorBytes],
+      parameters: { binary_data_size: tensorBytes },
+    };
     const json = JSON.stringify({ parameters: { timeout: timeoutUs }, inputs: [input] });
     const lines = `Content-Length: ${json.length + tensorBytes}\r\nInference-Header-Content-Length: ${json.length}\r\n`;
     connection.send(`POST /v2/models/m/infer HTTP/1.1\r\nHost: test\r\n${lines}\r\n${json}`);
@@ -71,7 +76,12 @@ test("a request over gRPC is received with its first byte, and its deadline coun
   const sent = await sentInTwoParts(async (engine, between) => {
     const budget = new ByteBudget(2 ** 30);
     const limits = defaultGrpcLimits;
-    const wiring = { keepalive: defaultKeepalive, compressionLevel: "none", forwardedHeaders: null, tls: null } as const;
+    const wiring = {
+      keepalive: defaultKeepalive,
+      compressionLevel: "none",
+      forwardedHeaders: null,
+      tls: null,
+    } as const;
     const listener = await openKserveGrpc({ ...common, ...wiring, engine, limits, budget });
     const body = toBinary(
       ModelInferRequestSchema,

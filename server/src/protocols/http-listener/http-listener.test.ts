@@ -260,7 +260,13 @@ test("closing refuses new connections, answers what has begun, ends idle connect
 test("an address that is taken is told in Triton's words; a Unix socket serves as well", async () => {
   await using serving = await serve();
   const handle = () => {};
-  const common = { clock: systemClock, limits: defaultHttpLimits, logger: silentLogger, budget: new ByteBudget(2 ** 30), handle };
+  const common = {
+    clock: systemClock,
+    limits: defaultHttpLimits,
+    logger: silentLogger,
+    budget: new ByteBudget(2 ** 30),
+    handle,
+  };
   await assert.rejects(openHttpListener({ ...common, address: { host: "127.0.0.1", port: serving.port } }), {
     code: "UNAVAILABLE",
     message: `Socket '127.0.0.1:${serving.port}' already in use `,

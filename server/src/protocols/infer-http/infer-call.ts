@@ -1,6 +1,11 @@
 import { InferenceError, type ByteLease } from "../../base/index.ts";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
-import { deadlineFromNow, releaseResponse, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
+import {
+  deadlineFromNow,
+  releaseResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+} from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import {
   BodyError,

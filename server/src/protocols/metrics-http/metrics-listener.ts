@@ -24,7 +24,14 @@ const contentType = "text/plain; charset=utf-8";
 /** Binds the metrics listener (port 8002 of Triton). */
 export function openMetricsHttp(options: MetricsHttpOptions): Promise<Listener> {
   const { address, limits, logger, budget, clock } = options;
-  return openHttpListener({ address, limits, logger, budget, clock, handle: (exchange) => answer(exchange, options.text) });
+  return openHttpListener({
+    address,
+    limits,
+    logger,
+    budget,
+    clock,
+    handle: (exchange) => answer(exchange, options.text),
+  });
 }
 
 async function answer(exchange: Exchange, text: MetricsHttpOptions["text"]): Promise<void> {
