@@ -1,6 +1,7 @@
 /**
- * Writes server/src/aws/spec/gen/<service>.json from the service models that botocore publishes: the operations below with every
- * shape they reach, documentation stripped, plus the names of the operations that are known and not built.
+ * Writes server/src/aws/spec/gen/<service>.json from the service models that botocore publishes: the operations that the service's
+ * folder lists in built-operations.json with every shape they reach, documentation stripped, plus the names of the operations that are
+ * known and not built. Then aws-types.ts writes the types.
  * Run: node scripts/aws-spec.ts [--check]   (--check compares instead of writing)
  */
 import { execFileSync } from "node:child_process";
@@ -9,7 +10,9 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { keptOperations } from "./aws-spec-operations.ts";
+import type { ServiceModel } from "../server/src/aws/spec/index.ts";
+import { builtOperations, specFolder } from "./aws-services.ts";
+import { serviceTypes } from "./aws-types.ts";
 
 const botocore = {
   version: "1.44.5",
@@ -36,12 +39,15 @@ const shapeKeys = new Set(
 );
 const memberKeys = new Set("shape location locationName flattened timestampFormat streaming".split(" "));
 
-const specFolder = new URL("../server/src/aws/spec/gen/", import.meta.url);
 const checking = process.argv.includes("--check");
 const scratch = mkdtempSync(join(tmpdir(), "galatea-aws-spec-"));
 try {
   const source = fetchBotocore(scratch);
-  for (const [service, kept] of Object.entries(keptOperations)) emit(service, compact(service, kept, source));
+  for (const [service, kept] of builtOperations()) {
+    const model = compact(service, kept, source);
+    emit(`${service}.json`, model);
+    emit(`${service}.ts`, serviceTypes(service, JSON.parse(model) as ServiceModel));
+  }
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -136,13 +142,13 @@ function defined(value: Json): Json {
   return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined));
 }
 
-function emit(service: string, text: string): void {
-  const target = new URL(`${service}.json`, specFolder);
+function emit(file: string, text: string): void {
+  const target = new URL(file, specFolder);
   if (checking) {
     if (readFileSync(target, "utf8") !== text)
       throw new Error(`${target.pathname} is stale: run node scripts/aws-spec.ts`);
     return;
   }
   writeFileSync(target, text);
-  console.log(`${service}: ${text.length} bytes`);
+  console.log(`${file}: ${text.length} bytes`);
 }

@@ -1,0 +1,207 @@
+/** Written by scripts/aws-types.ts from logs.json. Inputs are as parsed and checked against that model. */
+export interface LogsOperations {
+  readonly CreateLogGroup: { readonly input: CreateLogGroupRequestInput; readonly output: Readonly<Record<string, never>> };
+  readonly CreateLogStream: { readonly input: CreateLogStreamRequestInput; readonly output: Readonly<Record<string, never>> };
+  readonly DeleteLogGroup: { readonly input: DeleteLogGroupRequestInput; readonly output: Readonly<Record<string, never>> };
+  readonly DeleteLogStream: { readonly input: DeleteLogStreamRequestInput; readonly output: Readonly<Record<string, never>> };
+  readonly DescribeLogGroups: { readonly input: DescribeLogGroupsRequestInput; readonly output: DescribeLogGroupsResponseOutput };
+  readonly DescribeLogStreams: { readonly input: DescribeLogStreamsRequestInput; readonly output: DescribeLogStreamsResponseOutput };
+  readonly FilterLogEvents: { readonly input: FilterLogEventsRequestInput; readonly output: FilterLogEventsResponseOutput };
+  readonly GetLogEvents: { readonly input: GetLogEventsRequestInput; readonly output: GetLogEventsResponseOutput };
+  readonly PutLogEvents: { readonly input: PutLogEventsRequestInput; readonly output: PutLogEventsResponseOutput };
+  readonly PutRetentionPolicy: { readonly input: PutRetentionPolicyRequestInput; readonly output: Readonly<Record<string, never>> };
+}
+
+/** The structures that inputs are made of, by their published names. */
+export interface LogsInputs {
+  readonly CreateLogGroupRequest: CreateLogGroupRequestInput;
+  readonly CreateLogStreamRequest: CreateLogStreamRequestInput;
+  readonly DeleteLogGroupRequest: DeleteLogGroupRequestInput;
+  readonly DeleteLogStreamRequest: DeleteLogStreamRequestInput;
+  readonly DescribeLogGroupsRequest: DescribeLogGroupsRequestInput;
+  readonly DescribeLogStreamsRequest: DescribeLogStreamsRequestInput;
+  readonly Entity: EntityInput;
+  readonly FilterLogEventsRequest: FilterLogEventsRequestInput;
+  readonly GetLogEventsRequest: GetLogEventsRequestInput;
+  readonly InputLogEvent: InputLogEventInput;
+  readonly PutLogEventsRequest: PutLogEventsRequestInput;
+  readonly PutRetentionPolicyRequest: PutRetentionPolicyRequestInput;
+}
+
+interface CreateLogGroupRequestInput {
+  readonly logGroupName: string;
+  readonly kmsKeyId?: string;
+  readonly tags?: Readonly<Record<string, string>>;
+  readonly logGroupClass?: "STANDARD" | "INFREQUENT_ACCESS" | "DELIVERY" | "ESSENTIALS";
+  readonly deletionProtectionEnabled?: boolean;
+}
+
+interface CreateLogStreamRequestInput {
+  readonly logGroupName: string;
+  readonly logStreamName: string;
+}
+
+interface DeleteLogGroupRequestInput {
+  readonly logGroupName: string;
+}
+
+interface DeleteLogStreamRequestInput {
+  readonly logGroupName: string;
+  readonly logStreamName: string;
+}
+
+interface DescribeLogGroupsRequestInput {
+  readonly accountIdentifiers?: readonly string[];
+  readonly logGroupNamePrefix?: string;
+  readonly logGroupNamePattern?: string;
+  readonly nextToken?: string;
+  readonly limit?: number;
+  readonly includeLinkedAccounts?: boolean;
+  readonly logGroupClass?: "STANDARD" | "INFREQUENT_ACCESS" | "DELIVERY" | "ESSENTIALS";
+  readonly logGroupIdentifiers?: readonly string[];
+}
+
+interface DescribeLogStreamsRequestInput {
+  readonly logGroupName?: string;
+  readonly logGroupIdentifier?: string;
+  readonly logStreamNamePrefix?: string;
+  readonly orderBy?: "LogStreamName" | "LastEventTime";
+  readonly descending?: boolean;
+  readonly nextToken?: string;
+  readonly limit?: number;
+}
+
+interface EntityInput {
+  readonly keyAttributes?: Readonly<Record<string, string>>;
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+interface FilterLogEventsRequestInput {
+  readonly logGroupName?: string;
+  readonly logGroupIdentifier?: string;
+  readonly logStreamNames?: readonly string[];
+  readonly logStreamNamePrefix?: string;
+  readonly startTime?: number;
+  readonly endTime?: number;
+  readonly filterPattern?: string;
+  readonly nextToken?: string;
+  readonly limit?: number;
+  readonly startFromHead?: boolean;
+  readonly interleaved?: boolean;
+  readonly unmask?: boolean;
+}
+
+interface GetLogEventsRequestInput {
+  readonly logGroupName?: string;
+  readonly logGroupIdentifier?: string;
+  readonly logStreamName: string;
+  readonly startTime?: number;
+  readonly endTime?: number;
+  readonly nextToken?: string;
+  readonly limit?: number;
+  readonly startFromHead?: boolean;
+  readonly unmask?: boolean;
+}
+
+interface InputLogEventInput {
+  readonly timestamp: number;
+  readonly message: string;
+}
+
+interface PutLogEventsRequestInput {
+  readonly logGroupName: string;
+  readonly logStreamName: string;
+  readonly logEvents: readonly InputLogEventInput[];
+  readonly sequenceToken?: string;
+  readonly entity?: EntityInput;
+}
+
+interface PutRetentionPolicyRequestInput {
+  readonly logGroupName: string;
+  readonly retentionInDays: number;
+}
+
+interface DescribeLogGroupsResponseOutput {
+  readonly logGroups?: readonly LogGroupOutput[] | null | undefined;
+  readonly nextToken?: string | null | undefined;
+}
+
+interface DescribeLogStreamsResponseOutput {
+  readonly logStreams?: readonly LogStreamOutput[] | null | undefined;
+  readonly nextToken?: string | null | undefined;
+}
+
+interface FilterLogEventsResponseOutput {
+  readonly events?: readonly FilteredLogEventOutput[] | null | undefined;
+  readonly searchedLogStreams?: readonly SearchedLogStreamOutput[] | null | undefined;
+  readonly nextToken?: string | null | undefined;
+}
+
+interface FilteredLogEventOutput {
+  readonly logStreamName?: string | null | undefined;
+  readonly timestamp?: number | null | undefined;
+  readonly message?: string | null | undefined;
+  readonly ingestionTime?: number | null | undefined;
+  readonly eventId?: string | null | undefined;
+}
+
+interface GetLogEventsResponseOutput {
+  readonly events?: readonly OutputLogEventOutput[] | null | undefined;
+  readonly nextForwardToken?: string | null | undefined;
+  readonly nextBackwardToken?: string | null | undefined;
+}
+
+interface LogGroupOutput {
+  readonly logGroupName?: string | null | undefined;
+  readonly creationTime?: number | null | undefined;
+  readonly retentionInDays?: number | null | undefined;
+  readonly metricFilterCount?: number | null | undefined;
+  readonly arn?: string | null | undefined;
+  readonly storedBytes?: number | null | undefined;
+  readonly kmsKeyId?: string | null | undefined;
+  readonly dataProtectionStatus?: string | null | undefined;
+  readonly inheritedProperties?: readonly string[] | null | undefined;
+  readonly logGroupClass?: string | null | undefined;
+  readonly logGroupArn?: string | null | undefined;
+  readonly deletionProtectionEnabled?: boolean | null | undefined;
+  readonly bearerTokenAuthenticationEnabled?: boolean | null | undefined;
+  readonly retentionPolicyName?: string | null | undefined;
+}
+
+interface LogStreamOutput {
+  readonly logStreamName?: string | null | undefined;
+  readonly creationTime?: number | null | undefined;
+  readonly firstEventTimestamp?: number | null | undefined;
+  readonly lastEventTimestamp?: number | null | undefined;
+  readonly lastIngestionTime?: number | null | undefined;
+  readonly uploadSequenceToken?: string | null | undefined;
+  readonly arn?: string | null | undefined;
+  readonly storedBytes?: number | null | undefined;
+}
+
+interface OutputLogEventOutput {
+  readonly timestamp?: number | null | undefined;
+  readonly message?: string | null | undefined;
+  readonly ingestionTime?: number | null | undefined;
+}
+
+interface PutLogEventsResponseOutput {
+  readonly nextSequenceToken?: string | null | undefined;
+  readonly rejectedLogEventsInfo?: RejectedLogEventsInfoOutput | null | undefined;
+  readonly rejectedEntityInfo?: RejectedEntityInfoOutput | null | undefined;
+}
+
+interface RejectedEntityInfoOutput {
+  readonly errorType: string;
+}
+
+interface RejectedLogEventsInfoOutput {
+  readonly tooNewLogEventStartIndex?: number | null | undefined;
+  readonly tooOldLogEventEndIndex?: number | null | undefined;
+  readonly expiredLogEventEndIndex?: number | null | undefined;
+}
+
+interface SearchedLogStreamOutput {
+  readonly logStreamName?: string | null | undefined;
+  readonly searchedCompletely?: boolean | null | undefined;
+}
