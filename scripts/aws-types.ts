@@ -4,6 +4,7 @@
  * Run: node scripts/aws-types.ts   (after a change of what is written here; aws-spec.ts does it too)
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { unreachable } from "../server/src/base/index.ts";
 import type { ServiceModel, Shape, StructureShape } from "../server/src/aws/spec/index.ts";
 import { builtOperations, specFolder } from "./aws-services.ts";
 
@@ -85,6 +86,8 @@ function typeOf(model: ServiceModel, name: string, side: Side): string {
     case "float":
     case "double":
       return "number";
+    default:
+      return unreachable(shape);
   }
 }
 

@@ -83,3 +83,8 @@ export class AwsError extends Error {
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`bug: ${message}`);
 }
+
+/** The end of every choice over a closed union: a member that was added later fails to compile here. */
+export function unreachable(value: never): never {
+  throw new Error(`a case that cannot be: ${JSON.stringify(value)}`);
+}

@@ -7,6 +7,7 @@ export {
   assert,
   inferenceCodeText,
   inferenceCodes,
+  unreachable,
   type InferenceCode,
   type InferenceReason,
 } from "./errors.ts";
