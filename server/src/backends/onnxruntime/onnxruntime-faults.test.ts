@@ -90,3 +90,16 @@ test("a run that does not end within its time is ended, and its process goes on"
   await negates(good);
   assert.equal(await theRunner(), pid);
 });
+
+test("a load that is sent to a process that has just been killed is not blamed for its end, and succeeds in the next", async () => {
+  await using shop = await open();
+  await using good = await load(shop, "good", harmless);
+  for (let round = 0; round < 5; round += 1) {
+    const pid = await theRunner();
+    const source = await write(shop, `later${round}`, { ...harmless, graphName: `later ${round}` });
+    // Before this process can have noticed.
+    process.kill(pid, "SIGKILL");
+    await using _later = await shop.load(source, "");
+    await negates(good);
+  }
+});

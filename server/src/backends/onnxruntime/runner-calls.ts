@@ -4,6 +4,7 @@ import { JsonChannel } from "./json-channel.ts";
 import type { CallMessage, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
 
 interface PendingCall {
+  readonly begun: () => void;
   readonly resolve: (reply: never) => void;
   readonly reject: (error: Error) => void;
 }
@@ -15,12 +16,19 @@ export class RunnerCaller {
   readonly #pending = new Map<number, PendingCall>();
   /** A descriptor waits in its socket until the call that it belongs to is handled: one at a time. */
   #descriptorTurn: Promise<unknown> = Promise.resolve();
+  readonly #closed = Promise.withResolvers<void>();
   #lastId = 0;
   #failure: Error | null = null;
 
   constructor(sockets: { controlFd: number; descriptorFd: number }, onClosed: () => void) {
     this.#descriptorFd = sockets.descriptorFd;
-    this.#channel = new JsonChannel(sockets.controlFd, { onMessage: (message) => this.#onReply(message), onClosed });
+    this.#channel = new JsonChannel(sockets.controlFd, {
+      onMessage: (message) => this.#onReply(message),
+      onClosed: () => {
+        this.#closed.resolve();
+        onClosed();
+      },
+    });
     this.#channel.unref();
   }
 
@@ -28,14 +36,21 @@ export class RunnerCaller {
     return this.#descriptorFd;
   }
 
+  /** Resolves when nothing comes from the runner any more. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** `begun` is called when the runner says so. */
   call<Call extends RunnerCall>(
     call: Call,
     request: RunnerCalls[Call]["request"],
+    begun: () => void = () => {},
   ): Promise<RunnerCalls[Call]["reply"]> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== null) throw this.#failure;
       const id = ++this.#lastId;
-      this.#pending.set(id, { resolve, reject });
+      this.#pending.set(id, { begun, resolve, reject });
       // Somebody waits; an idle runner keeps no program alive.
       this.#channel.ref();
       this.#channel.send({ id, call, request } satisfies CallMessage);
@@ -82,6 +97,7 @@ export class RunnerCaller {
     const reply = message as ReplyMessage;
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
+    if ("begun" in reply) return pending.begun();
     this.#pending.delete(reply.id);
     if (this.#pending.size === 0) this.#channel.unref();
     if ("reply" in reply) pending.resolve(reply.reply as never);

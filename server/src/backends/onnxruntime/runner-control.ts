@@ -58,6 +58,8 @@ export interface CallMessage {
   readonly request: unknown;
 }
 
+/** `begun`: the library is about to be given what the call brought; before that it cannot have ended the process. Only of `load`. */
 export type ReplyMessage =
+  | { readonly id: number; readonly begun: true }
   | { readonly id: number; readonly reply: unknown }
   | { readonly id: number; readonly error: { readonly code: string; readonly message: string } };

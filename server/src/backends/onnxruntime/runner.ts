@@ -72,6 +72,12 @@ function overdue(what: string, deadlineMs: number | null): InferenceError {
   return new InferenceError("INTERNAL", `${what} did not end within ${deadlineMs} ms and was ended`);
 }
 
+/** What may have ended the process. Where its sockets are closed, `isUntaken` says whether the process ever began with it. */
+interface Suspect {
+  readonly closed: Promise<void>;
+  readonly isUntaken: boolean;
+}
+
 export interface RunTask {
   readonly content: SessionContent;
   readonly arena: Arena;
@@ -92,8 +98,8 @@ export class Runner implements AsyncDisposable {
   /** All that were opened: one whose thread has gone still owes its run an answer, which comes with the end of the process. */
   readonly #opened = new Set<Lane>();
   readonly #busy = new Set<number>();
-  /** Runs in the library and loads: what may have ended the process. */
-  readonly #underway = new Map<object, Lane | null>();
+  /** Runs in the library and loads, and what each is known by when the process has ended. */
+  readonly #underway = new Map<object, Suspect>();
   #culprit: object | null = null;
   #end: { readonly how: string; readonly suspects: number } | null = null;
   readonly #ledger = new MemoryLedger();
@@ -107,7 +113,7 @@ export class Runner implements AsyncDisposable {
     this.#calls = new RunnerCaller(launched, () => launched.kill());
     this.ended = launched.ended.then(async (how) => {
       // What it answered, and what it never took, is known when its sockets have nothing more to say. The kernel has closed them.
-      if (this.pid !== null) for (const lane of this.#underway.values()) await lane?.closed;
+      if (this.pid !== null) for (const { closed } of this.#underway.values()) await closed;
       this.#onEnd(how);
       return how;
     });
@@ -162,8 +168,8 @@ export class Runner implements AsyncDisposable {
     // Its first run shall not wait for the thread, whose memory is no session's.
     await this.#lane(0);
     this.#checkAlive();
-    const task = {};
-    this.#underway.set(task, null);
+    const task = { closed: this.#calls.closed, isUntaken: true };
+    this.#underway.set(task, task);
     const { clock, deadlineMs } = this.#options;
     let because: InferenceError | null = null;
     // The library has no other end of a load than its process's.
@@ -175,12 +181,12 @@ export class Runner implements AsyncDisposable {
     using _deadline = deadlineMs === null ? null : clock.timer(deadlineMs, onDeadline);
     try {
       const wire = { ...options, config: [...options.config] };
-      const loaded = await this.#calls.call("load", { session: key, options: wire });
+      const loaded = await this.#calls.call("load", { session: key, options: wire }, () => (task.isUntaken = false));
       this.#ledger.opened(key, Math.max(loaded.openedBytes, byteLength));
       this.#measured(loaded);
       return loaded;
     } catch (error) {
-      throw because ?? this.#blamed(error, task);
+      throw because ?? this.#blamed(error, task, task);
     } finally {
       this.#underway.delete(task);
     }
@@ -230,11 +236,11 @@ export class Runner implements AsyncDisposable {
       const order = { session, base, processors: moves, shrink: task.content.shrinksAfterRun };
       return await this.#converse(task, lane, { first: await lane.ask(laneOrder(task.run, order)), base });
     } catch (error) {
-      if (error instanceof LaneGone) this.#underway.delete(task);
-      if (error instanceof LaneGone || (error instanceof RunnerEnded && lane.isUntaken && this.#culprit !== task)) {
+      if (error instanceof LaneGone) {
+        this.#underway.delete(task);
         throw watch.because ?? new RunnerEnded("none", await this.ended);
       }
-      throw watch.because ?? this.#blamed(error, task);
+      throw watch.because ?? this.#blamed(error, task, lane);
     } finally {
       this.#underway.delete(task);
       await watch.end();
@@ -404,16 +410,17 @@ export class Runner implements AsyncDisposable {
     if (this.#end !== null) throw new RunnerEnded("none", this.#end.how);
   }
 
-  #blamed(error: unknown, task: object): unknown {
+  #blamed(error: unknown, task: object, { isUntaken }: Suspect): unknown {
     if (!(error instanceof RunnerEnded) || this.#end === null) return error;
     const { how, suspects } = this.#end;
     if (this.#culprit !== null) return new RunnerEnded(this.#culprit === task ? "certain" : "none", how);
+    if (isUntaken) return new RunnerEnded("none", how);
     return new RunnerEnded(suspects === 1 ? "certain" : "possible", how);
   }
 
   #onEnd(how: string): void {
-    const begun = [...this.#underway.values()].filter((lane) => lane === null || !lane.isUntaken);
-    this.#end = { how, suspects: begun.length };
+    const suspects = [...this.#underway.values()].filter(({ isUntaken }) => !isUntaken).length;
+    this.#end = { how, suspects };
     const error = new RunnerEnded("none", how);
     this.#settling?.timer[Symbol.dispose]();
     this.#options.onMemory(this.#ledger.keys);

@@ -21,7 +21,10 @@ export interface RunnerSockets {
 }
 
 type Handlers = {
-  readonly [Call in RunnerCall]: (request: RunnerCalls[Call]["request"]) => Promise<RunnerCalls[Call]["reply"]>;
+  readonly [Call in RunnerCall]: (
+    request: RunnerCalls[Call]["request"],
+    begun: () => void,
+  ) => Promise<RunnerCalls[Call]["reply"]>;
 };
 
 /**
@@ -34,8 +37,8 @@ export async function serveRunner(sockets: RunnerSockets): Promise<void> {
     const channel = new JsonChannel(sockets.controlFd, {
       onMessage: (message) => {
         const { id, call, request } = message as CallMessage;
-        const handle = runner.handlers[call] as (request: unknown) => Promise<unknown>;
-        handle(request).then(
+        const handle = runner.handlers[call] as (request: unknown, begun: () => void) => Promise<unknown>;
+        handle(request, () => channel.send({ id, begun: true } satisfies ReplyMessage)).then(
           (reply) => channel.send({ id, reply } satisfies ReplyMessage),
           (thrown: unknown) => {
             const { code, message: text } = InferenceError.from(thrown);
@@ -96,7 +99,7 @@ class ServedRunner implements AsyncDisposable {
         this.#arenas.delete(arena);
         return {};
       },
-      load: (request) => this.#load(request),
+      load: (request, begun) => this.#load(request, begun),
       close: async ({ session }) => {
         const before = await this.#memory.bytes();
         await this.#sessions.get(session)?.[Symbol.asyncDispose]();
@@ -117,10 +120,11 @@ class ServedRunner implements AsyncDisposable {
     };
   }
 
-  async #load({ session, options }: RunnerCalls["load"]["request"]): Promise<LoadedSession> {
+  async #load({ session, options }: RunnerCalls["load"]["request"], begun: () => void): Promise<LoadedSession> {
     assert(this.#runtime !== null && !this.#sessions.has(session), "a session is loaded once, after the start");
     const before = await this.#memory.bytes();
     this.#bareBytes ??= before;
+    begun();
     const opened = await this.#runtime.openSession({ ...options, config: new Map(options.config) });
     this.#sessions.set(session, opened);
     const after = await this.#memory.bytes();
