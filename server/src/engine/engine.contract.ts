@@ -454,6 +454,10 @@ function request(
     priority: 0,
     queueTimeoutUs: 0,
     signal: null,
+    receivedNs: 0,
+    deadlineNs: Number.POSITIVE_INFINITY,
+    caller: null,
+    trace: null,
     ...more,
   };
 }
