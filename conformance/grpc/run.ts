@@ -43,7 +43,8 @@ async function run(): Promise<number> {
   const tools = Object.fromEntries(paths) as Tools;
   const wrong = [...(await askInterop(tools)), ...(await askServer(tools))];
   for (const each of wrong) console.log(`DIFFERS ${each}`);
-  if (wrong.length === 0) console.log(`${interopCases.length} interop cases, plain and over TLS, grpcurl and ghz agree`);
+  if (wrong.length === 0)
+    console.log(`${interopCases.length} interop cases, plain and over TLS, grpcurl and ghz agree`);
   return wrong.length === 0 ? 0 : 1;
 }
 
