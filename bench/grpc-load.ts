@@ -60,6 +60,8 @@ function runClient(
       send();
     });
     socket.on("data", (piece: Buffer) => {
+      // What a server says to the end of a connection is no answer.
+      if (socket.writableEnded) return;
       try {
         read(piece);
       } catch (error) {

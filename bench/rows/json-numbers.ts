@@ -37,7 +37,8 @@ export const jsonNumbersRow = {
     measures.push({
       what: "the rise of the p99 of add_sub at 1 client beside one client with such numbers",
       unit: "ms",
-      ...rise,
+      ours: rise.ours,
+      oracle: [],
       goal: { kind: "at most", of: "ours", value: 5 },
     });
     return measures;
