@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock } from "../base/index.ts";
 import { openRecords, recordsDefaults } from "../records/index.ts";
-import type { FleetOptions } from "./endpoints/fleet.ts";
+import type { FleetOptions } from "./endpoints/fleet-options.ts";
 import { hostingMigrations } from "./store/hosting-store.ts";
 import { Hosting, hostingLimits } from "./hosting.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
-import { TaskGroup } from "../base/index.ts";
+import { openDeadline, TaskGroup } from "../base/index.ts";
 import type { Records } from "../records/index.ts";
 import { Gate, orAborted } from "./waiting.ts";
 import { hostingArn, nameKey, type Owner } from "./definitions/index.ts";
@@ -200,14 +200,16 @@ export class Hosting implements AsyncDisposable {
 
   /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
   async settled(name: string, options: { readonly waitMsMax: number; readonly signal: AbortSignal }): Promise<void> {
-    const over = AbortSignal.any([options.signal, AbortSignal.timeout(options.waitMsMax), this.#holding.signal]);
+    const { clock } = this.#options.fleet;
+    const asked = AbortSignal.any([options.signal, this.#holding.signal]);
+    using over = openDeadline({ clock, afterMs: options.waitMsMax, signal: asked });
     for (;;) {
       const record = this.endpoints.get(nameKey(name));
       if (record === undefined || !isTransient(record.state)) return;
       try {
-        await orAborted(this.#moved.opened(), over);
+        await orAborted(this.#moved.opened(), over.signal);
       } catch (error) {
-        if (over.aborted) return;
+        if (over.signal.aborted) return;
         throw error;
       }
     }
@@ -323,7 +325,7 @@ export class Hosting implements AsyncDisposable {
     this.#running.set(key, running);
     await this.#move(record.name, { kind: "ready" }, next);
     // Not part of the move: the next one need not wait for the requests that the old instances hold.
-    if (before !== undefined) this.#tasks.run((over) => before.retire(this.#retireLimit(over)));
+    if (before !== undefined) this.#tasks.run((over) => this.#retire(before, over));
   }
 
   /** Null when every instance is in service, else the failure sentence. */
@@ -340,16 +342,18 @@ export class Hosting implements AsyncDisposable {
     }
   }
 
-  /** Longer than any request: a cold model is waited for 55 s, its answer 59 s. */
-  #retireLimit(closing: AbortSignal): AbortSignal {
-    return AbortSignal.any([closing, AbortSignal.timeout(this.#options.limits.retireMsMax)]);
+  /** The limit is longer than any request: a cold model is waited for 55 s, its answer 59 s. */
+  async #retire(running: RunningEndpoint, closing: AbortSignal): Promise<void> {
+    const { fleet, limits } = this.#options;
+    using limit = openDeadline({ clock: fleet.clock, afterMs: limits.retireMsMax, signal: closing });
+    await running.retire(limit.signal);
   }
 
   async #tearDown(name: string, closing: AbortSignal): Promise<void> {
     const key = nameKey(name);
     const running = this.#running.get(key);
     this.#running.delete(key);
-    await running?.retire(this.#retireLimit(closing));
+    if (running !== undefined) await this.#retire(running, closing);
     const record = this.endpoints.get(key);
     if (record !== undefined) await this.tags.delete(record.arn);
     await this.endpoints.delete(key);

@@ -40,6 +40,7 @@ export {
   LeftInstances,
   modelDataUrlOf,
   type HostedInstance,
+  type InstanceAddress,
   type InstanceEnd,
   type InstanceIdentity,
   type InstanceLimits,

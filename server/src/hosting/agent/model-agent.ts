@@ -1,5 +1,5 @@
 import type { UnpackedArchive } from "../../blobs/index.ts";
-import { delay, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
+import { delay, openDeadline, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
@@ -240,14 +240,12 @@ export class ModelAgent implements AsyncDisposable {
 
   async #waitForLoad(version: Version, askedNs: number, signal: AbortSignal): Promise<void> {
     const { clock, limits } = this.#options;
-    const deadline = new AbortController();
-    const leftMs = Math.max(0, limits.waitMsMax - (clock.monotonicNs() - askedNs) / 1e6);
-    using _timer = clock.timer(leftMs, () => deadline.abort(new ModelNotReadyError(version.phase)));
-    const leave = AbortSignal.any([signal, deadline.signal]);
+    const afterMs = Math.max(0, limits.waitMsMax - (clock.monotonicNs() - askedNs) / 1e6);
+    using deadline = openDeadline({ clock, afterMs, signal, late: () => new ModelNotReadyError(version.phase) });
     // More than one round only when the container died between the end of the load and this request's turn.
     while (version.memory !== "loaded") {
       version.load ??= this.#startLoad(version);
-      await orAborted(version.load, leave);
+      await orAborted(version.load, deadline.signal);
     }
   }
 
@@ -257,12 +255,10 @@ export class ModelAgent implements AsyncDisposable {
     promise.catch(() => {});
     this.#tasks.run(async (signal) => {
       const { clock, limits, logger } = this.#options;
-      const timeout = new AbortController();
-      using _timer = clock.timer(limits.loadMsMax, () => {
-        timeout.abort(new ModelLoadError(503, `the load did not end within ${limits.loadMsMax / 1000} s`));
-      });
+      const late = () => new ModelLoadError(503, `the load did not end within ${limits.loadMsMax / 1000} s`);
+      using deadline = openDeadline({ clock, afterMs: limits.loadMsMax, signal, late });
       try {
-        await this.#load(version, AbortSignal.any([signal, timeout.signal]));
+        await this.#load(version, deadline.signal);
         version.load = null;
         resolve();
       } catch (error) {
@@ -427,11 +423,10 @@ export class ModelAgent implements AsyncDisposable {
 
   async #askToUnload(version: Version, closing: AbortSignal): Promise<void> {
     const { clock, limits } = this.#options;
-    const timeout = new AbortController();
-    using _timer = clock.timer(limits.unloadMsMax, () => timeout.abort(new Error("the unload did not end in time")));
-    const signal = AbortSignal.any([closing, timeout.signal]);
-    const container = await this.#options.container(signal);
-    await container.unload(version, signal);
+    const late = () => new Error("the unload did not end in time");
+    using deadline = openDeadline({ clock, afterMs: limits.unloadMsMax, signal: closing, late });
+    const container = await this.#options.container(deadline.signal);
+    await container.unload(version, deadline.signal);
   }
 
   async #removeTree(version: Version): Promise<void> {

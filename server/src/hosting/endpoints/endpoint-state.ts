@@ -1,6 +1,5 @@
-import { assert } from "../../base/index.ts";
-import type { Owner } from "../definitions/index.ts";
-import type { VariantPlan } from "../definitions/index.ts";
+import { assert, unreachable } from "../../base/index.ts";
+import type { Owner, VariantPlan } from "../definitions/index.ts";
 
 /** The service's endpoint statuses, each with what only it has. Statuses we never enter are not among them. */
 export type EndpointState =
@@ -38,9 +37,11 @@ export function moveEndpoint(state: EndpointState, event: EndpointEvent): Endpoi
     case "update":
       assert(state.at === "InService", `update while ${state.at}`);
       return { at: "Updating", next: { configName: event.configName, plans: event.plans } };
-    default:
+    case "rolled-back":
       assert(state.at === "RollingBack", `rolled back while ${state.at}`);
       return { at: "InService", lastFailure: state.reason };
+    default:
+      return unreachable(event);
   }
 }
 

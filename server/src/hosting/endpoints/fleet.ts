@@ -1,38 +1,11 @@
 import { statfs } from "node:fs/promises";
-import { TaskGroup, delay, type Clock, type Logger } from "../../base/index.ts";
-import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
-import { VariantMetrics, type OpenSeries } from "../series/index.ts";
+import { TaskGroup, delay, openDeadline } from "../../base/index.ts";
+import { instanceBudget, type VariantPlan } from "../definitions/index.ts";
+import type { InvocationPlace, InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { VariantMetrics } from "../series/index.ts";
 import { FleetMember } from "./fleet-member.ts";
-import type { IssueCredentials } from "../instances/index.ts";
-import type { InstanceLimits } from "../instances/index.ts";
-import { instanceBudget, type Machine } from "../definitions/index.ts";
-import type { InvocationLimits, InvocationPlace, InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import type { LeftInstances } from "../instances/index.ts";
-import type { ModelHost } from "../instances/index.ts";
-import type { VariantPlan } from "../definitions/index.ts";
+import type { FleetOptions } from "./fleet-options.ts";
 import { chooseInstance, leastBusy } from "./routing.ts";
-
-/** What every fleet of the platform shares. */
-export interface FleetOptions {
-  readonly host: ModelHost;
-  readonly store: ObjectStore;
-  readonly unpacker: ArchiveUnpacker;
-  readonly openSeries: OpenSeries;
-  /** The sink for what containers print, whole lines with their ends; stream and group are made when absent. */
-  readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
-  /** One directory per instance below it, on the unpacker's file system. */
-  readonly instancesDirectory: string;
-  /** What earlier instances have left there. */
-  readonly leftInstances: LeftInstances;
-  readonly machine: Machine;
-  /** Where a person reads a log group: an address for the sentences of errors. */
-  readonly logsLink: (group: string) => string;
-  readonly issue: IssueCredentials;
-  readonly instanceLimits: InstanceLimits;
-  readonly invocationLimits: InvocationLimits;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 const sampleIntervalMs = 20_000;
 /** The part of an instance's memory that its models may take; the rest is the container's own. */
@@ -130,11 +103,11 @@ export class Fleet implements AsyncDisposable {
     if (candidates.length === 0) {
       await this.#waitForOne(request.signal);
       candidates = this.#members.filter((member) => member.isInService);
-      if (candidates.length === 0) throw (this.#members[0] as FleetMember).unavailable(request);
+      if (candidates.length === 0) throw (this.#members[0] as FleetMember).invocations.unavailable(request);
     }
     this.#metrics.record("InvocationsPerInstance", 1 / Math.max(1, candidates.length));
     const chosen = this.isMultiModel ? chooseInstance(candidates, request.targetModel ?? "") : leastBusy(candidates);
-    return await (chosen as FleetMember).invoke(request);
+    return await (chosen as FleetMember).invocations.invoke(request);
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
@@ -150,9 +123,9 @@ export class Fleet implements AsyncDisposable {
 
   /** Every container is being started again: a short while of that is better waited for than reported. */
   async #waitForOne(signal: AbortSignal): Promise<void> {
-    const { restartWaitMsMax } = this.#options.invocationLimits;
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(restartWaitMsMax)]);
-    await Promise.any(this.#members.map((member) => member.ready(limit))).catch((error: unknown) => {
+    const { invocationLimits, clock } = this.#options;
+    using limit = openDeadline({ clock, afterMs: invocationLimits.restartWaitMsMax, signal });
+    await Promise.any(this.#members.map((member) => member.ready(limit.signal))).catch((error: unknown) => {
       if (signal.aborted) throw signal.reason;
       this.#options.logger.warning("no instance came back in time", { error: String(error) });
     });

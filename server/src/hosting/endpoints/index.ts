@@ -7,5 +7,5 @@ export {
   type EndpointRecord,
   type EndpointState,
 } from "./endpoint-state.ts";
-export type { FleetOptions } from "./fleet.ts";
+export type { FleetOptions } from "./fleet-options.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";

@@ -1,11 +1,11 @@
 import { AwsError } from "../../base/index.ts";
-import { Gate, orAborted } from "../waiting.ts";
-import { Fleet, type FleetOptions } from "./fleet.ts";
-import type { EndpointRecord } from "./endpoint-state.ts";
-import { InstanceFailure } from "../instances/index.ts";
-import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import { ModelDataError } from "../instances/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
+import { InstanceFailure, ModelDataError } from "../instances/index.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { Gate, orAborted } from "../waiting.ts";
+import type { EndpointRecord } from "./endpoint-state.ts";
+import { Fleet } from "./fleet.ts";
+import type { FleetOptions } from "./fleet-options.ts";
 import { chooseVariant } from "./routing.ts";
 
 /** An endpoint's fleets, from the start of their instances to their end. */

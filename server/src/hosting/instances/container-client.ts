@@ -1,5 +1,7 @@
 import { Pool, type Dispatcher } from "undici";
+import { openDeadline, unreachable, type Clock } from "../../base/index.ts";
 import { ContainerLostError, type LoadReply, type ModelContainer } from "../agent/index.ts";
+import type { InstanceAddress } from "./model-host.ts";
 
 export interface ContainerLimits {
   readonly connectionsMax: number;
@@ -42,21 +44,24 @@ const errorBytesMax = 64 * 1024;
 /** What a load added to memory, as our server reports it. */
 const memoryHeader = "x-galatea-model-bytes";
 
-/** The container contract spoken over one Unix socket, on kept connections. */
+/** The container contract spoken over kept connections. */
 export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pool: Pool;
   /** Pings have a connection of their own: those for requests may all be taken. */
   readonly #pings: Pool;
   readonly #limits: ContainerLimits;
+  readonly #clock: Clock;
   /** A connection broke and nothing has been answered since: the container may be dying. */
   #isSuspect = false;
   #answerCount = 0;
 
-  constructor(socketPath: string, limits: ContainerLimits) {
+  constructor(address: InstanceAddress, limits: ContainerLimits, clock: Clock) {
     this.#limits = limits;
-    const connect = { socketPath, timeout: limits.connectMsMax };
-    this.#pings = new Pool("http://container", { connect, connections: 1, pipelining: 1 });
-    this.#pool = new Pool("http://container", {
+    this.#clock = clock;
+    const { origin, ...place } = connectionOf(address);
+    const connect = { ...place, timeout: limits.connectMsMax };
+    this.#pings = new Pool(origin, { connect, connections: 1, pipelining: 1 });
+    this.#pool = new Pool(origin, {
       connect,
       connections: limits.connectionsMax,
       pipelining: 1,
@@ -81,8 +86,8 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   async ping(signal: AbortSignal): Promise<boolean> {
     try {
       const { pingMsMax } = this.#limits;
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(pingMsMax)]);
-      const reply = await this.#pings.request({ method: "GET", path: "/ping", signal: limit });
+      using limit = openDeadline({ clock: this.#clock, afterMs: pingMsMax, signal });
+      const reply = await this.#pings.request({ method: "GET", path: "/ping", signal: limit.signal });
       await reply.body.dump();
       this.#answerCount += 1;
       this.#isSuspect = false;
@@ -152,6 +157,20 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#pool.destroy(), this.#pings.destroy()]);
+  }
+}
+
+/** What undici connects to. An IPv6 address stands in brackets in an origin. */
+function connectionOf(address: InstanceAddress): { readonly origin: string; readonly socketPath?: string } {
+  switch (address.kind) {
+    case "socket":
+      return { origin: "http://container", socketPath: address.path };
+    case "tcp": {
+      const host = address.host.includes(":") ? `[${address.host}]` : address.host;
+      return { origin: `http://${host}:${address.port}` };
+    }
+    default:
+      return unreachable(address);
   }
 }
 

@@ -10,4 +10,11 @@ export {
 export { Instance, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance.ts";
 export { LeftInstances, collectLeftContents, writeOwner, type InstanceOwner } from "./left-instances.ts";
 export { ModelDataError, createModelSource, downloadModelData, modelDataPlace } from "./model-data.ts";
-export type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "./model-host.ts";
+export type {
+  HostedInstance,
+  InstanceAddress,
+  InstanceEnd,
+  InstanceSpec,
+  InstanceUsage,
+  ModelHost,
+} from "./model-host.ts";

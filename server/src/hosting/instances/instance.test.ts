@@ -41,7 +41,7 @@ class Host implements ModelHost {
       return { exitCode: exitCode as number | null, signal: signal as string | null, lastLines: [] };
     });
     return {
-      socketPath,
+      address: { kind: "socket", path: socketPath },
       ended,
       lastLines: () => [],
       usage: async () => null,

@@ -39,6 +39,9 @@ const laterPingsIntervalMs = 100;
 /** A ping that ends so much later than its limit waited for the platform's own event loop. */
 const lateMsMin = 500;
 
+/** Between looks at a container whose connection broke. */
+const suspectPingIntervalMs = 20;
+
 /** After so many starts in a row that failed, requests are no longer kept waiting for the next. */
 const failedStartsMax = 3;
 
@@ -139,6 +142,19 @@ export class Instance implements AsyncDisposable {
     return await this.ready(signal);
   }
 
+  /**
+   * The container's connections; after one broke, only when it answers a ping: a container that is dying still has its socket, and
+   * a request queued there would be lost with it.
+   */
+  async trustedClient(signal: AbortSignal): Promise<ContainerClient> {
+    for (;;) {
+      const client = await this.ready(signal);
+      if (client.isSuspect) await client.ping(signal);
+      if (!client.isSuspect) return client;
+      await delay(this.#options.clock, suspectPingIntervalMs, signal);
+    }
+  }
+
   async usage(): Promise<InstanceUsage | null> {
     return this.#state.at === "in-service" ? await this.#state.hosted.usage() : null;
   }
@@ -185,7 +201,7 @@ export class Instance implements AsyncDisposable {
     if (!this.#isPrepared) await this.#options.prepare(signal);
     this.#isPrepared = true;
     const hosted = await host.start(spec, signal);
-    const client = new ContainerClient(hosted.socketPath, limits.container);
+    const client = new ContainerClient(hosted.address, limits.container, clock);
     const started: Started = { hosted, client };
     try {
       let end: InstanceEnd | null = null;

@@ -1,7 +1,12 @@
 import type { InstanceBudget } from "../definitions/index.ts";
 import type { BuiltInRuntime } from "../definitions/index.ts";
 
-/** One instance of a variant: a container that answers the contract (`/ping`, `/invocations`, `/models`) on a Unix socket. */
+/** Where a container answers. */
+export type InstanceAddress =
+  | { readonly kind: "socket"; readonly path: string }
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+
+/** One instance of a variant: a container that answers the contract (`/ping`, `/invocations`, `/models`). */
 export interface InstanceSpec {
   /** Of letters, digits and dashes; also the last part of its log stream's name. */
   readonly instanceId: string;
@@ -34,7 +39,7 @@ export interface InstanceEnd {
 }
 
 export interface HostedInstance {
-  readonly socketPath: string;
+  readonly address: InstanceAddress;
   /** Resolves when the container's main process has been reaped; never rejects. */
   readonly ended: Promise<InstanceEnd>;
   /** The last lines printed so far. */

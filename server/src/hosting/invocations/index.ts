@@ -1,14 +1,5 @@
-/** One invocation: what is asked and answered, and the sentences of what can go wrong. */
-export {
-  containerError,
-  endpointNotFound,
-  heldBytesMax,
-  invocationLimits,
-  modelErrorOf,
-  timeoutText,
-  tooLong,
-  type InvocationLimits,
-  type InvocationPlace,
-  type InvocationReply,
-  type InvocationRequest,
-} from "./invocation.ts";
+/** One invocation: what is asked and answered, how it goes to an instance, and the sentences of what can go wrong. */
+export { InstanceInvocations } from "./instance-invocations.ts";
+export { heldBytesMax, invocationLimits } from "./invocation.ts";
+export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
+export { endpointNotFound, tooLong, type InvocationPlace } from "./invocation-errors.ts";

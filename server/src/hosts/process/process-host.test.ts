@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after } from "node:test";
 import { systemClock } from "../../base/index.ts";
 import { modelHostContract } from "../../hosting/contracts/index.ts";
+import type { InstanceAddress } from "../../hosting/index.ts";
 import { ProcessHost } from "../index.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-host-"));
@@ -27,6 +28,9 @@ writeFileSync(
 );
 let count = 0;
 
+const requestPlace = (address: InstanceAddress) =>
+  address.kind === "socket" ? { socketPath: address.path } : { host: address.host, port: address.port };
+
 modelHostContract("process host", async () => ({
   host: new ProcessHost({
     commandFor: (spec, socketPath) => ({
@@ -47,9 +51,9 @@ modelHostContract("process host", async () => ({
     modelMemoryBytes: 2 ** 29,
     output,
   }),
-  ping: (socketPath) =>
+  ping: (address) =>
     new Promise((resolve) => {
-      const asked = request({ socketPath, path: "/ping", agent: false }, (response) => {
+      const asked = request({ ...requestPlace(address), path: "/ping", agent: false }, (response) => {
         response.resume();
         resolve(response.statusCode ?? null);
       });

@@ -1,7 +1,14 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/index.ts";
-import type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "../../hosting/index.ts";
+import type {
+  HostedInstance,
+  InstanceAddress,
+  InstanceEnd,
+  InstanceSpec,
+  InstanceUsage,
+  ModelHost,
+} from "../../hosting/index.ts";
 import { adoptOrphans, endRemains, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
 import { processorNs, processTreeUsage } from "./process-usage.ts";
 
@@ -67,14 +74,14 @@ export class ProcessHost implements ModelHost {
 }
 
 class ProcessInstance implements HostedInstance {
-  readonly socketPath: string;
+  readonly address: InstanceAddress;
   readonly ended: Promise<InstanceEnd>;
   readonly #child: SpawnedProcess;
   #isEnded = false;
 
   constructor(child: SpawnedProcess, socketPath: string) {
     this.#child = child;
-    this.socketPath = socketPath;
+    this.address = { kind: "socket", path: socketPath };
     this.ended = child.ended.then(async (end) => {
       this.#isEnded = true;
       await rm(socketPath, { force: true });

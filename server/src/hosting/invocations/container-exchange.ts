@@ -1,0 +1,88 @@
+import type { Readable } from "node:stream";
+import { openDeadline, type Clock } from "../../base/index.ts";
+import type { ModelAgent, ModelLease } from "../agent/index.ts";
+import { errorText, type ContainerReply, type Instance } from "../instances/index.ts";
+import type { InvocationRequest } from "./invocation.ts";
+import { containerError, type InvocationPlace } from "./invocation-errors.ts";
+
+/** Where an invocation goes: an instance, and the agent of its models where it has many. */
+export interface ExchangeTarget {
+  readonly instance: Instance;
+  readonly agent: ModelAgent | null;
+  readonly place: InvocationPlace;
+  readonly clock: Clock;
+  readonly restartWaitMsMax: number;
+}
+
+export interface Exchange {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | Readable;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * One exchange with the container, and a second one for a model that it lost (404) or could not run for want of memory (507). A lease
+ * of the model that is loaded again is added to `leases`, which the caller releases.
+ */
+export async function exchange(
+  target: ExchangeTarget,
+  { request, leases }: { readonly request: InvocationRequest; readonly leases: ModelLease[] },
+  sent: Exchange,
+): Promise<ContainerReply> {
+  const { agent, place } = target;
+  const [lease] = leases;
+  if (lease === undefined || agent === null) return await post(target, "/invocations", sent);
+  const path = `/models/${lease.id}/invoke`;
+  const reply = await post(target, path, sent);
+  if (!Buffer.isBuffer(sent.body) || (reply.status !== 404 && reply.status !== 507)) return reply;
+  const text = await errorText(reply.body);
+  if (reply.status === 507) {
+    if (!(await agent.makeRoom())) throw containerError(507, text, place);
+    return await post(target, path, sent);
+  }
+  // An empty 404 is the contract's "not loaded"; one with a text is the model's own answer.
+  if (text !== "") throw containerError(404, text, place);
+  agent.forget(lease.id);
+  const again = await agent.acquire(request.targetModel ?? "", request.signal);
+  leases.push(again);
+  return await post(target, `/models/${again.id}/invoke`, sent);
+}
+
+/**
+ * A refused connection was never a request: it is made again, once, to the container's successor. Anything that broke later
+ * is told to the client, because the model may have acted on it.
+ */
+async function post(
+  target: ExchangeTarget,
+  path: string,
+  { headers, body, signal }: Exchange,
+): Promise<ContainerReply> {
+  const { instance, clock, restartWaitMsMax } = target;
+  const { client } = instance;
+  const trusted =
+    client === null || client.isSuspect
+      ? await waited(target, signal, (limit) => instance.trustedClient(limit))
+      : client;
+  try {
+    return await trusted.invoke({ path, headers: { ...headers }, body, signal });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if ((code !== "ECONNREFUSED" && code !== "ENOENT") || !Buffer.isBuffer(body)) throw error;
+    const successor = await waited({ clock, restartWaitMsMax }, signal, (limit) =>
+      instance.successor(trusted, limit),
+    ).catch(() => {
+      throw error;
+    });
+    return await successor.invoke({ path, headers: { ...headers }, body, signal });
+  }
+}
+
+/** For as long as a request waits for a container that is started again. */
+async function waited<Value>(
+  { clock, restartWaitMsMax }: Pick<ExchangeTarget, "clock" | "restartWaitMsMax">,
+  signal: AbortSignal,
+  wait: (limit: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  using limit = openDeadline({ clock, afterMs: restartWaitMsMax, signal });
+  return await wait(limit.signal);
+}
