@@ -5,8 +5,8 @@ import { comparedHeaders } from "./compare.ts";
 import { callGrpc } from "../../server/src/protocols/raw-grpc-client.ts";
 import { answerOf } from "./grpc-messages.ts";
 
-const jsonObject = "{".charCodeAt(0);
-const jsonArray = "[".charCodeAt(0);
+/** What bodies that may hold texts of the server begin with: JSON, and events of JSON. */
+const textBeginnings = ["{", "[", "data: "];
 const answerTimeoutMs = 60_000;
 
 /** Texts that differ between two runs of the same case, replaced in both before anything is compared. */
@@ -104,7 +104,8 @@ function send(server: RunningServer, request: Request, masks: Masks, agent: Agen
 }
 
 function mask(body: Buffer, masks: Masks): Buffer {
-  if (body[0] !== jsonObject && body[0] !== jsonArray) return body;
+  const beginning = body.toString("latin1", 0, 6);
+  if (!textBeginnings.some((text) => beginning.startsWith(text))) return body;
   const before = body.toString("latin1");
   let text = before.replaceAll(masks.repository, "<repository>");
   if (masks.mlRoot !== null) text = text.replaceAll(masks.mlRoot, "/opt/ml");

@@ -7,6 +7,7 @@ import { brokenModels, modelControl } from "./control.ts";
 import { ensembles } from "./ensembles.ts";
 import { grpcDecoupled } from "./grpc-decoupled.ts";
 import { generates } from "./generate.ts";
+import { generatesDecoupled } from "./generate-decoupled.ts";
 import { grpcInfer, grpcRequestErrors } from "./grpc-infer.ts";
 import { grpcServer } from "./grpc-server.ts";
 import { grpcStream } from "./grpc-stream.ts";
@@ -40,6 +41,7 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   batching,
   compression,
   generate: generates,
+  "generate-decoupled": generatesDecoupled,
   control: modelControl,
   "broken-models": brokenModels,
   programs,

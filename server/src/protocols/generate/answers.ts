@@ -1,6 +1,7 @@
 import { InferenceError } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
 import type { InferenceRequest, Outcome } from "../../inference/index.ts";
+import { StreamedAnswers } from "./streamed-answers.ts";
 
 /**
  * The answers to one request, in order, as they are made: one of most models. Whoever iterates owns each as it comes, and may stop
@@ -10,8 +11,12 @@ export type Answers = AsyncIterable<Outcome>;
 
 export type AnswersOf = (model: ServedModel, request: InferenceRequest) => Answers;
 
-/** The answer of a model that gives one to each request; the request's tensors are taken over. */
-export async function* onlyAnswerOf(model: ServedModel, request: InferenceRequest): Answers {
+/** The answers of any model; the request's tensors are taken over. */
+export const answersOf: AnswersOf = (model, request) =>
+  model.config.decoupled ? new StreamedAnswers(model, request) : onlyAnswerOf(model, request);
+
+/** The answer of a model that gives one to each request. */
+async function* onlyAnswerOf(model: ServedModel, request: InferenceRequest): Answers {
   try {
     yield await model.infer(request);
   } catch (error) {

@@ -14,7 +14,7 @@ import {
 } from "../http-listener/index.ts";
 import { jsonTextBytesMax } from "../infer-codec/index.ts";
 import { isRequestError } from "../infer-http/index.ts";
-import { onlyAnswerOf, type Answers, type AnswersOf } from "./answers.ts";
+import { answersOf, type Answers, type AnswersOf } from "./answers.ts";
 import { readGenerateBody, type GenerateBody } from "./generate-body.ts";
 import { GenerateEncoder, type AnswerText } from "./generate-encoder.ts";
 
@@ -107,9 +107,9 @@ export class GenerateCalls {
     if (coding !== undefined && coding !== "identity") {
       throw new InferenceError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
     }
-    const { answersOf = onlyAnswerOf } = this.#options;
+    const ask = this.#options.answersOf ?? answersOf;
     const body = await readGenerateBody(exchange, { ...this.#options, model });
-    return { id: body.id, answers: answersOf(model, inferenceRequest(body, target, exchange)) };
+    return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
   }
 
   /** Throws an error that the engine had before there was an answer, unless a reply has `begun`. */

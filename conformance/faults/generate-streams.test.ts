@@ -1,0 +1,161 @@
+/** Answers of decoupled models over HTTP, whose client, worker or model goes away, or does not read. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { ask, assertEchoes, load, unload } from "./asking.ts";
+import { openEventStream } from "./event-stream.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { openServing, type Serving } from "./serving.ts";
+import { leftBy, writeStreamingModel } from "./streaming-model.ts";
+import { until } from "./until.ts";
+
+let serving: Serving;
+
+before(async () => {
+  serving = await openServing({
+    flags: [
+      "--model-control-mode=explicit",
+      "--load-model=streaming",
+      "--load-model=bystander",
+      "--unload-timeout-secs=2",
+    ],
+    write: async ({ repository }) => {
+      await writeStreamingModel(repository, "streaming");
+      await writeFaultyModel(repository, "bystander");
+    },
+  });
+});
+after(() => serving[Symbol.asyncDispose]());
+
+const streamPath = "/v2/models/streaming/generate_stream";
+const generatePath = "/v2/models/streaming/generate";
+const bodyOf = (code: string | readonly string[]) =>
+  JSON.stringify({ CODE: typeof code === "string" ? code : code.join("\n") });
+const open = (code: string | readonly string[]) => openEventStream(serving.server.httpPort, streamPath, bodyOf(code));
+const left = (name: string) => leftBy(serving.repository, "streaming", name);
+const textOf = (event: string) => (JSON.parse(event.slice("data: ".length)) as { OUT: string }).OUT;
+
+/** Code that runs in a thread of the model's, while the instance is free for others. */
+const inThread = (...lines: readonly string[]) => [
+  "def run(sender=sender, kept=model.kept):",
+  ...lines.map((line) => `  ${line}`),
+  "threading.Thread(target=run, daemon=True).start()",
+];
+
+/** What the model says, asked by another client. */
+async function told(expression: string): Promise<string> {
+  const { status, body } = await ask(serving.server.httpPort, {
+    path: generatePath,
+    body: bodyOf(`sender.send(answer(${expression}), FINAL)`),
+  });
+  assert.equal(status, 200, body.toString());
+  return (JSON.parse(body.toString()) as { OUT: string }).OUT;
+}
+
+test("events come when their answers are sent, not when the stream ends", async () => {
+  using stream = await open([
+    "model.kept['go'] = go = threading.Event()",
+    ...inThread("sender.send(answer('first'))", "kept['go'].wait(20)", "sender.send(answer('second'), FINAL)"),
+  ]);
+  assert.deepEqual([stream.status, stream.contentType], [200, "text/event-stream; charset=utf-8"]);
+  await until("the first is there", () => stream.events().length === 1);
+  assert.equal(stream.end(), null);
+  assert.equal(await told("model.kept['go'].set()"), "None");
+  await until("the stream has ended", () => stream.end() === "whole");
+  assert.deepEqual(stream.events().map(textOf), ["first", "second"]);
+});
+
+test("a client that reads nothing stops the model at a bounded number of answers, and nobody else", async () => {
+  using stream = await open(
+    inThread(
+      "for sent in range(1000000):",
+      "  if sender.is_cancelled(): break",
+      "  kept['sent'] = sent",
+      "  sender.send(large(sent, 4096))",
+      "sender.send(flags=FINAL)",
+      "leave('stopped-at', sent)",
+    ),
+  );
+  stream.pause();
+  let before = "";
+  const count = await until("the model sends no more", async () => {
+    const now = await told("model.kept.get('sent', 0)");
+    const isSame = now !== "0" && now === before;
+    before = now;
+    return isSame ? Number(now) : null;
+  });
+  // What the sockets of both sides hold, and what the model may be ahead.
+  assert.ok(count < 1000, `${count} answers of 16 KiB were made for a client that reads none`);
+  await assertEchoes(serving.server.httpPort, "bystander");
+  const length = stream.text().length;
+  stream.resume();
+  await until("it goes on when the client reads", () => stream.events().length > count + 100);
+  assert.ok(stream.text().length > length);
+  stream[Symbol.dispose]();
+  const stoppedAt = Number(await left("stopped-at"));
+  assert.ok(stoppedAt > count && stoppedAt < 1_000_000, `stopped at ${stoppedAt}`);
+});
+
+for (const path of [streamPath, generatePath]) {
+  test(`a client of ${path} that goes in the middle is told to the model, which answers others`, async () => {
+    const name = `gone-${path.length}`;
+    const code = inThread(
+      "sender.send(answer('one'))",
+      `leave('begun-${name}', 1)`,
+      "while not sender.is_cancelled(): time.sleep(0.01)",
+      "for _ in range(1000): sender.send(answer('more'))",
+      "sender.send(answer('last'), FINAL)",
+      `leave('${name}', 'on to the end')`,
+    );
+    const leaving = new AbortController();
+    const asked = ask(serving.server.httpPort, { path, body: bodyOf(code), signal: leaving.signal });
+    asked.catch(() => {});
+    await left(`begun-${name}`);
+    leaving.abort();
+    await assert.rejects(asked);
+    assert.equal(await left(name), "on to the end");
+    assert.equal(await told("'well'"), "well");
+  });
+}
+
+test("kill -9 of the worker between events ends the stream with an error event, and the next are answered", async () => {
+  using stream = await open([
+    "leave('pid', os.getpid())",
+    "sender.send(answer('one'))",
+    "model.kept['sender'] = sender",
+  ]);
+  await until("the first is there", () => stream.events().length === 1);
+  process.kill(Number(await left("pid")), "SIGKILL");
+  await until("the stream has ended", () => stream.end() === "whole");
+  assert.equal(textOf(stream.events()[0]!), "one");
+  assert.match(stream.events()[1]!, /^data: \{"error":"Stub process 'streaming_0_0' is not healthy\./);
+  assert.equal(stream.events().length, 2);
+  assert.equal(await told("'well'"), "well");
+});
+
+test("an unload waits for a stream that ends, and ends one that does not", async () => {
+  const { httpPort } = serving.server;
+  using ending = await open(
+    inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('two'), FINAL)"),
+  );
+  await until("there is an event", () => ending.events().length === 1);
+  assert.equal((await unload(httpPort, "streaming")).status, 200);
+  await until("the stream has ended", () => ending.end() === "whole");
+  assert.deepEqual(ending.events().map(textOf), ["one", "two"]);
+  await load(httpPort, "streaming");
+  using endless = await open("model.kept['sender'] = sender; sender.send(answer('one'))");
+  await until("there is an event", () => endless.events().length === 1);
+  assert.equal((await unload(httpPort, "streaming")).status, 200);
+  await until("the stream has ended", () => endless.end() === "whole");
+  assert.match(endless.events()[1]!, /^data: \{"error":"model 'streaming' version 1 was ended while it executed: /);
+  await load(httpPort, "streaming");
+  assert.equal(await told("'well'"), "well");
+});
+
+test("many clients stream at once from threads of one model", async () => {
+  const [clientCount, answerCount] = [12, 40];
+  const code = inThread(`for i in range(${answerCount}): sender.send(answer(i))`, "sender.send(flags=FINAL)");
+  const streams = await Promise.all(Array.from({ length: clientCount }, () => open(code)));
+  await until("all have ended", () => streams.every((stream) => stream.end() === "whole"));
+  const expected = Array.from({ length: answerCount }, (_, index) => String(index));
+  for (const stream of streams) assert.deepEqual(stream.events().map(textOf), expected);
+});
