@@ -17,6 +17,10 @@ const request = (signal: AbortSignal | null): InferenceRequest => ({
   sequence: null,
   priority: 0,
   queueTimeoutUs: 0,
+  receivedNs: 0,
+  deadlineNs: Number.POSITIVE_INFINITY,
+  caller: null,
+  trace: null,
   signal,
 });
 
