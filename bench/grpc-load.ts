@@ -7,6 +7,8 @@ export interface GrpcLoadOptions {
   readonly path: string;
   /** One request message, at most 16 KiB less its prefix, so that it fits one frame. */
   readonly message: Uint8Array;
+  /** Given for a method with streams: all requests of a client go over one stream, and each has so many answers. */
+  readonly streamedAnswers?: number;
   readonly clients: number;
   readonly durationMs: number;
   readonly warmUpMs: number;
@@ -18,9 +20,9 @@ const frameBytes = 9;
 const messageBytesMax = 16 * 1024 - 5;
 
 /**
- * Closed-loop load of unary calls over connections that speak HTTP/2 themselves, with every frame made before the clock starts: a client
- * library would be what is measured. One call at a time on each connection. An answer without a message, which is what errors look
- * like, ends it with an error.
+ * Closed-loop load over connections that speak HTTP/2 themselves, with every frame made before the clock starts: a client library would
+ * be what is measured. One request at a time on each connection: a unary call, or a message of the one streaming call. What errors
+ * look like, an answer without a message or the end of a stream, ends it with an error.
  */
 export function runGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
   if (options.message.length > messageBytesMax) throw new Error(`a message has at most ${messageBytesMax} bytes`);
@@ -32,23 +34,23 @@ function runClient(
   endMs: number,
   one: (sentMs: number, nowMs: number) => void,
 ): Promise<void> {
-  const request = requestFrames(options);
+  const { streamedAnswers } = options;
+  const request = streamedAnswers === undefined ? unaryFrames(options) : streamFrames(options);
   return new Promise((resolve, reject) => {
     let sentMs = 0;
-    let stream = 1;
     const socket: Socket = connect({ host: "127.0.0.1", port: options.port, noDelay: true });
     const send = () => {
       sentMs = performance.now();
-      socket.write(request(stream));
+      socket.write(request());
     };
     const read = answerReader({
+      streamedAnswers: streamedAnswers ?? null,
       reply: (bytes) => {
         if (!socket.writableEnded) socket.write(bytes);
       },
       answered: () => {
         const nowMs = performance.now();
         one(sentMs, nowMs);
-        stream += 2;
         if (nowMs < endMs) send();
         else socket.end();
       },
@@ -58,6 +60,8 @@ function runClient(
       send();
     });
     socket.on("data", (piece: Buffer) => {
+      // What a server says to the end of a connection is no answer.
+      if (socket.writableEnded) return;
       try {
         read(piece);
       } catch (error) {
@@ -96,8 +100,7 @@ const preface = (() => {
   ]);
 })();
 
-/** HEADERS and DATA of one call; only the number of the stream differs from call to call. */
-function requestFrames({ path, message }: GrpcLoadOptions): (stream: number) => Buffer {
+function headersFrame(path: string): Buffer {
   const literal = (name: Buffer, value: string) =>
     Buffer.concat([name, Buffer.from([value.length]), Buffer.from(value, "latin1")]);
   const named = (name: string) => Buffer.from([0, name.length, ...Buffer.from(name, "latin1")]);
@@ -109,22 +112,70 @@ function requestFrames({ path, message }: GrpcLoadOptions): (stream: number) => 
     literal(Buffer.from([0x0f, 31 - 15]), "application/grpc"),
     literal(named("te"), "trailers"),
   ]);
+  return frameOf(frame.headers, flag.endHeaders, 0, headers);
+}
+
+function dataFrame(message: Uint8Array, flags: number): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);
-  const head = frameOf(frame.headers, flag.endHeaders, 0, headers);
-  const data = frameOf(frame.data, flag.endStream, 0, Buffer.concat([prefix, message]));
-  const both = Buffer.concat([head, data]);
-  return (stream) => {
+  return frameOf(frame.data, flags, 0, Buffer.concat([prefix, message]));
+}
+
+/** HEADERS and DATA of one call after the other; only the number of the stream differs from call to call. */
+function unaryFrames({ path, message }: GrpcLoadOptions): () => Buffer {
+  const head = headersFrame(path);
+  const both = Buffer.concat([head, dataFrame(message, flag.endStream)]);
+  let stream = -1;
+  return () => {
+    stream += 2;
     both.writeUInt32BE(stream, 5);
     both.writeUInt32BE(stream, head.length + 5);
     return both;
   };
 }
 
-/** Reads frames as far as a load needs them: where an answer ends, and that it had a message. */
-function answerReader(on: { reply: (bytes: Buffer) => void; answered: () => void }): (piece: Buffer) => void {
+/** The first request opens the stream, the others are messages of it. */
+function streamFrames({ path, message }: GrpcLoadOptions): () => Buffer {
+  const head = headersFrame(path);
+  const data = dataFrame(message, 0);
+  for (const part of [head, data]) part.writeUInt32BE(1, 5);
+  const first = Buffer.concat([head, data]);
+  let opened = false;
+  return () => {
+    if (opened) return data;
+    opened = true;
+    return first;
+  };
+}
+
+/** The tag of a streamed answer's `error_message`. */
+const errorMessageTag = 0x0a;
+
+interface AnswerReaderOptions {
+  /** null: the answer to a unary call, which ends with its stream. */
+  readonly streamedAnswers: number | null;
+  readonly reply: (bytes: Buffer) => void;
+  readonly answered: () => void;
+}
+
+/** Reads frames as far as a load needs them: how many messages came and where an answer ends. */
+function answerReader(on: AnswerReaderOptions): (piece: Buffer) => void {
+  const { streamedAnswers } = on;
   let rest: Buffer = Buffer.alloc(0);
-  let messageBytes = 0;
+  let body: Buffer = Buffer.alloc(0);
+  let messages = 0;
+  const takeMessages = (data: Buffer) => {
+    body = body.length === 0 ? data : Buffer.concat([body, data]);
+    let at = 0;
+    for (; body.length - at >= 5; messages++) {
+      const end = at + 5 + body.readUInt32BE(at + 1);
+      if (body.length < end) break;
+      if (streamedAnswers !== null && body[at + 5] === errorMessageTag)
+        throw new Error(`an answer is an error: ${body.toString("latin1", at + 7, end)}`);
+      at = end;
+    }
+    body = Buffer.from(body.subarray(at));
+  };
   return (piece) => {
     let bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     while (bytes.length >= frameBytes) {
@@ -133,15 +184,17 @@ function answerReader(on: { reply: (bytes: Buffer) => void; answered: () => void
       const type = bytes[3]!;
       const flags = bytes[4]!;
       const isAck = (flags & flag.ack) !== 0;
-      if (type === frame.data) messageBytes += length;
+      const content = bytes.subarray(frameBytes, frameBytes + length);
+      if (type === frame.data) takeMessages(content);
       else if (type === frame.settings && !isAck) on.reply(frameOf(frame.settings, flag.ack, 0, new Uint8Array(0)));
-      else if (type === frame.ping && !isAck)
-        on.reply(frameOf(frame.ping, flag.ack, 0, Buffer.from(bytes.subarray(frameBytes, frameBytes + length))));
+      else if (type === frame.ping && !isAck) on.reply(frameOf(frame.ping, flag.ack, 0, Buffer.from(content)));
       else if (type === frame.reset || type === frame.goaway)
         throw new Error(`the server broke a call off (frame ${type})`);
-      if ((type === frame.headers || type === frame.data) && (flags & flag.endStream) !== 0) {
-        if (messageBytes === 0) throw new Error("a call was refused: its answer has no message");
-        messageBytes = 0;
+      const isEnd = (type === frame.headers || type === frame.data) && (flags & flag.endStream) !== 0;
+      if (isEnd && (messages === 0 || streamedAnswers !== null))
+        throw new Error("a call was refused: it ended without its answers");
+      if (streamedAnswers === null ? isEnd : messages === streamedAnswers) {
+        messages = 0;
         on.answered();
       }
       bytes = bytes.subarray(frameBytes + length);

@@ -49,6 +49,14 @@ export const threeSteps: BenchModels = {
   },
 };
 
+/** As many answers to a request as it asks for. */
+export const decoupled: BenchModels = {
+  decoupled: {
+    config: `backend: "python"\n${tensor("input", "COUNT", "TYPE_INT32", "1")}${tensor("output", "INDEX", "TYPE_INT32", "1")}${cpu}model_transaction_policy { decoupled: true }\n`,
+    program: "decoupled.py",
+  },
+};
+
 export const weighty: BenchModels = {
   weighty: {
     config: `backend: "python"\n${tensor("input", "IN", "TYPE_INT32", "1")}${tensor("output", "ANSWERS", "TYPE_INT32", "1")}${cpu}`,

@@ -14,9 +14,9 @@ export const addSubBody = Buffer.from(JSON.stringify({ inputs: [vector("INPUT0",
 
 export const addSubRequest = (model = "add_sub") => requestBytes(`/v2/models/${model}/infer`, addSubBody);
 
-export const addSubBatchedRequest = () =>
+export const addSubBatchedRequest = (model = "add_sub") =>
   requestBytes(
-    "/v2/models/add_sub/infer",
+    `/v2/models/${model}/infer`,
     Buffer.from(JSON.stringify({ inputs: [vector("INPUT0", true), vector("INPUT1", true)] })),
   );
 
@@ -28,6 +28,17 @@ export const addSubMessage = (model = "add_sub"): Uint8Array =>
       modelName: model,
       inputs: ["INPUT0", "INPUT1"].map((name) => ({ name, datatype: "FP32", shape: [16n] })),
       rawInputContents: [0, 1].map(() => new Uint8Array(Float32Array.from(sixteen).buffer)),
+    }),
+  );
+
+/** A request of the decoupled model for so many answers, as a message of gRPC. */
+export const decoupledMessage = (answers: number): Uint8Array =>
+  toBinary(
+    ModelInferRequestSchema,
+    create(ModelInferRequestSchema, {
+      modelName: "decoupled",
+      inputs: [{ name: "COUNT", datatype: "INT32", shape: [1n] }],
+      rawInputContents: [new Uint8Array(Int32Array.of(answers).buffer)],
     }),
   );
 
@@ -53,6 +64,13 @@ export function identityRequest(byteLength: number): Uint8Array {
   return requestBytes("/v2/models/identity/infer", Buffer.concat([header, Buffer.alloc(byteLength, 1)]), {
     "inference-header-content-length": String(header.length),
   });
+}
+
+/** `count` numbers with fractions, as those of a picture, as JSON in both directions. */
+export function identityJsonRequest(count: number): Uint8Array {
+  const data = Array.from({ length: count }, (_, index) => ((index * 7919) % 256) / 255);
+  const input = { name: "INPUT0", datatype: "FP32", shape: [count], data };
+  return requestBytes("/v2/models/identity/infer", Buffer.from(JSON.stringify({ inputs: [input] })));
 }
 
 /** `batch` sentences of `tokens` tokens to the MiniLM encoder, binary in both directions. */

@@ -78,21 +78,41 @@ export async function startPairOver(
   };
 }
 
+/** One figure per round of each. */
+export interface Figures {
+  readonly ours: readonly number[];
+  readonly oracle: readonly number[];
+}
+
 /** Alternating rounds; which server is first changes from round to round. */
 export async function alternate(
   context: BenchContext,
   servers: { readonly galatea: RunningServer; readonly oracle: RunningServer },
   what: string,
   measure: (server: RunningServer) => Promise<number>,
-): Promise<{ ours: number[]; oracle: number[] }> {
-  const ours: number[] = [];
-  const oracle: number[] = [];
+): Promise<Figures> {
+  const [figures] = await alternateAll(context, servers, [what], async (server) => [await measure(server)]);
+  if (figures === undefined) throw new Error("bug: no figures of one measure");
+  return figures;
+}
+
+/** The same where a run gives several figures, one for each of `whats`. */
+export async function alternateAll(
+  context: BenchContext,
+  servers: { readonly galatea: RunningServer; readonly oracle: RunningServer },
+  whats: readonly string[],
+  measure: (server: RunningServer) => Promise<readonly number[]>,
+): Promise<readonly Figures[]> {
+  const all = whats.map(() => ({ ours: [] as number[], oracle: [] as number[] }));
   for (let round = 0; round < context.rounds; round++) {
     for (const server of round % 2 === 0 ? [servers.galatea, servers.oracle] : [servers.oracle, servers.galatea]) {
-      const figure = await measure(server);
-      (server.kind === "galatea" ? ours : oracle).push(figure);
-      context.log(`${what}, round ${round + 1}, ${server.kind}: ${figure.toFixed(3)}`);
+      const measured = await measure(server);
+      for (const [index, figures] of all.entries()) {
+        const figure = measured[index] ?? Number.NaN;
+        (server.kind === "galatea" ? figures.ours : figures.oracle).push(figure);
+        context.log(`${whats[index]}, round ${round + 1}, ${server.kind}: ${figure.toFixed(3)}`);
+      }
     }
   }
-  return { ours, oracle };
+  return all;
 }

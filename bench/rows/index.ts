@@ -5,6 +5,9 @@ import { churnRow } from "./churn.ts";
 import { encoderRow } from "./encoder.ts";
 import { coldInvocationRow, coldMiniLmRow, invokeOverheadRow } from "./hosting.ts";
 import { grpcAddSubRow } from "./grpc.ts";
+import { decoupledRow } from "./decoupled.ts";
+import { jsonNumbersRow } from "./json-numbers.ts";
+import { latencyRow } from "./latency.ts";
 import { memoryRow } from "./memory.ts";
 import { miniLmRow } from "./minilm.ts";
 import { modelLoadRow } from "./model-load.ts";
@@ -16,9 +19,12 @@ import { zipfRow } from "./zipf.ts";
 export const rows: readonly Row[] = [
   addSubRow,
   addSubDynamicRow,
+  latencyRow,
   grpcAddSubRow,
+  decoupledRow,
   identityBinaryRow,
   identityLargeRow,
+  jsonNumbersRow,
   ensembleRow,
   miniLmRow,
   encoderRow,

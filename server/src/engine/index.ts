@@ -18,5 +18,9 @@ export type {
   TensorMetadata,
 } from "./engine.ts";
 export type { EngineMetrics, VersionMetrics } from "./observers.ts";
+/** What any Engine does with a request before it runs, and tells of a model: pure, for engines other than this one. */
+export { checkRequest } from "./check-request.ts";
+export { modelMetadata } from "./metadata.ts";
+export { modelFacts, type ModelFacts } from "./model-facts.ts";
 export { checkWarmUps } from "./warm-up-data.ts";
 export type { FailureReason } from "./request-observer.ts";

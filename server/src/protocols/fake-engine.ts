@@ -1,11 +1,23 @@
 import { ByteBudget, InferenceError } from "../base/index.ts";
-import type { Engine, ModelMetadata, ModelTarget, NamespaceSource, ServedModel } from "../engine/index.ts";
-import { noParameters, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
-import { completeConfig, parseConfigText } from "../modelconfig/index.ts";
+import {
+  checkRequest,
+  modelFacts,
+  modelMetadata,
+  type Engine,
+  type IndexEntry,
+  type LoadOverride,
+  type ModelFacts,
+  type ModelMetadata,
+  type ModelStatistics,
+  type ModelTarget,
+  type NamespaceSource,
+  type ServedModel,
+} from "../engine/index.ts";
+import { noParameters, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
+import { completeConfig, parseConfigText, type ModelConfig } from "../modelconfig/index.ts";
 import {
   BlockPart,
   datatypes,
-  elementCount,
   releaseTensors,
   type Arena,
   type Block,
@@ -17,11 +29,14 @@ import {
 export type FakeModel = (request: InferenceRequest, arena: FakeArena) => Promise<Tensor[]> | Tensor[];
 
 interface FakeEntry {
-  readonly metadata: ModelMetadata;
-  readonly batches: boolean;
+  readonly namespace: string;
+  readonly config: ModelConfig;
+  readonly facts: ModelFacts;
   readonly run: FakeModel;
   readonly labels: readonly string[];
   readonly usesArena: boolean;
+  at: "untouched" | "ready" | "unloaded";
+  readonly counted: { inferences: number; executions: Map<number, number>; failures: number };
 }
 
 /** Counts references as the arena does and poisons what was given back, so that a read after release shows. */
@@ -76,21 +91,30 @@ export class FakeArena implements Arena {
 export interface FakeModelOptions {
   readonly inputs: Readonly<Record<string, readonly [Datatype, readonly number[]]>>;
   readonly outputs: Readonly<Record<string, readonly [Datatype, readonly number[]]>>;
+  /** 8 where it batches and does not say. */
   readonly batches?: boolean;
+  readonly maxBatchSize?: number;
+  /** What it makes are answers of their own, each a response with one output. */
+  readonly decoupled?: boolean;
   readonly labels?: readonly string[];
   readonly usesArena?: boolean;
+  /** Whether it serves as soon as it is there; else it lies in the repository until it is loaded. */
+  readonly loaded?: boolean;
   readonly run: FakeModel;
 }
 
+/** What everything loaded is said to use. */
+const modelBytes = 1000;
+
 /**
- * An Engine for tests of protocols: models are functions, requests are owned, checked for names, datatypes and sizes with the
- * original's texts, and released in every outcome; loads and namespaces are recorded.
+ * An Engine for tests of protocols: models are functions; loads and namespaces are recorded. It passes the suite of the Engine's
+ * contract, and checks requests with the engine's own function.
  */
 export class FakeEngine implements Engine {
   live = true;
+  ready = true;
   /** Models that are held by calls now. */
   openCount = 0;
-  ready = true;
   readonly arena: FakeArena;
   readonly calls: string[] = [];
   readonly namespaces = new Map<string, NamespaceSource>();
@@ -102,25 +126,16 @@ export class FakeEngine implements Engine {
   }
 
   add(name: string, options: FakeModelOptions, namespace = ""): void {
-    const batches = options.batches ?? false;
-    const list = (tensors: FakeModelOptions["inputs"]) =>
-      Object.entries(tensors).map(([tensor, [datatype, dims]]) => ({
-        name: tensor,
-        datatype,
-        shape: batches ? [-1, ...dims] : dims,
-      }));
+    const config = configOf(name, options);
     this.#models.set(`${namespace}/${name}`, {
-      metadata: {
-        name,
-        versions: ["1"],
-        platform: "python",
-        inputs: list(options.inputs),
-        outputs: list(options.outputs),
-      },
-      batches,
+      namespace,
+      config,
+      facts: modelFacts(config),
       run: options.run,
       labels: options.labels ?? [],
       usesArena: options.usesArena ?? true,
+      at: (options.loaded ?? true) ? "ready" : "untouched",
+      counted: { inferences: 0, executions: new Map(), failures: 0 },
     });
   }
 
@@ -128,45 +143,33 @@ export class FakeEngine implements Engine {
     this.#models.delete(`${namespace}/${name}`);
   }
 
-  #find(namespace: string, name: string, version: string): FakeEntry {
-    const model = this.#models.get(`${namespace}/${name}`);
-    if (model === undefined) throw new InferenceError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
-    if (version !== "" && version !== "1") {
-      throw new InferenceError("NOT_FOUND", `Request for unknown model: '${name}' version ${version} is not found`);
+  #find({ namespace, modelName, modelVersion }: ModelTarget): FakeEntry {
+    const model = this.#models.get(`${namespace}/${modelName}`);
+    const unknown = `Request for unknown model: '${modelName}'`;
+    if (model === undefined || model.at === "untouched")
+      throw new InferenceError("NOT_FOUND", `${unknown} is not found`);
+    if (modelVersion === "" || modelVersion === "-1") {
+      if (model.at === "ready") return model;
+      throw new InferenceError("NOT_FOUND", `${unknown} has no available versions`);
     }
-    return model;
+    if (modelVersion !== "1") throw new InferenceError("NOT_FOUND", `${unknown} version ${modelVersion} is not found`);
+    if (model.at === "ready") return model;
+    throw new InferenceError("UNAVAILABLE", `${unknown} version ${modelVersion} is not at ready state`);
   }
 
-  open({ namespace, modelName, modelVersion }: ModelTarget): ServedModel {
-    const model = this.#find(namespace, modelName, modelVersion);
+  open(target: ModelTarget): ServedModel {
+    if (!this.live) throw new InferenceError("UNAVAILABLE", "Server not ready");
+    const model = this.#find(target);
     this.openCount++;
     let isOpen = true;
-    const maxBatchSize = model.batches ? 8 : 0;
-    const list = (field: string, tensors: ModelMetadata["inputs"]) =>
-      tensors
-        .map(({ name, datatype, shape }) => {
-          const dims = model.batches ? shape.slice(1) : shape;
-          return `${field} { name: "${name}" data_type: ${datatypes[datatype].configName} dims: [${dims.join(", ")}] }\n`;
-        })
-        .join("");
-    const { inputs, outputs } = model.metadata;
-    const text = `backend: "python" max_batch_size: ${maxBatchSize}\n${list("input", inputs)}${list("output", outputs)}`;
     return {
       version: "1",
-      config: completeConfig(parseConfigText(text, "config.pbtxt"), {
-        directoryName: modelName,
-        servedName: modelName,
-        versionEntries: ["model.py"],
-        gpuCount: 0,
-      }),
+      config: model.config,
       isHealthy: true,
       arena: model.usesArena ? this.arena : null,
       labelsOf: () => model.labels,
       infer: (request) => this.#infer(model, request),
-      stream: async (request, sink) => {
-        const outcome = await this.#infer(model, request).catch((error: unknown) => InferenceError.from(error));
-        sink.respond(outcome, true, () => {});
-      },
+      stream: (request, sink) => this.#stream(model, request, sink),
       [Symbol.dispose]: () => {
         if (isOpen) this.openCount--;
         isOpen = false;
@@ -175,134 +178,210 @@ export class FakeEngine implements Engine {
   }
 
   async #infer(model: FakeEntry, request: InferenceRequest): Promise<InferenceResponse> {
+    if (model.config.decoupled) {
+      releaseTensors(request.inputs);
+      const text = `model '${model.config.name}' is decoupled: it gives no one answer to a request`;
+      throw new InferenceError("UNSUPPORTED", text);
+    }
+    const outputs = await this.#run(model, request);
+    return { modelName: model.config.name, modelVersion: "1", outputs, parameters: noParameters };
+  }
+
+  async #stream(model: FakeEntry, request: InferenceRequest, sink: AnswerSink): Promise<void> {
+    const answer = (outputs: readonly Tensor[]) => ({
+      modelName: model.config.name,
+      modelVersion: "1",
+      outputs,
+      parameters: noParameters,
+    });
     try {
-      check(request, model.metadata);
+      const made = await this.#run(model, request);
+      if (!model.config.decoupled) return sink.respond(answer(made), true, () => {});
+      for (const output of made) sink.respond(answer([output]), false, () => {});
+      sink.respond(null, true, () => {});
+    } catch (error) {
+      sink.respond(InferenceError.from(error), true, () => {});
+    }
+  }
+
+  /** What the model makes of the request, which is taken over: its inputs are released when the model has ended, and it is counted. */
+  async #run(model: FakeEntry, request: InferenceRequest): Promise<readonly Tensor[]> {
+    let batchSize: number;
+    try {
+      batchSize = checkRequest(request, model.facts);
+    } catch (error) {
+      releaseTensors(request.inputs);
+      throw error;
+    }
+    const { counted } = model;
+    try {
+      const outputs = await unlessGivenUp(request.signal, () => this.#made(model, request));
+      counted.inferences += batchSize;
+      counted.executions.set(batchSize, (counted.executions.get(batchSize) ?? 0) + 1);
+      return outputs;
+    } catch (error) {
+      counted.failures++;
+      throw error;
+    }
+  }
+
+  async #made(model: FakeEntry, request: InferenceRequest): Promise<readonly Tensor[]> {
+    try {
+      if (request.signal?.aborted) throw new InferenceError("CANCELLED", "");
       const made = await model.run(request, this.arena);
       const wanted = request.requestedOutputs;
       const outputs = wanted === null ? made : made.filter((tensor) => wanted.includes(tensor.name));
       releaseTensors(made.filter((tensor) => !outputs.includes(tensor)));
-      return { modelName: request.modelName, modelVersion: "1", outputs, parameters: noParameters };
+      return outputs;
     } finally {
       releaseTensors(request.inputs);
     }
   }
 
-  serverMetadata(): { name: string; version: string; extensions: readonly string[] } {
+  serverMetadata(): ReturnType<Engine["serverMetadata"]> {
     return { name: "triton", version: "2.51.0", extensions: ["classification"] };
   }
 
-  modelMetadata({ namespace, modelName, modelVersion }: ModelTarget): ModelMetadata {
-    return this.#find(namespace, modelName, modelVersion).metadata;
+  modelMetadata(target: ModelTarget): ModelMetadata {
+    const { config, facts } = this.#find(target);
+    return modelMetadata(config, facts, ["1"]);
   }
 
-  statistics(modelName: string): ReturnType<Engine["statistics"]> {
-    if (modelName !== "" && !this.#models.has(`/${modelName}`)) {
-      throw new InferenceError("INVALID_ARG", `requested model '${modelName}' is not available`);
-    }
-    const one = { count: 1, ns: 1000 };
-    return [...this.#models.values()]
-      .filter((model) => modelName === "" || model.metadata.name === modelName)
-      .map((model) => ({
-        name: model.metadata.name,
-        version: "1",
-        lastInferenceMs: 7,
-        inferenceCount: 1,
-        executionCount: 1,
-        success: one,
-        fail: { count: 0, ns: 0 },
-        queue: one,
-        computeInput: one,
-        computeInfer: one,
-        computeOutput: one,
-        batches: [{ batchSize: 1, computeInput: one, computeInfer: one, computeOutput: one }],
-      }));
-  }
-
-  repositoryIndex(readyOnly: boolean): ReturnType<Engine["repositoryIndex"]> {
-    const rows = [...this.#models.values()].map(({ metadata }) => ({
-      name: metadata.name,
-      version: "1",
-      state: "READY" as const,
-      reason: "",
-    }));
-    return Promise.resolve(
-      readyOnly ? rows : [...rows, { name: "untouched", version: "", state: "" as const, reason: "" }],
+  statistics(modelName: string, modelVersion: string): readonly ModelStatistics[] {
+    const models = this.#own().filter(({ config }) => modelName === "" || config.name === modelName);
+    const rows = models.filter((model) => model.at === "ready" && ["", "1"].includes(modelVersion));
+    if (modelName === "" || rows.length > 0) return rows.map(statisticsOf);
+    const isKnown = models.some((model) => model.at === "ready");
+    throw new InferenceError(
+      "INVALID_ARG",
+      isKnown
+        ? `requested model version is not available for model '${modelName}'`
+        : `requested model '${modelName}' is not available`,
     );
   }
 
-  loadModel(modelName: string, override: Parameters<Engine["loadModel"]>[1]): Promise<void> {
+  repositoryIndex(readyOnly: boolean): Promise<readonly IndexEntry[]> {
+    const rows = this.#own().map(({ at, config: { name } }): IndexEntry => {
+      if (at === "untouched") return { name, version: "", state: "", reason: "" };
+      if (at === "ready") return { name, version: "1", state: "READY", reason: "" };
+      return { name, version: "1", state: "UNAVAILABLE", reason: "unloaded" };
+    });
+    return Promise.resolve(readyOnly ? rows.filter((row) => row.state === "READY") : rows);
+  }
+
+  loadModel(modelName: string, override: LoadOverride | null): Promise<void> {
     const files = [...(override?.files ?? [])].map(([path, content]) => `${path}=${Buffer.from(content).toString()}`);
     this.calls.push(`load ${modelName} ${override?.configJson ?? "-"} ${files.join(",")}`);
-    if (modelName !== "nope") return Promise.resolve();
-    return Promise.reject(
-      new InferenceError("INTERNAL", "failed to load 'nope', failed to poll from model repository"),
-    );
+    const model = this.#models.get(`/${modelName}`);
+    if (model === undefined) {
+      const text = `failed to load '${modelName}', failed to poll from model repository`;
+      return Promise.reject(new InferenceError("INTERNAL", text));
+    }
+    model.at = "ready";
+    return Promise.resolve();
   }
 
   unloadModel(modelName: string, unloadDependents: boolean): Promise<void> {
     this.calls.push(`unload ${modelName} ${unloadDependents}`);
+    const model = this.#models.get(`/${modelName}`);
+    if (model?.at === "ready") model.at = "unloaded";
     return Promise.resolve();
   }
 
   async openNamespace(source: NamespaceSource, signal: AbortSignal): Promise<void> {
+    const { namespace, repositoryDirectory } = source;
+    if (this.namespaces.has(namespace)) {
+      const text = `model repository '${repositoryDirectory}' has already been registered`;
+      throw new InferenceError("ALREADY_EXISTS", text);
+    }
     await this.openNamespaceWith(source, signal);
-    this.namespaces.set(source.namespace, source);
+    this.namespaces.set(namespace, source);
   }
 
   closeNamespace(namespace: string): Promise<void> {
-    if (this.namespaces.delete(namespace)) return Promise.resolve();
-    return Promise.reject(new InferenceError("NOT_FOUND", `namespace '${namespace}' is not registered`));
+    if (!this.namespaces.delete(namespace)) {
+      const text = `model repository '${namespace}' is not registered`;
+      return Promise.reject(new InferenceError("NOT_FOUND", text));
+    }
+    for (const [key, model] of this.#models) if (model.namespace === namespace) this.#models.delete(key);
+    return Promise.resolve();
   }
 
   memory(namespace?: string): { usedBytes: number; budgetBytes: number | null } {
-    return {
-      usedBytes: 1000 * (namespace === undefined ? this.namespaces.size : Number(this.namespaces.has(namespace))),
-      budgetBytes: null,
+    const held = namespace === undefined ? this.namespaces.size : Number(this.namespaces.has(namespace));
+    return { usedBytes: modelBytes * held, budgetBytes: null };
+  }
+
+  #own(): FakeEntry[] {
+    return [...this.#models.values()].filter((model) => model.namespace === "");
+  }
+}
+
+function configOf(name: string, options: FakeModelOptions): ModelConfig {
+  const { batches = false, maxBatchSize = batches ? 8 : 0, decoupled = false } = options;
+  const list = (field: string, tensors: FakeModelOptions["inputs"]) =>
+    Object.entries(tensors)
+      .map(([tensor, [datatype, dims]]) => {
+        const type = datatypes[datatype].configName;
+        return `${field} { name: "${tensor}" data_type: ${type} dims: [${dims.join(", ")}] }\n`;
+      })
+      .join("");
+  const text = `backend: "python" max_batch_size: ${maxBatchSize}
+${list("input", options.inputs)}${list("output", options.outputs)}
+model_transaction_policy { decoupled: ${decoupled} }`;
+  return completeConfig(parseConfigText(text, "config.pbtxt"), {
+    directoryName: name,
+    servedName: name,
+    versionEntries: ["model.py"],
+    gpuCount: 0,
+  });
+}
+
+/** Whoever waits is told at once that the request was cancelled; the work goes on to its end, and what it makes is given back. */
+function unlessGivenUp(signal: AbortSignal | null, work: () => Promise<readonly Tensor[]>): Promise<readonly Tensor[]> {
+  const working = work();
+  if (signal === null) return working;
+  return new Promise((resolve, reject) => {
+    let isGivenUp = false;
+    const giveUp = (): void => {
+      isGivenUp = true;
+      reject(new InferenceError("CANCELLED", ""));
     };
-  }
+    signal.addEventListener("abort", giveUp, { once: true });
+    const ended = (): boolean => {
+      signal.removeEventListener("abort", giveUp);
+      return isGivenUp;
+    };
+    working.then(
+      (made) => (ended() ? releaseTensors(made) : resolve(made)),
+      (error: Error) => void (ended() || reject(error)),
+    );
+  });
 }
 
-function check(request: InferenceRequest, metadata: ModelMetadata): void {
-  const prefix = `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `;
-  const { modelName } = request;
-  for (const name of request.requestedOutputs ?? []) {
-    if (metadata.outputs.some((output) => output.name === name)) continue;
-    throw new InferenceError("INVALID_ARG", `unexpected inference output '${name}' for model '${modelName}'`);
-  }
-  for (const [index, input] of request.inputs.entries()) {
-    if (request.inputs.findIndex((other) => other.name === input.name) === index) continue;
-    throw new InferenceError("INVALID_ARG", `${prefix}input '${input.name}' already exists in request`);
-  }
-  if (request.inputs.length !== metadata.inputs.length) {
-    const missing = metadata.inputs.filter((wanted) => !request.inputs.some((input) => input.name === wanted.name));
-    const names = (tensors: readonly { name: string }[]) =>
-      `[${tensors.map((tensor) => `'${tensor.name}'`).join(",")}]`;
-    throw new InferenceError(
-      "INVALID_ARG",
-      `${prefix}expected ${metadata.inputs.length} inputs but got ${request.inputs.length} inputs for model '${modelName}'. Got input(s) ${names(request.inputs)}, but missing required input(s) ${names(missing)}. Please provide all required input(s).`,
-    );
-  }
-  for (const input of request.inputs) checkInput(input, metadata, prefix);
-}
-
-function checkInput(input: Tensor, metadata: ModelMetadata, prefix: string): void {
-  const wanted = metadata.inputs.find((candidate) => candidate.name === input.name);
-  if (wanted === undefined) {
-    throw new InferenceError("INVALID_ARG", `unexpected inference input '${input.name}' for model '${metadata.name}'`);
-  }
-  if (wanted.datatype !== input.datatype) {
-    throw new InferenceError(
-      "INVALID_ARG",
-      `${prefix}inference input '${input.name}' data-type is '${input.datatype}', but model '${metadata.name}' expects '${wanted.datatype}'`,
-    );
-  }
-  const expected = elementCount(input.shape) * datatypes[input.datatype].byteSize;
-  if (input.datatype !== "BYTES" && expected !== input.data.length) {
-    throw new InferenceError(
-      "INVALID_ARG",
-      `${prefix}input byte size mismatch for input '${input.name}' for model '${metadata.name}'. Expected ${expected}, got ${input.data.length}`,
-    );
-  }
+function statisticsOf({ config, counted }: FakeEntry): ModelStatistics {
+  const times = (count: number) => ({ count, ns: 1000 * count });
+  const batches = [...counted.executions].sort(([a], [b]) => a - b);
+  const success = times(batches.reduce((sum, [, count]) => sum + count, 0));
+  return {
+    name: config.name,
+    version: "1",
+    lastInferenceMs: success.count === 0 ? 0 : 7,
+    inferenceCount: counted.inferences,
+    executionCount: success.count,
+    success,
+    fail: times(counted.failures),
+    queue: success,
+    computeInput: success,
+    computeInfer: success,
+    computeOutput: success,
+    batches: batches.map(([batchSize, count]) => ({
+      batchSize,
+      computeInput: times(count),
+      computeInfer: times(count),
+      computeOutput: times(count),
+    })),
+  };
 }
 
 /** A copy of `data` in the arena, as a worker's output would lie there. */
@@ -353,4 +432,5 @@ export function addUsualModels(engine: FakeEngine): void {
       return identity(request, arena);
     },
   });
+  engine.add("untouched", { inputs: {}, outputs: {}, loaded: false, run: () => [] });
 }

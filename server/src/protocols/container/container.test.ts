@@ -154,7 +154,7 @@ test("every error of an invocation is 400 of type JSON, whatever its text, and 5
       const run = () => {
         throw new InferenceError("INTERNAL", text, { reason });
       };
-      engine.add("tenant.tar.gz", { inputs: { INPUT0: ["FP32", [16]] }, outputs: {}, run }, "h1");
+      engine.add("tenant.tar.gz", { inputs: { INPUT0: ["FP32", [16]] }, outputs: {}, batches: true, run }, "h1");
       assert.equal((await invoke(body)).status, status, text);
     }
 });

@@ -1,0 +1,46 @@
+import { runLoad } from "../load.ts";
+import { addSub, identity } from "../models.ts";
+import { addSubRequest, identityJsonRequest } from "../requests.ts";
+import type { BenchContext, Measure } from "../row.ts";
+import { alternate, startPair } from "../servers.ts";
+
+const pictureNumbers = 3 * 224 * 224;
+
+/** A picture's numbers as JSON, there and back, and what small requests beside it wait. */
+export const jsonNumbersRow = {
+  name: "json-numbers",
+  async measure(context: BenchContext): Promise<Measure[]> {
+    await using pair = await startPair(context, { ...identity, ...addSub });
+    const picture = identityJsonRequest(pictureNumbers);
+    const timing = { durationMs: context.quick ? 1000 : 4000, warmUpMs: context.quick ? 500 : 1000 };
+    const measures: Measure[] = [];
+    for (const clients of [1, 4]) {
+      const figures = await alternate(context, pair, `pictures at ${clients}`, async (server) => {
+        return (await runLoad({ port: server.httpPort, request: picture, clients, ...timing })).perSecond;
+      });
+      measures.push({
+        what: `3x224x224 numbers as JSON through a Python identity model: throughput at ${clients}`,
+        unit: "/s",
+        ...figures,
+        goal: { kind: "at least", of: "ratio", value: 1 },
+      });
+    }
+    const rise = await alternate(context, pair, "rise of the p99 beside, ms", async ({ httpPort: port }) => {
+      const small = { port, request: addSubRequest(), clients: 1, ...timing };
+      const alone = await runLoad(small);
+      const [beside] = await Promise.all([
+        runLoad(small),
+        runLoad({ port, request: picture, clients: 1, durationMs: timing.durationMs + timing.warmUpMs, warmUpMs: 0 }),
+      ]);
+      return (beside.p99Us - alone.p99Us) / 1000;
+    });
+    measures.push({
+      what: "the rise of the p99 of add_sub at 1 client beside one client with such numbers",
+      unit: "ms",
+      ours: rise.ours,
+      oracle: [],
+      goal: { kind: "at most", of: "ours", value: 5 },
+    });
+    return measures;
+  },
+};
