@@ -15,5 +15,7 @@ class TritonPythonModel:
         responses = []
         for _ in requests:
             self.answers += 1
-            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("ANSWERS", np.array([self.answers], np.int32))]))
+            responses.append(
+                pb_utils.InferenceResponse([pb_utils.Tensor("ANSWERS", np.array([self.answers], np.int32))])
+            )
         return responses

@@ -1,4 +1,4 @@
-/** Makes test environments: `node conformance/environments/main.ts [--cache DIR] [oracle|clients ...]`; prints each Python's path. */
+/** Makes test environments: `node conformance/environments/main.ts [--cache DIR] [oracle|clients|ruff ...]`; prints each Python's path. */
 import { parseArgs } from "node:util";
 import { cacheDirectory, ensureEnvironment, environmentNames, type EnvironmentName } from "./index.ts";
 

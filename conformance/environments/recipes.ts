@@ -33,6 +33,8 @@ export const recipes = {
     steps: [["boto3>=1.40,<2", "sagemaker>=2.250,<3", tritonclientPackage, "numpy", "ml_dtypes<0.6"]],
     imports: ["boto3", "sagemaker", "tritonclient.http", "numpy"],
   },
+  /** Formats and lints the Python of this repository. */
+  ruff: { steps: [["--only-binary", ":all:", "ruff==0.17.6"]], imports: ["ruff"] },
 } as const satisfies Record<string, Recipe>;
 
 export type EnvironmentName = keyof typeof recipes;

@@ -1,5 +1,10 @@
 """What the files of checks share: clients for the gateway at argv[1], and a list that prints one JSON line per check."""
-import json, os, sys, traceback
+
+import json
+import os
+import sys
+import traceback
+
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
@@ -9,8 +14,14 @@ MIB = 2**20
 
 
 def client(secret="secret", **config):
-    return boto3.client("s3", endpoint_url=URL, aws_access_key_id="AKIDEXAMPLE", aws_secret_access_key=secret,
-                        region_name="us-east-1", config=Config(retries={"total_max_attempts": 1}, **config))
+    return boto3.client(
+        "s3",
+        endpoint_url=URL,
+        aws_access_key_id="AKIDEXAMPLE",
+        aws_secret_access_key=secret,
+        region_name="us-east-1",
+        config=Config(retries={"total_max_attempts": 1}, **config),
+    )
 
 
 s3 = client()

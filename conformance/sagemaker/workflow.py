@@ -199,7 +199,9 @@ def failures():
     answer = refused(
         "a model that raises in initialize says so", "ModelError", "no weights here", lambda: invoke("raises.tar.gz")
     )
-    proven("with the container's status", answer.get("OriginalStatusCode") == 400, str(answer.get("OriginalStatusCode")))
+    proven(
+        "with the container's status", answer.get("OriginalStatusCode") == 400, str(answer.get("OriginalStatusCode"))
+    )
     s3.put_object(Bucket=BUCKET, Key=PREFIX + "noise.tar.gz", Body=b"this is no archive" * 100)
     refused("an object that is no archive says so", "ModelError", "archive", lambda: invoke("noise.tar.gz"))
     broken = archive(1)[:200]
@@ -209,7 +211,12 @@ def failures():
     answers("and is not remembered", lambda: invoke("broken.tar.gz"), [2.0, 4.0])
     log_text = r"#logEventViewer:group=/aws/sagemaker/Endpoints/%s in account \d{12} for more information" % ENDPOINT
     bad = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"{}", TargetModel="a.tar.gz")
-    refused("a bad request is a client error of the model", "ModelError", r"^Received client error \(400\) from primary.*" + log_text, bad)
+    refused(
+        "a bad request is a client error of the model",
+        "ModelError",
+        r"^Received client error \(400\) from primary.*" + log_text,
+        bad,
+    )
     no_target = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"{}")
     refused("a multi-model endpoint needs a target", "ValidationError", "requires a target model", no_target)
     nobody = lambda: runtime.invoke_endpoint(EndpointName="nobody", Body=b"{}")
@@ -230,12 +237,18 @@ def duplicates():
     refused("an endpoint twice", "ValidationException", "Cannot create already existing endpoint", again)
     absent = lambda: sagemaker.describe_endpoint(EndpointName="nobody")
     refused("an endpoint that is not there", "ValidationException", "Could not find", absent)
-    other = lambda: sagemaker.create_model(ModelName="other", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": "mine:1"})
+    other = lambda: sagemaker.create_model(
+        ModelName="other", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": "mine:1"}
+    )
     refused("an image that needs a container engine", "ValidationException", "container engine", other)
     create("conformance-broken", {"ModelDataUrl": "s3://%s/nothing.tar.gz" % BUCKET})
     reply = sagemaker.describe_endpoint(EndpointName="conformance-broken")
     text = reply.get("FailureReason", "")
-    proven("a failed endpoint says why", reply["EndpointStatus"] == "Failed" and "Failed to download model data" in text, text)
+    proven(
+        "a failed endpoint says why",
+        reply["EndpointStatus"] == "Failed" and "Failed to download model data" in text,
+        text,
+    )
     delete("conformance-broken")
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName="conformance-broken")
     proven("and is deleted", True)
@@ -302,7 +315,9 @@ def sdk():
     s3.put_object(Bucket=bucket, Key="single/model.tar.gz", Body=archive(4))
     environment = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "ensemble"}
     uri = "s3://%s/single/model.tar.gz" % bucket
-    model = Model(image_uri=IMAGE, model_data=uri, role=role, env=environment, predictor_cls=Predictor, sagemaker_session=session)
+    model = Model(
+        image_uri=IMAGE, model_data=uri, role=role, env=environment, predictor_cls=Predictor, sagemaker_session=session
+    )
     predictor = model.deploy(initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk")
     answer = json.loads(predictor.predict(body([1.0]), initial_args={"ContentType": "application/json"}))
     proven("Model.deploy and predict", answer["outputs"][0]["data"] == [6.0])
@@ -317,7 +332,9 @@ def sdk():
         sagemaker_session=session,
         predictor_cls=Predictor,
     )
-    predictor = many.deploy(initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk-many")
+    predictor = many.deploy(
+        initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk-many"
+    )
     many.add_model(model_data_source=uri, model_data_path="x/model.tar.gz")
     proven("MultiDataModel.list_models", list(many.list_models()) == ["x/model.tar.gz"])
     answer = json.loads(predictor.predict(body([1.0]), target_model="x/model.tar.gz"))

@@ -63,11 +63,11 @@ class TritonPythonModel:
 
     def spin(self, value):
         """Holds the interpreter lock for ever: no Python signal handler runs."""
-        ctypes.PyDLL(None).usleep
+        usleep = ctypes.PyDLL(None).usleep
         with open(os.path.join(self.directory, "spin.running"), "w") as file:
             file.write(str(os.getpid()))
         while True:
-            ctypes.PyDLL(None).usleep(900000)
+            usleep(900000)
 
     def segfault(self, value):
         print("about to read address zero", file=sys.stderr, flush=True)
@@ -142,7 +142,9 @@ class TritonPythonModel:
     def reach(self, value, *pids):
         """Which ways into the processes are open: names, or nothing."""
         doors = {
-            "descriptors": lambda process: [open(process + "/fd/" + name, "rb") for name in os.listdir(process + "/fd")],
+            "descriptors": lambda process: [
+                open(process + "/fd/" + name, "rb") for name in os.listdir(process + "/fd")
+            ],
             "memory": lambda process: open(process + "/mem", "rb"),
             "signals": lambda process: os.kill(int(os.path.basename(process)), 0),
         }

@@ -94,7 +94,10 @@ def _(targets):
             target = os.readlink("/proc/self/fd/" + name)
         except OSError:
             continue
-        if not target.startswith(("socket:", "pipe:", "/memfd:", "/dev/null", "/proc/", "anon_inode:")) and int(name) > 2:
+        if (
+            not target.startswith(("socket:", "pipe:", "/memfd:", "/dev/null", "/proc/", "anon_inode:"))
+            and int(name) > 2
+        ):
             found.append(target)
     if not found:
         raise KeptOff("none")
@@ -240,7 +243,10 @@ def _(targets):
 @attempt("create a model through the platform's port")
 def _(targets):
     body = json.dumps({"ModelName": "stolen", "ExecutionRoleArn": "arn:aws:iam::000000000000:role/x"})
-    head = "POST / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-Amz-Target: SageMaker.CreateModel\r\nConnection: close\r\n" % targets["port"]
+    head = (
+        "POST / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-Amz-Target: SageMaker.CreateModel\r\nConnection: close\r\n"
+        % targets["port"]
+    )
     head += "Content-Type: application/x-amz-json-1.1\r\nContent-Length: %d\r\n\r\n" % len(body)
     with socket.create_connection(("127.0.0.1", targets["port"]), 5) as connection:
         ask(connection, head + body)
@@ -432,7 +438,7 @@ def _(targets):
                 os._exit(0)
             pids.append(pid)
     except OSError as error:
-        raise KeptOff("%s after %d" % (error, len(pids)))
+        raise KeptOff("%s after %d" % (error, len(pids))) from error
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
@@ -450,7 +456,7 @@ def _(targets):
             thread.start()
             threads.append(thread)
     except RuntimeError as error:
-        raise KeptOff("%s after %d" % (error, len(threads)))
+        raise KeptOff("%s after %d" % (error, len(threads))) from error
     finally:
         enough.set()
         for thread in threads:

@@ -1,8 +1,6 @@
 """Runs CODE once for each request, with `sender`, and leaves the rest to it."""
 
 import os
-import threading
-import time
 
 import numpy as np
 import triton_python_backend_utils as pb_utils

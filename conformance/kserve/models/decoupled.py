@@ -11,4 +11,4 @@ class TritonPythonModel:
             for value in (1, 2):
                 sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([value], np.int32))]))
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
-        return None
+        return

@@ -15,7 +15,12 @@ def described(request):
         "timeout": request.timeout(),
         "requested": sorted(request.requested_output_names()),
         "inputs": [
-            [t.name(), pb_utils.triton_string_to_numpy("TYPE_INT32") is np.int32, str(t.as_numpy().dtype), list(t.shape())]
+            [
+                t.name(),
+                pb_utils.triton_string_to_numpy("TYPE_INT32") is np.int32,
+                str(t.as_numpy().dtype),
+                list(t.shape()),
+            ]
             for t in request.inputs()
         ],
     }

@@ -30,7 +30,9 @@ class TritonPythonModel:
         if kind == 3:
             return [response(13)]
         if kind == 4:
-            sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError("sent", pb_utils.TritonError.UNAVAILABLE)), FINAL)
+            sender.send(
+                pb_utils.InferenceResponse(error=pb_utils.TritonError("sent", pb_utils.TritonError.UNAVAILABLE)), FINAL
+            )
             return None
         if kind == 5:
             sender.send(response(15), FINAL)

@@ -30,4 +30,4 @@ class TritonPythonModel:
                     await asyncio.sleep(0.001)
                     sender.send(answer(index))
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
-        return None
+        return

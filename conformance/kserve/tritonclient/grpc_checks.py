@@ -9,9 +9,8 @@ import ml_dtypes
 import numpy as np
 import tritonclient.grpc as grpc_client
 import tritonclient.grpc.aio as aio
-from tritonclient.utils import InferenceServerException
-
 from checks import NUMBERS, outcome, seen
+from tritonclient.utils import InferenceServerException
 
 CHECKS = {"main": [], "control": []}
 WAIT_SECONDS = 30
@@ -266,7 +265,9 @@ def streams(client, *codes, answers, **options):
             continue
         response = result.get_response()
         out = result.as_numpy("OUT")
-        told_of.append([response.id, out is not None and seen(out), response.parameters["triton_final_response"].bool_param])
+        told_of.append(
+            [response.id, out is not None and seen(out), response.parameters["triton_final_response"].bool_param]
+        )
     client.stop_stream()
     return told_of
 

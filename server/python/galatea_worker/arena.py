@@ -1,8 +1,14 @@
 """The namespace's shared memory as this process sees it, and the blocks of it that are lent to this process."""
 
+from __future__ import annotations
+
 import mmap
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class LentBlock(np.ndarray):
@@ -15,11 +21,11 @@ class LentBlock(np.ndarray):
     # Others read these bytes as well: they are copied before a model can write to them.
     is_shared = False
 
-    def __array_finalize__(self, parent):
+    def __array_finalize__(self, parent: np.ndarray | None) -> None:
         self.lent_id = -1
         self.released = None
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.lent_id != -1:
             self.released(self.lent_id)
 
@@ -27,12 +33,12 @@ class LentBlock(np.ndarray):
 class Arena:
     """Maps the memory file; hands out arrays and finds out where an array lies."""
 
-    def __init__(self, fd, capacity):
+    def __init__(self, fd: int, capacity: int) -> None:
         self._map = mmap.mmap(fd, capacity, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         self._capacity = capacity
         self._address = np.frombuffer(self._map, np.uint8).__array_interface__["data"][0]
 
-    def lend(self, lent_id, is_shared, offset, size, released):
+    def lend(self, lent_id: int, is_shared: int, offset: int, size: int, released: Callable[[int], None]) -> LentBlock:
         """The block as bytes; `released(lent_id)` is called from whichever thread drops the last view."""
         block = LentBlock((size,), np.uint8, self._map, offset)
         block.lent_id = lent_id
@@ -41,19 +47,19 @@ class Arena:
             block.is_shared = True
         return block
 
-    def bytes_at(self, offset, size):
+    def bytes_at(self, offset: int, size: int) -> np.ndarray:
         """What lies there, as an array that holds nothing."""
         return np.ndarray((size,), np.uint8, self._map, offset)
 
-    def offset_of(self, array):
+    def offset_of(self, array: np.ndarray) -> int:
         """Where a contiguous array lies in the arena, -1 when it lies elsewhere."""
         offset = array.__array_interface__["data"][0] - self._address
         return offset if 0 <= offset < self._capacity else -1
 
-    def write_array(self, offset, array):
+    def write_array(self, offset: int, array: np.ndarray) -> None:
         """Copies an array, contiguous or not, packed to `offset`."""
         np.copyto(np.ndarray(array.shape, array.dtype, self._map, offset), array)
 
-    def write_bytes(self, offset, data):
+    def write_bytes(self, offset: int, data: bytes | memoryview) -> None:
         """Copies bytes to `offset`."""
         self._map[offset : offset + len(data)] = data

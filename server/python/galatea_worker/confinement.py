@@ -20,7 +20,7 @@ _ZERO = ctypes.c_long(0)
 class Confinement:
     """Made once, in the zygote; each worker enters a domain of its own."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         """Raises OSError where the kernel has no Landlock, or one older than Linux 5.19."""
         abi = landlock.version()
         if abi < 2:
@@ -33,7 +33,7 @@ class Confinement:
         self._restrict(ctypes.c_long(-1), _ZERO)
         self._argument = ctypes.c_long(self._ruleset)
 
-    def enter(self):
+    def enter(self) -> None:
         """In a worker, for the rest of its life and for all that it starts. Raises OSError."""
         if self._restrict(self._argument, _ZERO) != 0:
             # Without privileges the kernel asks for the promise that none will be gained by running a program.

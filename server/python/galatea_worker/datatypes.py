@@ -1,5 +1,7 @@
 """Datatypes by their configuration number, and BYTES elements."""
 
+from __future__ import annotations
+
 import struct
 
 import numpy as np
@@ -36,7 +38,7 @@ _BY_KIND = {
 _LENGTH = struct.Struct("<I")
 
 
-def number_of_dtype(dtype):
+def number_of_dtype(dtype: np.dtype) -> int:
     """Datatype number of a numpy dtype, 0 when there is none."""
     number = _BY_DTYPE.get(dtype)
     if number is not None:
@@ -47,7 +49,7 @@ def number_of_dtype(dtype):
     return _BY_KIND.get((dtype.kind, dtype.itemsize), 0)
 
 
-def element_bytes(value):
+def element_bytes(value: object) -> bytes | bytearray:
     """The bytes of one BYTES element, as Triton serialises it: bytes as they are, anything else as its text."""
     if isinstance(value, (bytes, bytearray)):
         return value
@@ -56,7 +58,7 @@ def element_bytes(value):
     return str(value).encode("utf-8")
 
 
-def serialize_elements(array):
+def serialize_elements(array: np.ndarray) -> bytes:
     """An array of bytes or text in row-major order -> uint32 lengths and bytes."""
     pack = _LENGTH.pack
     parts = []
@@ -67,7 +69,7 @@ def serialize_elements(array):
     return b"".join(parts)
 
 
-def deserialize_elements(view):
+def deserialize_elements(view: memoryview) -> list[bytes]:
     """uint32 lengths and bytes -> list of bytes. Raises ValueError where they do not add up."""
     elements = []
     at = 0

@@ -1,5 +1,7 @@
 """DLPack capsules to and from numpy arrays. BF16, which numpy does not have, passes as uint16 with another type code."""
 
+from __future__ import annotations
+
 import ctypes
 
 import numpy as np
@@ -21,28 +23,28 @@ _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 class _Exporter:
     """What numpy imports from: an object that hands out a capsule it was given."""
 
-    def __init__(self, capsule):
+    def __init__(self, capsule: object) -> None:
         self._capsule = capsule
 
-    def __dlpack__(self, **_options):
+    def __dlpack__(self, **_options: object) -> object:
         return self._capsule
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
 
-def _type_code(capsule):
+def _type_code(capsule: object) -> ctypes.c_uint8:
     return ctypes.c_uint8.from_address(_pointer_of(capsule, _NAME) + _CODE_OFFSET)
 
 
-def bfloat_capsule(words):
+def bfloat_capsule(words: np.ndarray) -> object:
     """A capsule of BF16 elements over a uint16 array's memory."""
     capsule = words.__dlpack__()
     _type_code(capsule).value = _BFLOAT
     return capsule
 
 
-def import_array(source):
+def import_array(source: object) -> tuple[np.ndarray, bool]:
     """(array, is_bfloat) over what `source`, a capsule or an object with `__dlpack__`, exports; BF16 comes as uint16."""
     if isinstance(source, np.ndarray):
         return source, False

@@ -1,5 +1,7 @@
 """Exceptions as the text Triton shows."""
 
+from __future__ import annotations
+
 import os
 
 TEXT_CHARACTERS_MAX = 65536
@@ -18,36 +20,36 @@ _OUT_OF_MEMORY = frozenset(
 )
 
 
-def is_out_of_memory(error):
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether an exception is one of those by its type; its text says nothing."""
     try:
         return any((one.__module__, one.__qualname__) in _OUT_OF_MEMORY for one in type(error).__mro__)
-    except BaseException:  # noqa: B902 - a class may name itself with anything
+    except BaseException:  # noqa: BLE001 - a class may name itself with anything
         return False
 
 
-def describe(error, own_files):
+def describe(error: BaseException, own_files: frozenset[str]) -> str:
     """`Type: text`, then where: innermost frame first, frames of the worker itself left out.
 
     Never raises. Of a text that cannot be had the reason is told, behind all the rest, as pybind11 does for Triton.
     """
     try:
         return _located(error, _text(error), own_files)
-    except BaseException as second:  # noqa: B902 - `__str__` is the model's code: whatever it raises must not end the worker
+    except BaseException as second:  # noqa: BLE001 - `__str__` is the model's code: whatever it raises must not end the worker
         described = _located(error, "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>", own_files)
         try:
             reason = _located(second, _text(second), own_files)
-        except BaseException:  # noqa: B902
+        except BaseException:  # noqa: BLE001
             reason = "%s: <MESSAGE UNAVAILABLE>" % type(second).__name__
         return "%s\n\nMESSAGE UNAVAILABLE DUE TO EXCEPTION: %s" % (described.rstrip("\n"), reason)
 
 
-def _text(error):
+def _text(error: BaseException) -> str:
     # Half a pair of surrogates is no text that could be sent.
     return str(error)[:TEXT_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode("utf-8") or "<EMPTY MESSAGE>"
 
 
-def _located(error, text, own_files):
+def _located(error: BaseException, text: str, own_files: frozenset[str]) -> str:
     text = "%s: %s" % (type(error).__name__, text)
     lines = []
     trace = error.__traceback__

@@ -1,5 +1,7 @@
 """Landlock: rules that a process gives itself and all that it starts, without a privilege. (Documentation/userspace-api/landlock.rst.)"""
 
+from __future__ import annotations
+
 import os
 import stat
 import struct
@@ -36,12 +38,12 @@ _SCOPE_ABSTRACT_SOCKETS = 1 << 0
 _SCOPE_SIGNALS = 1 << 1
 
 
-def version():
+def version() -> int:
     """The kernel's Landlock ABI. Raises OSError where there is none."""
     return syscall("landlock", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
 
 
-def handled_files(abi):
+def handled_files(abi: int) -> int:
     """The rights of files that rules of this ABI can take away; what they do not handle stays allowed."""
     rights = _ALL_OF_FIRST_VERSION
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEVICE)):
@@ -53,7 +55,7 @@ def handled_files(abi):
 class Ruleset:
     """Rules in the making; `enter` puts the process under them."""
 
-    def __init__(self, abi, files, tcp, scopes):
+    def __init__(self, abi: int, files: int, tcp: int, scopes: int) -> None:
         """Handles these rights; 0 leaves a kind as it is."""
         self._files = files
         attributes = (files, tcp if abi >= 4 else 0, scopes if abi >= 6 else 0)
@@ -61,7 +63,7 @@ class Ruleset:
         data = struct.pack("=QQQ", *attributes)[:size]
         self.descriptor = syscall("landlock_create_ruleset", _CREATE_RULESET, data, size, 0)
 
-    def allow(self, path, rights):
+    def allow(self, path: str, rights: int) -> None:
         """These rights for the file, or for all below the directory; a path that is not there is passed over."""
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -75,18 +77,18 @@ class Ruleset:
         finally:
             os.close(descriptor)
 
-    def allow_connect(self, port):
+    def allow_connect(self, port: int) -> None:
         rule = struct.pack("=QQ", _CONNECT_TCP, port)
         syscall("landlock_add_rule", _ADD_RULE, self.descriptor, _RULE_NET_PORT, rule, 0)
 
-    def enter(self):
+    def enter(self) -> None:
         """For the rest of this process's life. Raises OSError."""
         call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         syscall("landlock_restrict_self", _RESTRICT_SELF, self.descriptor, 0)
         os.close(self.descriptor)
 
 
-def processes_only(abi):
+def processes_only(abi: int) -> Ruleset:
     """Rules that leave files and network as they are and keep the process away from others: memory, descriptors, signals."""
     # A ruleset has to handle something. Moving files between directories is the one right that is gone unless it is given back.
     ruleset = Ruleset(abi, _REFER, 0, _SCOPE_SIGNALS)
@@ -94,7 +96,7 @@ def processes_only(abi):
     return ruleset
 
 
-def tenant(abi, rules):
+def tenant(abi: int, rules: dict[str, list]) -> Ruleset:
     """`rules`: read, write, devices: paths; tcp: ports that may be connected to, None for any, listening included."""
     tcp = 0 if rules["tcp"] is None else _BIND_TCP | _CONNECT_TCP
     ruleset = Ruleset(abi, handled_files(abi), tcp, _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS)

@@ -1,6 +1,13 @@
 """What `auto_complete_config` completes."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 _INPUT_KEYS = ("name", "data_type", "dims", "optional")
 _OUTPUT_KEYS = ("name", "data_type", "dims")
@@ -9,14 +16,14 @@ _OUTPUT_KEYS = ("name", "data_type", "dims")
 class ModelConfig:
     """A model's configuration as Triton offers it to `auto_complete_config`: a dict in the shape of its JSON form."""
 
-    def __init__(self, config):
+    def __init__(self, config: str | dict[str, Any]) -> None:
         self._config = json.loads(config) if isinstance(config, str) else config
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The configuration."""
         return self._config
 
-    def set_max_batch_size(self, max_batch_size):
+    def set_max_batch_size(self, max_batch_size: int) -> None:
         """Sets it where the configuration says 0; a larger configured value is an error, a smaller one stays."""
         configured = int(self._config.get("max_batch_size", 0))
         if configured > max_batch_size:
@@ -26,19 +33,19 @@ class ModelConfig:
             )
         self._config["max_batch_size"] = max_batch_size
 
-    def set_dynamic_batching(self):
+    def set_dynamic_batching(self) -> None:
         """Turns dynamic batching on; an error where another scheduler is configured."""
         for key in ("sequence_batching", "ensemble_scheduling"):
             if key in self._config:
                 raise ValueError(
-                    "Configuration specified scheduling_choice as '%s', but auto-complete-config function for model '%s' tries to set scheduling_choice as 'dynamic_batching'"
-                    % (key, self._name())
+                    "Configuration specified scheduling_choice as '%s', but auto-complete-config function for model '%s' tries to set"
+                    " scheduling_choice as 'dynamic_batching'" % (key, self._name())
                 )
         self._config.setdefault("dynamic_batching", {})
 
-    def set_model_transaction_policy(self, policy):
+    def set_model_transaction_policy(self, policy: dict[str, bool]) -> None:
         """Sets `decoupled`; an error where the configuration says otherwise."""
-        if any(key != "decoupled" for key in policy.keys()):
+        if any(key != "decoupled" for key in policy):
             raise ValueError(
                 "model transaction property in auto-complete-config function for model '%s' contains property other than 'decoupled'."
                 % self._name()
@@ -53,18 +60,18 @@ class ModelConfig:
         if configured is None:
             self._config["model_transaction_policy"] = {"decoupled": asked}
 
-    def add_input(self, tensor):
+    def add_input(self, tensor: dict[str, Any]) -> None:
         """Adds an input, or fills what the configured one of that name leaves open."""
         self._add("input", tensor, _INPUT_KEYS)
 
-    def add_output(self, tensor):
+    def add_output(self, tensor: dict[str, Any]) -> None:
         """Adds an output, or fills what the configured one of that name leaves open."""
         self._add("output", tensor, _OUTPUT_KEYS)
 
-    def _name(self):
+    def _name(self) -> str:
         return self._config.get("name", "")
 
-    def _add(self, kind, tensor, keys):
+    def _add(self, kind: str, tensor: dict[str, Any], keys: Sequence[str]) -> None:
         for key in tensor:
             if key not in keys:
                 raise ValueError(
@@ -88,7 +95,7 @@ class ModelConfig:
                 return
         tensors.append({key: tensor[key] for key in keys if key in tensor})
 
-    def _merge(self, kind, configured, tensor):
+    def _merge(self, kind: str, configured: dict[str, Any], tensor: dict[str, Any]) -> None:
         data_type = configured.get("data_type", "TYPE_INVALID")
         if data_type in ("", "TYPE_INVALID"):
             configured["data_type"] = tensor["data_type"]
@@ -112,7 +119,7 @@ class ModelConfig:
             )
 
 
-def _listed(keys):
+def _listed(keys: Sequence[str]) -> str:
     """'a', 'b' and 'c'."""
     quoted = ["'%s'" % one for one in keys]
     return ", ".join(quoted[:-1]) + " and " + quoted[-1]

@@ -1,12 +1,14 @@
 """A model's own module, and what its environment lent to it."""
 
+from __future__ import annotations
+
 import importlib.util
 import os
 import sys
 import types
 
 
-def import_model(package_name, module_name, directory):
+def import_model(package_name: str, module_name: str, directory: str) -> types.ModuleType:
     """The model as module `<version>.<name>`, as Triton imports it.
 
     Its place is known: the search of the import system would touch, and so copy, 160 kB of pages that workers share.
@@ -24,7 +26,7 @@ def import_model(package_name, module_name, directory):
     return module
 
 
-def _package(name, directory):
+def _package(name: str, directory: str) -> types.ModuleType:
     """The version's directory as the package of its modules; its `__init__.py` runs where there is one."""
     path = os.path.join(directory, "__init__.py")
     if not os.path.isfile(path):
@@ -39,7 +41,7 @@ def _package(name, directory):
     return package
 
 
-def environment_modules(known):
+def environment_modules(known: int) -> list[str]:
     """Modules imported since `known` were there that belong to the environment itself and could be imported before a fork."""
     prefixes = tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
     found = []
@@ -53,7 +55,7 @@ def environment_modules(known):
     return sorted(found)
 
 
-def _newest_modules(known):
+def _newest_modules(known: int) -> list[str]:
     """Names imported since `known` modules were there. The older names are not touched: counting a reference copies their page."""
     names = []
     for name in reversed(sys.modules):

@@ -1,7 +1,8 @@
 """What `ps` and `top` show of a worker: its model, in place of the zygote's command line that it was forked with."""
 
+from __future__ import annotations
+
 import ctypes
-import os
 
 _PR_SET_NAME = 15
 # Places in /proc/self/stat behind the name in brackets, see proc(5).
@@ -9,7 +10,7 @@ _ARGUMENTS_BEGIN = 45
 _ARGUMENTS_END = 46
 
 
-def _find_area():
+def _find_area() -> tuple[int, int]:
     """Where the kernel reads this process's command line: address and size."""
     try:
         with open("/proc/self/stat", "rb") as stat:
@@ -24,7 +25,7 @@ def _find_area():
 _BEGIN, _SIZE = _find_area()
 
 
-def show(title):
+def show(title: str) -> None:
     """Shows as much of `title` as there is room for; its first word, up to 15 bytes, as the process's name (`top`, `ps -o comm`).
 
     Writes to the page of memory that holds the arguments, and to no other.

@@ -1,12 +1,14 @@
 """The C library's calls that Python does not offer. Everything raises OSError with the call's name."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def call(name, *arguments):
+def call(name: str, *arguments: int | bytes | None) -> int:
     """The C library's function `name`; integers are passed as long, bytes and None as pointers."""
     result = getattr(_libc, name)(*(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
     if result < 0:
@@ -14,11 +16,9 @@ def call(name, *arguments):
     return result
 
 
-def syscall(what, number, *arguments):
+def syscall(what: str, number: int, *arguments: int | bytes | None) -> int:
     """A system call by its number; `what` names it in errors."""
-    result = _libc.syscall(
-        *(ctypes.c_long(each) if isinstance(each, int) else each for each in (number, *arguments))
-    )
+    result = _libc.syscall(*(ctypes.c_long(each) if isinstance(each, int) else each for each in (number, *arguments)))
     if result < 0:
         raise OSError(ctypes.get_errno(), "%s: %s" % (what, os.strerror(ctypes.get_errno())))
     return result

@@ -3,6 +3,8 @@
 The plan is made by the server (`confinement-plan.ts`) from what `facts` tells of this machine: what cannot be applied is not in it.
 """
 
+from __future__ import annotations
+
 import glob
 import json
 import os
@@ -27,7 +29,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _ACCELERATORS = ("/dev/nvidia*", "/dev/dri", "/dev/kfd")
 
 
-def _environment_paths():
+def _environment_paths() -> list[str]:
     """Where this interpreter imports from, as it names the places and as the kernel does."""
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, os.path.dirname(sys.executable)]
     found += [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
@@ -35,13 +37,13 @@ def _environment_paths():
     return sorted({*map(os.path.abspath, found), *map(os.path.realpath, found)} - {"/", "/usr"})
 
 
-def _resolver():
+def _resolver() -> list[str]:
     """The name service's configuration, which /etc only links to on many systems."""
     real = os.path.realpath("/etc/resolv.conf")
     return [] if real.startswith("/etc/") else [real]
 
 
-def _is_mapped(users):
+def _is_mapped(users: tuple[int, int]) -> bool:
     """Whether this user namespace knows the whole range."""
     first, count = users
     with open("/proc/self/uid_map") as uid_map:
@@ -49,14 +51,14 @@ def _is_mapped(users):
     return any(start <= first and first + count <= start + length for start, _, length in rows)
 
 
-def _may_change_users():
+def _may_change_users() -> bool:
     """Whether this process has CAP_SETUID, CAP_SETGID and CAP_SETPCAP."""
     with open("/proc/self/status") as status:
         effective = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
     return all(effective >> capability & 1 for capability in (6, 7, 8))
 
 
-def facts(root, users):
+def facts(root: str, users: tuple[int, int] | None) -> dict[str, object]:
     """What this machine allows, for the plan of whoever asks: `root` is an empty directory, `users` a range or None."""
     try:
         abi = landlock.version()
@@ -75,7 +77,7 @@ def facts(root, users):
 class Tenancy:
     """What is the same for all tenants of this interpreter, found once before it forks."""
 
-    def __init__(self, cgroups):
+    def __init__(self, cgroups: list[str]) -> None:
         """This process joins the groups, for all that it forks."""
         _join(cgroups)
         self._devices = [*_DEVICES, *(each for pattern in _ACCELERATORS for each in glob.glob(pattern))]
@@ -83,7 +85,7 @@ class Tenancy:
         with open("/proc/sys/kernel/cap_last_cap") as last:
             self._capabilities = int(last.read()) + 1
 
-    def enter(self, plan):
+    def enter(self, plan: dict) -> None:
         """See the module. Raises OSError."""
         _join(plan["cgroups"])
         read = [*self._read, *plan["read"]]
@@ -103,7 +105,7 @@ class Tenancy:
             landlock.tenant(plan["landlock"], rules).enter()
         _settle(plan["scratch"])
 
-    def _drop(self, user):
+    def _drop(self, user: int | None) -> None:
         """All capabilities for good, and the user where one is given."""
         for capability in range(self._capabilities):
             call("prctl", _PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -117,13 +119,13 @@ class Tenancy:
         call("capset", header, bytes(24))
 
 
-def _join(cgroups):
+def _join(cgroups: list[str]) -> None:
     for path in cgroups:
         with open(path, "w") as processes:
             processes.write("0")
 
 
-def _limit(limits):
+def _limit(limits: dict[str, int]) -> None:
     """By resource's name; where the process may have less already, that stays."""
     for name, value in limits.items():
         which = getattr(resource, name)
@@ -132,7 +134,7 @@ def _limit(limits):
         resource.setrlimit(which, (value, value))
 
 
-def _settle(scratch):
+def _settle(scratch: str) -> None:
     """Where a program keeps what it writes."""
     os.chdir(scratch)
     os.environ["HOME"] = os.environ["TMPDIR"] = scratch
@@ -144,7 +146,7 @@ def _settle(scratch):
         sys.modules["tempfile"].tempdir = None
 
 
-def main():
+def main() -> None:
     """`tenant.py PLAN COMMAND...`: a program of a tenant's own, under the plan from its first instruction on."""
     plan = json.loads(sys.argv[1])
     # Marked as of no family, so that what the program leaves running is known; its workers get marks of their own below this one.

@@ -5,6 +5,8 @@ it forks, so that what a model imports reads those, or what the model itself set
 the worker tells it, once the model's module has run.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 
@@ -15,7 +17,7 @@ _OPENBLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THRE
 _HELD = (*_OPENBLAS_VARIABLES, "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-def hold():
+def hold() -> dict[str, str | None]:
     """From now on libraries are held to one thread; gives what `let_go` needs."""
     before = {variable: os.environ.get(variable) for variable in _HELD}
     for variable in _HELD:
@@ -23,7 +25,7 @@ def hold():
     return before
 
 
-def let_go(before):
+def let_go(before: dict[str, str | None]) -> None:
     """The variables as they were."""
     for variable, value in before.items():
         if value is None:
@@ -35,7 +37,7 @@ def let_go(before):
 class Pools:
     """The pools of what this process has loaded, found in the zygote; each worker sets its own."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._pools = []
         with open("/proc/self/maps") as maps:
             paths = {line.split(None, 5)[5].strip() for line in maps if line.count("/")}
@@ -47,14 +49,14 @@ class Pools:
             elif name.startswith(("libgomp", "libiomp", "libomp")):
                 self._find(path, ("omp_set_num_threads",), ("OMP_NUM_THREADS",), len(os.sched_getaffinity(0)))
 
-    def _find(self, path, symbols, variables, threads):
+    def _find(self, path: str, symbols: tuple[str, ...], variables: tuple[str, ...], threads: int) -> None:
         library = ctypes.CDLL(path)
         for symbol in symbols:
             if hasattr(library, symbol):
                 self._pools.append((getattr(library, symbol), variables, threads))
                 return
 
-    def adjust(self):
+    def adjust(self) -> None:
         """To the variables as they are now."""
         for set_threads, variables, threads in self._pools:
             for variable in variables:

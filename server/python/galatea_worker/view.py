@@ -4,10 +4,16 @@ Other users may not enter a home directory, so a worker under a user of its own 
 mounted into a root of its own, which also takes everything that it should not see out of its reach. (Linux: mount_namespaces(7).)
 """
 
+from __future__ import annotations
+
 import os
 import stat
+from typing import TYPE_CHECKING
 
 from .system_calls import call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWIPC = 0x08000000
@@ -23,12 +29,12 @@ _LINKS = (("/proc/self/fd", "dev/fd"), ("/proc/self/fd/0", "dev/stdin"), ("/proc
 _MORE_LINKS = (("/proc/self/fd/2", "dev/stderr"), ("/tmp", "dev/shm"), ("/tmp", "var/tmp"))
 
 
-def _mount(source, target, kind, flags, options=None):
+def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
     encoded = [None if each is None else os.fsencode(each) for each in (source, target, kind)]
     call("mount", *encoded, flags, None if options is None else options.encode())
 
 
-def _point(source, target):
+def _point(source: str, target: str) -> None:
     """Makes what `source` is to be mounted on: a directory or an empty file."""
     if stat.S_ISDIR(os.stat(source).st_mode):
         os.makedirs(target, exist_ok=True)
@@ -37,7 +43,7 @@ def _point(source, target):
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
 
 
-def _outermost(paths):
+def _outermost(paths: Iterable[str]) -> list[str]:
     """Without those that lie below another one of them, parents first."""
     chosen = []
     for path in sorted({os.path.normpath(each) for each in paths if os.path.exists(each)}):
@@ -46,7 +52,7 @@ def _outermost(paths):
     return chosen
 
 
-def enter(root, read, write, scratch_bytes):
+def enter(root: str, read: list[str], write: list[str], scratch_bytes: int) -> None:
     """Makes the view over the empty directory `root` and moves into it, as root. `/tmp` is new, of this size, and ends with the view.
 
     What is only read is mounted so: a rule for writing below `/tmp` would otherwise hold for what lies there as well.
@@ -78,7 +84,7 @@ def enter(root, read, write, scratch_bytes):
     os.chdir("/tmp")
 
 
-def is_possible(directory):
+def is_possible(directory: str) -> bool:
     """Whether this process may make such a view; tried in a process of its own, over this empty directory."""
     if tuple(int(each) for each in os.uname().release.split("-")[0].split(".")[:2]) < (5, 8):
         # hidepid would hold for the whole machine.

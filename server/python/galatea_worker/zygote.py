@@ -4,6 +4,8 @@ It has one thread when it forks (checked each time), imports before it says that
 A worker is forked twice over, so that its parent is the server (a subreaper), which notices its end at once and survives this process.
 """
 
+from __future__ import annotations
+
 import array
 import faulthandler
 import fcntl
@@ -17,13 +19,17 @@ import signal
 import socket
 import struct
 import sys
+from typing import TYPE_CHECKING
 
-from . import thread_pools  # noqa: E402
+from . import thread_pools
+
+if TYPE_CHECKING:
+    from .confinement import Confinement
+    from .tenant import Tenancy
 
 _BEFORE = thread_pools.hold()
 
 import numpy as np  # noqa: E402
-
 import triton_python_backend_utils  # noqa: E402, F401
 
 from . import wire, worker  # noqa: E402
@@ -35,22 +41,22 @@ _FAMILY_MARK = 10**12
 _LENGTH = struct.Struct("<i")
 
 
-def _thread_count():
+def _thread_count() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def _preload(names):
+def _preload(names: list[str]) -> list[str]:
     """Imports what models of this environment were seen to import; a module that cannot be imported is reported, not fatal."""
     failed = []
     for name in names:
         try:
             importlib.import_module(name)
-        except BaseException as error:  # noqa: B902 - third-party import code may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party import code may raise anything
             failed.append("%s: %s" % (name, error))
     return failed
 
 
-def _confinement():
+def _confinement() -> tuple[Confinement | None, str | None]:
     """What its workers will be kept to, and null; or null, and why there is none."""
     try:
         from .confinement import Confinement
@@ -60,7 +66,7 @@ def _confinement():
         return None, str(error)
 
 
-def _tenancy(asked):
+def _tenancy(asked: str) -> tuple[Tenancy | None, dict[str, object] | None]:
     """For a zygote whose workers are tenants': what they are put under, and what this machine allows."""
     if asked == "":
         return None, None
@@ -73,7 +79,13 @@ def _tenancy(asked):
 class Zygote:
     """Serves fork requests that come through `control`. `tenancy` is for workers that come with a plan, `confinement` for the others."""
 
-    def __init__(self, control, confinement, tenancy, pools):
+    def __init__(
+        self,
+        control: socket.socket,
+        confinement: Confinement | None,
+        tenancy: Tenancy | None,
+        pools: thread_pools.Pools,
+    ) -> None:
         self._control = control
         self._pools = pools
         self._confinement = confinement
@@ -84,7 +96,7 @@ class Zygote:
         self._buffer = bytearray()
         self._descriptors = []
 
-    def run(self):
+    def run(self) -> None:
         """Returns when the server has closed the socket."""
         buffer = self._buffer
         while self._receive():
@@ -100,7 +112,7 @@ class Zygote:
                 del self._descriptors[:_DESCRIPTORS_PER_FORK]
                 self._on_fork(family, own, plan)
 
-    def _receive(self):
+    def _receive(self) -> bool:
         data, ancillary, _, _ = self._control.recvmsg(4096, socket.CMSG_SPACE(64 * 4))
         for level, kind, payload in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -110,7 +122,7 @@ class Zygote:
         self._buffer.extend(data)
         return bool(data)
 
-    def _on_fork(self, family, descriptors, plan):
+    def _on_fork(self, family: int, descriptors: list[int], plan: dict | None) -> None:
         try:
             threads = _thread_count()
             if threads != 1:
@@ -126,7 +138,7 @@ class Zygote:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _fork(self, descriptors, plan):
+    def _fork(self, descriptors: list[int], plan: dict | None) -> int:
         """Forks twice; the pid of the worker, whose parent is the server by then. Raises OSError where the machine refuses.
 
         The worker tells its pid itself, out of a process group of its own: the end of this process ends the group of this process.
@@ -152,7 +164,7 @@ class Zygote:
             raise OSError(-pid, os.strerror(-pid))
         return pid
 
-    def _begin_worker(self, descriptors, pipe, plan):
+    def _begin_worker(self, descriptors: list[int], pipe: tuple[int, int], plan: dict | None) -> None:
         """The whole life of a worker; does not return."""
         status = 1
         try:
@@ -162,7 +174,7 @@ class Zygote:
                 os.close(descriptor)
             self._become_worker(descriptors, plan)
             status = 0
-        except BaseException:  # noqa: B902 - nothing above may run in a worker
+        except BaseException:  # noqa: BLE001 - nothing above may run in a worker
             import traceback
 
             traceback.print_exc()
@@ -173,7 +185,7 @@ class Zygote:
             finally:
                 os._exit(status)
 
-    def _become_worker(self, descriptors, plan):
+    def _become_worker(self, descriptors: list[int], plan: dict | None) -> None:
         sock, lifeline, output, arena = descriptors
         # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
         fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
@@ -202,7 +214,7 @@ class Zygote:
         worker.start(sock, arena, self._pools)
 
 
-def main():
+def main() -> None:
     """Becomes ready and serves until the server closes the socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)

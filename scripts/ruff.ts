@@ -1,0 +1,23 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { cacheDirectory, ensureEnvironment } from "../conformance/environments/index.ts";
+
+/**
+ * Formats the repository's Python, and mends of what the linter finds whatever can be mended without a thought:
+ *   node scripts/ruff.ts
+ * What `ruff.toml` asks for is checked by `ruff.test.ts`.
+ */
+export async function ruff(args: readonly string[]): Promise<{ readonly status: number; readonly output: string }> {
+  const { python } = await ensureEnvironment(cacheDirectory(process.env), "ruff");
+  const root = join(import.meta.dirname, "..");
+  const { status, stdout, stderr } = spawnSync(python, ["-m", "ruff", ...args, "."], { cwd: root, encoding: "utf8" });
+  return { status: status ?? 1, output: `${stdout}${stderr}` };
+}
+
+if (import.meta.main) {
+  for (const args of [["check", "--fix"], ["format"]]) {
+    const { status, output } = await ruff(args);
+    process.stdout.write(output);
+    if (status !== 0) process.exitCode = status;
+  }
+}
