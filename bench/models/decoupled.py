@@ -13,4 +13,4 @@ class TritonPythonModel:
                 output = pb_utils.Tensor("INDEX", np.array([index], np.int32))
                 sender.send(pb_utils.InferenceResponse([output]))
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
-        return None
+        return
