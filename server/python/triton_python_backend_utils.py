@@ -140,7 +140,7 @@ is_model_ready = _refused("is_model_ready", "asking for models from models")
 def get_input_tensor_by_name(inference_request, name):
     """The request's input of that name, None when it has none."""
     for tensor in inference_request._inputs:
-        if tensor.name() == name:
+        if tensor._name == name:
             return tensor
     return None
 
@@ -148,7 +148,7 @@ def get_input_tensor_by_name(inference_request, name):
 def get_output_tensor_by_name(inference_response, name):
     """The response's output of that name, None when it has none."""
     for tensor in inference_response._outputs:
-        if tensor.name() == name:
+        if tensor._name == name:
             return tensor
     return None
 

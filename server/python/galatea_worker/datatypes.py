@@ -30,7 +30,7 @@ DTYPES = (
     None,
 )
 
-_BY_DTYPE = {dtype: number for number, dtype in enumerate(DTYPES) if dtype is not None}
+NUMBERS = {dtype: number for number, dtype in enumerate(DTYPES) if dtype is not None}
 _BY_KIND = {
     (dtype.kind, dtype.itemsize): number for number, dtype in enumerate(DTYPES) if dtype is not None and number != BYTES
 }
@@ -40,7 +40,7 @@ _LENGTH = struct.Struct("<I")
 
 def number_of_dtype(dtype: np.dtype) -> int:
     """Datatype number of a numpy dtype, 0 when there is none."""
-    number = _BY_DTYPE.get(dtype)
+    number = NUMBERS.get(dtype)
     if number is not None:
         return number
     # Aliases (longlong), foreign byte order, fixed-width strings.

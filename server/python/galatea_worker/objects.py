@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import datatypes
+from . import datatypes, wire
 from .arena import LentBlock
 
 
@@ -13,6 +13,9 @@ def text_of(what, value):
     if not isinstance(value, str):
         raise TypeError("%s must be a str, found %s" % (what, type(value).__name__))
     return value
+
+
+_NUMBERS = datatypes.NUMBERS
 
 
 class TritonModelException(Exception):
@@ -55,10 +58,12 @@ class Tensor:
     __slots__ = ("_name", "_datatype", "_shape", "_array", "_buffer", "_offset", "_size")
 
     def __init__(self, name, tensor):
-        name = text_of("Tensor: name", name)
+        if type(name) is not str:
+            name = text_of("Tensor: name", name)
         if not isinstance(tensor, np.ndarray):
             raise TypeError("Tensor: a numpy.ndarray is needed for '%s', found %s" % (name, type(tensor).__name__))
-        number = datatypes.number_of_dtype(tensor.dtype)
+        dtype = tensor.dtype
+        number = _NUMBERS.get(dtype) or datatypes.number_of_dtype(dtype)
         if number == 0:
             raise TritonModelException("NumPy dtype is not supported.")
         self._name = name
@@ -70,8 +75,8 @@ class Tensor:
             self._buffer = datatypes.serialize_elements(tensor)
             self._offset = 0
             self._size = len(self._buffer)
-        elif not tensor.dtype.isnative:
-            tensor = tensor.astype(tensor.dtype.newbyteorder("="), order="C")
+        elif not dtype.isnative:
+            tensor = tensor.astype(dtype.newbyteorder("="), order="C")
         elif not tensor.flags.c_contiguous:
             tensor = tensor.copy()
         self._array = tensor
@@ -169,7 +174,8 @@ class Tensor:
 class InferenceRequest:
     """One request of a batch."""
 
-    __slots__ = ("_inputs", "_request_id", "_correlation_id", "_flags", "_timeout", "_parameters", "_requested", "_place", "_reply", "_answers")
+    # `_wire` is the request as it was decoded (`wire.WireRequest`): most models look at nothing but its tensors.
+    __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers")
 
     def __init__(self, *_arguments, **_options):
         raise TritonModelException("pb_utils.InferenceRequest: calling other models (BLS) is not supported yet")
@@ -180,27 +186,27 @@ class InferenceRequest:
 
     def request_id(self):
         """The client's id, '' without one."""
-        return self._request_id
+        return self._wire.request_id
 
     def correlation_id(self):
         """The sequence's id: int or str, 0 without one."""
-        return self._correlation_id
+        return self._wire.correlation
 
     def flags(self):
         """TRITONSERVER_REQUEST_FLAG_* bits."""
-        return self._flags
+        return self._wire.flags
 
     def set_flags(self, flags):
         """Replaces the flags."""
-        self._flags = flags
+        self._wire.flags = flags
 
     def timeout(self):
         """Microseconds, 0 for none."""
-        return self._timeout
+        return self._wire.timeout_us
 
     def parameters(self):
         """The request's parameters as JSON text, '{}' without any."""
-        return self._parameters or "{}"
+        return self._wire.parameters or "{}"
 
     def requested_output_names(self):
         """Names of the outputs that the client wants, as a set."""
@@ -245,13 +251,13 @@ class InferenceResponse:
     def __init__(self, output_tensors=None, error=None, parameters=None):
         outputs = [] if output_tensors is None else list(output_tensors)
         for tensor in outputs:
-            if not isinstance(tensor, Tensor):
+            if type(tensor) is not Tensor and not isinstance(tensor, Tensor):
                 raise TypeError("InferenceResponse: output_tensors must hold pb_utils.Tensor, found %s" % type(tensor).__name__)
         if error is not None and not isinstance(error, TritonError):
             raise TypeError("InferenceResponse: error must be a pb_utils.TritonError, found %s" % type(error).__name__)
         if parameters is not None and not isinstance(parameters, dict):
             raise TypeError("InferenceResponse: parameters must be a dict, found %s" % type(parameters).__name__)
-        for key, value in (parameters or {}).items():
+        for key, value in parameters.items() if parameters else ():
             if not isinstance(key, str) or not isinstance(value, (bool, int, str)):
                 raise TypeError("InferenceResponse: parameters must map str to bool, int or str")
         self._outputs = outputs
@@ -285,20 +291,35 @@ class InferenceResponse:
         return json.dumps(self._parameters) if self._parameters else ""
 
 
-def request_of_wire(wire, inputs, requested, place):
+def request_of_wire(decoded, inputs, requested, place):
     """An InferenceRequest over decoded parts; `place` is its execution's id and its position there."""
     request = InferenceRequest.__new__(InferenceRequest)
     request._inputs = inputs
-    request._request_id = wire.request_id
-    request._correlation_id = wire.correlation
-    request._flags = wire.flags
-    request._timeout = wire.timeout_us
-    request._parameters = wire.parameters
+    request._wire = decoded
     request._requested = requested
     request._place = place
     request._reply = None
     request._answers = None
     return request
+
+
+_new_tensor = Tensor.__new__
+
+
+def tensors_of_wire(names, inputs, inline, lent):
+    """The Tensors of a request's decoded inputs, whose bytes lie in `inline` or in one of the blocks `lent`."""
+    tensors = []
+    for name_index, datatype, shape, place, offset, size in inputs:
+        tensor = _new_tensor(Tensor)
+        tensor._name = names[name_index]
+        tensor._datatype = datatype
+        tensor._shape = shape
+        tensor._array = None
+        tensor._buffer = inline if place == wire.INLINE else lent[place][4]
+        tensor._offset = offset
+        tensor._size = size
+        tensors.append(tensor)
+    return tensors
 
 
 def tensor_of_wire(name, datatype, shape, place):

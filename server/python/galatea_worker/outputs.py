@@ -54,7 +54,7 @@ class Outputs:
 
         Otherwise a model that keeps its input could change what it answered with.
         """
-        kept = {lent_id: offset for lent_id, offset in self._own.items() if lent_id not in released}
+        kept = self._own and {lent_id: offset for lent_id, offset in self._own.items() if lent_id not in released}
         if not kept:
             return answers
         waiting = []

@@ -48,6 +48,11 @@ RESULT_HEAD = struct.Struct("<IIIIQQQ")  # releasedCount, inlineOffset, messageB
 RESPONSE = struct.Struct("<HHII")  # status (0: outputs, 1: error), outputCount or error code, textBytes, reserved
 
 DIMS = [struct.Struct("<%dq" % rank) for rank in range(33)]
+# Several of the above in one: each pack is a call.
+_RESULT_START = struct.Struct(HEADER.format + RESULT_HEAD.format[1:])
+_RESPONSE_PADDED = struct.Struct(RESPONSE.format + "4x")
+_TENSOR_DIMS = [struct.Struct(TENSOR.format + "%dq" % rank) for rank in range(33)]
+_ZEROS = [bytes(count) for count in range(16)]
 
 HEADER_BYTES = HEADER.size
 EXECUTE_HEAD_BYTES = EXECUTE_HEAD.size
@@ -140,15 +145,16 @@ def _decode_request(view, at, request):
         at += requested_count * 2
     request.request_id = ""
     request.parameters = ""
-    if id_bytes:
-        request.request_id = str(view[at : at + id_bytes], "utf-8")
-        at += id_bytes
-    if correlation_bytes:
-        request.correlation = str(view[at : at + correlation_bytes], "utf-8")
-        at += correlation_bytes
-    if parameters_bytes:
-        request.parameters = str(view[at : at + parameters_bytes], "utf-8")
-        at += parameters_bytes
+    if id_bytes or correlation_bytes or parameters_bytes:
+        if id_bytes:
+            request.request_id = str(view[at : at + id_bytes], "utf-8")
+            at += id_bytes
+        if correlation_bytes:
+            request.correlation = str(view[at : at + correlation_bytes], "utf-8")
+            at += correlation_bytes
+        if parameters_bytes:
+            request.parameters = str(view[at : at + parameters_bytes], "utf-8")
+            at += parameters_bytes
     at += -at & 7
     inputs = []
     for _ in range(input_count):
@@ -178,8 +184,8 @@ def _encode_responses(head, released, responses, rest):
 
     `data` is the bytes of an inline tensor, else the size of what lies at `offset` of the block `place`.
     """
-    parts = []
-    at = HEADER_BYTES + RESULT_HEAD.size
+    parts = [b""]
+    at = _RESULT_START.size
     if released:
         packed = struct.pack("<%dI" % len(released), *released)
         packed += bytes(pad8(len(packed)))
@@ -189,38 +195,42 @@ def _encode_responses(head, released, responses, rest):
     inline_at = 0
     for status, first, second in responses:
         if status == "error":
-            text = second.encode("utf-8", "replace")
-            packed = RESPONSE.pack(1, first, len(text), 0) + text
+            packed = _response_with_text(1, first, second)
             outputs = ()
         else:
             outputs = second
-            text = first.encode("utf-8", "replace")
-            packed = RESPONSE.pack(0, len(outputs), len(text), 0) + text
-        packed += bytes(pad8(at + len(packed)))
+            packed = _response_with_text(0, len(outputs), first) if first else _RESPONSE_PADDED.pack(0, len(outputs), 0, 0)
         parts.append(packed)
         at += len(packed)
         for name_index, datatype, shape, place, offset, data in outputs:
             rank = len(shape)
             if place == INLINE:
-                padding = -inline_at & 15
-                if padding:
-                    inline.append(bytes(padding))
-                    inline_at += padding
-                offset = inline_at
+                offset = (inline_at + 15) & -16
+                if offset != inline_at:
+                    inline.append(_ZEROS[offset - inline_at])
                 size = len(data)
                 inline.append(data)
-                inline_at += size
+                inline_at = offset + size
             else:
                 size = data
-            parts.append(TENSOR.pack(name_index, datatype, rank, place, offset, size) + DIMS[rank].pack(*shape))
+            parts.append(_TENSOR_DIMS[rank].pack(name_index, datatype, rank, place, offset, size, *shape))
             at += TENSOR_BYTES + rank * 8
     padding = -at & 15
     inline_offset = at + padding
-    parts.append(bytes(padding))
+    parts.append(_ZEROS[padding])
     kind, execution_id, extra = head
-    body_head = RESULT_HEAD.pack(len(released), inline_offset, *rest)
-    header = HEADER.pack(inline_offset + inline_at, kind, len(responses), execution_id, extra)
-    return b"".join((header, body_head, *parts, *inline))
+    parts[0] = _RESULT_START.pack(
+        inline_offset + inline_at, kind, len(responses), execution_id, extra, len(released), inline_offset, *rest
+    )
+    parts += inline
+    return b"".join(parts)
+
+
+def _response_with_text(status, number, text):
+    """The head of a response and its text, which begin where the frame is a multiple of eight long and end there."""
+    data = text.encode("utf-8", "replace")
+    packed = RESPONSE.pack(status, number, len(data), 0) + data
+    return packed + bytes(pad8(len(packed)))
 
 
 def encode_batch_failure(execution_id, released, message, durations, status=STATUS_BATCH_FAILED):

@@ -278,10 +278,12 @@ class Worker:
         try:
             # The list is the model's, as what is in it.
             result = self._execute(requests[:])
-            if inspect.iscoroutine(result):
+            if type(result) is not list and inspect.iscoroutine(result):
                 result = self._await(result)
-            senders = [request._reply for request in requests if request._reply is not None]
-            return self._checked(requests, result) if not senders else self._sent(requests, result)
+            for request in requests:
+                if request._reply is not None:
+                    return self._sent(requests, result)
+            return self._checked(requests, result)
         except BaseException as error:  # noqa: B902 - what was sent before stays
             return self._sent_before(requests, error)
 
@@ -316,6 +318,8 @@ class Worker:
                 "InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n" % (len(requests), len(result))
             )
         for request, response in zip(requests, result):
+            if type(response) is InferenceResponse:
+                continue
             if not isinstance(response, InferenceResponse) and not (response is None and request._reply is not None):
                 raise Refused(
                     "Expected an 'InferenceResponse' object in the execute function return list, found type '%s'."
@@ -341,10 +345,7 @@ class Worker:
         names = self._input_names
         requests = []
         for one in wire_requests:
-            inputs = []
-            for name_index, datatype, shape, place, offset, size in one.inputs:
-                buffer = inline if place == wire.INLINE else lent[place][4]
-                inputs.append(objects.tensor_of_wire(names[name_index], datatype, shape, (buffer, offset, size)))
+            inputs = objects.tensors_of_wire(names, one.inputs, inline, lent)
             requested = self._output_names if one.requested is None else [self._output_names[i] for i in one.requested]
             requests.append(objects.request_of_wire(one, inputs, requested, (execution_id, len(requests))))
         return requests, spaces, lent
