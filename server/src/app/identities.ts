@@ -5,8 +5,8 @@ import type { Records } from "../records/index.ts";
 
 /** IAM's roles and policies as records: they outlive the platform. Role names differ by more than case. */
 export function recordedIdentities(records: Records, logger: Logger): IdentityStore {
-  const roles = new RecordTable<RoleRecord>(records, "role", logger);
-  const policies = new RecordTable<PolicyRecord>(records, "policy", logger);
+  const roles = new RecordTable<RoleRecord>(records, { kind: "role", logger });
+  const policies = new RecordTable<PolicyRecord>(records, { kind: "policy", logger });
   return {
     role: (name) => Promise.resolve(roles.get(name.toLowerCase()) ?? null),
     roles: () => Promise.resolve([...roles.values()]),

@@ -245,9 +245,11 @@ function containersUrl(url: string): string {
 /** Of every model there is, and of those that were deleted while an endpoint runs them. */
 function* modelDataUrls(hosting: Hosting): Iterable<string> {
   const running = [...hosting.endpoints.values()].flatMap(({ plans }) => plans.map(({ model }) => model));
-  for (const { container } of [...hosting.models.values(), ...running]) {
-    const url = modelDataUrlOf(container);
-    if (url !== null) yield url;
+  for (const { containers } of [...hosting.models.values(), ...running]) {
+    for (const container of containers) {
+      const url = modelDataUrlOf(container);
+      if (url !== null) yield url;
+    }
   }
 }
 

@@ -29,7 +29,7 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
     // Nothing is started.
     fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
   });
-  const model = (name: string) => hosting.createModel({ name, owner, container: {}, request: {} });
+  const model = (name: string) => hosting.createModel({ name, owner, containers: [{}], request: {} });
   const config = (name: string) => hosting.createConfig({ name, owner, variants: [], request: {} });
   await model("a");
   await config("a");

@@ -7,7 +7,7 @@ import { hostingArn, nameKey, type Owner } from "./definitions/index.ts";
 import { isTransient, moveEndpoint, type EndpointEvent, type EndpointRecord } from "./endpoints/index.ts";
 import type { FleetOptions } from "./endpoints/index.ts";
 import { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
-import { RecordTable } from "./store/index.ts";
+import { endpointRecord, modelRecord, RecordTable } from "./store/index.ts";
 import { collectLeftContents, type InstanceOwner } from "./instances/index.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
 import type { EndpointConfigRecord, ModelRecord, VariantPlan } from "./definitions/index.ts";
@@ -61,10 +61,10 @@ export class Hosting implements AsyncDisposable {
     const { records } = options;
     const { logger } = options.fleet;
     this.#options = options;
-    this.models = new RecordTable(records, "model", logger);
-    this.configs = new RecordTable(records, "endpoint-config", logger);
-    this.endpoints = new RecordTable(records, "endpoint", logger);
-    this.tags = new RecordTable(records, "tags", logger);
+    this.models = new RecordTable(records, { kind: "model", read: modelRecord, logger });
+    this.configs = new RecordTable<EndpointConfigRecord>(records, { kind: "endpoint-config", logger });
+    this.endpoints = new RecordTable(records, { kind: "endpoint", read: endpointRecord, logger });
+    this.tags = new RecordTable<readonly Tag[]>(records, { kind: "tags", logger });
     this.#tasks = new TaskGroup((error) => {
       logger.error("an endpoint's move ended unexpectedly", { error: String(error) });
     });
@@ -379,12 +379,19 @@ export class Hosting implements AsyncDisposable {
 /** The multi-model instances of an endpoint that comes back with the platform. */
 function wantedInstances({ name, state, plans }: EndpointRecord): readonly InstanceOwner[] {
   if (state.at !== "InService" && state.at !== "Updating" && state.at !== "RollingBack") return [];
-  return plans.flatMap(({ variant, model: { container } }) => {
-    if (container.Mode !== "MultiModel") return [];
-    const modelDataUrl = container.ModelDataUrl ?? "";
-    const owner = { endpointName: name, variantName: variant.VariantName, modelDataUrl };
-    return Array.from({ length: variant.InitialInstanceCount }, () => owner);
-  });
+  return plans.flatMap(
+    ({
+      variant,
+      model: {
+        containers: [container],
+      },
+    }) => {
+      if (container.Mode !== "MultiModel") return [];
+      const modelDataUrl = container.ModelDataUrl ?? "";
+      const owner = { endpointName: name, variantName: variant.VariantName, modelDataUrl };
+      return Array.from({ length: variant.InitialInstanceCount }, () => owner);
+    },
+  );
 }
 
 /** Like the machine ids that log streams end in. */

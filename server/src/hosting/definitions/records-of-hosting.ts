@@ -18,12 +18,16 @@ export interface ContainerDefinition {
   readonly [member: string]: unknown;
 }
 
+/** A model has one container at least. */
+export type Containers = readonly [ContainerDefinition, ...ContainerDefinition[]];
+
 export interface ModelRecord {
   readonly name: string;
   readonly arn: string;
   readonly createdMs: number;
   readonly owner: Owner;
-  readonly container: ContainerDefinition;
+  /** In the order in which a request passes through them; one unless the model is a pipeline. */
+  readonly containers: Containers;
   /** The members of the request that Describe returns, as they came. */
   readonly request: Readonly<Record<string, unknown>>;
 }

@@ -44,7 +44,7 @@ export class FleetMember implements AsyncDisposable {
     const group = `/aws/sagemaker/Endpoints/${options.place.endpointName}`;
     const stream = `${plan.variant.VariantName}/${id}`;
     const { region, accountId } = options.place;
-    const multiModel = plan.model.container.Mode === "MultiModel";
+    const multiModel = plan.model.containers[0].Mode === "MultiModel";
     const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
     const { instanceLimits } = fleet;
     const write = fleet.openLog(group, stream);
@@ -53,7 +53,7 @@ export class FleetMember implements AsyncDisposable {
       endpointName: options.place.endpointName,
       accountId,
       region,
-      modelDataUrl: modelDataUrlOf(plan.model.container),
+      modelDataUrl: modelDataUrlOf(plan.model.containers[0]),
     });
     this.#instance = new Instance({
       host: fleet.host,
@@ -62,7 +62,7 @@ export class FleetMember implements AsyncDisposable {
         title: `${options.place.endpointName}/${stream}`,
         runtime: "tritonserver",
         mlRoot: this.#mlRoot,
-        environment: containerEnvironment(plan.model.container, this.#credentials, region),
+        environment: containerEnvironment(plan.model.containers[0], this.#credentials, region),
         budget: options.budget,
         modelMemoryBytes: options.modelMemoryBytes,
         output: (line) => write(Buffer.from(`${line}\n`)),
@@ -80,7 +80,7 @@ export class FleetMember implements AsyncDisposable {
       agent: this.#agent,
       place: { ...options.place, logStreamArn },
       variantName: plan.variant.VariantName,
-      modelDataUrl: plan.model.container.ModelDataUrl ?? "",
+      modelDataUrl: plan.model.containers[0].ModelDataUrl ?? "",
       metrics: options.metrics,
       limits: fleet.invocationLimits,
       clock: fleet.clock,
@@ -159,10 +159,10 @@ export class FleetMember implements AsyncDisposable {
     await mkdir(join(this.#mlRoot, "models"), { recursive: true });
     const seconds = plan.variant.ModelDataDownloadTimeoutInSeconds ?? 1800;
     using limit = openDeadline({ clock: fleet.clock, afterMs: seconds * 1000, signal });
-    await downloadModelData(plan.model.container, join(this.#mlRoot, "model"), {
+    await downloadModelData(plan.model.containers[0], join(this.#mlRoot, "model"), {
       store: fleet.store,
       unpacker: fleet.unpacker,
-      containerName: plan.model.container.ContainerHostname ?? "container_1",
+      containerName: plan.model.containers[0].ContainerHostname ?? "container_1",
       signal: limit.signal,
     });
   }
@@ -172,7 +172,7 @@ export class FleetMember implements AsyncDisposable {
     const owner = {
       endpointName: place.endpointName,
       variantName: plan.variant.VariantName,
-      modelDataUrl: plan.model.container.ModelDataUrl ?? "",
+      modelDataUrl: plan.model.containers[0].ModelDataUrl ?? "",
     };
     const hasLeft = await fleet.leftInstances.take(owner, this.#directory);
     await mkdir(join(this.#mlRoot, "models"), { recursive: true });
@@ -187,7 +187,7 @@ export class FleetMember implements AsyncDisposable {
       modelsDirectory: join(this.#mlRoot, "models"),
       descriptionsDirectory: join(this.#directory, "trees"),
       limits: { ...agentLimits, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
-      source: createModelSource(plan.model.container.ModelDataUrl ?? "", fleet),
+      source: createModelSource(plan.model.containers[0].ModelDataUrl ?? "", fleet),
       container: (signal) => this.#instance.trustedClient(signal),
       observer: {
         downloaded: (_target, durationUs) => metrics.recordMultiModel("ModelDownloadingTime", durationUs),

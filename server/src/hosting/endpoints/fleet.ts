@@ -51,7 +51,7 @@ export class Fleet implements AsyncDisposable {
     };
     const budget = instanceBudget(plan.variant.InstanceType, options.machine);
     const volumeBytes = (plan.variant.VolumeSizeInGB ?? volumeGiBDefault) * gibi;
-    const lowered = (name: string, bytes: number) => lower(plan.model.container.Environment?.[name], bytes);
+    const lowered = (name: string, bytes: number) => lower(plan.model.containers[0].Environment?.[name], bytes);
     for (const id of names.instanceIds) {
       const member = new FleetMember({
         id,
@@ -75,7 +75,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   get isMultiModel(): boolean {
-    return this.#plan.model.container.Mode === "MultiModel";
+    return this.#plan.model.containers[0].Mode === "MultiModel";
   }
 
   get plan(): VariantPlan {

@@ -16,6 +16,13 @@ export const hostingMigrations: readonly Migration[] = [
 
 export type HostingKind = "model" | "endpoint-config" | "endpoint" | "tags" | "role" | "policy";
 
+export interface RecordTableOptions<Value> {
+  readonly kind: HostingKind;
+  /** Makes a record of what this release or an earlier one stored; throws for what is none. Absent for a form that never changed. */
+  readonly read?: (stored: unknown) => Value;
+  readonly logger: Logger;
+}
+
 /** Records of one kind, held in memory and written through: a change is acknowledged when it is on disk. */
 export class RecordTable<Value> {
   readonly #records: Records;
@@ -23,12 +30,12 @@ export class RecordTable<Value> {
   readonly #values = new Map<string, Value>();
 
   /** A record that cannot be read stays where it is, is told, and is not served. */
-  constructor(records: Records, kind: HostingKind, logger: Logger) {
+  constructor(records: Records, { kind, read = (stored) => stored as Value, logger }: RecordTableOptions<Value>) {
     this.#records = records;
     this.#kind = kind;
     for (const { key, body } of records.rows("SELECT key, body FROM hosting_record WHERE kind = ?", kind)) {
       try {
-        this.#values.set(String(key), JSON.parse(String(body)) as Value);
+        this.#values.set(String(key), read(JSON.parse(String(body))));
       } catch (error) {
         logger.error("a record is damaged and left out", { kind, key: String(key), error: String(error) });
       }

@@ -60,8 +60,8 @@ function describe(hosting: Hosting, record: EndpointRecord): Record<string, unkn
         VariantName: variant.VariantName,
         DeployedImages: [
           {
-            SpecifiedImage: model.container.Image,
-            ResolvedImage: model.container.Image,
+            SpecifiedImage: model.containers[0].Image,
+            ResolvedImage: model.containers[0].Image,
             ResolutionTime: new Date(record.createdMs),
           },
         ],

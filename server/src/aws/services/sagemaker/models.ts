@@ -20,7 +20,7 @@ export function modelOperations(hosting: Hosting): OperationHandlers {
       const { Tags: tags, ...request } = input;
       const owner = { region: context.region, accountId: context.accountId };
       const name = input.ModelName ?? "";
-      const record = await hosting.createModel({ name, owner, container, request });
+      const record = await hosting.createModel({ name, owner, containers: [container], request });
       await putTags(hosting, record.arn, tags ?? []);
       return { ModelArn: record.arn };
     },

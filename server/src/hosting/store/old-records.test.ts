@@ -1,0 +1,84 @@
+/** A state directory of a release whose models had one container opens, and says the same. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { createLogger, silentLogger, systemClock } from "../../base/index.ts";
+import { openRecords, recordsDefaults } from "../../records/index.ts";
+import type { FleetOptions } from "../endpoints/fleet-options.ts";
+import { Hosting, hostingLimits } from "../hosting.ts";
+import { hostingMigrations } from "./hosting-store.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-old-records-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const oldMigrations = new Set(["hosting-1", "metrics-1", "hosting-2"]);
+const owner = { accountId: "000000000000", region: "us-east-1" };
+const arn = (what: string) => `arn:aws:sagemaker:us-east-1:000000000000:${what}`;
+const container = { Image: "sagemaker-tritonserver:23.03-py3", ModelDataUrl: "s3://models/one.tar.gz" };
+const model = { name: "One", arn: arn("model/one"), createdMs: 1000, owner, container, request: { ModelName: "One" } };
+const variant = {
+  VariantName: "all",
+  ModelName: "One",
+  InitialInstanceCount: 1,
+  InstanceType: "ml.m5.xlarge",
+  InitialVariantWeight: 1,
+};
+const plans = [{ variant, model }];
+const endpoint = (name: string, state: object) => ({
+  name,
+  arn: arn(`endpoint/${name}`),
+  createdMs: 2000,
+  modifiedMs: 3000,
+  owner,
+  state,
+  configName: "conf",
+  plans,
+});
+
+/** What the release before wrote: its tables by its own migrations, and rows of each kind. */
+async function writeOldDatabase(path: string): Promise<void> {
+  const migrations = hostingMigrations.filter(({ id }) => oldMigrations.has(id));
+  assert.equal(migrations.length, oldMigrations.size);
+  await using records = await openRecords({ ...recordsDefaults, path, migrations, logger: silentLogger });
+  const config = { name: "conf", arn: arn("endpoint-config/conf"), createdMs: 1500, owner, variants: [variant] };
+  const rows = [
+    ["model", "one", JSON.stringify(model)],
+    ["model", "none", JSON.stringify({ name: "none" })],
+    ["model", "torn", '{"name":"to'],
+    ["endpoint-config", "conf", JSON.stringify({ ...config, request: {} })],
+    ["endpoint", "failed", JSON.stringify(endpoint("failed", { at: "Failed", reason: "it did not start" }))],
+    ["endpoint", "moving", JSON.stringify(endpoint("moving", { at: "Updating", next: { configName: "conf", plans } }))],
+    ["tags", arn("model/one"), JSON.stringify([{ Key: "team", Value: "vision" }])],
+    ["role", "worker", JSON.stringify({ name: "Worker" })],
+  ];
+  await records.write(rows.map((values) => ({ sql: "INSERT INTO hosting_record VALUES (?, ?, ?)", values })));
+}
+
+test("records of models with one container are read as models with a list of them", async () => {
+  const path = join(root, "galatea.db");
+  await writeOldDatabase(path);
+  const told: string[] = [];
+  const logger = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
+  await using records = await openRecords({ ...recordsDefaults, path, migrations: hostingMigrations, logger });
+  await using hosting = new Hosting({
+    records,
+    limits: hostingLimits,
+    random: Math.random,
+    // Nothing is started.
+    fleet: { clock: systemClock, logger } as unknown as FleetOptions,
+  });
+  const { container: _, ...rest } = model;
+  const current = { ...rest, containers: [container] };
+  assert.deepEqual(hosting.model("ONE", owner), current);
+  assert.deepEqual(hosting.endpoint("failed", owner).plans, [{ variant, model: current }]);
+  const { state } = hosting.endpoint("moving", owner);
+  assert.ok(state.at === "Updating");
+  assert.deepEqual(state.next.plans, [{ variant, model: current }]);
+  assert.equal(hosting.config("conf", owner).createdMs, 1500);
+  assert.throws(() => hosting.model("none", owner), { code: "ValidationException" });
+  assert.throws(() => hosting.model("torn", owner), { code: "ValidationException" });
+  assert.equal(told.length, 2, told.join("\n"));
+  assert.match(told.join("\n"), /damaged and left out .*"key":"none".*\n.*damaged and left out .*"key":"torn"/);
+});
