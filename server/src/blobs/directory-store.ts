@@ -4,15 +4,10 @@ import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { AwsError, systemClock, TaskGroup, type Clock, type Logger } from "../base/index.ts";
 import { checkBody, diskError, digestsFor, writeBodyFile } from "./body-file.ts";
+import { checkJoined, checkJoinedChecksums, chooseParts, multipartEtag } from "./completed-parts.ts";
 import { isAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
 import { DirectoryBucket, noSuchBucket, syncFolder, writeFileDurably, type ObjectEntry } from "./directory-bucket.ts";
-import {
-  checkJoined,
-  checkJoinedChecksums,
-  DirectoryUploads,
-  multipartEtag,
-  type UploadLimits,
-} from "./directory-uploads.ts";
+import { DirectoryUploads, type UploadLimits } from "./directory-uploads.ts";
 import { HashPool } from "./hash-pool.ts";
 import { KeyedLock } from "./keyed-lock.ts";
 import { compareKeys } from "./object-index.ts";
@@ -360,7 +355,7 @@ class DirectoryStore implements BucketStore {
           return made.head;
         }
         const upload = uploads.find(id);
-        const parts = uploads.choose(upload, named);
+        const parts = chooseParts(upload, named, this.#limits.partBytesMin);
         checkJoined(upload.head, parts, options);
         const path = await objects.newDataPath(id.key);
         const { byteLength, checksums } = await uploads.assemble(upload, parts, path, options.signal);

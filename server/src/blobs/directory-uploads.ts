@@ -1,54 +1,25 @@
-import { createHash, randomBytes } from "node:crypto";
-import { link, mkdir, open, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { AwsError, type Clock, type Logger } from "../base/index.ts";
-import { checkBody, diskError, digestsFor, writeBodyFile, writeBodyRegion, type WrittenBody } from "./body-file.ts";
-import { digestOf } from "./checksum.ts";
-import { isAside, moveAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
+import { assembleParts } from "./assembled-parts.ts";
+import { checkBody, diskError, digestsFor, writeBodyFile, writeBodyRegion } from "./body-file.ts";
+import { noSuchUpload } from "./completed-parts.ts";
+import { isAside, sealedText, setAside } from "./damaged-file.ts";
 import { noSuchBucket, syncFolder, writeFileDurably } from "./directory-bucket.ts";
 import type { HashPool } from "./hash-pool.ts";
 import { joinedName, JoinedParts } from "./joined-parts.ts";
 import { KeyedLock } from "./keyed-lock.ts";
 import { partNumberMax } from "./object-store.ts";
-import type {
-  BodyExpectation,
-  ChecksumAlgorithm,
-  CompletedPart,
-  CompleteOptions,
-  PartHead,
-  PutOptions,
-  UploadHead,
-  UploadId,
-  UploadOptions,
-} from "./object-store.ts";
-
-interface StoredPart extends PartHead {
-  /** The file that holds its bytes: its own, or that of joined parts. */
-  readonly data: string;
-  /** Where in that file; absent: from its beginning. */
-  readonly offset?: number;
-}
-
-export interface Upload {
-  readonly head: UploadHead;
-  readonly options: UploadOptions;
-  readonly parts: Map<number, StoredPart>;
-  /** Begun in an earlier life: a power failure may have taken what was not synced, and parts are looked at before they are joined. */
-  readonly isResumed: boolean;
-  readonly joined: JoinedParts;
-}
+import type { PartHead, PutOptions, UploadHead, UploadId, UploadOptions } from "./object-store.ts";
+import { readUpload, type StoredPart, type Upload } from "./stored-upload.ts";
 
 export interface UploadLimits {
   readonly objectBytesMax: number;
   readonly partBytesMin: number;
   readonly uploadsMax: number;
   readonly uploadAgeMsMax: number;
-}
-
-interface UploadRecord {
-  readonly head: UploadHead;
-  readonly options: UploadOptions;
 }
 
 /**
@@ -92,63 +63,14 @@ export class DirectoryUploads {
         await rm(folder, { recursive: true, force: true });
         continue;
       }
-      const upload = await this.#readUpload(folder, bucket, name, names, logger);
+      const upload = await readUpload(
+        { folder, bucket, uploadId: name, names, joined: this.#joinedParts(true) },
+        logger,
+      );
       if (upload === null) continue;
       if (this.#isExpired(upload.head)) await rm(folder, { recursive: true, force: true });
       else this.#uploads.set(name, upload);
     }
-  }
-
-  /** Null where it is damaged: it is set aside whole then. */
-  async #readUpload(
-    folder: string,
-    bucket: string,
-    uploadId: string,
-    names: readonly string[],
-    logger: Logger,
-  ): Promise<Upload | null> {
-    let record: UploadRecord;
-    try {
-      record = await this.#readDescription<UploadRecord>(join(folder, "upload.json"), logger);
-      if (record.head.uploadId !== uploadId) throw new Error("it is another upload's");
-    } catch (error) {
-      await setAside(folder, "an unfinished upload is damaged", String(error), logger);
-      return null;
-    }
-    const upload: Upload = {
-      head: { ...record.head, bucket },
-      options: record.options,
-      parts: new Map(),
-      isResumed: true,
-      joined: this.#joinedParts(true),
-    };
-    const damaged = new Set<string>();
-    for (const name of names.filter((file) => /^\d+\.json$/.test(file))) {
-      try {
-        const part = await this.#readDescription<StoredPart>(join(folder, name), logger);
-        if (`${part.partNumber}.json` !== name || !names.includes(part.data)) throw new Error("it names no file");
-        upload.parts.set(part.partNumber, part);
-      } catch (error) {
-        damaged.add(name.slice(0, -".json".length));
-        await setAside(join(folder, name), "a part of an unfinished upload is damaged", String(error), logger);
-      }
-    }
-    const kept = new Set([...upload.parts.values()].map((part) => part.data));
-    for (const name of names) {
-      if (/^(?:upload|\d+)\.json$/.test(name) || kept.has(name) || isAside(name)) continue;
-      if (damaged.has(name.split(".")[0] ?? "")) await moveAside(join(folder, name));
-      else await rm(join(folder, name), { recursive: true, force: true });
-    }
-    return upload;
-  }
-
-  async #readDescription<Content>(path: string, logger: Logger): Promise<Content> {
-    const { content, isRepaired } = await readSealed<Content>(path);
-    if (isRepaired) {
-      logger.error("an unfinished upload's description had a flipped bit and is repaired", { path });
-      await writeFileDurably(`${path}.tmp`, path, sealedText(content));
-    }
-    return content;
   }
 
   #joinedParts(isClosed: boolean): JoinedParts {
@@ -276,183 +198,10 @@ export class DirectoryUploads {
     this.#uploads.clear();
   }
 
-  /** The parts that the client names, checked against those it uploaded. */
-  choose(upload: Upload, named: readonly CompletedPart[]): StoredPart[] {
-    if (named.length === 0) throw new AwsError("MalformedXML", "You must specify at least one part");
-    let before = 0;
-    const chosen = named.map((part) => {
-      if (part.partNumber <= before) {
-        throw new AwsError(
-          "InvalidPartOrder",
-          "The list of parts was not in ascending order. Parts must be ordered by part number.",
-        );
-      }
-      before = part.partNumber;
-      const stored = upload.parts.get(part.partNumber);
-      const same = stored !== undefined && unquoted(stored.etag) === unquoted(part.etag);
-      const agree =
-        same && Object.entries(part.checksums).every(([name, value]) => (stored.checksums[name] ?? value) === value);
-      if (!agree) {
-        throw invalidPart();
-      }
-      checkNamed(upload.head, part);
-      return stored;
-    });
-    const small = chosen.slice(0, -1).find((part) => part.byteLength < this.#limits.partBytesMin);
-    if (small !== undefined) {
-      throw new AwsError("EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size", {
-        members: {
-          ProposedSize: small.byteLength,
-          MinSizeAllowed: this.#limits.partBytesMin,
-          PartNumber: small.partNumber,
-        },
-      });
-    }
-    return chosen;
-  }
-
-  async #checkParts(upload: Upload, parts: readonly StoredPart[], signal: AbortSignal): Promise<void> {
+  /** Of parts that `chooseParts` chose; `path` is the object's, and synced by the caller. */
+  async assemble(upload: Upload, parts: readonly StoredPart[], path: string, signal: AbortSignal) {
     const folder = join(this.#folder, upload.head.uploadId);
-    for (const part of parts) {
-      signal.throwIfAborted();
-      using hash = this.#pool.follow(join(folder, part.data), ["md5"], part.offset ?? 0);
-      const { size } = await stat(join(folder, part.data));
-      const isThere = size >= (part.offset ?? 0) + part.byteLength;
-      const { md5 = "" } = await hash.end(isThere ? part.byteLength : 0);
-      if (Buffer.from(md5, "base64").toString("hex") === unquoted(part.etag)) continue;
-      upload.parts.delete(part.partNumber);
-      throw invalidPart();
-    }
-  }
-
-  /** Joins parts into `path`; syncing it is the caller's. Hashed again only for a whole-object checksum. */
-  async assemble(
-    upload: Upload,
-    parts: readonly StoredPart[],
-    path: string,
-    signal: AbortSignal,
-  ): Promise<{ byteLength: number; checksums: Record<string, string> }> {
-    const { checksumAlgorithm: algorithm, checksumType } = upload.head;
-    if (upload.isResumed) await this.#checkParts(upload, parts, signal);
-    const whole = algorithm !== null && checksumType === "FULL_OBJECT" ? [algorithm] : [];
-    const folder = join(this.#folder, upload.head.uploadId);
-    if (upload.joined.close(parts)) return await this.#takeJoined(upload, parts, path, whole);
-    const written = await writeBodyFile(
-      path,
-      Readable.from(partBytes(folder, parts), { objectMode: true, highWaterMark: 1 }),
-      this.#pool,
-      {
-        digests: whole,
-        signal,
-        bytesMax: this.#limits.objectBytesMax,
-      },
-    );
-    return { byteLength: written.byteLength, checksums: checksumsOf(upload, parts, written.digests) };
-  }
-
-  /** The parts lie as the object will: their file gets the object's name too, and is the object's alone when the upload is removed. */
-  async #takeJoined(
-    upload: Upload,
-    parts: readonly StoredPart[],
-    path: string,
-    whole: readonly ChecksumAlgorithm[],
-  ): Promise<{ byteLength: number; checksums: Record<string, string> }> {
-    const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
-    await link(join(this.#folder, upload.head.uploadId, joinedName), path);
-    try {
-      // A part that was refused may have left bytes behind the last one.
-      await truncate(path, byteLength);
-      if (whole.length === 0) return { byteLength, checksums: checksumsOf(upload, parts, {}) };
-      using hash = this.#pool.follow(path, whole, 0);
-      return { byteLength, checksums: checksumsOf(upload, parts, await hash.end(byteLength)) };
-    } catch (cause) {
-      await rm(path, { force: true });
-      throw diskError(cause);
-    }
+    const bytesMax = this.#limits.objectBytesMax;
+    return assembleParts({ upload, parts, folder, path, pool: this.#pool, bytesMax, signal });
   }
 }
-
-function checksumsOf(
-  { head }: Upload,
-  parts: readonly StoredPart[],
-  whole: WrittenBody["digests"],
-): Record<string, string> {
-  const { checksumAlgorithm: algorithm } = head;
-  return algorithm === null ? {} : { [algorithm]: whole[algorithm] ?? compositeChecksum(algorithm, parts) };
-}
-
-async function* partBytes(folder: string, parts: readonly StoredPart[]): AsyncGenerator<Buffer> {
-  for (const part of parts) {
-    await using file = await open(join(folder, part.data), "r");
-    for (let at = 0; at < part.byteLength;) {
-      const buffer = Buffer.allocUnsafe(Math.min(2 ** 21, part.byteLength - at));
-      const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, (part.offset ?? 0) + at);
-      if (bytesRead === 0) throw new Error(`part ${part.partNumber} ended at ${at} of ${part.byteLength} bytes`);
-      at += bytesRead;
-      yield buffer.subarray(0, bytesRead);
-    }
-  }
-}
-
-/** The checksum of the parts' checksums, with their number. */
-function compositeChecksum(algorithm: ChecksumAlgorithm, parts: readonly StoredPart[]): string {
-  const all = Buffer.concat(parts.map((part) => Buffer.from(part.checksums[algorithm] ?? "", "base64")));
-  return `${digestOf(algorithm, all)}-${parts.length}`;
-}
-
-/** Before the parts are joined: whether they make the object that was said. */
-export function checkJoined(upload: UploadHead, parts: readonly PartHead[], options: CompleteOptions): void {
-  const { checksumType = upload.checksumType, expect } = options;
-  if (checksumType !== upload.checksumType) {
-    throw new AwsError(
-      "InvalidRequest",
-      `The upload was created using the ${upload.checksumType} checksum mode. The complete request must use the same checksum mode.`,
-    );
-  }
-  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
-  if (expect?.byteLength === undefined || expect.byteLength === byteLength) return;
-  throw new AwsError(
-    "InvalidRequest",
-    `The provided 'x-amz-mp-object-size' header value ${expect.byteLength} does not match what was computed: ${byteLength}`,
-  );
-}
-
-/** A composite checksum is made of those that the client names. */
-function checkNamed({ checksumAlgorithm, checksumType }: UploadHead, part: CompletedPart): void {
-  if (checksumAlgorithm === null || checksumType !== "COMPOSITE" || checksumAlgorithm in part.checksums) return;
-  throw new AwsError(
-    "InvalidRequest",
-    `The upload was created using a ${checksumAlgorithm} checksum. The complete request must include the checksum for each part. It was missing for part ${part.partNumber} in the request.`,
-  );
-}
-
-export function checkJoinedChecksums(
-  checksums: Readonly<Record<string, string>>,
-  expect: BodyExpectation | undefined,
-): void {
-  for (const [name, value] of Object.entries(expect?.announced() ?? {})) {
-    if (checksums[name] === undefined || checksums[name] === value) continue;
-    throw new AwsError("BadDigest", `The ${name.toUpperCase()} you specified did not match the calculated checksum.`);
-  }
-}
-
-export function multipartEtag(parts: readonly PartHead[]): string {
-  const hash = createHash("md5");
-  for (const part of parts) hash.update(Buffer.from(unquoted(part.etag), "hex"));
-  return `"${hash.digest("hex")}-${parts.length}"`;
-}
-
-function noSuchUpload(cause?: unknown): AwsError {
-  const message =
-    "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.";
-  return new AwsError("NoSuchUpload", message, { cause, statusFallback: 404 });
-}
-
-function invalidPart(): AwsError {
-  return new AwsError(
-    "InvalidPart",
-    "One or more of the specified parts could not be found. The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.",
-  );
-}
-
-const unquoted = (etag: string) => etag.replaceAll('"', "");

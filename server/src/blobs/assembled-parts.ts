@@ -1,0 +1,85 @@
+import { link, open, rm, stat, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { diskError, writeBodyFile } from "./body-file.ts";
+import { checksumsOf, invalidPart, unquoted } from "./completed-parts.ts";
+import type { HashPool } from "./hash-pool.ts";
+import { joinedName } from "./joined-parts.ts";
+import type { ChecksumAlgorithm } from "./object-store.ts";
+import type { StoredPart, Upload } from "./stored-upload.ts";
+
+/** The parts of an upload that are to become an object. */
+export interface Assembly {
+  readonly upload: Upload;
+  readonly parts: readonly StoredPart[];
+  /** Where the upload's parts lie. */
+  readonly folder: string;
+  /** Where the object is to lie. */
+  readonly path: string;
+  readonly pool: HashPool;
+  readonly bytesMax: number;
+  readonly signal: AbortSignal;
+}
+
+export interface AssembledObject {
+  readonly byteLength: number;
+  readonly checksums: Record<string, string>;
+}
+
+/** Joins parts into the object's file, whose sync is the caller's. Hashed again only for a whole-object checksum. */
+export async function assembleParts(assembly: Assembly): Promise<AssembledObject> {
+  const { upload, parts, folder, path, pool, bytesMax, signal } = assembly;
+  const { checksumAlgorithm: algorithm, checksumType } = upload.head;
+  if (upload.isResumed) await checkParts(assembly);
+  const whole = algorithm !== null && checksumType === "FULL_OBJECT" ? [algorithm] : [];
+  if (upload.joined.close(parts)) return await takeJoined(assembly, whole);
+  const bytes = Readable.from(partBytes(folder, parts), { objectMode: true, highWaterMark: 1 });
+  const written = await writeBodyFile(path, bytes, pool, { digests: whole, signal, bytesMax });
+  return { byteLength: written.byteLength, checksums: checksumsOf(upload, parts, written.digests) };
+}
+
+/** The parts lie as the object will: their file gets the object's name too, and is the object's alone when the upload is removed. */
+async function takeJoined(
+  { upload, parts, folder, path, pool }: Assembly,
+  whole: readonly ChecksumAlgorithm[],
+): Promise<AssembledObject> {
+  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  await link(join(folder, joinedName), path);
+  try {
+    // A part that was refused may have left bytes behind the last one.
+    await truncate(path, byteLength);
+    if (whole.length === 0) return { byteLength, checksums: checksumsOf(upload, parts, {}) };
+    using hash = pool.follow(path, whole, 0);
+    return { byteLength, checksums: checksumsOf(upload, parts, await hash.end(byteLength)) };
+  } catch (cause) {
+    await rm(path, { force: true });
+    throw diskError(cause);
+  }
+}
+
+/** Holds the parts of an earlier life to their ETags. */
+async function checkParts({ upload, parts, folder, pool, signal }: Assembly): Promise<void> {
+  for (const part of parts) {
+    signal.throwIfAborted();
+    using hash = pool.follow(join(folder, part.data), ["md5"], part.offset ?? 0);
+    const { size } = await stat(join(folder, part.data));
+    const isThere = size >= (part.offset ?? 0) + part.byteLength;
+    const { md5 = "" } = await hash.end(isThere ? part.byteLength : 0);
+    if (Buffer.from(md5, "base64").toString("hex") === unquoted(part.etag)) continue;
+    upload.parts.delete(part.partNumber);
+    throw invalidPart();
+  }
+}
+
+async function* partBytes(folder: string, parts: readonly StoredPart[]): AsyncGenerator<Buffer> {
+  for (const part of parts) {
+    await using file = await open(join(folder, part.data), "r");
+    for (let at = 0; at < part.byteLength;) {
+      const buffer = Buffer.allocUnsafe(Math.min(2 ** 21, part.byteLength - at));
+      const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, (part.offset ?? 0) + at);
+      if (bytesRead === 0) throw new Error(`part ${part.partNumber} ended at ${at} of ${part.byteLength} bytes`);
+      at += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  }
+}
