@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { AwsError } from "../base/index.ts";
 import { BodyDigest, type DigestName } from "./checksum.ts";
 import type { HashPool } from "./hash-pool.ts";
-import type { BodyExpectation } from "./object-store.ts";
+import type { BodyExpectation, PutOptions } from "./object-store.ts";
 
 export interface WrittenBody {
   readonly byteLength: number;
@@ -14,6 +14,7 @@ export interface BodyFileOptions {
   readonly digests: readonly DigestName[];
   readonly signal: AbortSignal;
   readonly bytesMax: number;
+  readonly released?: PutOptions["released"];
 }
 
 /** A stretch of a file that belongs to one body. */
@@ -101,6 +102,7 @@ async function writeInto(
   const flush = async () => {
     await writeAll(file, batch, { offset: offset + written, byteLength: batched });
     written += batched;
+    for (const chunk of batch) options.released?.(chunk);
     batch = [];
     batched = 0;
   };

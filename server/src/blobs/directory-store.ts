@@ -258,6 +258,7 @@ class DirectoryStore implements BucketStore {
       digests,
       signal: options.signal,
       bytesMax: this.#limits.objectBytesMax,
+      released: options.released,
     });
     const { md5 = "", ...computed } = written.digests;
     const kept = options.expect?.algorithms ?? [];

@@ -140,7 +140,9 @@ export class DirectoryUploads {
     const data = place === null ? `${partNumber}.${randomBytes(9).toString("base64url")}` : joinedName;
     const folder = join(this.#folder, id.uploadId);
     const path = join(folder, data);
-    const wants = { digests: digestsFor({ algorithms, announced: () => ({}) }), signal: options.signal };
+    const { signal, released } = options;
+    const digests = digestsFor({ algorithms, announced: () => ({}) });
+    const wants = { digests, signal, released };
     const region = place === null ? null : { offset: place.offset, byteLength: options.expect?.byteLength ?? 0 };
     const written =
       region === null

@@ -112,6 +112,27 @@ export function objectStoreContract(
     await assert.rejects(put, /gone/);
   });
 
+  test(`${name}: released chunks are looked at no more: whatever becomes of them, the object has the bytes that came`, async () => {
+    await using opened = await open();
+    const chunks = Array.from({ length: 60 }, () => randomBytes(70_000));
+    const data = Buffer.concat(chunks);
+    let releasedBytes = 0;
+    const released = (chunk: Buffer) => {
+      releasedBytes += chunk.byteLength;
+      chunk.fill(0);
+    };
+    const copies = () => Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
+    const head = await opened.store.put("bkt", "k", copies(), { signal, released });
+    assert.equal(head.etag, `"${md5(data).toString("hex")}"`);
+    assert.deepEqual(await bytesOf(opened.store, "k"), data);
+    const { uploadId } = await opened.store.createUpload("bkt", "m", plain);
+    const id = { bucket: "bkt", key: "m", uploadId };
+    const part = await opened.store.putPart(id, 1, copies(), { signal, released });
+    await opened.store.completeUpload(id, [part], { signal });
+    assert.deepEqual(await bytesOf(opened.store, "m"), data);
+    assert.equal(releasedBytes, 2 * data.byteLength);
+  });
+
   test(`${name}: checksums that were asked for are kept`, async () => {
     await using opened = await open();
     const data = randomBytes(2 ** 21 + 3);

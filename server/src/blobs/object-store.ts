@@ -70,6 +70,8 @@ export interface PutOptions {
   readonly signal: AbortSignal;
   readonly expect?: BodyExpectation;
   readonly condition?: PutCondition;
+  /** Called with chunks of the body whose bytes are written and are not looked at again, so that their memory can be given back. */
+  readonly released?: ((chunk: Buffer) => void) | undefined;
 }
 
 export interface ListOptions {

@@ -5,6 +5,15 @@ import type { S3Request } from "./s3-request.ts";
 const chunksMax = 4;
 
 /**
+ * Gives a chunk's memory back at once. Left to the collector, the chunks of a large body are garbage outside its heap, for which it
+ * marks the whole heap every 30 MiB: a fifth of the processor time of an upload (bench/rows/upload.ts).
+ */
+export function freeChunk(chunk: Buffer): void {
+  // A slice shares its memory with others.
+  if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0);
+}
+
+/**
  * A request's bytes as they come. Reading starts when the stream is read: only then is a client that waits for `100 Continue` told
  * to send. Destroying the stream leaves the connection to its answer; what is still to come is read and dropped. The request itself
  * is given to no iterator: one of node's that ends early takes the connection away from it, or leaves it unreadable.

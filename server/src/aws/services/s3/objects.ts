@@ -74,7 +74,7 @@ export async function putObject(request: S3Request): Promise<void> {
   await store.headBucket(bucket);
   const stored = storedHeaders(headers);
   const condition = writeCondition(request);
-  const { body, expect } = openBody(request);
-  const head = await store.put(bucket, key, body, { ...stored, ...condition, expect, signal: context.signal });
+  const { body, ...options } = openBody(request);
+  const head = await store.put(bucket, key, body, { ...stored, ...condition, ...options, signal: context.signal });
   sendEmpty(request, 200, { ETag: head.etag, ...checksumHeaders(head) });
 }

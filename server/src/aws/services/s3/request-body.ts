@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { AwsError, readWhole } from "../../../base/index.ts";
-import { checkBody, digestOf, type BodyExpectation, type DigestName } from "../../../blobs/index.ts";
+import { checkBody, digestOf, type BodyExpectation, type DigestName, type PutOptions } from "../../../blobs/index.ts";
 import { ChunkFramingError, decodeAwsChunked } from "../../../signing/index.ts";
 import {
   announcedAlgorithms,
@@ -10,12 +10,13 @@ import {
   trailingChecksums,
   type AnnouncedChecksum,
 } from "./announced-checksums.ts";
-import { incomingBytes } from "./incoming-bytes.ts";
+import { freeChunk, incomingBytes } from "./incoming-bytes.ts";
 import type { S3Request } from "./s3-request.ts";
 
 export interface RequestBody {
   readonly body: Readable;
   readonly expect: BodyExpectation;
+  readonly released?: PutOptions["released"];
 }
 
 /** The request's bytes with their framing undone, and what they have to be. The stream is to be read or destroyed. */
@@ -46,7 +47,12 @@ export function openBody(request: S3Request): RequestBody {
   const body = isChunked
     ? unframed(source, decodeAwsChunked(source as AsyncIterable<Buffer>, { chain, trailers }), readTrailers)
     : source;
-  return { body, expect: { algorithms, announced, ...(byteLength === null ? {} : { byteLength }) } };
+  return {
+    body,
+    expect: { algorithms, announced, ...(byteLength === null ? {} : { byteLength }) },
+    // What is left of framed chunks are slices of them.
+    ...(isChunked ? {} : { released: freeChunk }),
+  };
 }
 
 /** Not by `Readable.from`, whose destruction waits for the chunk that is being read: a client that sends no more never ends it. */

@@ -64,8 +64,8 @@ export async function putPart(request: S3Request): Promise<void> {
       `Checksum Type mismatch occurred, expected checksum Type: ${checksumAlgorithm}, actual checksum Type: ${other}`,
     );
   }
-  const { body, expect } = openBody(request);
-  const part = await store.putPart(id, number, body, { expect, signal: context.signal });
+  const { body, ...options } = openBody(request);
+  const part = await store.putPart(id, number, body, { ...options, signal: context.signal });
   sendEmpty(request, 200, { ETag: part.etag, ...checksumHeaders({ checksums: part.checksums }) });
 }
 

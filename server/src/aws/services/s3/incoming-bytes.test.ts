@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { freeChunk } from "./incoming-bytes.ts";
+
+test("a chunk that has its memory for itself is freed; one that shares it is left alone", () => {
+  const own = Buffer.allocUnsafeSlow(2 ** 16);
+  freeChunk(own);
+  assert.equal(own.byteLength, 0);
+  const whole = Buffer.allocUnsafeSlow(10).fill(7);
+  freeChunk(whole.subarray(0, 9));
+  freeChunk(whole.subarray(1));
+  const pooled = Buffer.from("pooled");
+  freeChunk(pooled);
+  assert.deepEqual([whole.toString("hex"), pooled.toString()], ["07".repeat(10), "pooled"]);
+});
