@@ -1,7 +1,7 @@
 /** The real gateway over a directory, for clients to try. Prints its URL; ends with its standard input. Options as one JSON argument. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createGateway, createS3Service } from "../../server/src/aws/index.ts";
+import { createGateway, s3Service } from "../../server/src/aws/index.ts";
 import { createLogger } from "../../server/src/base/index.ts";
 import { openDirectoryStore } from "../../server/src/blobs/index.ts";
 
@@ -17,7 +17,7 @@ const logger = createLogger((level, message, fields) => console.error(level, mes
 const store = await openDirectoryStore({ folder: given.folder, logger });
 const key = given.key;
 const gateway = createGateway({
-  services: { operations: {}, s3: createS3Service({ store, domain: given.domain ?? null, logger }) },
+  services: [s3Service({ store, s3Domain: given.domain ?? null })],
   credentials:
     key === undefined
       ? null

@@ -1,4 +1,4 @@
-import type { ObjectName } from "../aws/index.ts";
+import type { Permits } from "../aws/index.ts";
 import type { InstanceIdentity, IssueCredentials } from "../hosting/index.ts";
 import { parseS3Uri } from "../hosting/index.ts";
 import type { Credential } from "../signing/index.ts";
@@ -49,8 +49,8 @@ export interface InstanceCredentialsOptions {
 export interface InstanceCredentials {
   readonly issue: IssueCredentials;
   credential(accessKeyId: string): Credential | undefined;
-  /** True for keys that are no instance's. */
-  permits(accessKeyId: string, action: string, object: ObjectName | null): boolean;
+  /** By the actions and resources of the services' rows. True for keys that are no instance's. */
+  readonly permits: Permits;
 }
 
 /** Keys that live as long as their instance, each for its own. */
@@ -77,10 +77,11 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       };
     },
     credential: (accessKeyId) => issued.get(accessKeyId)?.credential,
-    permits(accessKeyId, action, object) {
+    permits(accessKeyId, action, resource) {
       const owner = issued.get(accessKeyId);
       if (owner === undefined) return true;
       if (instanceActions.has(action)) return true;
+      const object = objectOf(resource);
       const reads = objectReads.has(action);
       if (object === null || (!reads && !objectWrites.has(action))) return false;
       const { modelDataUrl } = owner.identity;
@@ -89,6 +90,17 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       return true;
     },
   };
+}
+
+interface ObjectName {
+  readonly bucket: string;
+  readonly key: string;
+}
+
+/** Null for the ARN of anything else than an object. */
+function objectOf(arn: string): ObjectName | null {
+  const [, bucket, key] = /^arn:aws:s3:::([^/]+)\/(.+)$/s.exec(arn) ?? [];
+  return bucket === undefined || key === undefined ? null : { bucket, key };
 }
 
 /** Whether an object is model data: the object that was named, or one below the prefix. */

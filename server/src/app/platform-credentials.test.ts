@@ -17,7 +17,8 @@ import { ListModelsCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
-import { ByteBudget, createLogger, silentLogger } from "../base/index.ts";
+import { awsServices, type AwsServicesParts } from "../aws/index.ts";
+import { ByteBudget, createLogger, silentLogger, systemClock } from "../base/index.ts";
 import { keysOf, keySource, KeysRefusal, rootKeys } from "./credentials.ts";
 import { credentialsPath, dataDirectories } from "./directories.ts";
 import { createInstanceCredentials } from "./instance-credentials.ts";
@@ -249,7 +250,7 @@ test("an instance's key reads its model's data, works in S3 and invokes, and doe
   const issued = instances.issue({ ...identity, modelDataUrl: "s3://bkt/mine/" });
   const id = issued.environment.AWS_ACCESS_KEY_ID ?? "";
   const may = (action: string, name?: string) =>
-    instances.permits(id, action, name === undefined ? null : { bucket: "bkt", key: name });
+    instances.permits(id, action, name === undefined ? "*" : `arn:aws:s3:::bkt/${name}`);
   for (const name of ["mine/a.tar.gz", "out/x"]) assert.ok(may("s3:GetObject", name), name);
   for (const name of ["theirs/a.tar.gz", "one.tar.gz"]) assert.ok(!may("s3:GetObject", name), name);
   assert.ok(may("s3:PutObject", "out/x"));
@@ -273,4 +274,44 @@ test("an instance's key reads its model's data, works in S3 and invokes, and doe
   assert.ok(instances.credential(id) !== undefined);
   issued[Symbol.dispose]();
   assert.equal(instances.credential(id), undefined);
+});
+
+test("of all that the services' rows name, an instance's key may do what is listed here on an object of nobody's, and nothing else", () => {
+  const parts = {} as AwsServicesParts;
+  const iam = { store: null as never, clock: systemClock, randomBytes };
+  const executionRole = { roleName: "r", sessionName: "s" };
+  const rest = { iam, executionRole, clock: systemClock, s3Domain: null, requestBytesMax: 1 };
+  const rows = awsServices({ ...parts, ...rest });
+  const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, modelDataUrls: () => [] });
+  const identity = { instanceId: "i-1", endpointName: "e", accountId: "000000000000", region: "us-east-1" };
+  const issued = instances.issue({ ...identity, modelDataUrl: null });
+  const id = issued.environment.AWS_ACCESS_KEY_ID ?? "";
+  const actions = rows.flatMap(({ operations }) => Object.values(operations).map(({ action }) => action));
+  assert.equal(new Set(actions).size, actions.length);
+  assert.deepEqual(actions.filter((action) => instances.permits(id, action, "arn:aws:s3:::bkt/out/x")).toSorted(), [
+    "cloudwatch:PutMetricData",
+    "logs:CreateLogGroup",
+    "logs:CreateLogStream",
+    "logs:DescribeLogGroups",
+    "logs:DescribeLogStreams",
+    "logs:PutLogEvents",
+    "s3:AbortMultipartUpload",
+    "s3:CompleteMultipartUpload",
+    "s3:CreateMultipartUpload",
+    "s3:DeleteObject",
+    "s3:GetBucketLocation",
+    "s3:GetBucketVersioning",
+    "s3:GetObject",
+    "s3:GetObjectTagging",
+    "s3:HeadBucket",
+    "s3:HeadObject",
+    "s3:ListBuckets",
+    "s3:ListObjects",
+    "s3:ListObjectsV2",
+    "s3:ListParts",
+    "s3:PutObject",
+    "s3:UploadPart",
+    "sagemaker:InvokeEndpoint",
+    "sts:GetCallerIdentity",
+  ]);
 });

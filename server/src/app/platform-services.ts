@@ -1,22 +1,13 @@
 import { randomBytes } from "node:crypto";
-import {
-  createCloudWatchService,
-  createIamService,
-  createLogsService,
-  createRuntimeService,
-  createSageMakerOperations,
-  createStsService,
-  ensureRole,
-  type GatewayServices,
-  type StsService,
-} from "../aws/index.ts";
+import { awsServices, ensureRole, StsSessions, type ServiceRow } from "../aws/index.ts";
 import { systemClock as clock, type Logger } from "../base/index.ts";
+import type { BucketStore } from "../blobs/index.ts";
 import type { Hosting, LogStreams } from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import type { Records } from "../records/index.ts";
 import { recordedIdentities } from "./identities.ts";
 
-/** The service's own limit for a request's body. */
+/** SageMaker's own limit for the body of an invocation. */
 export const requestBytesMax = 6 * 2 ** 20;
 const sessionsMax = 10_000;
 /** The role that the `sagemaker` SDK's get_execution_role() finds. */
@@ -24,6 +15,7 @@ export const executionRoleName = "AmazonSageMaker-DefaultRole";
 
 export interface ServicesParts {
   readonly hosting: Hosting;
+  readonly store: BucketStore;
   readonly logs: LogStreams;
   readonly records: Records;
   readonly series: MinuteSeries;
@@ -31,30 +23,28 @@ export interface ServicesParts {
   readonly logger: Logger;
 }
 
-/** Every service beside S3, as the gateway takes them. */
+/** Every AWS service, as the gateway takes them, and the credentials that STS lends. */
 export async function platformServices(
   parts: ServicesParts,
-): Promise<{ readonly services: Omit<GatewayServices, "s3">; readonly sts: StsService }> {
-  const identities = recordedIdentities(parts.records, parts.logger);
+): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
+  const { hosting, store, logs, records, series, accountId, logger } = parts;
+  const identities = recordedIdentities(records, logger);
   const iam = { store: identities, clock, randomBytes };
-  await ensureRole(iam, parts.accountId, executionRoleName);
-  const sts = createStsService({
-    clock,
-    randomBytes,
+  await ensureRole(iam, accountId, executionRoleName);
+  const sessions = new StsSessions({ clock, randomBytes, sessionsMax });
+  const executionRole = { roleName: executionRoleName, sessionName: "galatea" };
+  const services = awsServices({
+    hosting,
+    requestBytesMax,
+    store,
+    s3Domain: null,
+    series,
+    logs,
+    iam,
     identities,
-    roleName: executionRoleName,
-    sessionName: "galatea",
-    sessionsMax,
+    sessions,
+    executionRole,
+    clock,
   });
-  const services = {
-    operations: {
-      sagemaker: createSageMakerOperations(parts.hosting),
-      cloudwatch: createCloudWatchService({ series: parts.series, clock }),
-      logs: createLogsService({ store: parts.logs, clock }),
-      sts: sts.operations,
-      iam: createIamService(iam),
-    },
-    runtime: createRuntimeService({ hosting: parts.hosting, requestBytesMax, clock }),
-  };
-  return { services, sts };
+  return { services, sessions };
 }

@@ -7,7 +7,6 @@ import { fileURLToPath } from "node:url";
 import {
   answerHttpsHosts,
   createGateway,
-  createS3Service,
   isLoopbackName,
   refusedRequest,
   stsHosts,
@@ -45,7 +44,7 @@ import { createPlatformMetrics } from "./platform-metrics.ts";
 import { publicPages } from "./public-pages.ts";
 import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
 import { containerRequestBytes } from "./request-memory.ts";
-import { platformServices, requestBytesMax } from "./platform-services.ts";
+import { platformServices } from "./platform-services.ts";
 import { makeSocketsDirectory } from "./sockets-directory.ts";
 
 export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east-1" };
@@ -190,8 +189,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     }),
   );
   await hosting.resume();
-  const { services, sts } = await platformServices({
+  const { services, sessions } = await platformServices({
     hosting,
+    store,
     logs,
     records,
     series,
@@ -201,14 +201,13 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const rules = doorRules(options);
   const refuses = ({ url: asked = "/", headers }: IncomingMessage) => refusedRequest({ url: asked, headers }, rules);
   const gateway = createGateway({
-    services: { ...services, s3: createS3Service({ store, domain: null, logger: log }) },
+    services,
     credentials: credentialLookup(
       options.keys,
       owner.accountId,
-      (id) => instances.credential(id) ?? sts.credential(id),
+      (id) => instances.credential(id) ?? sessions.credential(id),
     ),
-    permits: (accessKeyId, action, object) => instances.permits(accessKeyId, action, object),
-    limits: { signedBodyBytesMax: requestBytesMax },
+    permits: instances.permits,
     regionDefault: owner.region,
     accountIdDefault: owner.accountId,
     refuses,

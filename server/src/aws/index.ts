@@ -1,4 +1,4 @@
-/** The AWS side of the platform: one gateway for all services, and S3 over an object store. */
+/** The AWS side of the platform: one gateway for all services, and the one list of them. */
 export {
   createGateway,
   isLoopbackName,
@@ -6,28 +6,20 @@ export {
   type CallContext,
   type DoorRules,
   type Gateway,
-  type GatewayLimits,
   type GatewayOptions,
-  type GatewayServices,
-  type ObjectName,
-  type ObjectService,
-  type OperationHandlers,
-  type RawService,
+  type Permits,
+  type ServiceRow,
 } from "./wire/index.ts";
-export { createS3Service, type S3Options } from "./services/s3/index.ts";
-export { createSageMakerOperations } from "./services/sagemaker/index.ts";
-export { createRuntimeService, type RuntimeOptions } from "./services/sagemaker-runtime/index.ts";
-export { createCloudWatchService, type CloudWatchOptions } from "./services/cloudwatch/index.ts";
+export { awsServices, type AwsServicesParts } from "./services/index.ts";
+export { s3Service, type S3Parts } from "./services/s3/index.ts";
 export {
-  createIamService,
   ensureRole,
   type IamOptions,
   type IdentityStore,
   type PolicyRecord,
   type RoleRecord,
 } from "./services/iam/index.ts";
-export { createLogsService, type LogsOptions } from "./services/logs/index.ts";
-export { createStsService, type StsOptions, type StsService } from "./services/sts/index.ts";
+export { StsSessions, type StsSessionsOptions } from "./services/sts/index.ts";
 export {
   answerHttpsHosts,
   clientEnvironment,

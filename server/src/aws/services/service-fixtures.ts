@@ -27,14 +27,14 @@ export interface ServedGateway extends AsyncDisposable {
   };
 }
 
-/** A real gateway on a real port with the operations under test. */
-export async function serveOperations(
-  operations: GatewayOptions["services"]["operations"],
+/** A real gateway on a real port with the services under test. */
+export async function serveServices(
+  services: GatewayOptions["services"],
   credentials: GatewayOptions["credentials"] = null,
 ): Promise<ServedGateway> {
   const server = createServer();
   createGateway({
-    services: { operations },
+    services,
     credentials,
     regionDefault: "us-east-1",
     accountIdDefault: "111122223333",

@@ -1,15 +1,18 @@
-/** The published service models, by the name that boto3 gives the service. Plain data: what it means is aws/wire's business. */
-export type {
-  BlobShape,
-  ErrorModel,
-  ListShape,
-  MapShape,
-  MemberModel,
-  NumberShape,
-  OperationModel,
-  ServiceModel,
-  Shape,
-  StringShape,
-  StructureShape,
+/**
+ * The published service models as plain data; each service takes its own from `gen/`, where its types are too. What a model means is
+ * aws/wire's business.
+ */
+export {
+  asServiceModel,
+  type BlobShape,
+  type ErrorModel,
+  type ListShape,
+  type MapShape,
+  type MemberModel,
+  type NumberShape,
+  type OperationModel,
+  type ServiceModel,
+  type Shape,
+  type StringShape,
+  type StructureShape,
 } from "./service-model.ts";
-export { serviceModels, type ModelledService } from "./service-models.ts";

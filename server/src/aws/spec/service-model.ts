@@ -82,3 +82,6 @@ export type Shape =
   | BlobShape
   | BooleanShape
   | TimestampShape;
+
+/** Of a file that scripts/aws-spec.ts wrote: the compiler infers `type: string` from JSON, so the closed unions are asserted here. */
+export const asServiceModel = (json: unknown): ServiceModel => json as ServiceModel;

@@ -3,6 +3,7 @@ import { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { AwsError, readWhole, takeForCall, type ByteLease } from "../../base/index.ts";
+import type { RawExchange } from "./service-row.ts";
 
 const inflate = promisify(gunzip);
 
@@ -59,8 +60,24 @@ export async function decodeBody(
   }
 }
 
-/** The same request with its body already read, for a service that reads it again after the signature was verified. */
-export function withBody(request: IncomingMessage, body: Buffer): IncomingMessage {
+/**
+ * The request itself where nothing is verified; else, once its signature is, the same request with its body already read. Who has no
+ * key has no body held for it.
+ */
+export async function verifiedRequest(
+  { request, response, context, authenticator }: RawExchange,
+  bytesMax: number,
+): Promise<IncomingMessage> {
+  const { method = "GET", url = "/", headers } = request;
+  authenticator?.identify({ method, url, headers });
+  if (headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
+  if (authenticator === null) return request;
+  const read = await readHashedBody(request, bytesMax, context.memory);
+  authenticator.verify({ method, url, headers }, read.sha256Hex);
+  return withBody(request, read.body);
+}
+
+function withBody(request: IncomingMessage, body: Buffer): IncomingMessage {
   const copy = new IncomingMessage(request.socket);
   copy.method = request.method ?? "GET";
   copy.url = request.url ?? "/";

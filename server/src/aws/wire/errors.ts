@@ -1,7 +1,14 @@
-import { AwsError } from "../../base/index.ts";
-import type { SignatureFailure, SignatureFailureReason } from "../../signing/index.ts";
+import { AwsError, diskFault, diskText } from "../../base/index.ts";
+import { SignatureFailure, type SignatureFailureReason } from "../../signing/index.ts";
 import type { ErrorModel, ServiceModel } from "../spec/index.ts";
-import type { WireProtocol } from "./detect.ts";
+import type { OperationProtocol } from "./detect.ts";
+import type { ValidationCodes } from "./service-row.ts";
+
+/** What a service says of its errors. */
+export interface ErrorWords {
+  readonly model: ServiceModel;
+  readonly validationCodes: ValidationCodes;
+}
 
 /** An error as a protocol tells it. */
 export interface WireError {
@@ -15,19 +22,6 @@ export interface WireError {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** The code a service gives to inputs that fail its model's constraints: [JSON type, query code]. */
-const validationCodes: Readonly<Record<string, readonly [string, string]>> = {
-  sagemaker: ["ValidationException", "ValidationException"],
-  "sagemaker-runtime": ["ValidationError", "ValidationError"],
-  cloudwatch: ["ValidationException", "ValidationError"],
-  logs: ["InvalidParameterException", "InvalidParameterException"],
-  sts: ["ValidationError", "ValidationError"],
-  iam: ["ValidationError", "ValidationError"],
-};
-
-export const validationCode = (service: string, protocol: WireProtocol): string =>
-  (validationCodes[service] ?? ["ValidationException", "ValidationError"])[protocol === "query" ? 1 : 0] ?? "";
-
 const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [json: string, query: string]>> = {
   missing: ["MissingAuthenticationTokenException", "MissingAuthenticationToken"],
   malformed: ["IncompleteSignatureException", "IncompleteSignature"],
@@ -38,19 +32,31 @@ const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [json: st
   skewed: ["InvalidSignatureException", "SignatureDoesNotMatch"],
 };
 
-export function signatureError(failure: SignatureFailure, protocol: WireProtocol): AwsError {
-  const [json, query] = signatureCodes[failure.reason];
-  const statusFallback = failure.reason === "malformed" ? 400 : 403;
-  return new AwsError(protocol === "query" ? query : json, failure.message, { cause: failure, statusFallback });
+/** Anything that is neither an AwsError nor a refused signature is a bug, told as InternalFailure. */
+export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-json"): AwsError {
+  if (thrown instanceof AwsError) return thrown;
+  if (!(thrown instanceof SignatureFailure)) {
+    return new AwsError("InternalFailure", internalText(thrown), { cause: thrown, statusFallback: 500 });
+  }
+  const [json, query] = signatureCodes[thrown.reason];
+  const statusFallback = thrown.reason === "malformed" ? 400 : 403;
+  return new AwsError(protocol === "query" ? query : json, thrown.message, { cause: thrown, statusFallback });
+}
+
+/** A disk that takes no more is no secret and no bug; of all else the log has the details. */
+function internalText(thrown: unknown): string {
+  const fault = diskFault(thrown);
+  if (fault === null) return "An internal error occurred; the server's log has the details.";
+  const text = diskText(fault, "the platform's data");
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 /** Finds the error in the service's model, by code or by shape name, for its status and both of its names. */
-export function wireError(model: ServiceModel | null, error: AwsError): WireError {
-  const [type, found] = modelled(model, error.code);
+export function wireError(words: ErrorWords | null, error: AwsError): WireError {
+  const [type, found] = modelled(words?.model ?? null, error.code);
   const status = found?.status ?? (found?.fault === true ? 500 : error.statusFallback);
-  const [, legacyValidation] = validationCodes[model?.service ?? ""] ?? [];
-  const isValidation = error.code === validationCodes[model?.service ?? ""]?.[0];
-  const code = found?.code ?? (isValidation ? legacyValidation : undefined) ?? error.code;
+  const isValidation = words !== null && error.code === words.validationCodes.json;
+  const code = found?.code ?? (isValidation ? words.validationCodes.query : error.code);
   return { type, code, status, fault: status >= 500, message: error.message, members: error.members };
 }
 
@@ -65,5 +71,5 @@ export function errorDocument(model: ServiceModel | null, error: WireError): Rec
   const shape = model?.shapes[error.type];
   const members = shape?.type === "structure" ? Object.keys(shape.members) : [];
   const messageName = members.find((name) => name.toLowerCase() === "message") ?? "message";
-  return { ...error.members, [messageName]: error.message };
+  return { __type: error.type, ...error.members, [messageName]: error.message };
 }

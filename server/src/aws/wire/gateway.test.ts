@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
@@ -12,43 +13,83 @@ import {
   SageMakerClient,
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
-import { AwsError, silentLogger } from "../../base/index.ts";
-import { createGateway, parseRuntimeCall, type CallContext, type GatewayOptions } from "./index.ts";
+import { AwsError, silentLogger, systemClock } from "../../base/index.ts";
+import { cloudwatchService } from "../services/cloudwatch/index.ts";
+import { createMemoryIdentityStore, iamService } from "../services/iam/index.ts";
+import { sagemakerService } from "../services/sagemaker/index.ts";
+import { runtimeService } from "../services/sagemaker-runtime/index.ts";
+import {
+  anyResource,
+  createGateway,
+  openedCall,
+  verifiedRequest,
+  type CallContext,
+  type GatewayOptions,
+  type ModelledService,
+  type OperationRow,
+  type RawExchange,
+  type RawOperationRow,
+  type ServiceRow,
+} from "./index.ts";
 
 const key = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "secret" };
 const seen: { input: unknown; context: CallContext }[] = [];
-const record = (output: Record<string, unknown>) => (input: never, context: CallContext) => {
-  seen.push({ input, context });
-  return Promise.resolve(output);
-};
+const record =
+  (output: object): OperationRow<never>["handle"] =>
+  (input, context) => {
+    seen.push({ input, context });
+    return Promise.resolve(output);
+  };
+const refuse = (code: string, text: string) => () => Promise.reject(new AwsError(code, text));
 
-const services: GatewayOptions["services"] = {
-  operations: {
-    sagemaker: {
-      CreateModel: record({ ModelArn: "arn:aws:sagemaker:eu-west-1:1:model/m", Private: "not in the model" }),
-      DescribeEndpoint: () => Promise.reject(new AwsError("ValidationException", 'Could not find endpoint "arn".')),
-    },
-    cloudwatch: {
-      GetMetricStatistics: record({
-        Label: "Invocations",
-        Datapoints: [{ Timestamp: new Date(60_000), Sum: 2.5, Unit: "None" }],
-      }),
-      PutMetricData: () => Promise.reject(new AwsError("InvalidParameterValue", "no")),
-    },
-    iam: {
-      GetRole: () => Promise.reject(new AwsError("NoSuchEntity", "The role with name r cannot be found.")),
-      ListRoles: record({ Roles: [{ RoleName: "a<b&", Path: "/", CreateDate: new Date(0) }], IsTruncated: false }),
-    },
-  },
-  runtime: (request, response) => {
-    const call = parseRuntimeCall(request);
-    if (call.input["TargetModel"] === "late") {
+function modelled(
+  service: Pick<ModelledService, "model" | "scope" | "validationCodes">,
+  handlers: Readonly<Record<string, OperationRow<never>["handle"]>>,
+): ModelledService {
+  const rows = Object.entries(handlers).map(([name, handle]) => {
+    return [name, { action: `${service.scope}:${name}`, resource: anyResource, handle }] as const;
+  });
+  return { ...service, kind: "modelled", operations: Object.fromEntries(rows) };
+}
+
+const invocations: RawOperationRow<RawExchange> = {
+  action: "sagemaker:InvokeEndpoint",
+  resource: anyResource,
+  handle({ request, response }) {
+    if (request.headers["x-amzn-sagemaker-target-model"] === "late") {
       return Promise.reject(new AwsError("ModelError", "broken", { members: { OriginalStatusCode: 500 } }));
     }
     request.pipe(response);
     return Promise.resolve();
   },
 };
+
+const iam = { store: createMemoryIdentityStore(), clock: systemClock, randomBytes };
+const fromServices = { hosting: null as never, series: null as never, iam, clock: systemClock };
+const runtime = runtimeService({ ...fromServices, requestBytesMax: 6 * 2 ** 20 });
+
+const services: readonly ServiceRow[] = [
+  modelled(sagemakerService(fromServices), {
+    CreateModel: record({ ModelArn: "arn:aws:sagemaker:eu-west-1:1:model/m", Private: "not in the model" }),
+    DescribeEndpoint: refuse("ValidationException", 'Could not find endpoint "arn".'),
+  }),
+  modelled(cloudwatchService(fromServices), {
+    GetMetricStatistics: record({
+      Label: "Invocations",
+      Datapoints: [{ Timestamp: new Date(60_000), Sum: 2.5, Unit: "None" }],
+    }),
+    PutMetricData: refuse("InvalidParameterValue", "no"),
+  }),
+  modelled(iamService(fromServices), {
+    GetRole: refuse("NoSuchEntity", "The role with name r cannot be found."),
+    ListRoles: record({ Roles: [{ RoleName: "a<b&", Path: "/", CreateDate: new Date(0) }], IsTruncated: false }),
+  }),
+  {
+    ...runtime,
+    open: async (exchange) =>
+      openedCall(invocations, { ...exchange, request: await verifiedRequest(exchange, 6 * 2 ** 20) }),
+  },
+];
 
 async function gatewayUrl(options: Partial<GatewayOptions> = {}): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer();
@@ -205,13 +246,13 @@ test("with credentials configured only a right signature passes, over the buffer
 });
 
 test("bodies over the bound are refused, plain and unzipped", async () => {
-  await using server = await gatewayUrl({ limits: { operationBodyBytesMax: 1000 } });
+  await using server = await gatewayUrl({ operationBodyBytesMax: 1000 });
   const plain = await json(server.url, "SageMaker.CreateModel", JSON.stringify({ ModelName: "m".repeat(2000) }));
   assert.equal(plain.status, 413);
 });
 
 test("a body that outgrows the bound while it is sent is refused to the client that sends it to its end", async () => {
-  await using server = await gatewayUrl({ limits: { operationBodyBytesMax: 1000 } });
+  await using server = await gatewayUrl({ operationBodyBytesMax: 1000 });
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   const head =

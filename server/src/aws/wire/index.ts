@@ -1,20 +1,28 @@
 /**
- * Amazon's protocols, driven by the published models. `createGateway` serves every API on one port: it tells services apart,
- * verifies signatures where credentials are configured, reads bodies up to a bound, parses and checks inputs, calls the handlers
- * and writes outputs and errors. Handlers throw AwsError; anything else is a bug and becomes InternalFailure.
- * The operations of a service are `OperationHandlers`; sagemaker-runtime is a `RawService` that reads its line and headers with
- * `parseRuntimeCall`; S3 is an `ObjectService`.
+ * Amazon's protocols, driven by the rows of the services and their published models. `createGateway` serves every API on one port: it
+ * tells services apart, verifies signatures where credentials are configured, reads bodies up to a bound, parses and checks inputs,
+ * asks whether the caller may, calls the handlers and writes outputs and errors. Handlers throw AwsError; anything else is a bug and
+ * becomes InternalFailure. `service-row.ts` says what a row is: `ModelledService` for operations of members, `RawService` for traffic
+ * of bodies (S3, sagemaker-runtime).
  */
+export { createGateway, type Gateway } from "./gateway.ts";
+export type { GatewayOptions } from "./gateway-options.ts";
+export type { Permits } from "./permit.ts";
 export {
-  createGateway,
-  type Gateway,
-  type GatewayLimits,
-  type GatewayOptions,
-  type GatewayServices,
-} from "./gateway.ts";
-export type { CallContext, ObjectName, ObjectService, OperationHandlers, RawService } from "./handlers.ts";
-export { parseRuntimeCall, type RuntimeCall } from "./rest-routes.ts";
+  anyResource,
+  openedCall,
+  type CallContext,
+  type ModelledService,
+  type OperationRow,
+  type OperationRows,
+  type OpenedCall,
+  type RawExchange,
+  type RawOperationRow,
+  type RawService,
+  type ServiceRow,
+} from "./service-row.ts";
+export { answerError } from "./answer.ts";
 export { isLoopbackName, refusedRequest, type DoorRules } from "./web-pages.ts";
-export { readBody } from "./body.ts";
+export { readBody, verifiedRequest } from "./body.ts";
 export { closeIfUnread } from "./last-answer.ts";
 export { malformed, readXml, writeXml, xmlDeclaration, type XmlContent, type XmlElements } from "./xml.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { serviceModels } from "../spec/index.ts";
+import { asServiceModel } from "../spec/index.ts";
 import { compilePattern, patternInputCharsMax } from "./pattern.ts";
 
 test("patterns mean the whole value, and Java's classes mean what they do in Java", () => {
@@ -13,7 +14,9 @@ test("patterns mean the whole value, and Java's classes mean what they do in Jav
 });
 
 test("every published pattern compiles, and none can be made to run long", () => {
-  for (const [service, model] of Object.entries(serviceModels)) {
+  const folder = new URL("../spec/gen/", import.meta.url);
+  for (const service of readdirSync(folder).filter((file) => file.endsWith(".json"))) {
+    const model = asServiceModel(JSON.parse(readFileSync(new URL(service, folder), "utf8")));
     for (const [name, shape] of Object.entries(model.shapes)) {
       if (shape.type !== "string" || shape.pattern === undefined) continue;
       const expression = compilePattern(shape.pattern);

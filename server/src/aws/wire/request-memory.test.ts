@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import type { Hosting, InvocationRequest } from "../../hosting/index.ts";
-import { createRuntimeService } from "../services/sagemaker-runtime/index.ts";
+import { sagemakerService } from "../services/sagemaker/index.ts";
+import { runtimeService } from "../services/sagemaker-runtime/index.ts";
 import { createGateway } from "./gateway.ts";
 
 const budgetBytes = 1024 * 1024;
@@ -27,10 +28,10 @@ async function serve(): Promise<Serving> {
   const hosting = { invoke } as unknown as Hosting;
   const server = createServer();
   createGateway({
-    services: {
-      operations: { sagemaker: {} },
-      runtime: createRuntimeService({ hosting, requestBytesMax: 6 * 2 ** 20, clock: systemClock }),
-    },
+    services: [
+      sagemakerService({ hosting }),
+      runtimeService({ hosting, requestBytesMax: 6 * 2 ** 20, clock: systemClock }),
+    ],
     credentials: null,
     regionDefault: "us-east-1",
     accountIdDefault: "000000000000",

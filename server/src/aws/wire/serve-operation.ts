@@ -1,87 +1,83 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { AwsError, diskFault, diskText, systemClock } from "../../base/index.ts";
-import { SignatureFailure, queryValue, rawQueryOf } from "../../signing/index.ts";
-import { serviceModels, type ServiceModel } from "../spec/index.ts";
+import type { IncomingMessage } from "node:http";
+import { AwsError, assert } from "../../base/index.ts";
+import { queryValue, rawQueryOf } from "../../signing/index.ts";
+import type { OperationModel, ServiceModel } from "../spec/index.ts";
+import { answerError, jsonType, send, type ErrorReply } from "./answer.ts";
 import { decodeBody, readHashedBody } from "./body.ts";
-import { serviceOfVersion, type Destination, type WireProtocol } from "./detect.ts";
-import { errorDocument, signatureError, validationCode, wireError } from "./errors.ts";
-import type { GatewayState } from "./gateway.ts";
-import type { CallContext } from "./handlers.ts";
+import type { Destination, OperationProtocol } from "./detect.ts";
+import type { GatewayState } from "./gateway-options.ts";
 import { parseJsonInput, toJson } from "./json-protocol.ts";
-import { closeIfUnread } from "./last-answer.ts";
+import { accessDenied, checkPermit } from "./permit.ts";
 import { parseForm, parseQueryInput, writeQueryResult, type QueryForm } from "./query-protocol.ts";
+import type { ModelledService, OperationRow, RawExchange } from "./service-row.ts";
 import { validateInput } from "./validate.ts";
-import { writeXml } from "./xml.ts";
 
-export interface OperationRequest {
-  readonly destination: Destination;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly context: CallContext;
-}
+type OperationDestination = Exclude<Destination, { readonly at: "raw" }>;
 
-/** Where an answer goes and how it is told. */
-export interface Reply {
-  readonly response: ServerResponse;
-  readonly context: CallContext;
-  readonly service: string;
-  readonly protocol: WireProtocol;
-  readonly operation: string;
-}
-
-interface Call {
-  readonly reply: Reply;
-  readonly form: QueryForm | null;
-}
+/** What is asked for, once the body has been read where it says so. */
+type Asked =
+  | { readonly protocol: "json" | "cbor"; readonly service: ModelledService; readonly operation: string }
+  | {
+      readonly protocol: "query";
+      readonly service: ModelledService;
+      readonly operation: string;
+      readonly form: QueryForm;
+    };
 
 /** Reads, verifies, parses, checks, runs and answers one operation, in this order. */
-export async function serveOperation(gateway: GatewayState, call: OperationRequest): Promise<void> {
-  const { request, response, context } = call;
-  const { memory } = context;
-  let reply: Reply = { response, context, ...unresolved(call.destination) };
+export async function serveOperation(
+  gateway: GatewayState,
+  destination: OperationDestination,
+  exchange: RawExchange,
+): Promise<void> {
+  const { request, response, context, authenticator, logger, clock } = exchange;
+  response.setHeader("x-amzn-RequestId", context.requestId);
+  let reply: ErrorReply = { response, context, ...unresolved(destination), logger, clock };
   try {
+    const refusal = gateway.refuses?.(request) ?? null;
+    if (refusal !== null) throw accessDenied(reply.protocol, refusal);
+    if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
     const { method = "GET", url = "/", headers } = request;
-    gateway.authenticator?.identify({ method, url, headers });
-    const read = await readHashedBody(request, gateway.limits.operationBodyBytesMax, memory);
-    const raw = read.body;
-    const body = await decodeBody(request, raw, { bytesMax: gateway.limits.operationBodyBytesMax, memory });
-    const resolved = resolve(gateway, call, body);
-    reply = resolved.reply;
-    gateway.authenticator?.verify({ method, url, headers }, read.sha256Hex);
-    await run(gateway, resolved, body);
+    authenticator?.identify({ method, url, headers });
+    const limits = { bytesMax: gateway.operationBodyBytesMax, memory: context.memory };
+    const read = await readHashedBody(request, limits.bytesMax, limits.memory);
+    const body = await decodeBody(request, read.body, limits);
+    const asked = resolve(gateway, destination, request, body);
+    const { service, operation, protocol } = asked;
+    reply = { ...reply, protocol, words: service, operation: `${service.model.service}.${operation}` };
+    authenticator?.verify({ method, url, headers }, read.sha256Hex);
+    await run(gateway, asked, exchange, body);
   } catch (thrown) {
-    respondError(gateway, reply, thrown instanceof SignatureFailure ? signatureError(thrown, reply.protocol) : thrown);
+    answerError(reply, thrown);
   }
 }
 
-function unresolved(destination: Destination): Pick<Reply, "service" | "protocol" | "operation"> {
-  switch (destination.at) {
-    case "operations":
-      return destination;
-    case "unknown":
-      return { service: destination.service, protocol: destination.protocol, operation: "" };
-    case "form":
-      return { service: destination.service ?? "", protocol: "query", operation: "" };
-    default:
-      return { service: "", protocol: "json", operation: "" };
-  }
+function unresolved(
+  destination: OperationDestination,
+): Pick<ErrorReply, "words" | "operation"> & { readonly protocol: OperationProtocol } {
+  if (destination.at === "unknown") return { words: null, protocol: destination.protocol, operation: destination.name };
+  const words = destination.service;
+  const protocol = destination.at === "form" ? "query" : destination.protocol;
+  return { words, protocol, operation: words?.model.service ?? "" };
 }
 
-function resolve(gateway: GatewayState, call: OperationRequest, body: Buffer): Call {
-  const { destination, request, response, context } = call;
+function resolve(
+  { table }: GatewayState,
+  destination: OperationDestination,
+  { method, url = "/" }: IncomingMessage,
+  body: Buffer,
+): Asked {
+  if (destination.at === "unknown") throw unknownService(`'${destination.name}'`);
   // An image or a link in any page is a GET.
-  if (request.method !== "POST" && destination.at !== "unknown") {
+  if (method !== "POST") {
     throw new AwsError("MethodNotAllowed", "Actions are carried out for POST only.", { statusFallback: 405 });
   }
-  if (destination.at === "operations") return { reply: { response, context, ...destination }, form: null };
-  const reply = { response, context, ...unresolved(destination) };
-  if (destination.at !== "form") throw unknownService(reply.service);
-  const posted = queryValue(request.url ?? "/", "Action") === undefined;
-  const form = parseForm(posted ? body.toString("utf8") : queryText(request.url ?? "/"));
-  const service = destination.service ?? serviceOfVersion(form.version);
-  if (service === undefined) throw unknownService(`with API version '${form.version.slice(0, 32)}'`);
-  if (!Object.hasOwn(gateway.services.operations, service)) throw unknownService(service);
-  return { reply: { ...reply, service, operation: form.action }, form };
+  if (destination.at === "operation") return destination;
+  const isPosted = queryValue(url, "Action") === undefined;
+  const form = parseForm(isPosted ? body.toString("utf8") : queryText(url));
+  const service = destination.service ?? table.ofVersion(form.version);
+  if (service === null) throw unknownService(`with API version '${form.version.slice(0, 32)}'`);
+  return { protocol: "query", service, operation: form.action, form };
 }
 
 const queryText = (url: string) =>
@@ -90,107 +86,52 @@ const queryText = (url: string) =>
     .join("&");
 
 const unknownService = (service: string) =>
-  new AwsError("UnknownOperationException", `The service '${service}' is not part of this server`);
+  new AwsError("UnknownOperationException", `The service ${service} is not part of this server`);
 
-async function run(gateway: GatewayState, call: Call, body: Buffer): Promise<void> {
-  const { reply, form } = call;
-  const model = serviceModels[reply.service as keyof typeof serviceModels];
-  const handlers = gateway.services.operations[reply.service as keyof GatewayState["services"]["operations"]];
-  const operation = Object.hasOwn(model.operations, reply.operation) ? model.operations[reply.operation] : undefined;
-  const handler =
-    handlers !== undefined && Object.hasOwn(handlers, reply.operation) ? handlers[reply.operation] : undefined;
-  if (operation === undefined || handler === undefined) throw unknownOperation(model, reply);
-  if (reply.protocol === "cbor") {
+async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, body: Buffer): Promise<void> {
+  const { response, context } = exchange;
+  const { service, protocol } = asked;
+  const { model, validationCodes } = service;
+  const { operation, row } = found(asked);
+  if (protocol === "cbor") {
     throw new AwsError("UnsupportedProtocol", "The protocol rpc-v2-cbor is not built: use awsJson1_0 or query", {
       statusFallback: 415,
     });
   }
-  reply.context.permit(`${reply.service}:${reply.operation}`);
-  const input =
-    form === null ? parseJsonInput(model, operation.input, body) : parseQueryInput(model, operation.input, form);
-  if (operation.input !== undefined)
-    validateInput(model, operation.input, input, validationCode(model.service, reply.protocol));
-  const output = await handler(input as never, reply.context);
-  if (form !== null) {
-    return send(
-      reply,
-      200,
-      "text/xml",
-      writeQueryResult(model, reply.operation, operation, output, reply.context.requestId),
-    );
+  const isForm = protocol === "query";
+  const parsed = isForm
+    ? parseQueryInput(model, operation.input, asked.form)
+    : parseJsonInput(model, operation.input, body);
+  if (operation.input !== undefined) {
+    validateInput(model, operation.input, parsed, isForm ? validationCodes.query : validationCodes.json);
+  }
+  // The rows' types are written from the model that was checked against just now.
+  const input = parsed as never;
+  checkPermit(gateway, context, { action: row.action, resource: () => row.resource(input, context), protocol });
+  const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
+  if (isForm) {
+    const text = writeQueryResult(model, asked.operation, operation, output, context.requestId);
+    return send(response, 200, "text/xml", text);
   }
   const document = operation.output === undefined ? {} : toJson(model, { shape: operation.output }, output);
-  send(reply, operation.status ?? 200, jsonType(model), JSON.stringify(document));
+  send(response, operation.status ?? 200, jsonType(model), JSON.stringify(document));
 }
 
-function unknownOperation(model: ServiceModel, reply: Reply): AwsError {
-  const known = Object.hasOwn(model.operations, reply.operation) || model.otherOperations.includes(reply.operation);
-  if (!known && reply.protocol === "query") {
-    return new AwsError("InvalidAction", `The action ${reply.operation} is not valid for this web service.`);
-  }
-  const name = `${model.service}.${reply.operation}`;
-  const message = known ? `The operation ${name} is not built in this server` : `Unknown operation ${name}`;
-  return new AwsError(reply.protocol === "query" ? "InvalidAction" : "UnknownOperationException", message);
+function found({ service, operation: name, protocol }: Asked): { operation: OperationModel; row: OperationRow<never> } {
+  const { model, operations } = service;
+  const row = Object.hasOwn(operations, name) ? operations[name] : undefined;
+  if (row === undefined) throw unknownOperation(model, name, protocol);
+  const operation = model.operations[name];
+  assert(operation !== undefined, `${model.service} publishes no operation ${name}`);
+  return { operation, row };
 }
 
-const jsonType = (model: ServiceModel | null) => `application/x-amz-json-${model?.jsonVersion ?? "1.1"}`;
-
-/** A disk that takes no more is no secret and no bug; of all else the log has the details. */
-function internalText(thrown: unknown): string {
-  const fault = diskFault(thrown);
-  if (fault === null) return "An internal error occurred; the server's log has the details.";
-  const text = diskText(fault, "the platform's data");
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-}
-
-/** Writes what was thrown in the protocol of the request; anything but an AwsError is a bug, logged and told as InternalFailure. */
-export function respondError(gateway: GatewayState, reply: Reply, thrown: unknown): void {
-  const { response, context } = reply;
-  if (!(thrown instanceof AwsError)) {
-    if (!context.signal.aborted) {
-      const stack = thrown instanceof Error ? thrown.stack : String(thrown);
-      gateway.logger.error("an operation failed", { operation: `${reply.service}.${reply.operation}`, error: stack });
-    }
+function unknownOperation(model: ServiceModel, operation: string, protocol: OperationProtocol): AwsError {
+  const isKnown = Object.hasOwn(model.operations, operation) || model.otherOperations.includes(operation);
+  if (!isKnown && protocol === "query") {
+    return new AwsError("InvalidAction", `The action ${operation} is not valid for this web service.`);
   }
-  if (response.headersSent || response.destroyed) {
-    response.destroy();
-    return;
-  }
-  closeIfUnread(response, gateway.clock ?? systemClock);
-  const model = Object.hasOwn(serviceModels, reply.service)
-    ? serviceModels[reply.service as keyof typeof serviceModels]
-    : null;
-  const aws =
-    thrown instanceof AwsError
-      ? thrown
-      : new AwsError("InternalFailure", internalText(thrown), { cause: thrown, statusFallback: 500 });
-  const error = wireError(model, aws);
-  if (error.status === 503) response.setHeader("retry-after", "1");
-  if (reply.protocol === "query") {
-    const detail = { Type: error.fault ? "Receiver" : "Sender", Code: error.code, Message: error.message };
-    const text = writeXml(
-      "ErrorResponse",
-      { Error: detail, RequestId: context.requestId },
-      model?.xmlNamespace ?? null,
-    );
-    return send(reply, error.status, "text/xml", text);
-  }
-  if (model?.queryCompatible === true) {
-    response.setHeader("x-amzn-query-error", `${error.code};${error.fault ? "Receiver" : "Sender"}`);
-  }
-  response.setHeader("x-amzn-errortype", error.type);
-  const rest = reply.protocol === "rest-json";
-  const document = errorDocument(model, error);
-  send(
-    reply,
-    error.status,
-    rest ? "application/json" : jsonType(model),
-    JSON.stringify({ __type: error.type, ...document }),
-  );
-}
-
-function send(reply: Reply, status: number, contentType: string, text: string): void {
-  const body = Buffer.from(text);
-  reply.response.writeHead(status, { "Content-Type": contentType, "Content-Length": body.byteLength });
-  reply.response.end(body);
+  const name = `${model.service}.${operation}`;
+  const message = isKnown ? `The operation ${name} is not built in this server` : `Unknown operation ${name}`;
+  return new AwsError(protocol === "query" ? "InvalidAction" : "UnknownOperationException", message);
 }

@@ -1,7 +1,8 @@
 import { setImmediate } from "node:timers/promises";
-import type { GetMetricDataInput, MetricDataQuery, MetricStat } from "@aws-sdk/client-cloudwatch";
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { MinuteSeries } from "../../../metrics/index.ts";
+import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
+import { dimensionsOf } from "./dimensions.ts";
 import {
   evaluateExpression,
   MathBudget,
@@ -12,6 +13,10 @@ import {
   type TimeSeries,
 } from "./metric-math.ts";
 import { checkPeriod, checkRange, roundedStartMs, statisticOf } from "./statistics.ts";
+
+type GetMetricDataInput = CloudwatchInputs["GetMetricDataInput"];
+type MetricDataQuery = CloudwatchInputs["MetricDataQuery"];
+type MetricStat = CloudwatchInputs["MetricStat"];
 
 const queriesMax = 500;
 const datapointsMaxDefault = 100_800;
@@ -37,16 +42,16 @@ export interface GetMetricDataOptions {
 /** Computes between other work, a fraction of a millisecond at a time. */
 export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
   const { series, clock, signal } = options;
-  const queries = input.MetricDataQueries ?? [];
+  const queries = input.MetricDataQueries;
   checkQueries(queries);
-  const range = { startMs: (input.StartTime as Date).getTime(), endMs: (input.EndTime as Date).getTime() };
+  const range = { startMs: input.StartTime.getTime(), endMs: input.EndTime.getTime() };
   checkRange(range.startMs, range.endMs);
   const evaluation = new Evaluation(series, clock.epochMs(), range, queries);
   const isDescending = input.ScanBy !== "TimestampAscending";
   const results: DataResult[] = [];
   for (const query of queries) {
     if (query.ReturnData === false) continue;
-    const value = await inTurns(evaluation.resolve(query.Id as string), signal);
+    const value = await inTurns(evaluation.resolve(query.Id), signal);
     results.push(...printResult(query, value, isDescending));
     await setImmediate();
   }
@@ -82,7 +87,7 @@ class Evaluation {
     this.#series = series;
     this.#nowMs = nowMs;
     this.#range = range;
-    this.#queries = new Map(queries.map((query) => [query.Id as string, query]));
+    this.#queries = new Map(queries.map((query) => [query.Id, query]));
   }
 
   *resolve(id: string): Steps<MathValue> {
@@ -100,14 +105,14 @@ class Evaluation {
   }
 
   *#metric(stat: MetricStat): Steps<TimeSeries> {
-    const periodMs = (stat.Period as number) * 1000;
-    checkPeriod(stat.Period as number);
-    const statistic = statisticOf(stat.Stat as string, "MetricStat.Stat");
+    const periodMs = stat.Period * 1000;
+    checkPeriod(stat.Period);
+    const statistic = statisticOf(stat.Stat, "MetricStat.Stat");
     const points = this.#series.query(
       {
-        namespace: stat.Metric?.Namespace ?? "",
-        metricName: stat.Metric?.MetricName ?? "",
-        dimensions: (stat.Metric?.Dimensions ?? []).map(({ Name = "", Value = "" }) => ({ name: Name, value: Value })),
+        namespace: stat.Metric.Namespace ?? "",
+        metricName: stat.Metric.MetricName ?? "",
+        dimensions: dimensionsOf(stat.Metric.Dimensions),
       },
       {
         startMs: roundedStartMs(this.#range.startMs, periodMs, this.#nowMs),
@@ -171,7 +176,7 @@ function checkQueries(queries: readonly MetricDataQuery[]): void {
     );
   }
   const ids = new Set<string>();
-  for (const { Id = "", MetricStat: stat, Expression: expression } of queries) {
+  for (const { Id, MetricStat: stat, Expression: expression } of queries) {
     if (!/^[a-z]\w*$/.test(Id)) throw new AwsError("ValidationError", `The value ${Id} for parameter Id is invalid.`);
     if (ids.has(Id))
       throw new AwsError("ValidationError", `The values for parameter id in MetricDataQueries are not unique.`);
@@ -184,8 +189,8 @@ function checkQueries(queries: readonly MetricDataQuery[]): void {
 }
 
 function printResult(query: MetricDataQuery, value: MathValue, isDescending: boolean): readonly DataResult[] {
-  const id = query.Id as string;
-  const label = query.Label ?? query.MetricStat?.Metric?.MetricName ?? id;
+  const id = query.Id;
+  const label = query.Label ?? query.MetricStat?.Metric.MetricName ?? id;
   if (typeof value === "number") throw mathError(`the expression of ${id} gives a number, not a series`);
   const all = Array.isArray(value) ? (value as readonly TimeSeries[]) : [value as TimeSeries];
   return all.map((series) => {

@@ -1,2 +1,2 @@
-/** CloudWatch's metrics: `createCloudWatchService({ series, clock })`. */
-export { createCloudWatchService, type CloudWatchOptions } from "./cloudwatch-service.ts";
+/** CloudWatch's metrics over the platform's own minute series. */
+export { cloudwatchService, type CloudWatchParts } from "./service.ts";

@@ -1,13 +1,20 @@
-import type { MetricDatum, PutMetricDataInput } from "@aws-sdk/client-cloudwatch";
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { MinuteSeries, SampleOptions, SeriesKey } from "../../../metrics/index.ts";
+import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
+import { dimensionsOf } from "./dimensions.ts";
+
+type MetricDatum = CloudwatchInputs["MetricDatum"];
 
 const hourMs = 3_600_000;
 const valuesMax = 150;
 
 /** All of a request is checked before any of it is recorded. */
-export function putMetricData(series: MinuteSeries, clock: Clock, input: PutMetricDataInput): Record<string, unknown> {
-  const namespace = input.Namespace as string;
+export function putMetricData(
+  series: MinuteSeries,
+  clock: Clock,
+  input: CloudwatchInputs["PutMetricDataInput"],
+): Record<string, never> {
+  const namespace = input.Namespace;
   if (namespace.startsWith("AWS/")) throw invalid(`The value ${namespace} for parameter Namespace is invalid.`);
   const nowMs = clock.epochMs();
   const data = input.MetricData ?? [];
@@ -60,8 +67,8 @@ function checkDatum(datum: MetricDatum, name: string, nowMs: number): void {
 function record(series: MinuteSeries, namespace: string, datum: MetricDatum, nowMs: number): void {
   const key: SeriesKey = {
     namespace,
-    metricName: datum.MetricName as string,
-    dimensions: (datum.Dimensions ?? []).map(({ Name = "", Value = "" }) => ({ name: Name, value: Value })),
+    metricName: datum.MetricName,
+    dimensions: dimensionsOf(datum.Dimensions),
     unit: datum.Unit ?? "None",
   };
   const options: SampleOptions = {
@@ -70,7 +77,7 @@ function record(series: MinuteSeries, namespace: string, datum: MetricDatum, now
   };
   const set = datum.StatisticValues;
   if (set !== undefined) {
-    const { SampleCount: sampleCount = 0, Sum: sum = 0, Minimum: minimum = 0, Maximum: maximum = 0 } = set;
+    const { SampleCount: sampleCount, Sum: sum, Minimum: minimum, Maximum: maximum } = set;
     series.recordSet(key, { sampleCount, sum, minimum, maximum }, options);
   } else if (datum.Value === undefined) {
     for (const [index, value] of (datum.Values ?? []).entries()) {

@@ -38,7 +38,7 @@ export function encodeDocument(document: string): string {
 export function pageOf<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
-  { Marker, MaxItems = 100 }: { readonly Marker?: string | undefined; readonly MaxItems?: number | undefined },
+  { Marker, MaxItems = 100 }: { readonly Marker?: string; readonly MaxItems?: number },
 ): { readonly items: readonly Item[]; readonly IsTruncated: boolean; readonly Marker: string | undefined } {
   const sorted = items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : 0));
   const rest = Marker === undefined ? sorted : sorted.filter((item) => keyOf(item) > Marker);
@@ -46,4 +46,8 @@ export function pageOf<Item>(
   const last = page.at(-1);
   const isTruncated = last !== undefined && rest.length > page.length;
   return { items: page, IsTruncated: isTruncated, Marker: isTruncated ? keyOf(last) : undefined };
+}
+
+export function quota(name: string, max: number): AwsError {
+  return new AwsError("LimitExceeded", `Cannot exceed quota for ${name}: ${max}`);
 }

@@ -1,3 +1,3 @@
-/** CloudWatch Logs: `createLogsService({ store, clock })`; hosting's container logs are such a store. */
+/** CloudWatch Logs over a `LogStore`; hosting's container logs are such a store. */
 export type { LogStore, LogStoreEvent, LogStorePage, LogStoreRead } from "./log-store.ts";
-export { createLogsService, type LogsOptions } from "./logs-service.ts";
+export { logsService, type LogsParts } from "./service.ts";

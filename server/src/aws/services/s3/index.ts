@@ -2,4 +2,4 @@
  * S3's protocol over a BucketStore: path style and virtual host, signatures in headers and queries, aws-chunked bodies, ranges and
  * conditionals, multipart, copies, both listings. What is not built is refused by the name of its parameter.
  */
-export { createS3Service, type S3Options } from "./s3-service.ts";
+export { s3Service, type S3Parts } from "./service.ts";

@@ -1,6 +1,6 @@
-import { AwsError, type Clock, type Logger } from "../../../base/index.ts";
+import { AwsError, type Clock } from "../../../base/index.ts";
 import { SignatureFailure, type SignatureFailureReason } from "../../../signing/index.ts";
-import { closeIfUnread, writeXml, xmlDeclaration, type XmlElements } from "../../wire/index.ts";
+import { closeIfUnread, writeXml, xmlDeclaration, type RawExchange, type XmlElements } from "../../wire/index.ts";
 import type { S3Request } from "./s3-request.ts";
 
 export const s3Namespace = "http://s3.amazonaws.com/doc/2006-03-01/";
@@ -81,12 +81,7 @@ export function s3Error(thrown: unknown): AwsError | null {
 }
 
 /** Answers with S3's XML; where the client is still sending, the connection ends with it. */
-export function sendError(
-  exchange: Pick<S3Request, "incoming" | "response" | "context" | "clock">,
-  thrown: unknown,
-  logger: Logger,
-): void {
-  const { incoming, response, context, clock } = exchange;
+export function sendError({ request: incoming, response, context, clock, logger }: RawExchange, thrown: unknown): void {
   const known = s3Error(thrown);
   if (known === null && !context.signal.aborted) {
     const text = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);

@@ -1,4 +1,5 @@
-import { AwsError } from "../../../base/index.ts";
+import { AwsError, assert } from "../../../base/index.ts";
+import { anyResource, type RawOperationRow } from "../../wire/index.ts";
 import {
   createBucket,
   deleteBucket,
@@ -18,60 +19,79 @@ import { abortUpload, completeUpload, copyPart, createUpload, listParts, listUpl
 
 interface Route {
   readonly operation: string;
-  readonly method: string;
+  readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   readonly level: "service" | "bucket" | "object";
   /** Query parameters that must be there; their values matter only where given as `name=value`. */
   readonly query?: readonly string[];
   readonly header?: string;
-  readonly serve: (request: S3Request) => Promise<void>;
+  readonly handle: (request: S3Request) => Promise<void>;
 }
 
 /** The first row that fits serves. */
 const routes: readonly Route[] = [
-  { operation: "ListBuckets", method: "GET", level: "service", serve: listBuckets },
-  { operation: "GetBucketLocation", method: "GET", level: "bucket", query: ["location"], serve: getBucketLocation },
+  { operation: "ListBuckets", method: "GET", level: "service", handle: listBuckets },
+  { operation: "GetBucketLocation", method: "GET", level: "bucket", query: ["location"], handle: getBucketLocation },
   {
     operation: "GetBucketVersioning",
     method: "GET",
     level: "bucket",
     query: ["versioning"],
-    serve: getBucketVersioning,
+    handle: getBucketVersioning,
   },
-  { operation: "ListMultipartUploads", method: "GET", level: "bucket", query: ["uploads"], serve: listUploads },
-  { operation: "ListObjectsV2", method: "GET", level: "bucket", query: ["list-type=2"], serve: listObjectsV2 },
-  { operation: "DeleteObjects", method: "POST", level: "bucket", query: ["delete"], serve: deleteObjects },
-  { operation: "ListObjects", method: "GET", level: "bucket", serve: listObjects },
-  { operation: "CreateBucket", method: "PUT", level: "bucket", serve: createBucket },
-  { operation: "HeadBucket", method: "HEAD", level: "bucket", serve: headBucket },
-  { operation: "DeleteBucket", method: "DELETE", level: "bucket", serve: deleteBucket },
+  { operation: "ListMultipartUploads", method: "GET", level: "bucket", query: ["uploads"], handle: listUploads },
+  { operation: "ListObjectsV2", method: "GET", level: "bucket", query: ["list-type=2"], handle: listObjectsV2 },
+  { operation: "DeleteObjects", method: "POST", level: "bucket", query: ["delete"], handle: deleteObjects },
+  { operation: "ListObjects", method: "GET", level: "bucket", handle: listObjects },
+  { operation: "CreateBucket", method: "PUT", level: "bucket", handle: createBucket },
+  { operation: "HeadBucket", method: "HEAD", level: "bucket", handle: headBucket },
+  { operation: "DeleteBucket", method: "DELETE", level: "bucket", handle: deleteBucket },
   {
     operation: "UploadPartCopy",
     method: "PUT",
     level: "object",
     query: ["uploadId"],
     header: "x-amz-copy-source",
-    serve: copyPart,
+    handle: copyPart,
   },
-  { operation: "UploadPart", method: "PUT", level: "object", query: ["uploadId"], serve: putPart },
-  { operation: "CopyObject", method: "PUT", level: "object", header: "x-amz-copy-source", serve: copyObject },
-  { operation: "CreateMultipartUpload", method: "POST", level: "object", query: ["uploads"], serve: createUpload },
-  { operation: "CompleteMultipartUpload", method: "POST", level: "object", query: ["uploadId"], serve: completeUpload },
-  { operation: "AbortMultipartUpload", method: "DELETE", level: "object", query: ["uploadId"], serve: abortUpload },
-  { operation: "ListParts", method: "GET", level: "object", query: ["uploadId"], serve: listParts },
-  { operation: "GetObjectTagging", method: "GET", level: "object", query: ["tagging"], serve: getObjectTagging },
-  { operation: "PutObjectTagging", method: "PUT", level: "object", query: ["tagging"], serve: putObjectTagging },
+  { operation: "UploadPart", method: "PUT", level: "object", query: ["uploadId"], handle: putPart },
+  { operation: "CopyObject", method: "PUT", level: "object", header: "x-amz-copy-source", handle: copyObject },
+  { operation: "CreateMultipartUpload", method: "POST", level: "object", query: ["uploads"], handle: createUpload },
+  {
+    operation: "CompleteMultipartUpload",
+    method: "POST",
+    level: "object",
+    query: ["uploadId"],
+    handle: completeUpload,
+  },
+  { operation: "AbortMultipartUpload", method: "DELETE", level: "object", query: ["uploadId"], handle: abortUpload },
+  { operation: "ListParts", method: "GET", level: "object", query: ["uploadId"], handle: listParts },
+  { operation: "GetObjectTagging", method: "GET", level: "object", query: ["tagging"], handle: getObjectTagging },
+  { operation: "PutObjectTagging", method: "PUT", level: "object", query: ["tagging"], handle: putObjectTagging },
   {
     operation: "DeleteObjectTagging",
     method: "DELETE",
     level: "object",
     query: ["tagging"],
-    serve: deleteObjectTagging,
+    handle: deleteObjectTagging,
   },
-  { operation: "PutObject", method: "PUT", level: "object", serve: putObject },
-  { operation: "GetObject", method: "GET", level: "object", serve: getObject },
-  { operation: "HeadObject", method: "HEAD", level: "object", serve: getObject },
-  { operation: "DeleteObject", method: "DELETE", level: "object", serve: deleteObject },
+  { operation: "PutObject", method: "PUT", level: "object", handle: putObject },
+  { operation: "GetObject", method: "GET", level: "object", handle: getObject },
+  { operation: "HeadObject", method: "HEAD", level: "object", handle: getObject },
+  { operation: "DeleteObject", method: "DELETE", level: "object", handle: deleteObject },
 ];
+
+/**
+ * An action for each operation. IAM's are fewer: there a copy is a GetObject and a PutObject, and a listing a ListBucket; here who may
+ * do something may do exactly that.
+ */
+export const s3Operations: Readonly<Record<string, RawOperationRow<S3Request>>> = Object.fromEntries(
+  routes.map(({ operation, handle }) => [operation, { action: `s3:${operation}`, resource: resourceOf, handle }]),
+);
+
+function resourceOf({ bucket, key }: S3Request): string {
+  if (bucket === "") return anyResource();
+  return key === "" ? `arn:aws:s3:::${bucket}` : `arn:aws:s3:::${bucket}/${key}`;
+}
 
 /** Parameters that name another operation: a row above must ask for them, or they are refused by name. */
 const selectors = new Set(
@@ -97,7 +117,14 @@ const isSelector = (name: string, value: string) =>
   selectors.has(name) ||
   (value === "" && name !== "" && !plainParameters.has(name) && !/^(?:response-|x-amz-)/i.test(name));
 
-export function routeOf(request: Pick<S3Request, "method" | "bucket" | "key" | "query" | "headers">): Route {
+/** Throws S3's own error for a request that names none. */
+export function operationOf(request: S3Request): RawOperationRow<S3Request> {
+  const row = s3Operations[routeOf(request).operation];
+  assert(row !== undefined, "every route has an operation");
+  return row;
+}
+
+function routeOf(request: S3Request): Route {
   const { method, query, headers } = request;
   const level = request.bucket === "" ? "service" : request.key === "" ? "bucket" : "object";
   const asked = [...query].flatMap(([name, value]) =>

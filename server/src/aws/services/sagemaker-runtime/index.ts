@@ -1,2 +1,2 @@
-/** SageMaker Runtime: InvokeEndpoint, as a raw service because its traffic is bodies. */
-export { createRuntimeService, type RuntimeOptions } from "./invoke-endpoint.ts";
+/** SageMaker Runtime: InvokeEndpoint, a raw service because its traffic is bodies. */
+export { runtimeService, type RuntimeParts } from "./service.ts";

@@ -1,19 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import { AwsError, readWhole, takeForCall, type ByteLease, type Clock } from "../../../base/index.ts";
+import { AwsError, readWhole, takeForCall, type ByteLease } from "../../../base/index.ts";
 import { heldBytesMax, tooLong, type Hosting, type InvocationReply } from "../../../hosting/index.ts";
-import type { CallContext, RawService } from "../../wire/index.ts";
+import type { CallContext } from "../../wire/index.ts";
+import { constraint } from "./runtime-path.ts";
 
-export interface RuntimeOptions {
-  readonly hosting: Hosting;
-  readonly requestBytesMax: number;
-  readonly clock: Clock;
+export interface InvokeCall {
+  readonly endpointName: string;
+  /** Its signature is verified. */
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly context: CallContext;
+  readonly receivedNs: number;
 }
-
-const notBuilt: Readonly<Record<string, string>> = {
-  "async-invocations": "InvokeEndpointAsync",
-  "invocations-response-stream": "InvokeEndpointWithResponseStream",
-};
 
 /** Header, longest value, and whether the container sees it. Every other header of the client ends here. */
 const headers: readonly {
@@ -38,56 +37,23 @@ const refusedHeaders: readonly { readonly name: string; readonly member: string 
   { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
 ];
 
-/**
- * InvokeEndpoint. The hot path of the platform: the line and a handful of headers are read here, not by the wire's general
- * machinery; short bodies pass as one buffer, longer ones stream in both directions.
- */
-export function createRuntimeService({ hosting, requestBytesMax, clock }: RuntimeOptions): RawService {
-  return async (request, response, context) => {
-    const receivedNs = clock.monotonicNs();
-    const endpointName = parsePath(request);
-    const passed = readHeaders(request);
-    const length = declaredLength(request, requestBytesMax);
-    // A streamed body keeps its length on the way; a held one gets it from the client that sends it.
-    if (length !== null && length > heldBytesMax) passed["content-length"] = String(length);
-    const reply = await hosting.invoke(endpointName, context.accountId, {
-      headers: passed,
-      targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
-      targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
-      body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
-      memory: context.memory,
-      receivedNs,
-      signal: context.signal,
-    });
-    answer(response, reply, context);
-  };
-}
-
-function parsePath(request: IncomingMessage): string {
-  const url = request.url ?? "";
-  const end = url.indexOf("?");
-  const [empty, endpoints, name, route, ...more] = (end < 0 ? url : url.slice(0, end)).split("/");
-  const isKnown = request.method === "POST" && empty === "" && endpoints === "endpoints" && more.length === 0;
-  const operation = isKnown ? notBuilt[route ?? ""] : undefined;
-  if (operation !== undefined) {
-    throw new AwsError("UnknownOperationException", `${operation} is not supported by this platform yet.`);
-  }
-  if (!isKnown || route !== "invocations" || name === undefined) {
-    throw new AwsError("UnknownOperationException", `No operation for ${request.method} ${url}`, {
-      statusFallback: 404,
-    });
-  }
-  let decoded = "";
-  try {
-    decoded = decodeURIComponent(name);
-  } catch {
-    decoded = name;
-  }
-  if (!/^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/.test(decoded)) {
-    const pattern = "[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}";
-    throw constraint("endpointName", decoded, `Member must satisfy regular expression pattern: ${pattern}`);
-  }
-  return decoded;
+/** Short bodies pass as one buffer, longer ones stream in both directions. */
+export async function invokeEndpoint(hosting: Hosting, call: InvokeCall, requestBytesMax: number): Promise<void> {
+  const { request, response, context, receivedNs } = call;
+  const passed = readHeaders(request);
+  const length = declaredLength(request, requestBytesMax);
+  // A streamed body keeps its length on the way; a held one gets it from the client that sends it.
+  if (length !== null && length > heldBytesMax) passed["content-length"] = String(length);
+  const reply = await hosting.invoke(call.endpointName, context.accountId, {
+    headers: passed,
+    targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
+    targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
+    body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
+    memory: context.memory,
+    receivedNs,
+    signal: context.signal,
+  });
+  answer(response, reply, context);
 }
 
 function readHeaders(request: IncomingMessage): Record<string, string> {
@@ -111,12 +77,6 @@ function readHeaders(request: IncomingMessage): Record<string, string> {
 function utf8Header(request: IncomingMessage, name: string): string | null {
   const value = request.headers[name];
   return typeof value === "string" && value !== "" ? Buffer.from(value, "latin1").toString("utf8") : null;
-}
-
-function constraint(member: string, value: string, rule: string): AwsError {
-  const shown = value.length > 256 ? `${value.slice(0, 256)}...` : value;
-  const text = `1 validation error detected: Value '${shown}' at '${member}' failed to satisfy constraint: ${rule}`;
-  return new AwsError("ValidationError", text);
 }
 
 /** Null for a chunked body, whose length is counted as it comes. */

@@ -1,61 +1,75 @@
-import type {
-  CreateEndpointConfigCommandInput,
-  DeleteEndpointConfigCommandInput,
-  DescribeEndpointConfigCommandInput,
-  ProductionVariant as VariantInput,
-} from "@aws-sdk/client-sagemaker";
 import { invalid, nameKey, type Hosting, type ProductionVariant } from "../../../hosting/index.ts";
-import type { CallContext, OperationHandlers } from "../../wire/index.ts";
+import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
+import type { CallContext } from "../../wire/index.ts";
 import { notBuilt, refuseMembers, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
+import { arnOf, type SageMakerRows } from "./rows.ts";
 import { putTags } from "./tags.ts";
 
 const instanceTypeDefault = "ml.m5.xlarge";
 
-export function endpointConfigOperations(hosting: Hosting): OperationHandlers {
+export function endpointConfigOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "CreateEndpointConfig" | "DescribeEndpointConfig" | "DeleteEndpointConfig"> {
+  const resource = (input: { readonly EndpointConfigName: string }, context: CallContext) =>
+    arnOf("endpoint-config", input.EndpointConfigName, context);
   return {
-    async CreateEndpointConfig(input: CreateEndpointConfigCommandInput, context: CallContext) {
-      refuseMembers(input, refusedConfigMembers);
-      const variants = checkedVariants(input.ProductionVariants ?? []);
-      const { Tags: tags, ...request } = input;
-      const owner = { region: context.region, accountId: context.accountId };
-      const name = input.EndpointConfigName ?? "";
-      const described = { ...request, ProductionVariants: variants };
-      const record = await hosting.createConfig({ name, owner, variants, request: described });
-      await putTags(hosting, record.arn, tags ?? []);
-      return { EndpointConfigArn: record.arn };
+    CreateEndpointConfig: {
+      action: "sagemaker:CreateEndpointConfig",
+      resource,
+      async handle(input, context) {
+        refuseMembers(input, refusedConfigMembers);
+        const variants = checkedVariants(input.ProductionVariants);
+        const { Tags: tags, ...request } = input;
+        const owner = { region: context.region, accountId: context.accountId };
+        const described = { ...request, ProductionVariants: variants };
+        const record = await hosting.createConfig({
+          name: input.EndpointConfigName,
+          owner,
+          variants,
+          request: described,
+        });
+        await putTags(hosting, record.arn, tags ?? []);
+        return { EndpointConfigArn: record.arn };
+      },
     },
-
-    async DescribeEndpointConfig(input: DescribeEndpointConfigCommandInput, context: CallContext) {
-      const record = hosting.config(input.EndpointConfigName ?? "", context);
-      return {
-        EnableNetworkIsolation: false,
-        ...record.request,
-        EndpointConfigName: record.name,
-        EndpointConfigArn: record.arn,
-        CreationTime: new Date(record.createdMs),
-      };
+    DescribeEndpointConfig: {
+      action: "sagemaker:DescribeEndpointConfig",
+      resource,
+      async handle(input, context) {
+        const record = hosting.config(input.EndpointConfigName, context);
+        return {
+          EnableNetworkIsolation: false,
+          ...record.request,
+          EndpointConfigName: record.name,
+          EndpointConfigArn: record.arn,
+          ProductionVariants: record.variants,
+          CreationTime: new Date(record.createdMs),
+        };
+      },
     },
-
-    async DeleteEndpointConfig(input: DeleteEndpointConfigCommandInput, context: CallContext) {
-      const record = hosting.config(input.EndpointConfigName ?? "", context);
-      await hosting.configs.delete(nameKey(record.name));
-      await hosting.tags.delete(record.arn);
-      return {};
+    DeleteEndpointConfig: {
+      action: "sagemaker:DeleteEndpointConfig",
+      resource,
+      async handle(input, context) {
+        const record = hosting.config(input.EndpointConfigName, context);
+        await hosting.configs.delete(nameKey(record.name));
+        await hosting.tags.delete(record.arn);
+        return {};
+      },
     },
   };
 }
 
-function checkedVariants(inputs: readonly VariantInput[]): ProductionVariant[] {
+function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): ProductionVariant[] {
   const names = new Set<string>();
   const variants = inputs.map((input): ProductionVariant => {
     refuseMembers(input, refusedVariantMembers, " of a variant");
-    const VariantName = input.VariantName ?? "";
-    if (names.has(VariantName)) throw invalid(`The variant name "${VariantName}" was non-unique within the request.`);
-    names.add(VariantName);
+    const { VariantName: name } = input;
+    if (names.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
+    names.add(name);
     if (input.ModelName === undefined) throw notBuilt("a variant without ModelName (inference components)");
     return {
-      ...(input as object),
-      VariantName,
+      ...input,
       ModelName: input.ModelName,
       InitialInstanceCount: input.InitialInstanceCount ?? 1,
       InstanceType: input.InstanceType ?? instanceTypeDefault,

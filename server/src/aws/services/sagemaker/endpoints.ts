@@ -1,49 +1,61 @@
-import type {
-  CreateEndpointCommandInput,
-  DeleteEndpointCommandInput,
-  DescribeEndpointCommandInput,
-  UpdateEndpointCommandInput,
-} from "@aws-sdk/client-sagemaker";
 import { failureReason, type EndpointRecord, type Hosting } from "../../../hosting/index.ts";
-import type { CallContext, OperationHandlers } from "../../wire/index.ts";
+import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
+import type { CallContext } from "../../wire/index.ts";
 import { refuseMembers, refusedDeploymentMembers } from "./refused-members.ts";
+import { arnOf, type SageMakerRows } from "./rows.ts";
 import { putTags } from "./tags.ts";
 
 /** Below the 60 s after which clients give up reading; a waiter that polls every 30 s hears of the move when it happens. */
 const describeHoldMsMax = 25_000;
 
-export function endpointOperations(hosting: Hosting): OperationHandlers {
+export function endpointOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "CreateEndpoint" | "DescribeEndpoint" | "UpdateEndpoint" | "DeleteEndpoint"> {
+  const resource = (input: { readonly EndpointName: string }, context: CallContext) =>
+    arnOf("endpoint", input.EndpointName, context);
   return {
-    async CreateEndpoint(input: CreateEndpointCommandInput, context: CallContext) {
-      refuseMembers(input, refusedDeploymentMembers);
-      const owner = { region: context.region, accountId: context.accountId };
-      const record = await hosting.createEndpoint(input.EndpointName ?? "", input.EndpointConfigName ?? "", owner);
-      await putTags(hosting, record.arn, input.Tags ?? []);
-      return { EndpointArn: record.arn };
+    CreateEndpoint: {
+      action: "sagemaker:CreateEndpoint",
+      resource,
+      async handle(input, context) {
+        refuseMembers(input, refusedDeploymentMembers);
+        const owner = { region: context.region, accountId: context.accountId };
+        const record = await hosting.createEndpoint(input.EndpointName, input.EndpointConfigName, owner);
+        await putTags(hosting, record.arn, input.Tags ?? []);
+        return { EndpointArn: record.arn };
+      },
     },
-
-    async DescribeEndpoint(input: DescribeEndpointCommandInput, context: CallContext) {
-      const name = input.EndpointName ?? "";
-      hosting.endpoint(name, context);
-      await hosting.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
-      return describe(hosting, hosting.endpoint(name, context));
+    DescribeEndpoint: {
+      action: "sagemaker:DescribeEndpoint",
+      resource,
+      async handle({ EndpointName: name }, context) {
+        hosting.endpoint(name, context);
+        await hosting.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
+        return describe(hosting, hosting.endpoint(name, context));
+      },
     },
-
-    async UpdateEndpoint(input: UpdateEndpointCommandInput, context: CallContext) {
-      refuseMembers(input, refusedDeploymentMembers);
-      const owner = { region: context.region, accountId: context.accountId };
-      const record = await hosting.updateEndpoint(input.EndpointName ?? "", input.EndpointConfigName ?? "", owner);
-      return { EndpointArn: record.arn };
+    UpdateEndpoint: {
+      action: "sagemaker:UpdateEndpoint",
+      resource,
+      async handle(input, context) {
+        refuseMembers(input, refusedDeploymentMembers);
+        const owner = { region: context.region, accountId: context.accountId };
+        const record = await hosting.updateEndpoint(input.EndpointName, input.EndpointConfigName, owner);
+        return { EndpointArn: record.arn };
+      },
     },
-
-    async DeleteEndpoint(input: DeleteEndpointCommandInput, context: CallContext) {
-      await hosting.deleteEndpoint(input.EndpointName ?? "", context);
-      return {};
+    DeleteEndpoint: {
+      action: "sagemaker:DeleteEndpoint",
+      resource,
+      async handle(input, context) {
+        await hosting.deleteEndpoint(input.EndpointName, context);
+        return {};
+      },
     },
   };
 }
 
-function describe(hosting: Hosting, record: EndpointRecord): Record<string, unknown> {
+function describe(hosting: Hosting, record: EndpointRecord): SagemakerOperations["DescribeEndpoint"]["output"] {
   const running = hosting.running(record.name);
   const reason = failureReason(record.state);
   return {

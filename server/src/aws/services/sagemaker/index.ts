@@ -1,6 +1,6 @@
 /**
  * SageMaker's control plane over `Hosting`: models, endpoint configurations, endpoints, tags, listings. Inputs were checked against
- * the service's model before; what is checked here is what the service checks itself. Members that would change what runs and are
- * not built are refused by name.
+ * SageMaker's published model before; what is checked here is what SageMaker itself checks beyond it. Members that would change what
+ * runs and are not built are refused by name.
  */
-export { createSageMakerOperations } from "./operations.ts";
+export { sagemakerService, type SageMakerParts } from "./service.ts";

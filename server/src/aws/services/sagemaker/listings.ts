@@ -1,10 +1,6 @@
-import type {
-  ListEndpointConfigsCommandInput,
-  ListEndpointsCommandInput,
-  ListModelsCommandInput,
-} from "@aws-sdk/client-sagemaker";
 import { invalid, type Hosting } from "../../../hosting/index.ts";
-import type { OperationHandlers } from "../../wire/index.ts";
+import { anyResource } from "../../wire/index.ts";
+import type { SageMakerRows } from "./rows.ts";
 
 /** Where a row stands in its listing. */
 interface Place {
@@ -33,39 +29,51 @@ interface Question {
 
 const pageLengthDefault = 10;
 
-export function listOperations(hosting: Hosting): OperationHandlers {
+export function listOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "ListModels" | "ListEndpointConfigs" | "ListEndpoints"> {
   return {
-    async ListModels(input: ListModelsCommandInput) {
-      const { page, token } = pageOf([...hosting.models.values()], input);
-      const rows = page.map((each) => ({
-        ModelName: each.name,
-        ModelArn: each.arn,
-        CreationTime: new Date(each.createdMs),
-      }));
-      return { Models: rows, ...token };
+    ListModels: {
+      action: "sagemaker:ListModels",
+      resource: anyResource,
+      async handle(input) {
+        const { page, token } = pageOf([...hosting.models.values()], input);
+        const rows = page.map((each) => ({
+          ModelName: each.name,
+          ModelArn: each.arn,
+          CreationTime: new Date(each.createdMs),
+        }));
+        return { Models: rows, ...token };
+      },
     },
-
-    async ListEndpointConfigs(input: ListEndpointConfigsCommandInput) {
-      const { page, token } = pageOf([...hosting.configs.values()], input);
-      const rows = page.map((each) => ({
-        EndpointConfigName: each.name,
-        EndpointConfigArn: each.arn,
-        CreationTime: new Date(each.createdMs),
-      }));
-      return { EndpointConfigs: rows, ...token };
+    ListEndpointConfigs: {
+      action: "sagemaker:ListEndpointConfigs",
+      resource: anyResource,
+      async handle(input) {
+        const { page, token } = pageOf([...hosting.configs.values()], input);
+        const rows = page.map((each) => ({
+          EndpointConfigName: each.name,
+          EndpointConfigArn: each.arn,
+          CreationTime: new Date(each.createdMs),
+        }));
+        return { EndpointConfigs: rows, ...token };
+      },
     },
-
-    async ListEndpoints(input: ListEndpointsCommandInput) {
-      const listed = [...hosting.endpoints.values()].map((each) => ({ ...each, status: each.state.at }));
-      const { page, token } = pageOf(listed, input);
-      const rows = page.map((each) => ({
-        EndpointName: each.name,
-        EndpointArn: each.arn,
-        CreationTime: new Date(each.createdMs),
-        LastModifiedTime: new Date(each.modifiedMs),
-        EndpointStatus: each.status,
-      }));
-      return { Endpoints: rows, ...token };
+    ListEndpoints: {
+      action: "sagemaker:ListEndpoints",
+      resource: anyResource,
+      async handle(input) {
+        const listed = [...hosting.endpoints.values()].map((each) => ({ ...each, status: each.state.at }));
+        const { page, token } = pageOf(listed, input);
+        const rows = page.map((each) => ({
+          EndpointName: each.name,
+          EndpointArn: each.arn,
+          CreationTime: new Date(each.createdMs),
+          LastModifiedTime: new Date(each.modifiedMs),
+          EndpointStatus: each.status,
+        }));
+        return { Endpoints: rows, ...token };
+      },
     },
   };
 }

@@ -1,52 +1,62 @@
-import type {
-  CreateModelCommandInput,
-  DeleteModelCommandInput,
-  DescribeModelCommandInput,
-} from "@aws-sdk/client-sagemaker";
 import { invalid, parseS3Uri, refusedVariable, resolveImage, unsupportedImageText } from "../../../hosting/index.ts";
 import { nameKey, type ContainerDefinition, type Hosting } from "../../../hosting/index.ts";
-import type { CallContext, OperationHandlers } from "../../wire/index.ts";
+import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
+import type { CallContext } from "../../wire/index.ts";
 import { notBuilt, refuseMembers, refusedContainerMembers, refusedModelMembers } from "./refused-members.ts";
+import { arnOf, type SageMakerRows } from "./rows.ts";
 import { putTags } from "./tags.ts";
 
 /** The bytes of one model's variables together, as the service bounds them. */
 const environmentBytesMax = 32 * 1024;
 const environmentPairsMax = 100;
 
-export function modelOperations(hosting: Hosting): OperationHandlers {
+export function modelOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "CreateModel" | "DescribeModel" | "DeleteModel"> {
+  const resource = (input: { readonly ModelName: string }, context: CallContext) =>
+    arnOf("model", input.ModelName, context);
   return {
-    async CreateModel(input: CreateModelCommandInput, context: CallContext) {
-      const container = checkedContainer(input);
-      const { Tags: tags, ...request } = input;
-      const owner = { region: context.region, accountId: context.accountId };
-      const name = input.ModelName ?? "";
-      const record = await hosting.createModel({ name, owner, containers: [container], request });
-      await putTags(hosting, record.arn, tags ?? []);
-      return { ModelArn: record.arn };
+    CreateModel: {
+      action: "sagemaker:CreateModel",
+      resource,
+      async handle(input, context) {
+        const container = checkedContainer(input);
+        const { Tags: tags, ...request } = input;
+        const owner = { region: context.region, accountId: context.accountId };
+        const record = await hosting.createModel({ name: input.ModelName, owner, containers: [container], request });
+        await putTags(hosting, record.arn, tags ?? []);
+        return { ModelArn: record.arn };
+      },
     },
-
-    async DescribeModel(input: DescribeModelCommandInput, context: CallContext) {
-      const record = hosting.model(input.ModelName ?? "", context);
-      return {
-        EnableNetworkIsolation: false,
-        ...record.request,
-        ModelName: record.name,
-        ModelArn: record.arn,
-        CreationTime: new Date(record.createdMs),
-      };
+    DescribeModel: {
+      action: "sagemaker:DescribeModel",
+      resource,
+      async handle(input, context) {
+        const record = hosting.model(input.ModelName, context);
+        return {
+          EnableNetworkIsolation: false,
+          ...record.request,
+          ModelName: record.name,
+          ModelArn: record.arn,
+          CreationTime: new Date(record.createdMs),
+        };
+      },
     },
-
-    async DeleteModel(input: DeleteModelCommandInput, context: CallContext) {
-      const record = hosting.model(input.ModelName ?? "", context);
-      await hosting.models.delete(nameKey(record.name));
-      await hosting.tags.delete(record.arn);
-      return {};
+    DeleteModel: {
+      action: "sagemaker:DeleteModel",
+      resource,
+      async handle(input, context) {
+        const record = hosting.model(input.ModelName, context);
+        await hosting.models.delete(nameKey(record.name));
+        await hosting.tags.delete(record.arn);
+        return {};
+      },
     },
   };
 }
 
 /** The one container of a model; what needs more than one, or another kind of source, is refused by its member's name. */
-function checkedContainer(input: CreateModelCommandInput): ContainerDefinition {
+function checkedContainer(input: SagemakerInputs["CreateModelInput"]): ContainerDefinition {
   refuseMembers(input, refusedModelMembers);
   const containers = input.PrimaryContainer === undefined ? (input.Containers ?? []) : [input.PrimaryContainer];
   if (input.PrimaryContainer !== undefined && input.Containers !== undefined && input.Containers.length > 0) {

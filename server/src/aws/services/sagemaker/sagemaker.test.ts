@@ -40,7 +40,9 @@ import {
 import { ProcessHost } from "../../../hosts/index.ts";
 import { MinuteSeries } from "../../../metrics/index.ts";
 import { openRecords, recordsDefaults } from "../../../records/index.ts";
-import { createGateway, createRuntimeService, createSageMakerOperations } from "../../index.ts";
+import { createGateway } from "../../wire/index.ts";
+import { runtimeService } from "../sagemaker-runtime/index.ts";
+import { sagemakerService } from "./index.ts";
 
 const root = mkdtempSync(join(tmpdir(), "gal-sm-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -147,10 +149,7 @@ async function openPlatform(directory: string) {
   await hosting.resume();
   const requestBytesMax = invocationLimits.requestBytesMax;
   const gateway = createGateway({
-    services: {
-      operations: { sagemaker: createSageMakerOperations(hosting) },
-      runtime: createRuntimeService({ hosting, requestBytesMax, clock: systemClock }),
-    },
+    services: [sagemakerService({ hosting }), runtimeService({ hosting, requestBytesMax, clock: systemClock })],
     credentials: null,
     regionDefault: "us-east-1",
     accountIdDefault: "000000000000",

@@ -16,9 +16,9 @@ import {
   SimulatePrincipalPolicyCommand,
 } from "@aws-sdk/client-iam";
 import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
-import { createIamService, createMemoryIdentityStore, ensureRole } from "../iam/index.ts";
-import { HandClock, serveOperations } from "../service-fixtures.ts";
-import { createStsService } from "./index.ts";
+import { createMemoryIdentityStore, ensureRole, iamService } from "../iam/index.ts";
+import { HandClock, serveServices } from "../service-fixtures.ts";
+import { StsSessions, stsService } from "./index.ts";
 
 const trust = JSON.stringify({ Version: "2012-10-17", Statement: [{ Effect: "Allow", Action: "sts:AssumeRole" }] });
 
@@ -27,14 +27,9 @@ async function served(sessionsMax = 10) {
   const store = createMemoryIdentityStore();
   const iam = { store, clock, randomBytes };
   await ensureRole(iam, "111122223333", "GalateaRole");
-  const sts = createStsService({
-    clock,
-    randomBytes,
-    identities: store,
-    roleName: "GalateaRole",
-    sessionName: "galatea",
-    sessionsMax,
-  });
+  const sessions = new StsSessions({ clock, randomBytes, sessionsMax });
+  const executionRole = { roleName: "GalateaRole", sessionName: "galatea" };
+  const sts = stsService({ sessions, identities: store, executionRole });
   const root = {
     accessKeyId: "AKIDEXAMPLE",
     secretAccessKey: "secret",
@@ -42,8 +37,8 @@ async function served(sessionsMax = 10) {
     accountId: "111122223333",
     expiresMs: null,
   };
-  const gateway = await serveOperations({ iam: createIamService(iam), sts: sts.operations }, (accessKeyId) =>
-    accessKeyId === root.accessKeyId ? root : sts.credential(accessKeyId),
+  const gateway = await serveServices([iamService({ iam }), sts], (accessKeyId) =>
+    accessKeyId === root.accessKeyId ? root : sessions.credential(accessKeyId),
   );
   const clients = { iam: new IAMClient(gateway.client), sts: new STSClient(gateway.client) };
   return {

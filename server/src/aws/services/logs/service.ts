@@ -1,19 +1,14 @@
-import type {
-  DescribeLogGroupsRequest,
-  DescribeLogStreamsRequest,
-  FilterLogEventsRequest,
-  GetLogEventsRequest,
-  PutLogEventsRequest,
-  PutRetentionPolicyRequest,
-} from "@aws-sdk/client-cloudwatch-logs";
 import { AwsError, type Clock } from "../../../base/index.ts";
-import type { CallContext, OperationHandlers } from "../../wire/index.ts";
+import logs from "../../spec/gen/logs.json" with { type: "json" };
+import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
+import { asServiceModel } from "../../spec/index.ts";
+import type { CallContext, ModelledService, OperationRows } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
 import type { LogStore } from "./log-store.ts";
 
-export interface LogsOptions {
-  readonly store: LogStore;
+export interface LogsParts {
+  readonly logs: LogStore;
   readonly clock: Clock;
 }
 
@@ -24,48 +19,95 @@ const namesPerPage = 50;
 const searchedStreamsMax = 100;
 
 interface NamedGroup {
-  readonly logGroupName?: string | undefined;
-  readonly logGroupIdentifier?: string | undefined;
+  readonly logGroupName?: string;
+  readonly logGroupIdentifier?: string;
 }
 
 /** CloudWatch Logs over the files that containers write to. */
-export function createLogsService({ store, clock }: LogsOptions): OperationHandlers {
-  return {
-    DescribeLogGroups: (input: DescribeLogGroupsRequest, context: CallContext) => describeGroups(store, input, context),
-    DescribeLogStreams: (input: DescribeLogStreamsRequest, context: CallContext) =>
-      describeStreams(store, input, context),
-    GetLogEvents: (input: GetLogEventsRequest) => getEvents(store, input, clock.epochMs()),
-    FilterLogEvents: (input: FilterLogEventsRequest) => filter(store, input, clock.epochMs()),
-    async CreateLogGroup(input: NamedGroup) {
-      await store.createGroup(groupOf(input));
-      return {};
+export function logsService({ logs: store, clock }: LogsParts) {
+  const group = (input: NamedGroup, context: CallContext) => `${arnPrefix(context)}${groupOf(input)}`;
+  const stream = (input: NamedGroup & { readonly logStreamName: string }, context: CallContext) =>
+    `${group(input, context)}:log-stream:${input.logStreamName}`;
+  const operations: OperationRows<LogsOperations> = {
+    DescribeLogGroups: {
+      action: "logs:DescribeLogGroups",
+      resource: (_, context) => `${arnPrefix(context)}*`,
+      handle: (input, context) => describeGroups(store, input, context),
     },
-    async CreateLogStream(input: NamedGroup & { readonly logStreamName: string }) {
-      await store.createStream(groupOf(input), input.logStreamName);
-      return {};
+    DescribeLogStreams: {
+      action: "logs:DescribeLogStreams",
+      resource: group,
+      handle: (input, context) => describeStreams(store, input, context),
     },
-    async DeleteLogGroup(input: NamedGroup) {
-      await store.deleteGroup(groupOf(input));
-      return {};
+    GetLogEvents: {
+      action: "logs:GetLogEvents",
+      resource: stream,
+      handle: (input) => getEvents(store, input, clock.epochMs()),
     },
-    async DeleteLogStream(input: NamedGroup & { readonly logStreamName: string }) {
-      await store.deleteStream(groupOf(input), input.logStreamName);
-      return {};
+    FilterLogEvents: {
+      action: "logs:FilterLogEvents",
+      resource: group,
+      handle: (input) => filter(store, input, clock.epochMs()),
     },
-    async PutRetentionPolicy(input: PutRetentionPolicyRequest) {
-      await store.setRetention(groupOf(input), input.retentionInDays ?? null);
-      return {};
+    CreateLogGroup: {
+      action: "logs:CreateLogGroup",
+      resource: group,
+      async handle(input) {
+        await store.createGroup(input.logGroupName);
+        return {};
+      },
     },
-    PutLogEvents: (input: PutLogEventsRequest) => putEvents(store, input),
+    CreateLogStream: {
+      action: "logs:CreateLogStream",
+      resource: stream,
+      async handle(input) {
+        await store.createStream(input.logGroupName, input.logStreamName);
+        return {};
+      },
+    },
+    DeleteLogGroup: {
+      action: "logs:DeleteLogGroup",
+      resource: group,
+      async handle(input) {
+        await store.deleteGroup(input.logGroupName);
+        return {};
+      },
+    },
+    DeleteLogStream: {
+      action: "logs:DeleteLogStream",
+      resource: stream,
+      async handle(input) {
+        await store.deleteStream(input.logGroupName, input.logStreamName);
+        return {};
+      },
+    },
+    PutRetentionPolicy: {
+      action: "logs:PutRetentionPolicy",
+      resource: group,
+      async handle(input) {
+        await store.setRetention(input.logGroupName, input.retentionInDays);
+        return {};
+      },
+    },
+    PutLogEvents: {
+      action: "logs:PutLogEvents",
+      resource: stream,
+      handle: (input) => putEvents(store, input),
+    },
   };
+  return {
+    kind: "modelled",
+    model: asServiceModel(logs),
+    scope: "logs",
+    validationCodes: { json: "InvalidParameterException", query: "InvalidParameterException" },
+    operations,
+  } as const satisfies ModelledService;
 }
 
-async function describeGroups(store: LogStore, input: DescribeLogGroupsRequest, context: CallContext) {
+async function describeGroups(store: LogStore, input: LogsInputs["DescribeLogGroupsRequest"], context: CallContext) {
   const groups = await store.groups(input.logGroupNamePrefix ?? "");
-  const wanted =
-    input.logGroupNamePattern === undefined
-      ? groups
-      : groups.filter((group) => group.name.includes(input.logGroupNamePattern ?? ""));
+  const { logGroupNamePattern: pattern } = input;
+  const wanted = pattern === undefined ? groups : groups.filter((group) => group.name.includes(pattern));
   const page = pageBy(wanted, (group) => group.name, input);
   return {
     logGroups: page.items.map((group) => {
@@ -85,7 +127,7 @@ async function describeGroups(store: LogStore, input: DescribeLogGroupsRequest, 
   };
 }
 
-async function describeStreams(store: LogStore, input: DescribeLogStreamsRequest, context: CallContext) {
+async function describeStreams(store: LogStore, input: LogsInputs["DescribeLogStreamsRequest"], context: CallContext) {
   const group = groupOf(input);
   const byTime = input.orderBy === "LastEventTime";
   if (byTime && input.logStreamNamePrefix !== undefined) {
@@ -112,8 +154,8 @@ async function describeStreams(store: LogStore, input: DescribeLogStreamsRequest
   };
 }
 
-async function getEvents(store: LogStore, input: GetLogEventsRequest, nowMs: number) {
-  const page = await store.read(groupOf(input), input.logStreamName as string, {
+async function getEvents(store: LogStore, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
+  const page = await store.read(groupOf(input), input.logStreamName, {
     startTimeMs: input.startTime ?? null,
     endTimeMs: input.endTime ?? null,
     startFromHead: input.startFromHead ?? false,
@@ -131,7 +173,7 @@ async function getEvents(store: LogStore, input: GetLogEventsRequest, nowMs: num
   };
 }
 
-async function filter(store: LogStore, input: FilterLogEventsRequest, nowMs: number) {
+async function filter(store: LogStore, input: LogsInputs["FilterLogEventsRequest"], nowMs: number) {
   const group = groupOf(input);
   if (input.logStreamNames !== undefined && input.logStreamNamePrefix !== undefined) {
     throw invalid("LogStreamNames and LogStreamNamePrefix cannot be used together.");
@@ -164,15 +206,12 @@ async function filter(store: LogStore, input: FilterLogEventsRequest, nowMs: num
   };
 }
 
-async function putEvents(store: LogStore, input: PutLogEventsRequest) {
-  const events = (input.logEvents ?? []).map((event) => ({
-    timestampMs: event.timestamp as number,
-    message: event.message as string,
-  }));
+async function putEvents(store: LogStore, input: LogsInputs["PutLogEventsRequest"]) {
+  const events = input.logEvents.map(({ timestamp, message }) => ({ timestampMs: timestamp, message }));
   if (events.some((event, index) => index > 0 && event.timestampMs < (events[index - 1]?.timestampMs ?? 0))) {
     throw invalid("Log events in a single PutLogEvents request must be in chronological order.");
   }
-  await store.append(groupOf(input), input.logStreamName as string, events);
+  await store.append(input.logGroupName, input.logStreamName, events);
   return { nextSequenceToken: "1" };
 }
 
@@ -187,8 +226,8 @@ function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
 }
 
 interface PageRequest {
-  readonly limit?: number | undefined;
-  readonly nextToken?: string | undefined;
+  readonly limit?: number;
+  readonly nextToken?: string;
   readonly isDescending?: boolean;
 }
 

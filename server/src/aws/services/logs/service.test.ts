@@ -16,9 +16,9 @@ import {
 } from "@aws-sdk/client-cloudwatch-logs";
 import { silentLogger } from "../../../base/index.ts";
 import { createDirectoryLogStreams } from "../../../hosting/index.ts";
-import { HandClock, serveOperations } from "../service-fixtures.ts";
+import { HandClock, serveServices } from "../service-fixtures.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
-import { createLogsService } from "./index.ts";
+import { logsService } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
 
@@ -32,7 +32,7 @@ async function served() {
     streamBytesMax: 1e6,
     streamsMax: 10,
   });
-  const gateway = await serveOperations({ logs: createLogsService({ store, clock }) });
+  const gateway = await serveServices([logsService({ logs: store, clock })]);
   const client = new CloudWatchLogsClient(gateway.client);
   return {
     clock,

@@ -10,8 +10,9 @@ import {
   type MetricDataQuery,
 } from "@aws-sdk/client-cloudwatch";
 import { MinuteSeries, type SeriesKey } from "../../../metrics/index.ts";
-import { HandClock, serveOperations } from "../service-fixtures.ts";
-import { createCloudWatchService } from "./index.ts";
+import { HandClock, serveServices } from "../service-fixtures.ts";
+import type { CallContext } from "../../wire/index.ts";
+import { cloudwatchService } from "./index.ts";
 
 const minute = 60_000;
 const dimensions = [
@@ -24,7 +25,7 @@ const asked = dimensions.map(({ name, value }) => ({ Name: name, Value: value })
 async function served() {
   const clock = new HandClock();
   const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
-  const gateway = await serveOperations({ cloudwatch: createCloudWatchService({ series, clock }) });
+  const gateway = await serveServices([cloudwatchService({ series, clock })]);
   const client = new CloudWatchClient(gateway.client);
   return {
     clock,
@@ -284,13 +285,11 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
     const key = { namespace: "n", metricName: "m", dimensions: [{ name: "d", value }], unit: "None" };
     series.record(key, { value: 1, count: 1 }, { timestampMs: clock.nowMs, resolutionMs: minute });
   }
-  const { ListMetrics } = createCloudWatchService({ series, clock });
-  const list = (input: object) =>
-    ListMetrics?.(input as never, { signal: new AbortController().signal } as never) as Promise<{
-      readonly Metrics: readonly { readonly Dimensions: readonly { readonly Value: string }[] }[];
-      readonly NextToken?: string;
-    }>;
-  const valuesOf = ({ Metrics }: Awaited<ReturnType<typeof list>>) => Metrics.map((each) => each.Dimensions[0]?.Value);
+  const { handle } = cloudwatchService({ series, clock }).operations.ListMetrics;
+  const list = (input: Parameters<typeof handle>[0]) =>
+    handle(input, { signal: new AbortController().signal } as CallContext);
+  const valuesOf = ({ Metrics }: Awaited<ReturnType<typeof list>>) =>
+    Metrics?.map((each) => each.Dimensions?.[0]?.Value);
   const others = { turns: 0, areThere: true };
   const takeTurn = () => {
     others.turns += 1;
@@ -302,7 +301,7 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
   assert.ok(others.turns >= 90, `others had ${others.turns} turns`);
   const numbered = (from: number) => Array.from({ length: 500 }, (_, at) => String(from + at).padStart(6, "0"));
   assert.deepEqual(valuesOf(page), numbered(0));
-  assert.deepEqual(valuesOf(await list({ NextToken: page.NextToken })), numbered(500));
+  assert.deepEqual(valuesOf(await list({ NextToken: page.NextToken ?? "" })), numbered(500));
   const last = await list({ NextToken: Buffer.from('["n","m",[["d","099499"]]]').toString("base64") });
   assert.deepEqual([valuesOf(last), last.NextToken], [numbered(99_500), undefined]);
 });

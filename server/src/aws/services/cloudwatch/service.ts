@@ -1,18 +1,16 @@
 import { setImmediate } from "node:timers/promises";
-import type {
-  GetMetricDataInput,
-  GetMetricStatisticsInput,
-  ListMetricsInput,
-  PutMetricDataInput,
-} from "@aws-sdk/client-cloudwatch";
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { Datapoint, MinuteSeries, SeriesKey } from "../../../metrics/index.ts";
-import type { OperationHandlers } from "../../wire/index.ts";
+import cloudwatch from "../../spec/gen/cloudwatch.json" with { type: "json" };
+import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
+import { asServiceModel } from "../../spec/index.ts";
+import { anyResource, type ModelledService, type OperationRows } from "../../wire/index.ts";
+import { dimensionsOf } from "./dimensions.ts";
 import { getMetricData } from "./get-metric-data.ts";
 import { putMetricData } from "./put-metric-data.ts";
 import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
 
-export interface CloudWatchOptions {
+export interface CloudWatchParts {
   readonly series: MinuteSeries;
   readonly clock: Clock;
 }
@@ -26,16 +24,39 @@ const hourMs = 3_600_000;
 const listedMs = 14 * 24 * hourMs;
 
 /** CloudWatch's metrics over the platform's own minute series. An exact set of dimensions identifies a metric. */
-export function createCloudWatchService({ series, clock }: CloudWatchOptions): OperationHandlers {
-  return {
-    GetMetricStatistics: async (input: GetMetricStatisticsInput) => getMetricStatistics(series, clock.epochMs(), input),
-    GetMetricData: (input: GetMetricDataInput, { signal }) => getMetricData({ series, clock, signal }, input),
-    PutMetricData: async (input: PutMetricDataInput) => putMetricData(series, clock, input),
-    ListMetrics: (input: ListMetricsInput, { signal }) => listMetrics({ series, clock }, input, signal),
+export function cloudwatchService({ series, clock }: CloudWatchParts) {
+  const operations: OperationRows<CloudwatchOperations> = {
+    GetMetricStatistics: {
+      action: "cloudwatch:GetMetricStatistics",
+      resource: anyResource,
+      handle: async (input) => getMetricStatistics(series, clock.epochMs(), input),
+    },
+    GetMetricData: {
+      action: "cloudwatch:GetMetricData",
+      resource: anyResource,
+      handle: (input, { signal }) => getMetricData({ series, clock, signal }, input),
+    },
+    PutMetricData: {
+      action: "cloudwatch:PutMetricData",
+      resource: anyResource,
+      handle: async (input) => putMetricData(series, clock, input),
+    },
+    ListMetrics: {
+      action: "cloudwatch:ListMetrics",
+      resource: anyResource,
+      handle: (input, { signal }) => listMetrics({ series, clock }, input, signal),
+    },
   };
+  return {
+    kind: "modelled",
+    model: asServiceModel(cloudwatch),
+    scope: "monitoring",
+    validationCodes: { json: "ValidationException", query: "ValidationError" },
+    operations,
+  } as const satisfies ModelledService;
 }
 
-function getMetricStatistics(series: MinuteSeries, nowMs: number, input: GetMetricStatisticsInput) {
+function getMetricStatistics(series: MinuteSeries, nowMs: number, input: CloudwatchInputs["GetMetricStatisticsInput"]) {
   const statistics = input.Statistics ?? [];
   const extended = input.ExtendedStatistics ?? [];
   if (statistics.length === 0 && extended.length === 0) {
@@ -47,17 +68,13 @@ function getMetricStatistics(series: MinuteSeries, nowMs: number, input: GetMetr
       throw new AwsError("InvalidParameterValue", `The value ${name} for parameter Statistics is invalid.`);
   }
   const percentiles = extended.map((name) => [name, statisticOf(name, "ExtendedStatistics")] as const);
-  const [endMs, period] = [(input.EndTime as Date).getTime(), input.Period as number];
+  const [endMs, period] = [input.EndTime.getTime(), input.Period];
   checkPeriod(period);
-  checkRange((input.StartTime as Date).getTime(), endMs);
-  const startMs = roundedStartMs((input.StartTime as Date).getTime(), period * 1000, nowMs);
+  checkRange(input.StartTime.getTime(), endMs);
+  const startMs = roundedStartMs(input.StartTime.getTime(), period * 1000, nowMs);
   checkDatapointCount(startMs, endMs, period);
   const points = series.query(
-    {
-      namespace: input.Namespace as string,
-      metricName: input.MetricName as string,
-      dimensions: (input.Dimensions ?? []).map(({ Name = "", Value = "" }) => ({ name: Name, value: Value })),
-    },
+    { namespace: input.Namespace, metricName: input.MetricName, dimensions: dimensionsOf(input.Dimensions) },
     { startMs, endMs, periodMs: period * 1000, unit: input.Unit ?? null },
   );
   return { Label: input.MetricName, Datapoints: points.map((point) => printDatapoint(point, statistics, percentiles)) };
@@ -67,10 +84,11 @@ function printDatapoint(
   point: Datapoint,
   statistics: readonly string[],
   percentiles: readonly (readonly [string, (point: Datapoint) => number | null])[],
-): Record<string, unknown> {
-  const values = percentiles
-    .map(([name, statistic]) => [name, statistic(point)] as const)
-    .filter(([, value]) => value !== null);
+) {
+  const values = percentiles.flatMap(([name, statistic]): (readonly [string, number])[] => {
+    const value = statistic(point);
+    return value === null ? [] : [[name, value]];
+  });
   return {
     Timestamp: new Date(point.startMs),
     ...Object.fromEntries(statistics.map((name) => [name, statisticOf(name, "Statistics")(point)])),
@@ -90,11 +108,15 @@ function checkDatapointCount(startMs: number, endMs: number, period: number): vo
 }
 
 /** The page is chosen in turns with other work, and holds a few pages of names at most. */
-async function listMetrics({ series, clock }: CloudWatchOptions, input: ListMetricsInput, signal: AbortSignal) {
+async function listMetrics(
+  { series, clock }: CloudWatchParts,
+  input: CloudwatchInputs["ListMetricsInput"],
+  signal: AbortSignal,
+) {
   const found = series.list({
     namespace: input.Namespace ?? null,
     metricName: input.MetricName ?? null,
-    dimensions: (input.Dimensions ?? []).map(({ Name = "", Value }) => ({ name: Name, value: Value ?? null })),
+    dimensions: (input.Dimensions ?? []).map(({ Name, Value }) => ({ name: Name, value: Value ?? null })),
     recordedSinceMs: clock.epochMs() - (input.RecentlyActive === "PT3H" ? 3 * hourMs : listedMs),
   });
   const after = input.NextToken === undefined ? null : Buffer.from(input.NextToken, "base64").toString();
@@ -132,7 +154,7 @@ function metricId({ namespace, metricName, dimensions }: SeriesKey): string {
   return JSON.stringify([namespace, metricName, dimensions.map(({ name, value }) => [name, value])]);
 }
 
-function printMetric({ namespace, metricName, dimensions }: SeriesKey): Record<string, unknown> {
+function printMetric({ namespace, metricName, dimensions }: SeriesKey) {
   return {
     Namespace: namespace,
     MetricName: metricName,

@@ -1,48 +1,41 @@
-import { systemClock, type Clock, type Logger } from "../../../base/index.ts";
 import type { BucketStore } from "../../../blobs/index.ts";
 import type { Authenticator, SignedPayload } from "../../../signing/index.ts";
-import type { ObjectService } from "../../wire/index.ts";
+import { openedCall, type RawService } from "../../wire/index.ts";
 import { refuseHeaders } from "./refused-headers.ts";
 import { sendError } from "./replies.ts";
-import { routeOf } from "./routes.ts";
+import { operationOf, s3Operations } from "./routes.ts";
 import { headerRecord, parseAddress } from "./s3-request.ts";
 
-export interface S3Options {
+export interface S3Parts {
   readonly store: BucketStore;
   /** `bucket.<domain>` addresses buckets by host name; null: path style alone. */
-  readonly domain: string | null;
-  readonly logger: Logger;
-  readonly clock?: Clock;
+  readonly s3Domain: string | null;
 }
 
 /** S3 over a store: authenticate, route, serve, and answer errors as S3 does. */
-export function createS3Service(options: S3Options): ObjectService {
-  const clock = options.clock ?? systemClock;
-  return async (incoming, response, context) => {
-    const headers = headerRecord(incoming);
-    const { method = "GET", url = "/" } = incoming;
-    try {
-      const payload = payloadOf(context.authenticator, { method, url, headers: incoming.headers });
-      const address = parseAddress(url, headers["host"], options.domain);
+export function s3Service({ store, s3Domain }: S3Parts) {
+  return {
+    kind: "raw",
+    protocol: "rest-xml",
+    model: null,
+    scope: "s3",
+    operations: s3Operations,
+    // A browser runs nothing of an object.
+    headers: (requestId) => ({
+      "x-amz-request-id": requestId,
+      "Content-Security-Policy": "sandbox; default-src 'none'",
+    }),
+    async open({ request: incoming, response, context, authenticator, clock }) {
+      const headers = headerRecord(incoming);
+      const { method = "GET", url = "/" } = incoming;
+      const payload = payloadOf(authenticator, { method, url, headers: incoming.headers });
+      const address = parseAddress(url, headers["host"], s3Domain);
       refuseHeaders(headers, context.accountId);
-      const request = {
-        ...address,
-        method,
-        headers,
-        payload,
-        incoming,
-        response,
-        context,
-        store: options.store,
-        clock,
-      };
-      const route = routeOf(request);
-      context.permit(`s3:${route.operation}`, { bucket: address.bucket, key: address.key });
-      await route.serve(request);
-    } catch (thrown) {
-      sendError({ incoming, response, context, clock }, thrown, options.logger);
-    }
-  };
+      const request = { ...address, method, headers, payload, incoming, response, context, store, clock };
+      return openedCall(operationOf(request), request);
+    },
+    answerError: sendError,
+  } as const satisfies RawService;
 }
 
 /** Open servers take the framing at its word and still hold a body to the hash it was sent with. */

@@ -1,18 +1,5 @@
-import type { OperationHandlers } from "../../wire/index.ts";
 import type { IamOptions } from "./iam-words.ts";
-import { policyHandlers } from "./policies.ts";
-import { simulationHandlers } from "./simulations.ts";
-import { newRole, roleHandlers, rolePolicyHandlers } from "./roles.ts";
-
-/** Roles and policies: what `get_execution_role()` and notebooks that make their own role call. */
-export function createIamService(options: IamOptions): OperationHandlers {
-  return {
-    ...roleHandlers(options),
-    ...rolePolicyHandlers(options),
-    ...policyHandlers(options),
-    ...simulationHandlers(options),
-  };
-}
+import { newRole } from "./roles.ts";
 
 const sagemakerTrust = JSON.stringify({
   Version: "2012-10-17",

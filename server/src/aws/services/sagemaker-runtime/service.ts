@@ -1,0 +1,61 @@
+import { AwsError, type Clock } from "../../../base/index.ts";
+import { hostingArn, type Hosting } from "../../../hosting/index.ts";
+import runtime from "../../spec/gen/sagemaker-runtime.json" with { type: "json" };
+import type { SagemakerRuntimeOperations } from "../../spec/gen/sagemaker-runtime.ts";
+import { asServiceModel } from "../../spec/index.ts";
+import { answerError, openedCall, verifiedRequest, type RawOperationRow, type RawService } from "../../wire/index.ts";
+import { invokeEndpoint, type InvokeCall } from "./invoke-endpoint.ts";
+import { readPath } from "./runtime-path.ts";
+
+export interface RuntimeParts {
+  readonly hosting: Hosting;
+  /** Of a request's body. One that has to be verified is held as a whole. */
+  readonly requestBytesMax: number;
+  readonly clock: Clock;
+}
+
+const model = asServiceModel(runtime);
+const validationCodes = { json: "ValidationError", query: "ValidationError" };
+
+/** InvokeEndpoint. The hot path of the platform: the line and a handful of headers are read, not by the wire's general machinery. */
+export function runtimeService({ hosting, requestBytesMax, clock }: RuntimeParts) {
+  const resource = ({ endpointName, context }: InvokeCall) => hostingArn("endpoint", endpointName, context);
+  const notBuilt = (operation: string): RawOperationRow<InvokeCall> => ({
+    action: `sagemaker:${operation}`,
+    resource,
+    handle: () => Promise.reject(notSupported(operation)),
+  });
+  const operations: Readonly<Record<keyof SagemakerRuntimeOperations, RawOperationRow<InvokeCall>>> = {
+    InvokeEndpoint: {
+      action: "sagemaker:InvokeEndpoint",
+      resource,
+      handle: (call) => invokeEndpoint(hosting, call, requestBytesMax),
+    },
+    InvokeEndpointAsync: notBuilt("InvokeEndpointAsync"),
+    InvokeEndpointWithResponseStream: notBuilt("InvokeEndpointWithResponseStream"),
+  };
+  return {
+    kind: "raw",
+    protocol: "rest-json",
+    model,
+    scope: "sagemaker",
+    operations,
+    headers: (requestId) => ({ "x-amzn-RequestId": requestId }),
+    async open(exchange) {
+      const receivedNs = clock.monotonicNs();
+      const request = await verifiedRequest(exchange, requestBytesMax);
+      const { operation, endpointName } = readPath(request);
+      const { response, context } = exchange;
+      return openedCall(operations[operation], { endpointName, request, response, context, receivedNs });
+    },
+    answerError: (exchange, thrown) =>
+      answerError(
+        { ...exchange, words: { model, validationCodes }, protocol: "rest-json", operation: model.service },
+        thrown,
+      ),
+  } as const satisfies RawService;
+}
+
+function notSupported(operation: string): AwsError {
+  return new AwsError("UnknownOperationException", `${operation} is not supported by this platform yet.`);
+}

@@ -1,0 +1,31 @@
+import type { Hosting } from "../../../hosting/index.ts";
+import sagemaker from "../../spec/gen/sagemaker.json" with { type: "json" };
+import { asServiceModel } from "../../spec/index.ts";
+import type { ModelledService } from "../../wire/index.ts";
+import { endpointConfigOperations } from "./endpoint-configs.ts";
+import { endpointOperations } from "./endpoints.ts";
+import { listOperations } from "./listings.ts";
+import { modelOperations } from "./models.ts";
+import type { SageMakerRows } from "./rows.ts";
+import { tagOperations } from "./tags.ts";
+
+export interface SageMakerParts {
+  readonly hosting: Hosting;
+}
+
+export function sagemakerService({ hosting }: SageMakerParts) {
+  const operations: SageMakerRows = {
+    ...modelOperations(hosting),
+    ...endpointConfigOperations(hosting),
+    ...endpointOperations(hosting),
+    ...tagOperations(hosting),
+    ...listOperations(hosting),
+  };
+  return {
+    kind: "modelled",
+    model: asServiceModel(sagemaker),
+    scope: "sagemaker",
+    validationCodes: { json: "ValidationException", query: "ValidationException" },
+    operations,
+  } as const satisfies ModelledService;
+}

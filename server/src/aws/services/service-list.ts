@@ -1,0 +1,30 @@
+import type { ServiceRow } from "../wire/index.ts";
+import { cloudwatchService } from "./cloudwatch/index.ts";
+import { iamService } from "./iam/index.ts";
+import { logsService } from "./logs/index.ts";
+import { s3Service } from "./s3/index.ts";
+import { runtimeService } from "./sagemaker-runtime/index.ts";
+import { sagemakerService } from "./sagemaker/index.ts";
+import { stsService } from "./sts/index.ts";
+
+/** Every AWS service of the platform. Another one is its folder and its line here. */
+const services = [
+  sagemakerService,
+  runtimeService,
+  s3Service,
+  cloudwatchService,
+  logsService,
+  stsService,
+  iamService,
+] as const;
+
+/** What the services need, all of them together. */
+export type AwsServicesParts = IntersectionOf<Parameters<(typeof services)[number]>[0]>;
+
+type IntersectionOf<Union> = (Union extends unknown ? (part: Union) => void : never) extends (part: infer All) => void
+  ? All
+  : never;
+
+export function awsServices(parts: AwsServicesParts): readonly ServiceRow[] {
+  return services.map((service): ServiceRow => service(parts));
+}
