@@ -8,10 +8,19 @@ import { ContainerRefusal, containerFrontEnd, containerPlan } from "./container-
 const unspecified = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
 
 test("the front end reads its variables whatever the flags were", () => {
-  assert.deepEqual(containerFrontEnd({}), { defaultModelName: unspecified, pingMode: "ready" });
-  const env = { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub", SAGEMAKER_TRITON_PING_MODE: "live" };
-  assert.deepEqual(containerFrontEnd(env), { defaultModelName: "add_sub", pingMode: "live" });
-  for (const wrong of [{ SAGEMAKER_TRITON_PING_MODE: "maybe" }, { SAGEMAKER_TRITON_INFERENCE_TYPE: "generate" }]) {
+  assert.deepEqual(containerFrontEnd({}), {
+    defaultModelName: unspecified,
+    pingMode: "ready",
+    inferenceType: "infer",
+  });
+  const env = {
+    SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub",
+    SAGEMAKER_TRITON_PING_MODE: "live",
+    SAGEMAKER_TRITON_INFERENCE_TYPE: "generate_stream",
+  };
+  const expected = { defaultModelName: "add_sub", pingMode: "live", inferenceType: "generate_stream" };
+  assert.deepEqual(containerFrontEnd(env), expected);
+  for (const wrong of [{ SAGEMAKER_TRITON_PING_MODE: "maybe" }, { SAGEMAKER_TRITON_INFERENCE_TYPE: "Generate" }]) {
     assert.throws(() => containerFrontEnd(wrong), ContainerRefusal);
     assert.throws(() => containerPlan({ SAGEMAKER_MULTI_MODEL: "true", ...wrong }, "/opt/ml"), ContainerRefusal);
   }
@@ -20,6 +29,8 @@ test("the front end reads its variables whatever the flags were", () => {
 test("a multi-model container starts with nothing and a live ping; a single one with the archive's only directory", async () => {
   const multi = containerPlan({ SAGEMAKER_MULTI_MODEL: "true" }, "/nowhere");
   assert.deepEqual([multi.loadModels, multi.defaultModelName, multi.pingMode], [[], unspecified, "live"]);
+  const typed = { SAGEMAKER_MULTI_MODEL: "true", SAGEMAKER_TRITON_INFERENCE_TYPE: "generate" };
+  assert.match(containerPlan(typed, "/nowhere").notes.join(), /SAGEMAKER_TRITON_INFERENCE_TYPE=generate has no effect/);
   const mlRoot = await mkdtemp(join(tmpdir(), "galatea-plan-"));
   try {
     await mkdir(join(mlRoot, "model", "one"), { recursive: true });

@@ -1,11 +1,14 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { inferenceTypes, type InferenceType } from "../protocols/index.ts";
 
 /** What the contract's front end reads of the environment itself, whoever started the server and with what flags. */
 export interface ContainerFrontEnd {
   /** The model of /invocations; a name that no model has when none was given, as Triton's. */
   readonly defaultModelName: string;
   readonly pingMode: "ready" | "live";
+  /** What a call of /invocations is. */
+  readonly inferenceType: InferenceType;
 }
 
 /** What the SAGEMAKER_* environment of a container asks of its server, as Triton's `serve` entry point reads it. */
@@ -26,11 +29,7 @@ export class ContainerRefusal extends Error {
   }
 }
 
-type Treatment =
-  | { readonly honoured: true }
-  | { readonly accepted: string }
-  /** Refused when set to anything but `unless`. */
-  | { readonly refused: string; readonly unless: readonly string[] };
+type Treatment = { readonly honoured: true } | { readonly accepted: string };
 
 const noPool = "tensors live in a growing, sparse memory file; it needs no size";
 const threads = "one event loop serves all connections";
@@ -59,10 +58,7 @@ export const containerVariables: Readonly<Record<string, Treatment>> = {
   SAGEMAKER_TRITON_TENSORFLOW_VERSION: { accepted: "there is no TensorFlow backend to choose a version of" },
   SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT: { accepted: "no model is placed on a GPU" },
   SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING: { accepted: "every archive has a namespace of its own" },
-  SAGEMAKER_TRITON_INFERENCE_TYPE: {
-    refused: "only `infer` is built; generate and generate_stream come with a later release",
-    unless: ["infer", ""],
-  },
+  SAGEMAKER_TRITON_INFERENCE_TYPE: { honoured: true },
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -98,10 +94,10 @@ export function containerArguments(env: Environment = process.env): readonly str
 
 /** Reads the front end's settings where flags, and not the environment, said what to serve. */
 export function containerFrontEnd(env: Environment): ContainerFrontEnd {
-  checkRefused("SAGEMAKER_TRITON_INFERENCE_TYPE", env.SAGEMAKER_TRITON_INFERENCE_TYPE ?? "");
   return {
     defaultModelName: env.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME ?? noDefaultModel,
     pingMode: checkedPingMode(env.SAGEMAKER_TRITON_PING_MODE) ?? "ready",
+    inferenceType: checkedInferenceType(env),
   };
 }
 
@@ -110,6 +106,11 @@ export function containerPlan(env: Environment, mlRoot: string): ContainerPlan {
   const notes = noteVariables(env);
   const multiModel = env.SAGEMAKER_MULTI_MODEL === "true";
   const ping = checkedPingMode(env.SAGEMAKER_TRITON_OVERRIDE_PING_MODE ?? env.SAGEMAKER_TRITON_PING_MODE);
+  const inferenceType = checkedInferenceType(env);
+  if (multiModel && inferenceType !== "infer")
+    notes.push(
+      `${inferenceTypeName}=${inferenceType} has no effect: it is for /invocations, which a multi-model container has no model for`,
+    );
   const served = multiModel ? { repositories: [], name: "" } : singleModel(env, join(mlRoot, "model"), notes);
   return {
     multiModel,
@@ -117,6 +118,7 @@ export function containerPlan(env: Environment, mlRoot: string): ContainerPlan {
     loadModels: served.name === "" ? [] : [served.name],
     defaultModelName: served.name === "" ? noDefaultModel : served.name,
     pingMode: ping ?? (multiModel ? "live" : "ready"),
+    inferenceType,
     notes,
   };
 }
@@ -126,20 +128,25 @@ function checkedPingMode(mode: string | undefined): "ready" | "live" | undefined
   throw new ContainerRefusal(`SAGEMAKER_TRITON_PING_MODE must be ready or live, got: ${mode}`);
 }
 
-function checkRefused(name: string, value: string): void {
-  const treatment = containerVariables[name];
-  if (treatment === undefined || !("refused" in treatment) || treatment.unless.includes(value)) return;
-  throw new ContainerRefusal(`${name}=${value} is not supported: ${treatment.refused}`);
+const inferenceTypeName = "SAGEMAKER_TRITON_INFERENCE_TYPE";
+
+/** In the words of Triton's entry point. */
+function checkedInferenceType(env: Environment): InferenceType {
+  const value = env[inferenceTypeName] || "infer";
+  const type = inferenceTypes.find((each) => each === value);
+  if (type !== undefined) return type;
+  throw new ContainerRefusal(
+    `ERROR: Invalid ${inferenceTypeName} '${value}'. Must be one of: ${inferenceTypes.join(", ")}`,
+  );
 }
 
 function noteVariables(env: Environment): string[] {
   const notes: string[] = [];
-  for (const [name, value] of Object.entries(env)) {
+  for (const name of Object.keys(env)) {
     if (!name.startsWith("SAGEMAKER_TRITON_") && !Object.hasOwn(containerVariables, name)) continue;
     const treatment = containerVariables[name];
     if (treatment === undefined) notes.push(`${name} is not known to this server and has no effect`);
     else if ("accepted" in treatment) notes.push(`${name} is accepted without effect: ${treatment.accepted}`);
-    else checkRefused(name, value ?? "");
   }
   return notes;
 }

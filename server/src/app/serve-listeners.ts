@@ -124,6 +124,7 @@ async function openContract(
     integerRange: "refuse",
     pingMode: frontEnd.pingMode,
     defaultModelName: frontEnd.defaultModelName,
+    inferenceType: frontEnd.inferenceType,
     mlRoot: container.mlRoot,
     chooseModelDirectory: findArchiveModel,
   });

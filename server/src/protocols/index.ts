@@ -1,9 +1,11 @@
 /** Front ends, one folder per protocol; all speak to the engine's door and to nothing else below it. */
 export {
   defaultContainerLimits,
+  inferenceTypes,
   openContainer,
   type ContainerLimits,
   type ContainerOptions,
+  type InferenceType,
 } from "./container/index.ts";
 export { defaultHttpLimits, type HttpLimits, type ListenAddress } from "./http-listener/index.ts";
 export {

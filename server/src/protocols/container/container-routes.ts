@@ -10,17 +10,11 @@ import {
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
-import {
-  eachMember,
-  leadingInteger,
-  missingMember,
-  parsingRequestJson,
-  stringAt,
-  unableToParse,
-} from "../infer-codec/index.ts";
-import { InferCallError, InferCalls, requestEncoding } from "../infer-http/index.ts";
+import { eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "../infer-codec/index.ts";
+import { InferCallError } from "../infer-http/index.ts";
 import { HostedModels, type ChooseModelDirectory, type HostedModel } from "./hosted-models.ts";
 import type { ContainerLimits } from "./limits.ts";
+import { ModelCalls, type InferenceType } from "./model-calls.ts";
 import { isForbiddenPath } from "./model-path.ts";
 
 export interface ContainerRoutesOptions {
@@ -31,14 +25,14 @@ export interface ContainerRoutesOptions {
   readonly integerRange: IntegerRange;
   /** What /ping tells (SAGEMAKER_TRITON_PING_MODE): all models ready, or the server alive. */
   readonly pingMode: "ready" | "live";
-  /** The model of /invocations. */
+  /** The model of /invocations, and what a call of it is. */
   readonly defaultModelName: string;
+  readonly inferenceType: InferenceType;
   /** The directory that stands for /opt/ml. */
   readonly mlRoot: string;
   readonly chooseModelDirectory: ChooseModelDirectory;
 }
 
-const binaryTypePrefix = "application/vnd.sagemaker-triton.binary+json;json-header-size=";
 const targetModelHeader = "x-amzn-sagemaker-target-model";
 
 /** A path of the multi-model contract: /models, /models/<id>, /models/<id>/invoke; id "" for the collection. */
@@ -88,15 +82,12 @@ function replyEmpty(exchange: Exchange, status: number): void {
 class ContainerRoutes {
   readonly #options: ContainerRoutesOptions;
   readonly #models: HostedModels;
-  readonly #calls: InferCalls;
+  readonly #calls: ModelCalls;
 
   constructor(options: ContainerRoutesOptions) {
     this.#options = options;
     this.#models = new HostedModels({ ...options, modelsMax: options.containerLimits.modelsMax });
-    this.#calls = new InferCalls({
-      ...options,
-      binaryHeaders: (jsonBytes) => ["Content-Type", `${binaryTypePrefix}${jsonBytes}`],
-    });
+    this.#calls = new ModelCalls(options);
   }
 
   readonly ping: Answer = (exchange) => {
@@ -104,44 +95,42 @@ class ContainerRoutes {
     replyEmpty(exchange, (pingMode === "live" ? engine.live : engine.ready) ? 200 : 400);
   };
 
-  /** Inference on the default model: statuses as on the KServe port. */
+  /** A call of the default model: statuses as on the KServe port. */
   readonly invocations: Answer = async (exchange) => {
-    const { defaultModelName } = this.#options;
-    try {
-      await this.#infer(exchange, { namespace: "", modelName: defaultModelName, modelVersion: "" });
-    } catch (error) {
-      const failure = inferFailure(error);
-      if (!exchange.signal.aborted) {
-        replyFailure(exchange, failure.error, failure.contentType);
-      }
-    }
+    const { defaultModelName, inferenceType } = this.#options;
+    const target = { namespace: "", modelName: defaultModelName, modelVersion: "" };
+    await this.#call(inferenceType, exchange, target, ({ error, contentType }) =>
+      replyFailure(exchange, error, contentType),
+    );
   };
 
   /** Inference on a loaded archive: every error is 400, but 507 for those that unloading others may cure. */
   readonly invoke: Answer = async (exchange, id) => {
     const model = this.#models.loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
-    try {
-      checkTargetModel(exchange, model);
-      await this.#infer(exchange, { namespace: id, modelName: model.servedName, modelVersion: "" });
-    } catch (error) {
-      const { error: failure } = inferFailure(error);
-      if (exchange.signal.aborted) return;
+    const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
+    const refuse = ({ error }: InferCallError) => {
       // Beyond the contract: the memory for requests is full, which unloading others does not cure and coming again does.
-      if (failure.reason !== null && failure.reason !== "out-of-memory")
-        return replyFailure(exchange, failure, "application/json");
-      replyFailure(exchange, failure, "application/json", failure.reason === "out-of-memory" ? 507 : 400);
-    }
+      if (error.reason !== null && error.reason !== "out-of-memory")
+        return replyFailure(exchange, error, "application/json");
+      replyFailure(exchange, error, "application/json", error.reason === "out-of-memory" ? 507 : 400);
+    };
+    if (isForAnother(exchange, model)) return refuse(new InferCallError(wrongTarget(), "application/json"));
+    await this.#call("infer", exchange, target, refuse);
   };
 
-  async #infer(exchange: Exchange, target: ModelTarget): Promise<void> {
-    // Throws what is wrong with the model before the request is looked at.
-    using model = this.#options.engine.open(target);
-    const coding = requestEncoding(exchange.request.headers["content-encoding"]);
-    if (coding === null) return replyError(exchange, 415, "Unsupported compression type");
-    const compressed = coding === "compressed";
-    const headerBytes = jsonHeaderBytes(exchange, compressed);
-    await this.#calls.answer(exchange, { target, model, headerBytes, compressed, encoding: "identity" });
+  async #call(
+    type: InferenceType,
+    exchange: Exchange,
+    target: ModelTarget,
+    refuse: (failure: InferCallError) => void,
+  ): Promise<void> {
+    try {
+      await this.#calls.call(type, exchange, target);
+    } catch (error) {
+      if (!(error instanceof InferCallError)) throw error;
+      if (!exchange.signal.aborted) refuse(error);
+    }
   }
 
   readonly list: Answer = (exchange) => {
@@ -173,7 +162,9 @@ class ContainerRoutes {
 
   readonly unload: Answer = async (exchange, id) => {
     try {
-      const unloaded = await this.#models.unload(id, (model) => checkTargetModel(exchange, model));
+      const unloaded = await this.#models.unload(id, (model) => {
+        if (isForAnother(exchange, model)) throw wrongTarget();
+      });
       replyEmpty(exchange, unloaded ? 200 : 404);
     } catch (error) {
       refuse(exchange, error);
@@ -197,45 +188,17 @@ function refuse(exchange: Exchange, thrown: unknown): void {
   replyError(exchange, status, thrown.message);
 }
 
-/** Errors about the target model and the content type count like errors of the inference itself. */
-function inferFailure(thrown: unknown): InferCallError {
-  if (thrown instanceof InferCallError) return thrown;
-  if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
-  return new InferCallError(thrown, "text/plain");
+/** A request must not reach another archive's model by its header (server#8923); without the header the path decides. */
+function isForAnother(exchange: Exchange, model: HostedModel): boolean {
+  const target = exchange.request.headers[targetModelHeader];
+  return target !== undefined && target !== model.servedName;
 }
 
-/** A request must not reach another archive's model by its header (server#8923); without the header the path decides. */
-function checkTargetModel(exchange: Exchange, model: HostedModel): void {
-  const target = exchange.request.headers[targetModelHeader];
-  if (target === undefined || target === model.servedName) return;
-  throw new InferenceError(
+function wrongTarget(): InferenceError {
+  return new InferenceError(
     "INVALID_ARG",
     "X-Amzn-SageMaker-Target-Model header does not match the model requested in the URL",
   );
-}
-
-/** Length of the JSON header from the content type; null when the type is another, which means all JSON. */
-function jsonHeaderBytes(exchange: Exchange, compressed: boolean): number | null {
-  const type = exchange.request.headers["content-type"];
-  const at = type?.indexOf(binaryTypePrefix) ?? -1;
-  if (type === undefined || at === -1) return null;
-  if (at > 0) {
-    throw new InferenceError(
-      "INVALID_ARG",
-      `expect MIME type for binary data starts with '${binaryTypePrefix}', got: ${type}`,
-    );
-  }
-  const got = type.slice(binaryTypePrefix.length);
-  const value = leadingInteger(got);
-  if (value === null) throw new InferenceError("INVALID_ARG", `Unable to parse inference header size, got: ${got}`);
-  const declared = compressed ? -1 : Number(exchange.request.headers["content-length"] ?? -1);
-  if (value < 0 || (declared >= 0 && value > declared)) {
-    throw new InferenceError(
-      "INVALID_ARG",
-      `inference header size should be in range (0, ${Math.max(declared, 0)}), got: ${got}`,
-    );
-  }
-  return value;
 }
 
 const idForm = /^[0-9A-Za-z._-]{1,256}$/;

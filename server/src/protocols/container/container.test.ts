@@ -33,6 +33,7 @@ before(async () => {
     integerRange: "refuse",
     pingMode: "live",
     defaultModelName: "add_sub",
+    inferenceType: "infer",
     mlRoot,
     chooseModelDirectory: (directory) =>
       Promise.resolve({ repositoryDirectory: directory, modelDirectoryName: "add_sub" }),

@@ -7,4 +7,5 @@
 export { openContainer, type ContainerOptions } from "./container-listener.ts";
 export type { ContainerRoutesOptions } from "./container-routes.ts";
 export type { ChooseModelDirectory } from "./hosted-models.ts";
+export { inferenceTypes, type InferenceType } from "./model-calls.ts";
 export { defaultContainerLimits, type ContainerLimits } from "./limits.ts";

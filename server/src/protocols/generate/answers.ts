@@ -1,7 +1,7 @@
 import { InferenceError } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
 import type { InferenceRequest, Outcome } from "../../inference/index.ts";
-import { StreamedAnswers } from "./streamed-answers.ts";
+import { StreamedAnswers } from "../infer-http/index.ts";
 
 /**
  * The answers to one request, in order, as they are made: one of most models. Whoever iterates owns each as it comes, and may stop

@@ -1,24 +1,12 @@
-import { InferenceError, type ByteLease } from "../../base/index.ts";
-import type { ModelTarget, ServedModel } from "../../engine/index.ts";
-import {
-  deadlineFromNow,
-  releaseResponse,
-  type InferenceRequest,
-  type InferenceResponse,
-} from "../../inference/index.ts";
+import { InferenceError } from "../../base/index.ts";
+import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
-import {
-  BodyError,
-  exchangeBytes,
-  reply,
-  replyPieces,
-  type ContentType,
-  type Exchange,
-  type HttpLimits,
-} from "../http-listener/index.ts";
+import { exchangeBytes, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { jsonTextBytesMax, ResponseEncoder, type EncodedResponse } from "../infer-codec/index.ts";
+import { answerError, InferCallError, inferenceRequest, readCall, type CallRequest } from "./call-request.ts";
 import { compress, type ResponseEncoding } from "./compression.ts";
-import { readInferBody, type DecodedBody } from "./infer-body.ts";
+import type { DecodedBody } from "./infer-body.ts";
+import { settleText, takeForText } from "./text-memory.ts";
 
 export interface InferCallOptions {
   readonly limits: HttpLimits;
@@ -27,33 +15,13 @@ export interface InferCallOptions {
   readonly binaryHeaders: (jsonBytes: number) => string[];
 }
 
-export interface InferCallRequest {
-  readonly target: ModelTarget;
-  /** The model of the target, held by the caller until this call has been answered. */
-  readonly model: ServedModel;
-  readonly headerBytes: number | null;
-  readonly compressed: boolean;
+export interface InferCallRequest extends CallRequest {
   readonly encoding: ResponseEncoding;
-}
-
-/** What went wrong with an inference, and under which content type Triton says so. */
-export class InferCallError extends Error {
-  readonly error: InferenceError;
-  readonly contentType: ContentType;
-
-  constructor(error: InferenceError, contentType: ContentType) {
-    super(error.message, { cause: error });
-    this.error = error;
-    this.contentType = contentType;
-  }
 }
 
 function decoupled(): InferenceError {
   return new InferenceError("UNSUPPORTED", "HTTP end point doesn't support models with decoupled transaction policy");
 }
-
-/** Texts up to this are counted only when a slow reader leaves them lying. */
-const uncountedBytesMax = 64 * 1024;
 
 /** Bodies up to this are joined and sent as one buffer: cheaper than four writes. */
 const joinedBytesMax = 16 * 1024;
@@ -71,23 +39,14 @@ export class InferCalls {
   }
 
   async answer(exchange: Exchange, request: InferCallRequest): Promise<void> {
-    const { limits, integerRange } = this.#options;
     const { target, model } = request;
     if (model.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
-    let decoded: DecodedBody;
-    try {
-      decoded = await readInferBody(exchange, { limits, integerRange, ...request });
-    } catch (error) {
-      if (error instanceof BodyError) throw error;
-      const plain = error instanceof InferenceError && plainBodyErrors.some((start) => error.message.startsWith(start));
-      throw new InferCallError(InferenceError.from(error), plain ? "text/plain" : "application/json");
-    }
+    const decoded = await readCall(exchange, request, this.#options);
     let response: InferenceResponse;
     try {
       response = await model.infer(inferenceRequest(decoded, target, exchange));
     } catch (error) {
-      const told = InferenceError.from(error);
-      throw new InferCallError(told, isRequestError(told) ? "application/json" : "text/plain");
+      throw answerError(error);
     }
     await this.#reply(exchange, request, decoded, response);
   }
@@ -104,8 +63,7 @@ export class InferCalls {
     const heldBytes = memory.bytes;
     let encoded: EncodedResponse;
     try {
-      const textBytes = jsonTextBytesMax(response, decoded.header);
-      if (textBytes > uncountedBytesMax) memory.grow(textBytes);
+      takeForText(memory, jsonTextBytesMax(response, decoded.header));
       encoded = this.#encoder.encode(response, {
         id: decoded.header.id,
         outputs: decoded.header.outputs,
@@ -117,7 +75,7 @@ export class InferCalls {
       releaseResponse(response);
       throw new InferCallError(InferenceError.from(error), "text/plain");
     }
-    settle(memory, heldBytes, encoded.jsonBytes);
+    settleText(memory, heldBytes, encoded.jsonBytes);
     if (request.encoding !== "identity") return this.#replyCompressed(exchange, request.encoding, encoded, response);
     this.#replyPlain(exchange, encoded, response);
   }
@@ -170,47 +128,6 @@ export class InferCalls {
   }
 }
 
-/** Of what was taken for a text before it was written, keeps as much as it became. */
-function settle(memory: ByteLease, heldBytes: number, textBytes: number): void {
-  if (textBytes <= uncountedBytesMax) return memory.shrinkTo(heldBytes);
-  memory.shrinkTo(heldBytes + textBytes);
-  if (memory.bytes < heldBytes + textBytes) memory.growAnyway(heldBytes + textBytes - memory.bytes);
-}
-
 function jsonPieces(json: string | readonly Buffer[]): readonly Buffer[] {
   return typeof json === "string" ? [Buffer.from(json, "latin1")] : json;
 }
-
-function inferenceRequest(decoded: DecodedBody, target: ModelTarget, exchange: Exchange): InferenceRequest {
-  const { header, tensors } = decoded;
-  return {
-    id: header.id,
-    namespace: target.namespace,
-    modelName: target.modelName,
-    modelVersion: target.modelVersion,
-    inputs: tensors,
-    requestedOutputs: header.outputs === null ? null : header.outputs.map((output) => output.name),
-    parameters: header.parameters,
-    sequence: header.sequence,
-    priority: header.priority,
-    queueTimeoutUs: header.queueTimeoutUs,
-    receivedNs: exchange.receivedNs,
-    deadlineNs: deadlineFromNow(exchange.clock, header.queueTimeoutUs),
-    caller: null,
-    trace: null,
-    signal: exchange.signal,
-  };
-}
-
-/** Errors about the body that Triton tells before it looks for JSON. */
-const plainBodyErrors = ["nothing to be decompressed", "Decompressed data size", "failed to decompress"] as const;
-
-/**
- * Whether Triton refused the request (reply of type application/json) rather than that its answer was an error
- * (text/plain): the checks of its core have these beginnings.
- */
-export function isRequestError(error: InferenceError): boolean {
-  return requestErrors.some((start) => error.message.startsWith(start));
-}
-
-const requestErrors = ["[request id: ", "unexpected inference input '", "unexpected inference output '"] as const;

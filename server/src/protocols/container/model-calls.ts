@@ -1,0 +1,93 @@
+import { InferenceError } from "../../base/index.ts";
+import type { Engine, ModelTarget } from "../../engine/index.ts";
+import type { IntegerRange } from "../../tensor/index.ts";
+import { GenerateCalls } from "../generate/index.ts";
+import { BodyError, replyError, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { leadingInteger } from "../infer-codec/index.ts";
+import { InferCallError, InferCalls, InferEvents, requestEncoding } from "../infer-http/index.ts";
+
+/**
+ * What /invocations is (SAGEMAKER_TRITON_INFERENCE_TYPE): a KServe inference, or a call of the generate extension with one answer or a
+ * stream of them.
+ */
+export const inferenceTypes = ["infer", "generate", "generate_stream"] as const;
+export type InferenceType = (typeof inferenceTypes)[number];
+
+export interface ModelCallsOptions {
+  readonly engine: Engine;
+  readonly limits: HttpLimits;
+  readonly integerRange: IntegerRange;
+}
+
+const binaryTypePrefix = "application/vnd.sagemaker-triton.binary+json;json-header-size=";
+
+/** Calls of models in the forms of the container contract. Each throws InferCallError (nothing has been sent) or BodyError. */
+export class ModelCalls {
+  readonly #engine: Engine;
+  readonly #infers: InferCalls;
+  readonly #events: InferEvents;
+  readonly #generates: GenerateCalls;
+
+  constructor(options: ModelCallsOptions) {
+    this.#engine = options.engine;
+    this.#infers = new InferCalls({
+      ...options,
+      binaryHeaders: (jsonBytes) => ["Content-Type", `${binaryTypePrefix}${jsonBytes}`],
+    });
+    this.#events = new InferEvents(options);
+    this.#generates = new GenerateCalls(options);
+  }
+
+  async call(type: InferenceType, exchange: Exchange, target: ModelTarget): Promise<void> {
+    try {
+      if (type === "infer") await this.#infer(exchange, target);
+      else await this.#generate(type, exchange, target);
+    } catch (thrown) {
+      // What is wrong with the model or the content type counts like errors of the inference itself.
+      if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
+      throw new InferCallError(thrown, type === "infer" ? "text/plain" : "application/json");
+    }
+  }
+
+  async #infer(exchange: Exchange, target: ModelTarget): Promise<void> {
+    // Throws what is wrong with the model before the request is looked at.
+    using model = this.#engine.open(target);
+    const coding = requestEncoding(exchange.request.headers["content-encoding"]);
+    if (coding === null) return replyError(exchange, 415, "Unsupported compression type");
+    const compressed = coding === "compressed";
+    const headerBytes = jsonHeaderBytes(exchange, compressed);
+    const request = { target, model, headerBytes, compressed };
+    if (model.config.decoupled) await this.#events.answer(exchange, request);
+    else await this.#infers.answer(exchange, { ...request, encoding: "identity" });
+  }
+
+  async #generate(type: "generate" | "generate_stream", exchange: Exchange, target: ModelTarget): Promise<void> {
+    using model = this.#engine.open(target);
+    if (type === "generate") await this.#generates.generate(exchange, { target, model });
+    else await this.#generates.stream(exchange, { target, model });
+  }
+}
+
+/** Length of the JSON header from the content type; null when the type is another, which means all JSON. */
+function jsonHeaderBytes(exchange: Exchange, compressed: boolean): number | null {
+  const type = exchange.request.headers["content-type"];
+  const at = type?.indexOf(binaryTypePrefix) ?? -1;
+  if (type === undefined || at === -1) return null;
+  if (at > 0) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `expect MIME type for binary data starts with '${binaryTypePrefix}', got: ${type}`,
+    );
+  }
+  const got = type.slice(binaryTypePrefix.length);
+  const value = leadingInteger(got);
+  if (value === null) throw new InferenceError("INVALID_ARG", `Unable to parse inference header size, got: ${got}`);
+  const declared = compressed ? -1 : Number(exchange.request.headers["content-length"] ?? -1);
+  if (value < 0 || (declared >= 0 && value > declared)) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `inference header size should be in range (0, ${Math.max(declared, 0)}), got: ${got}`,
+    );
+  }
+  return value;
+}
