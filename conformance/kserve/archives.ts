@@ -29,5 +29,7 @@ export const archives: Readonly<Record<string, Readonly<Record<string, ModelSour
   kservesuite7: { ".": named("another", models.add_sub) },
   kservesuite8: { add_sub: models.add_sub, chain: named("pipeline", models.chain) },
   /** A step is not mapped, so its name must be its directory's. */
+  /** A model that gives any number of answers. */
+  kservesuite10: { streams: models.streams },
   kservesuite9: { add_sub: named("another", models.add_sub), chain: models.chain },
 };

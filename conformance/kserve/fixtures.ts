@@ -44,6 +44,23 @@ export const fixtures = {
     flags: [keepGoing, "--strict-readiness=false"],
     env: { SAGEMAKER_TRITON_PING_MODE: "live" },
   },
+  /** A decoupled model behind the container contract. */
+  decoupled: {
+    models: { streams: models.streams },
+    flags: [],
+    env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "streams" },
+  },
+  /** The same, called by the generate extension; Triton 2.51 does not know the variable and infers. */
+  generate: {
+    models: { streams: models.streams },
+    flags: [],
+    env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "streams", SAGEMAKER_TRITON_INFERENCE_TYPE: "generate" },
+  },
+  generate_stream: {
+    models: { streams: models.streams },
+    flags: [],
+    env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "streams", SAGEMAKER_TRITON_INFERENCE_TYPE: "generate_stream" },
+  },
   /** Multi-model hosting: archives unpacked below /opt/ml/models are loaded on request. */
   multi: {
     models: {},

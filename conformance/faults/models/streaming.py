@@ -1,6 +1,8 @@
 """Runs CODE once for each request, with `sender`, and leaves the rest to it."""
 
 import os
+import threading
+import time
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -31,5 +33,12 @@ class TritonPythonModel:
     def execute(self, requests):
         for request in requests:
             code = pb_utils.get_input_tensor_by_name(request, "CODE").as_numpy().reshape(-1)[0].decode()
-            scope = dict(globals(), model=self, request=request, sender=request.get_response_sender())
+            scope = dict(
+                globals(),
+                threading=threading,
+                time=time,
+                model=self,
+                request=request,
+                sender=request.get_response_sender(),
+            )
             exec(code, scope)

@@ -3,6 +3,7 @@ import type { Case } from "../case.ts";
 import { batching } from "./batching.ts";
 import { compression } from "./compression.ts";
 import { container } from "./container.ts";
+import { containerStreams } from "./container-streams.ts";
 import { brokenModels, modelControl } from "./control.ts";
 import { ensembles } from "./ensembles.ts";
 import { grpcDecoupled } from "./grpc-decoupled.ts";
@@ -47,6 +48,7 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   programs,
   reload: reloads,
   container,
+  "container-streams": containerStreams,
   "warm-up": warmUps,
   "grpc-infer": grpcInfer,
   "grpc-request-errors": grpcRequestErrors,
