@@ -1,4 +1,5 @@
 import { controlModels } from "./control-models.ts";
+import { habitModels } from "./habit-models.ts";
 import type { ModelSource } from "./model-source.ts";
 import { models } from "./models.ts";
 import { programModels } from "./program-models.ts";
@@ -30,6 +31,8 @@ export const fixtures = {
   reload: { models: reloadModels, flags: ["--model-control-mode=explicit"], env: {} },
   /** Programs that say something while they are loaded. */
   programs: { models: programModels, flags: ["--model-control-mode=explicit"], env: {} },
+  /** Programs that do what those of real repositories do, all at start. */
+  habits: { models: habitModels, flags: [keepGoing], env: {} },
   /** Models with `model_warmup`, all still to be loaded. */
   warm: { models: warmModels, flags: ["--model-control-mode=explicit"], env: {} },
   /** A model that cannot be loaded does not end the server, but keeps it from being ready. */

@@ -12,6 +12,7 @@ import { generatesDecoupled } from "./generate-decoupled.ts";
 import { grpcInfer, grpcRequestErrors } from "./grpc-infer.ts";
 import { grpcServer } from "./grpc-server.ts";
 import { grpcStream } from "./grpc-stream.ts";
+import { modelHabits } from "./habits.ts";
 import { health } from "./health.ts";
 import { inferBinary } from "./infer-binary.ts";
 import { inferJson } from "./infer-json.ts";
@@ -37,6 +38,7 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   models: modelAnswers,
   outputs,
   "owned-inputs": ownedInputs,
+  habits: modelHabits,
   "python-utils": pythonUtils,
   ensembles,
   batching,

@@ -62,6 +62,8 @@ class Tensor:
             name = text_of("Tensor: name", name)
         if not isinstance(tensor, np.ndarray):
             raise TypeError("Tensor: a numpy.ndarray is needed for '%s', found %s" % (name, type(tensor).__name__))
+        if type(tensor) is not np.ndarray and isinstance(tensor, np.ma.MaskedArray):
+            raise TypeError("Tensor: '%s' is a masked array, whose masked places have no value: answer its filled()" % name)
         dtype = tensor.dtype
         number = _NUMBERS.get(dtype) or datatypes.number_of_dtype(dtype)
         if number == 0:
