@@ -45,7 +45,8 @@ class ModelConfig:
 
     def set_model_transaction_policy(self, policy: dict[str, bool]) -> None:
         """Sets `decoupled`; an error where the configuration says otherwise."""
-        if any(key != "decoupled" for key in policy):
+        # What is no dictionary fails with Triton's words, which has `keys` in them.
+        if any(key != "decoupled" for key in policy.keys()):  # noqa: SIM118
             raise ValueError(
                 "model transaction property in auto-complete-config function for model '%s' contains property other than 'decoupled'."
                 % self._name()
