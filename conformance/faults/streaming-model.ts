@@ -13,7 +13,7 @@ import { strings } from "../kserve/requests.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { until } from "./until.ts";
 
-const config = `backend: "python"
+export const streamingConfig = `backend: "python"
 max_batch_size: 0
 input [ { name: "CODE" data_type: TYPE_STRING dims: [ 1 ] } ]
 output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] }, { name: "LARGE" data_type: TYPE_INT32 dims: [ -1 ] } ]
@@ -24,7 +24,7 @@ instance_group { count: 1 kind: KIND_CPU }
 /** Writes a decoupled model that runs the code of its requests: models/streaming.py. */
 export async function writeStreamingModel(repository: string, name: string): Promise<void> {
   const program = fileURLToPath(new URL("models/streaming.py", import.meta.url));
-  await writeFaultyModel(repository, name, { config, text: await readFile(program, "utf8") });
+  await writeFaultyModel(repository, name, { config: streamingConfig, text: await readFile(program, "utf8") });
 }
 
 /** What a model left with `leave(name, value)`. */

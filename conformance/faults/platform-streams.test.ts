@@ -1,0 +1,98 @@
+/** InvokeEndpoint of a model that answers in events: what the platform makes of them, and what ends them. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { after, before, test } from "node:test";
+import { PutObjectCommand } from "@aws-sdk/client-s3";
+import { InvokeEndpointCommand } from "@aws-sdk/client-sagemaker-runtime";
+import { bucket, createEndpoint, endpointIs, Platform, refused } from "./platform.ts";
+import { streamingConfig } from "./streaming-model.ts";
+import { tarball } from "./tarball.ts";
+import { until } from "./until.ts";
+
+const name = "streaming";
+let platform: Platform;
+
+before(async () => {
+  platform = await Platform.open();
+  const program = fileURLToPath(new URL("models/streaming.py", import.meta.url));
+  const Body = tarball([
+    { path: "streaming/config.pbtxt", body: streamingConfig },
+    { path: "streaming/1/model.py", body: await readFile(program) },
+  ]);
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "streaming.tar.gz", Body }));
+  await createEndpoint(platform, { name, modelDataUrl: `s3://${bucket}/streaming.tar.gz` });
+  await endpointIs(platform, name, "InService");
+});
+after(() => platform[Symbol.asyncDispose]());
+
+function invoke(code: string | readonly string[], signal?: AbortSignal) {
+  const data = [typeof code === "string" ? code : code.join("\n")];
+  const Body = JSON.stringify({ inputs: [{ name: "CODE", datatype: "BYTES", shape: [1], data }] });
+  const command = new InvokeEndpointCommand({ EndpointName: name, ContentType: "application/json", Body });
+  return platform.runtime.send(command, signal === undefined ? {} : { abortSignal: signal });
+}
+
+const dataOf = (event: string) =>
+  (JSON.parse(event.slice("data: ".length)) as { outputs: [{ data: [string] }] }).outputs[0].data[0];
+
+/** What the model says, asked by another client. */
+async function told(expression: string): Promise<string> {
+  const { Body } = await invoke(`sender.send(answer(${expression}), FINAL)`);
+  return dataOf(Body.transformToString().trimEnd());
+}
+
+/** A thread that makes answers without end, until nobody waits for them. */
+const endless = (kept: string, values: number) => [
+  `def run(sender=sender, kept=model.kept):`,
+  `  while not sender.is_cancelled(): sender.send(large(1, ${values})); time.sleep(0.001)`,
+  "  sender.send(flags=FINAL)",
+  `  kept['${kept}'] = 'told'`,
+  `model.kept['${kept}'] = 'begun'`,
+  "threading.Thread(target=run, daemon=True).start()",
+];
+const isTold = (kept: string) =>
+  until("the model is told", async () => (await told(`model.kept['${kept}']`)) === "told");
+
+test("the answer is all events, under the container's content type", async () => {
+  const reply = await invoke(["for i in range(3): sender.send(answer(i))", "sender.send(flags=FINAL)"]);
+  assert.equal(reply.ContentType, "text/event-stream; charset=utf-8");
+  const events = reply.Body.transformToString().split("\n\n").slice(0, -1);
+  assert.deepEqual(events.map(dataOf), ["0", "1", "2"]);
+});
+
+test("an error before any answer is a ModelError with the container's status, one behind an answer is an event", async () => {
+  const first = await refused(
+    invoke("sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError('no')), FINAL)"),
+  );
+  assert.deepEqual([first.name, first.status], ["ModelError", 424]);
+  assert.match(first.message, /^Received server error \(500\) from primary with message "\{"error":"no"\}"\. /);
+  const reply = await invoke(["sender.send(answer(1))", "raise ValueError('no')"]);
+  assert.match(
+    reply.Body.transformToString(),
+    /^data: \{"model_name".*\n\ndata: \{"error":"Failed to process .*ValueError: no/,
+  );
+});
+
+test("answers beyond the bound of an invocation are refused, and the model is told that nobody waits", async () => {
+  const { status, message } = await refused(invoke(endless("long", 4096)));
+  assert.deepEqual([status, message], [413, "HTTP content length exceeded 6291456 bytes."]);
+  await isTold("long");
+});
+
+test("a client that goes while answers are collected is told to the model", async () => {
+  const leaving = new AbortController();
+  const asked = refused(invoke(endless("gone", 1), leaving.signal));
+  await until("the model has begun", async () => (await told("model.kept.get('gone', '')")) === "begun");
+  leaving.abort();
+  assert.equal((await asked).name, "AbortError");
+  await isTold("gone");
+});
+
+test("a worker that dies between answers ends them with an error event", async () => {
+  const reply = await invoke(["sender.send(answer(1))", "time.sleep(0.1)", "os.kill(os.getpid(), 9)"]);
+  const events = reply.Body.transformToString().split("\n\n").slice(0, -1);
+  assert.equal(events.length, 2);
+  assert.match(events[1]!, /^data: \{"error":"Stub process 'streaming_0_0' is not healthy\./);
+  assert.equal(await told("'well'"), "well");
+});
