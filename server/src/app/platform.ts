@@ -21,15 +21,13 @@ import {
   hostingMigrations,
   instanceLimits,
   invocationLimits,
-  LeftInstances,
   metricMigrations,
   MetricRecords,
   metricRecordsLimits,
   modelDataUrlOf,
-  type InstanceSpec,
   type Owner,
 } from "../hosting/index.ts";
-import { ProcessHost, type ContainerCommand } from "../hosts/index.ts";
+import { ProcessHost, type ContainerCommand, type ContainerStart } from "../hosts/index.ts";
 import { MinuteSeries } from "../metrics/index.ts";
 import { lockDirectory } from "../processes/index.ts";
 import { openRecords, recordsDefaults } from "../records/index.ts";
@@ -136,9 +134,14 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   opening.defer(() => rm(sockets, { recursive: true, force: true }));
   const host = opening.use(
     new ProcessHost({
-      commandFor: (spec, socketPath) => containerCommand(spec, socketPath, { ...options, url }),
+      commandFor: (start) => containerCommand(start, { ...options, url }),
       socketsDirectory: sockets,
+      instancesDirectory: directories.instances,
+      store,
+      unpacker,
+      machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
       clock: systemClock,
+      logger: log,
     }),
   );
   // Whoever calls while the endpoints are being brought back waits for that.
@@ -173,12 +176,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       fleet: {
         host,
         store,
-        unpacker,
         openSeries: (key) => series.recorder(key),
         openLog: (group, stream) => logs.writer(group, stream),
-        instancesDirectory: directories.instances,
-        leftInstances: new LeftInstances(),
-        machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
         logsLink: (group) => links.linkTo(group),
         issue: instances.issue,
         instanceLimits,
@@ -270,8 +269,7 @@ const containerSemiSpaceMebibytes = 16;
 
 /** An instance is our own server in container mode, with the platform's Python environment. */
 function containerCommand(
-  spec: InstanceSpec,
-  socketPath: string,
+  { spec, mlRoot, socketPath }: ContainerStart,
   options: PlatformOptions & { readonly url: string },
 ): ContainerCommand {
   // With keys of their own, which may do what models do; without keys the port would take anything from anybody.
@@ -287,7 +285,7 @@ function containerCommand(
       // What clients of the container never see, and `ps` shows.
       `--id=${spec.title}`,
       `--sagemaker-socket=${socketPath}`,
-      `--ml-root=${spec.mlRoot}`,
+      `--ml-root=${mlRoot}`,
       `--memory-budget-bytes=${spec.modelMemoryBytes}`,
       `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestMemory.bytesMax)}`,
       `--data=${options.directories.root}`,

@@ -1,17 +1,28 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { openDeadline, TaskGroup } from "../base/index.ts";
 import type { Records } from "../records/index.ts";
-import { Gate, orAborted } from "./waiting.ts";
-import { hostingArn, nameKey, type Owner } from "./definitions/index.ts";
-import { isTransient, moveEndpoint, type EndpointEvent, type EndpointRecord } from "./endpoints/index.ts";
-import type { FleetOptions } from "./endpoints/index.ts";
+import {
+  hostingArn,
+  nameKey,
+  type EndpointConfigRecord,
+  type ModelRecord,
+  type Owner,
+  type VariantPlan,
+} from "./definitions/index.ts";
+import {
+  instanceModels,
+  isTransient,
+  moveEndpoint,
+  RunningEndpoint,
+  type EndpointEvent,
+  type EndpointRecord,
+  type FleetOptions,
+} from "./endpoints/index.ts";
 import { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
-import { endpointRecord, modelRecord, RecordTable } from "./store/index.ts";
-import { collectLeftContents, type InstanceOwner } from "./instances/index.ts";
+import type { InstanceOwner } from "./instances/index.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
-import type { EndpointConfigRecord, ModelRecord, VariantPlan } from "./definitions/index.ts";
-import { RunningEndpoint } from "./endpoints/index.ts";
+import { endpointRecord, modelRecord, RecordTable } from "./store/index.ts";
+import { Gate, orAborted } from "./waiting.ts";
 
 export interface HostingLimits {
   readonly modelsMax: number;
@@ -72,10 +83,7 @@ export class Hosting implements AsyncDisposable {
 
   /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. Unpacked models are kept for those that come back. */
   async resume(): Promise<void> {
-    const { instancesDirectory, unpacker, leftInstances } = this.#options.fleet;
-    await mkdir(instancesDirectory, { recursive: true });
-    await leftInstances.open(instancesDirectory, [...this.endpoints.values()].flatMap(wantedInstances));
-    if (unpacker.contentDirectory !== null) await collectLeftContents(unpacker.contentDirectory);
+    await this.#options.fleet.host.resume([...this.endpoints.values()].flatMap(wantedInstances));
     for (const record of this.endpoints.values()) this.#takeUp(record);
   }
 
@@ -379,19 +387,10 @@ export class Hosting implements AsyncDisposable {
 /** The multi-model instances of an endpoint that comes back with the platform. */
 function wantedInstances({ name, state, plans }: EndpointRecord): readonly InstanceOwner[] {
   if (state.at !== "InService" && state.at !== "Updating" && state.at !== "RollingBack") return [];
-  return plans.flatMap(
-    ({
-      variant,
-      model: {
-        containers: [container],
-      },
-    }) => {
-      if (container.Mode !== "MultiModel") return [];
-      const modelDataUrl = container.ModelDataUrl ?? "";
-      const owner = { endpointName: name, variantName: variant.VariantName, modelDataUrl };
-      return Array.from({ length: variant.InitialInstanceCount }, () => owner);
-    },
-  );
+  return plans.flatMap((plan) => {
+    const models = instanceModels(plan, name);
+    return models.kind === "one" ? [] : Array.from({ length: plan.variant.InitialInstanceCount }, () => models.owner);
+  });
 }
 
 /** Like the machine ids that log streams end in. */

@@ -4,6 +4,7 @@
  * `ModelHost` it is given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with
  * the services' own codes and sentences. Nothing here reads the environment or knows HTTP servers.
  */
+export { absentAsNull, containerModelId, type KeptTree, type ModelArchive, type ModelTrees } from "./agent/index.ts";
 export {
   hostingArn,
   instanceBudget,
@@ -37,13 +38,16 @@ export { Hosting, hostingLimits, type HostingLimits, type HostingOptions, type T
 export { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
 export {
   instanceLimits,
-  LeftInstances,
+  ModelDataError,
   modelDataUrlOf,
+  type ContainerEnd,
+  type HostedContainer,
   type HostedInstance,
   type InstanceAddress,
-  type InstanceEnd,
   type InstanceIdentity,
   type InstanceLimits,
+  type InstanceModels,
+  type InstanceOwner,
   type InstanceSpec,
   type InstanceUsage,
   type IssueCredentials,

@@ -1,2 +1,7 @@
 /** Implementations of hosting's `ModelHost`. `ProcessHost` runs instances as child processes of the platform. */
-export { ProcessHost, type ContainerCommand, type ProcessHostOptions } from "./process/process-host.ts";
+export {
+  ProcessHost,
+  type ContainerCommand,
+  type ContainerStart,
+  type ProcessHostOptions,
+} from "./process/process-host.ts";

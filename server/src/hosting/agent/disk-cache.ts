@@ -1,21 +1,14 @@
-import { renameSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { ArchiveError, type UnpackedArchive } from "../../blobs/index.ts";
 import type { Clock, Logger, TaskGroup } from "../../base/index.ts";
 import { ChargedSet, chooseVictims, type Charge } from "./charges.ts";
-import { KeptTrees } from "./kept-trees.ts";
-import { ModelLoadError, ModelReplacedError, type ModelSource } from "./model-container.ts";
+import { ModelLoadError, ModelReplacedError } from "./model-container.ts";
+import type { ModelTrees } from "./model-trees.ts";
 import { createModelVersion, type ModelVersion } from "./model-version.ts";
 import { Mutex } from "../waiting.ts";
 
 export interface DiskCacheOptions {
-  /** `<ml root>/models`: a model lies in `<id>/model` below it. */
-  readonly directory: string;
-  /** Where the trees are described for the platform's next life; no container looks there. */
-  readonly descriptionsDirectory: string;
+  readonly trees: ModelTrees;
   readonly diskBytesMax: number;
-  readonly source: ModelSource;
   readonly clock: Clock;
   readonly tasks: TaskGroup;
   readonly logger: Logger;
@@ -28,17 +21,14 @@ export interface DiskCacheOptions {
 /** One block and one directory entry per file, so that trees of empty files are not free. */
 const fileOverheadBytes = 4096;
 
-/** The unpacked archives of one instance, within its disk bytes. Sets `tree` of versions, and takes it away. */
+/** Which unpacked archives one instance has, within its disk bytes. Sets `tree` of versions, and takes it away. */
 export class DiskCache {
   readonly #options: DiskCacheOptions;
   readonly #charges = new ChargedSet();
   readonly #admission = new Mutex();
-  readonly #kept: KeptTrees;
-  #trashCount = 0;
 
   constructor(options: DiskCacheOptions) {
     this.#options = options;
-    this.#kept = new KeptTrees({ models: options.directory, descriptions: options.descriptionsDirectory });
   }
 
   get usedBytes(): number {
@@ -47,9 +37,9 @@ export class DiskCache {
 
   /** What an earlier life of the platform has left here and fits, last unpacked last. To be asked before anything else. */
   async adopt(): Promise<readonly ModelVersion[]> {
-    const { directory, diskBytesMax, source, logger } = this.#options;
+    const { trees, diskBytesMax } = this.#options;
     const adopted: ModelVersion[] = [];
-    for (const kept of (await this.#kept.read(logger)).toReversed()) {
+    for (const kept of (await trees.adopt()).toReversed()) {
       const version = createModelVersion(kept.target, { etag: kept.etag, byteLength: kept.archiveBytes }, 0);
       const { id } = version;
       const charge = chargeOf(id, kept.tree);
@@ -60,9 +50,7 @@ export class DiskCache {
         adopted.push(version);
         continue;
       }
-      this.#kept.forget(id);
-      await rm(join(directory, id), { recursive: true, force: true });
-      source.collect(kept.tree);
+      await trees.remove(id, kept.tree);
     }
     return adopted.toReversed();
   }
@@ -80,9 +68,9 @@ export class DiskCache {
   }
 
   async #isWhole({ id, target }: ModelVersion, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
-    const { source, directory, logger } = this.#options;
+    const { trees, logger } = this.#options;
     try {
-      return await source.isWhole(tree, join(directory, id, "model"), signal);
+      return await trees.isWhole(id, tree, signal);
     } catch (error) {
       if (!(error instanceof ArchiveError)) throw error;
       logger.warning("an unpacked model could not be read", { target, error: error.message });
@@ -92,28 +80,22 @@ export class DiskCache {
 
   /** Resolves with the tree and the microseconds it took. Throws ModelLoadError or ModelReplacedError; nothing is left behind then. */
   async download(version: ModelVersion, signal: AbortSignal): Promise<{ tree: UnpackedArchive; durationUs: number }> {
-    const { source, clock, directory } = this.#options;
+    const { trees, clock } = this.#options;
     const startNs = clock.monotonicNs();
     const expected = (bytes: number): Charge => ({ key: version.id, ownBytes: bytes, contents: [] });
     try {
       await this.#reserve(expected(version.archiveBytes), signal);
-      const tree = await source.unpack(version.target, version.etag, join(directory, version.id, "model"), {
+      const tree = await trees.unpack(version, {
         signal,
         onProgress: (expandedBytes) => this.#grow(expected(Math.max(expandedBytes, version.archiveBytes))),
       });
       if (tree === null) throw new ModelReplacedError(version.target);
       this.#charges.set(chargeOf(version.id, tree));
-      const { target, etag, archiveBytes } = version;
-      await this.#kept.describe(version.id, { target, etag, archiveBytes, tree }).catch((cause: unknown) => {
-        throw ArchiveError.from(cause);
-      });
       version.tree = tree;
       version.isChecked = true;
       return { tree, durationUs: (clock.monotonicNs() - startNs) / 1000 };
     } catch (error) {
       this.#charges.remove(version.id);
-      this.#kept.forget(version.id);
-      await rm(join(directory, version.id), { recursive: true, force: true });
       if (!(error instanceof ArchiveError)) throw error;
       const text = `Failed to unpack the archive of model ${version.target}: ${error.message}`;
       throw new ModelLoadError(error.reason === "space" ? 507 : 400, text, { cause: error });
@@ -124,14 +106,9 @@ export class DiskCache {
   async remove(version: ModelVersion): Promise<void> {
     const { tree } = version;
     if (tree === null) return;
-    const { directory, source } = this.#options;
-    const trash = join(directory, `.trash-${(this.#trashCount += 1)}`);
     version.tree = null;
     this.#charges.remove(version.id);
-    this.#kept.forget(version.id);
-    renameSync(join(directory, version.id), trash);
-    await rm(trash, { recursive: true, force: true });
-    source.collect(tree);
+    await this.#options.trees.remove(version.id, tree);
   }
 
   async #reserve(charge: Charge, signal: AbortSignal): Promise<void> {

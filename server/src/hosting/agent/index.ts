@@ -7,5 +7,7 @@ export {
   ModelNotReadyError,
   type LoadReply,
   type ModelContainer,
-  type ModelSource,
 } from "./model-container.ts";
+export { absentAsNull, createModelSource } from "./model-source.ts";
+export type { KeptTree, ModelArchive, ModelTrees } from "./model-trees.ts";
+export { containerModelId } from "./model-version.ts";

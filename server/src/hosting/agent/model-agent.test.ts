@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import * as fc from "fast-check";
-import { ArchiveError, type UnpackedArchive } from "../../blobs/index.ts";
+import { ArchiveError } from "../../blobs/index.ts";
 import { silentLogger, systemClock } from "../../base/index.ts";
+import { modelTreesContract } from "../contracts/index.ts";
+import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
 import { ModelAgent, agentLimits, type AgentLimits } from "./model-agent.ts";
 import {
   ContainerLostError,
@@ -14,10 +13,8 @@ import {
   ModelNotReadyError,
   type LoadReply,
 } from "./model-container.ts";
+import { containerModelId } from "./model-version.ts";
 
-const root = mkdtempSync(join(tmpdir(), "galatea-agent-"));
-after(() => rmSync(root, { recursive: true, force: true }));
-let count = 0;
 const never = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const mebi = 2 ** 20;
@@ -38,7 +35,7 @@ class World {
   readonly busy = new Map<string, number>();
   readonly events: string[] = [];
   readonly agent: ModelAgent;
-  readonly directory: string;
+  readonly trees: MemoryTrees;
   memoryBytes = 0;
   containerBytesMax = Infinity;
   hold: Promise<void> = Promise.resolve();
@@ -46,12 +43,12 @@ class World {
   /** So many unloads fail from now on: the container goes on holding the model. */
   unloadFailures = 0;
 
-  constructor(limits: Partial<AgentLimits>, directory = join(root, `models-${(count += 1)}`)) {
-    this.directory = directory;
-    mkdirSync(this.directory, { recursive: true });
+  constructor(limits: Partial<AgentLimits>, disk = new MemoryDisk()) {
+    this.trees = new MemoryTrees(disk, {
+      find: (target) => this.objects.get(target),
+      unpacked: (target) => this.events.push(`unpack ${target}`),
+    });
     this.agent = new ModelAgent({
-      modelsDirectory: this.directory,
-      descriptionsDirectory: `${this.directory}-trees`,
       limits: { ...agentLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
       source: {
         find: async (target) => {
@@ -59,11 +56,8 @@ class World {
           const object = this.objects.get(target);
           return object === undefined ? null : { etag: object.etag, byteLength: object.bytes };
         },
-        unpack: (target, etag, destination, { signal, onProgress }) =>
-          this.#unpack(target, etag, { destination, signal, onProgress }),
-        isWhole: async () => true,
-        collect: () => {},
       },
+      trees: this.trees,
       container: async () => ({
         load: async ({ id, target }) => await this.#load(id, target),
         unload: async ({ id }) => {
@@ -92,39 +86,10 @@ class World {
     });
   }
 
-  async #unpack(
-    target: string,
-    etag: string,
-    options: { destination: string; signal: AbortSignal; onProgress: (bytes: number) => void },
-  ): Promise<UnpackedArchive | null> {
-    this.events.push(`unpack ${target}`);
-    const object = this.objects.get(target);
-    if (object === undefined || object.etag !== etag) return null;
-    mkdirSync(options.destination, { recursive: true });
-    await turn();
-    options.signal.throwIfAborted();
-    try {
-      options.onProgress(object.bytes);
-    } catch (error) {
-      rmSync(options.destination, { recursive: true });
-      throw error;
-    }
-    const file = { path: "model.py", byteLength: object.bytes, sha256: etag };
-    const fingerprint = `${target} ${etag}`;
-    return {
-      files: [file],
-      places: [],
-      expandedBytes: object.bytes,
-      ownBytes: object.bytes,
-      contents: [],
-      fingerprint,
-    };
-  }
-
   async #load(id: string, target: string): Promise<LoadReply> {
     const object = this.objects.get(target);
     assert(object !== undefined && !this.loaded.has(id), "one load for many waiters");
-    assert(existsSync(join(this.directory, id, "model")), "a model is loaded from its files");
+    assert(this.trees.disk.kept.has(id), "a model is loaded from its files");
     this.events.push(`load ${target}`);
     this.loaded.set(id, { target, bytes: object.bytes });
     await turn();
@@ -163,6 +128,24 @@ class World {
     return this.agent.loadedModels().map(({ target }) => target);
   }
 }
+
+modelTreesContract("trees in memory", async () => {
+  const objects = new Map<string, StoredModel>();
+  const disk = new MemoryDisk();
+  const open = () => new MemoryTrees(disk, { find: (target) => objects.get(target), unpacked: () => {} });
+  return {
+    trees: open(),
+    async put(target, bytes) {
+      const etag = String(bytes);
+      objects.set(target, { etag, bytes });
+      return { id: containerModelId(target, etag), target, etag, archiveBytes: bytes };
+    },
+    holds: async (id) => disk.kept.has(id),
+    damage: async (id) => void disk.damaged.add(id),
+    reopen: async () => open(),
+    async [Symbol.asyncDispose]() {},
+  };
+});
 
 test("any mixture of requests is answered, within the budgets, never unloading a busy model", async () => {
   const request = fc.record({ target: fc.nat(9), turns: fc.nat(6), gap: fc.nat(3) });
@@ -269,7 +252,7 @@ test("a replaced object is reloaded at once, beside requests that still use the 
   assert.match(fresh.id, /^[0-9A-Za-z._]+$/);
   assert(world.loaded.has(old.id), "in use");
   old[Symbol.dispose]();
-  while (world.loaded.has(old.id) || existsSync(join(world.directory, old.id))) await turn();
+  while (world.loaded.has(old.id) || world.trees.disk.kept.has(old.id)) await turn();
   fresh[Symbol.dispose]();
   assert.equal(await world.invoke("a/b c.tar.gz"), true);
 });
@@ -297,7 +280,7 @@ test("a deleted object is dropped, and comes back when it is put again", async (
   await world.invoke("a");
   world.objects.delete("a");
   await assert.rejects(world.invoke("a"), ModelMissingError);
-  while (world.loaded.size > 0 || readdirSync(world.directory).length > 0) await turn();
+  while (world.loaded.size > 0 || world.trees.disk.kept.size > 0) await turn();
   assert.equal(world.agent.diskUsedBytes, 0);
   world.put("a");
   assert.equal(await world.invoke("a"), false);
@@ -394,11 +377,11 @@ test("an agent takes over what an earlier one unpacked, within its own disk byte
   }
   await before.agent[Symbol.asyncDispose]();
 
-  const after = new World({ diskBytesMax: 25 * mebi }, before.directory);
+  const after = new World({ diskBytesMax: 25 * mebi }, before.trees.disk);
   for (const [name, object] of before.objects) after.objects.set(name, object);
   after.objects.set("c", { etag: '"new"', bytes: 10 * mebi });
   await after.agent.adopt();
-  assert.equal(readdirSync(after.directory).length, 2, "the one unpacked first did not fit");
+  assert.equal(after.trees.disk.kept.size, 2, "the one unpacked first did not fit");
   assert(after.agent.diskUsedBytes <= 25 * mebi);
   for (const name of ["b", "c"]) {
     using _lease = await after.agent.acquire(name, never);

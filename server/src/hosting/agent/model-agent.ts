@@ -12,8 +12,9 @@ import {
   ModelReplacedError,
   type AgentObserver,
   type ModelContainer,
-  type ModelSource,
 } from "./model-container.ts";
+import type { ModelSource } from "./model-source.ts";
+import type { ModelTrees } from "./model-trees.ts";
 
 export interface AgentLimits {
   /** Disk for unpacked archives; equal files count once. */
@@ -44,9 +45,7 @@ export const agentLimits = {
 } as const;
 
 export interface AgentOptions {
-  /** `<ml root>/models`: a model lies in `<id>/model` below it. */
-  readonly modelsDirectory: string;
-  readonly descriptionsDirectory: string;
+  readonly trees: ModelTrees;
   readonly limits: AgentLimits;
   readonly source: ModelSource;
   /** Resolves with the container when it is up. */
@@ -96,9 +95,9 @@ export class ModelAgent implements AsyncDisposable {
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("multi-model agent", { error: String(error) });
     });
-    const { modelsDirectory: directory, descriptionsDirectory, source, clock, logger } = options;
+    const { trees, clock, logger } = options;
     const { diskBytesMax } = options.limits;
-    const places = { directory, descriptionsDirectory, diskBytesMax, source, clock, logger, tasks: this.#tasks };
+    const places = { trees, diskBytesMax, clock, logger, tasks: this.#tasks };
     this.#disk = new DiskCache({ ...places, versions: this.#versions, unloadOne: () => this.makeRoom() });
   }
 

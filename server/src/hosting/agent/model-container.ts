@@ -1,5 +1,3 @@
-import type { UnpackedArchive } from "../../blobs/index.ts";
-
 /** What the agent asks of a container that can hold several models: reference "Multi-model contract". */
 export interface ModelContainer {
   load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply>;
@@ -12,26 +10,6 @@ export type LoadReply =
   | { readonly outcome: "loaded"; readonly memoryBytes: number | null }
   | { readonly outcome: "out-of-memory"; readonly message: string }
   | { readonly outcome: "refused"; readonly status: number; readonly message: string };
-
-/** Where the archives come from. */
-export interface ModelSource {
-  /** The archive's version now (its ETag) and length; null when there is no such object. */
-  find(target: string, signal: AbortSignal): Promise<{ readonly etag: string; readonly byteLength: number } | null>;
-  /**
-   * Unpacks that version into `destination`, which must not exist and is left absent on failure. Null when the object is not
-   * (any more) of that version.
-   */
-  unpack(
-    target: string,
-    etag: string,
-    destination: string,
-    options: { readonly signal: AbortSignal; readonly onProgress: (expandedBytes: number) => void },
-  ): Promise<UnpackedArchive | null>;
-  /** Whether `destination` still holds the tree as it was unpacked. */
-  isWhole(tree: UnpackedArchive, destination: string, signal: AbortSignal): Promise<boolean>;
-  /** Called after a tree that held these contents was removed. */
-  collect(tree: UnpackedArchive): void;
-}
 
 /** A load that failed, to be told to those who wait for it. `status` is what the container answered, or the nearest. */
 export class ModelLoadError extends Error {

@@ -1,14 +1,11 @@
 import { createHash } from "node:crypto";
 import type { UnpackedArchive } from "../../blobs/index.ts";
+import type { ModelArchive } from "./model-trees.ts";
 
 export type ModelMemory = "absent" | "loading" | "loaded" | "unloading";
 
 /** One archive version of one target model on one instance. Only the agent and its disk cache change it. */
-export interface ModelVersion {
-  readonly id: string;
-  readonly target: string;
-  readonly etag: string;
-  readonly archiveBytes: number;
+export interface ModelVersion extends ModelArchive {
   tree: UnpackedArchive | null;
   /** False for a tree of an earlier life of the platform that has not been compared with its fingerprints yet. */
   isChecked: boolean;

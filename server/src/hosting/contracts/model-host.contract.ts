@@ -1,79 +1,166 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { InstanceAddress, InstanceSpec, ModelHost } from "../instances/index.ts";
+import { containerModelId } from "../agent/index.ts";
+import type { HostedContainer, InstanceAddress, InstanceOwner, InstanceSpec, ModelHost } from "../instances/index.ts";
 
-/** What the suite asks of an implementer: a host, and a spec whose container does as the variable BEHAVIOUR says. */
-export interface ModelHostSubject {
+/** What the suite asks of an implementer: a host over a store of objects, and specs whose container does as the variable BEHAVIOUR says. */
+export interface ModelHostSubject extends AsyncDisposable {
   readonly host: ModelHost;
-  /** "serve": answers /ping at its address until SIGTERM. "fail": prints `starting` and `no such model`, exits 3. "hang": ignores SIGTERM. */
-  specFor(behaviour: "serve" | "fail" | "hang", output: (line: string) => void): InstanceSpec;
+  /**
+   * "serve": answers /ping at its address until SIGTERM, with 200 where its model's file `answer` is there (or it has many models), else
+   * with 500. "fail": prints `starting` and `no such model`, exits 3. "hang": ignores SIGTERM.
+   */
+  specFor(behaviour: "serve" | "fail" | "hang", more?: Partial<InstanceSpec>): InstanceSpec;
   /** GET /ping at the instance's address: the status, null when nothing answers. */
   ping(address: InstanceAddress): Promise<number | null>;
+  /** Puts an archive with a file `answer`; gives its location, ETag and length. */
+  put(key: string): Promise<{ readonly url: string; readonly etag: string; readonly archiveBytes: number }>;
+  /** A host of the next life of the platform; the one before is disposed. */
+  reopen(): Promise<ModelHost>;
+  /** Whether anything of an instance is left where it ran. */
+  hasLeft(instanceId: string): Promise<boolean>;
 }
 
 const never = new AbortController().signal;
 
+/** The subject's own files of instances end with it; containers end with their host. */
 export function modelHostContract(name: string, open: () => Promise<ModelHostSubject>): void {
-  const answered = async (subject: ModelHostSubject, address: InstanceAddress) => {
-    while ((await subject.ping(address)) !== 200) await new Promise((resolve) => setTimeout(resolve, 5));
+  const answered = async (subject: ModelHostSubject, address: InstanceAddress, expected = 200) => {
+    while ((await subject.ping(address)) !== expected) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+
+  const started = async (subject: ModelHostSubject, spec: InstanceSpec): Promise<HostedContainer> => {
+    const instance = subject.host.open(spec);
+    await instance.prepare(never);
+    return await instance.start(never);
   };
 
   test(`${name}: a container answers at its address, is measured, and ends when stopped`, async () => {
-    const subject = await open();
-    const instance = await subject.host.start(
-      subject.specFor("serve", () => {}),
-      never,
-    );
-    await answered(subject, instance.address);
-    const usage = await instance.usage();
+    await using subject = await open();
+    const container = await started(subject, subject.specFor("serve"));
+    await answered(subject, container.address, 500);
+    const usage = await container.usage();
     assert(usage !== null && usage.memoryBytes > 1e6 && usage.cpuNs > 0);
-    assert(((await instance.workedNs()) ?? 0) > 0);
-    await instance.stop(5000);
-    const end = await instance.ended;
+    assert(usage.diskShare >= 0 && usage.diskShare <= 1, String(usage.diskShare));
+    assert(((await container.workedNs()) ?? 0) > 0);
+    await container.stop(5000);
+    const end = await container.ended;
     assert.deepEqual([end.exitCode, end.signal], [0, null]);
-    assert.equal(await subject.ping(instance.address), null);
-    assert.equal(await instance.usage(), null);
-    assert.equal(await instance.workedNs(), null);
-    await instance.stop(5000);
-    await subject.host[Symbol.asyncDispose]();
+    assert.equal(await subject.ping(container.address), null);
+    assert.equal(await container.usage(), null);
+    assert.equal(await container.workedNs(), null);
+    await container.stop(5000);
   });
 
   test(`${name}: a container that ends says how, with its last lines, which also went to its log`, async () => {
-    const subject = await open();
+    await using subject = await open();
     const lines: string[] = [];
-    const instance = await subject.host.start(
-      subject.specFor("fail", (line) => lines.push(line)),
-      never,
-    );
-    const end = await instance.ended;
+    const container = await started(subject, subject.specFor("fail", { output: (line) => lines.push(line) }));
+    const end = await container.ended;
     assert.equal(end.exitCode, 3);
     assert.deepEqual(end.lastLines, ["starting", "no such model"]);
     assert.deepEqual(lines.toSorted(), ["no such model", "starting"]);
-    await subject.host[Symbol.asyncDispose]();
   });
 
   test(`${name}: a container that ignores the request to end is ended by force, and disposal leaves none`, async () => {
-    const subject = await open();
-    const instance = await subject.host.start(
-      subject.specFor("hang", () => {}),
-      never,
-    );
-    await answered(subject, instance.address);
-    await instance.stop(50);
-    assert.equal((await instance.ended).signal, "SIGKILL");
-    const other = await subject.host.start(
-      subject.specFor("hang", () => {}),
-      never,
-    );
+    await using subject = await open();
+    const container = await started(subject, subject.specFor("hang"));
+    await answered(subject, container.address);
+    await container.stop(50);
+    assert.equal((await container.ended).signal, "SIGKILL");
+    const other = await started(subject, subject.specFor("hang"));
     await answered(subject, other.address);
     await subject.host[Symbol.asyncDispose]();
     assert.equal((await other.ended).signal, "SIGKILL");
   });
 
   test(`${name}: starting with a signal that is aborted starts nothing`, async () => {
-    const subject = await open();
-    const spec = subject.specFor("serve", () => {});
-    await assert.rejects(subject.host.start(spec, AbortSignal.abort(new Error("too late"))), /too late/);
-    await subject.host[Symbol.asyncDispose]();
+    await using subject = await open();
+    const instance = subject.host.open(subject.specFor("serve"));
+    await instance.prepare(never);
+    await assert.rejects(instance.start(AbortSignal.abort(new Error("too late"))), /too late/);
+  });
+
+  test(`${name}: an instance of one model has it before its container starts, and nothing of it is left when it is disposed`, async () => {
+    await using subject = await open();
+    const { url } = await subject.put("one.tar.gz");
+    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: 20_000 } as const;
+    const spec = subject.specFor("serve", { models });
+    const instance = subject.host.open(spec);
+    assert.equal(instance.trees, null);
+    await instance.prepare(never);
+    for (let start = 0; start < 2; start++) {
+      const container = await instance.start(never);
+      await answered(subject, container.address);
+      await container.stop(5000);
+    }
+    assert.equal(await subject.hasLeft(spec.instanceId), true);
+    await instance[Symbol.asyncDispose]();
+    assert.equal(await subject.hasLeft(spec.instanceId), false);
+  });
+
+  test(`${name}: a model that cannot be brought is told in SageMaker's words, and can be brought when it is there`, async () => {
+    await using subject = await open();
+    const { url } = await subject.put("one.tar.gz");
+    const container = { ModelDataUrl: `${url}.late` };
+    const models = { kind: "one", container, bringMsMax: 20_000 } as const;
+    const instance = subject.host.open(subject.specFor("serve", { models }));
+    await assert.rejects(instance.prepare(never), {
+      name: "ModelDataError",
+      message: /^Failed to download model data for container "container_1" from URL: "/,
+    });
+    await subject.put("one.tar.gz.late");
+    await instance.prepare(never);
+    await instance[Symbol.asyncDispose]();
+  });
+
+  test(`${name}: what an instance of many models leaves is found by one of the same owner in the next life, once`, async () => {
+    await using subject = await open();
+    const { url, etag, archiveBytes } = await subject.put("many/a.tar.gz");
+    const modelDataUrl = url.slice(0, -"a.tar.gz".length);
+    const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl };
+    const specOf = (given: InstanceOwner) => subject.specFor("serve", { models: { kind: "many", owner: given } });
+    const first = specOf(owner);
+    const instance = subject.host.open(first);
+    await instance.prepare(never);
+    const { trees } = instance;
+    assert.ok(trees !== null);
+    assert.deepEqual(await trees.adopt(), []);
+    const model = { id: containerModelId("a.tar.gz", etag), target: "a.tar.gz", etag, archiveBytes };
+    assert.ok((await trees.unpack(model, { signal: never, onProgress: () => {} })) !== null);
+    await instance.leave();
+
+    const host = await subject.reopen();
+    await host.resume([owner]);
+    const found = [];
+    for (const given of [{ ...owner, variantName: "other" }, owner, owner]) {
+      const next = host.open(specOf(given));
+      await next.prepare(never);
+      found.push(((await next.trees?.adopt()) ?? []).map(({ target }) => target));
+    }
+    assert.deepEqual(found, [[], ["a.tar.gz"], []]);
+    assert.equal(await subject.hasLeft(first.instanceId), false);
+  });
+
+  test(`${name}: what nobody wants of an earlier life is removed`, async () => {
+    await using subject = await open();
+    const { url } = await subject.put("many/a.tar.gz");
+    const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl: url };
+    const spec = subject.specFor("serve", { models: { kind: "many", owner } });
+    const instance = subject.host.open(spec);
+    await instance.prepare(never);
+    await instance.leave();
+    const host = await subject.reopen();
+    assert.equal(await subject.hasLeft(spec.instanceId), true);
+    await host.resume([]);
+    assert.equal(await subject.hasLeft(spec.instanceId), false);
+  });
+
+  test(`${name}: the budget of a type is its published size at most`, async () => {
+    await using subject = await open();
+    const small = subject.host.budgetOf("ml.c5.large");
+    const large = subject.host.budgetOf("ml.m5.24xlarge");
+    assert.ok(small.vcpuCount <= 2 && small.memoryBytes <= 4 * 2 ** 30, JSON.stringify(small));
+    assert.ok(large.vcpuCount >= small.vcpuCount && large.memoryBytes >= small.memoryBytes);
   });
 }

@@ -1,20 +1,16 @@
-import { mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { openDeadline } from "../../base/index.ts";
-import { ModelAgent, agentLimits } from "../agent/index.ts";
+import { ModelAgent, agentLimits, createModelSource, type ModelTrees } from "../agent/index.ts";
 import type { InstanceBudget, VariantPlan } from "../definitions/index.ts";
 import {
   Instance,
   containerEnvironment,
-  createModelSource,
-  downloadModelData,
   modelDataUrlOf,
-  writeOwner,
+  type HostedInstance,
   type IssuedCredentials,
 } from "../instances/index.ts";
 import { InstanceInvocations, type InvocationPlace } from "../invocations/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import type { FleetOptions } from "./fleet-options.ts";
+import { instanceModels } from "./instance-models.ts";
 
 export interface MemberOptions {
   readonly id: string;
@@ -32,7 +28,7 @@ export class FleetMember implements AsyncDisposable {
   readonly #options: MemberOptions;
   readonly #instance: Instance;
   readonly #agent: ModelAgent | null;
-  readonly #directory: string;
+  readonly #hosted: HostedInstance;
   readonly #credentials: IssuedCredentials;
   /** What goes to this instance, for whoever chose it. */
   readonly invocations: InstanceInvocations;
@@ -40,11 +36,9 @@ export class FleetMember implements AsyncDisposable {
   constructor(options: MemberOptions) {
     this.#options = options;
     const { fleet, plan, id } = options;
-    this.#directory = join(fleet.instancesDirectory, id);
     const group = `/aws/sagemaker/Endpoints/${options.place.endpointName}`;
     const stream = `${plan.variant.VariantName}/${id}`;
     const { region, accountId } = options.place;
-    const multiModel = plan.model.containers[0].Mode === "MultiModel";
     const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
     const { instanceLimits } = fleet;
     const write = fleet.openLog(group, stream);
@@ -55,25 +49,26 @@ export class FleetMember implements AsyncDisposable {
       region,
       modelDataUrl: modelDataUrlOf(plan.model.containers[0]),
     });
+    this.#hosted = fleet.host.open({
+      instanceId: id,
+      title: `${options.place.endpointName}/${stream}`,
+      runtime: "tritonserver",
+      models: instanceModels(plan, options.place.endpointName),
+      environment: containerEnvironment(plan.model.containers[0], this.#credentials, region),
+      budget: options.budget,
+      modelMemoryBytes: options.modelMemoryBytes,
+      output: (line) => write(Buffer.from(`${line}\n`)),
+    });
     this.#instance = new Instance({
-      host: fleet.host,
-      spec: {
-        instanceId: id,
-        title: `${options.place.endpointName}/${stream}`,
-        runtime: "tritonserver",
-        mlRoot: this.#mlRoot,
-        environment: containerEnvironment(plan.model.containers[0], this.#credentials, region),
-        budget: options.budget,
-        modelMemoryBytes: options.modelMemoryBytes,
-        output: (line) => write(Buffer.from(`${line}\n`)),
-      },
+      id,
+      hosted: this.#hosted,
       limits: startSeconds === undefined ? instanceLimits : { ...instanceLimits, startMsMax: startSeconds * 1000 },
       clock: fleet.clock,
       logger: fleet.logger,
       prepare: (signal) => this.#prepare(signal),
       onLost: () => this.#agent?.containerLost(),
     });
-    this.#agent = multiModel ? this.#openAgent() : null;
+    this.#agent = this.#hosted.trees === null ? null : this.#openAgent(this.#hosted.trees);
     const logStreamArn = `arn:aws:logs:${region}:${accountId}:log-group:${group}:log-stream:${stream}`;
     this.invocations = new InstanceInvocations({
       instance: this.#instance,
@@ -134,7 +129,7 @@ export class FleetMember implements AsyncDisposable {
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
     await this.#stop();
-    if (this.#agent === null) await rm(this.#directory, { recursive: true, force: true });
+    await this.#hosted.leave();
   }
 
   async #stop(): Promise<void> {
@@ -145,49 +140,20 @@ export class FleetMember implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stop();
-    await rm(this.#directory, { recursive: true, force: true });
-  }
-
-  get #mlRoot(): string {
-    return join(this.#directory, "ml");
+    await this.#hosted[Symbol.asyncDispose]();
   }
 
   async #prepare(signal: AbortSignal): Promise<void> {
-    const { plan, fleet } = this.#options;
-    await rm(this.#directory, { recursive: true, force: true });
-    if (this.#agent !== null) return await this.#prepareMany(this.#agent);
-    await mkdir(join(this.#mlRoot, "models"), { recursive: true });
-    const seconds = plan.variant.ModelDataDownloadTimeoutInSeconds ?? 1800;
-    using limit = openDeadline({ clock: fleet.clock, afterMs: seconds * 1000, signal });
-    await downloadModelData(plan.model.containers[0], join(this.#mlRoot, "model"), {
-      store: fleet.store,
-      unpacker: fleet.unpacker,
-      containerName: plan.model.containers[0].ContainerHostname ?? "container_1",
-      signal: limit.signal,
-    });
+    await this.#hosted.prepare(signal);
+    await this.#agent?.adopt();
   }
 
-  async #prepareMany(agent: ModelAgent): Promise<void> {
-    const { plan, fleet, place } = this.#options;
-    const owner = {
-      endpointName: place.endpointName,
-      variantName: plan.variant.VariantName,
-      modelDataUrl: plan.model.containers[0].ModelDataUrl ?? "",
-    };
-    const hasLeft = await fleet.leftInstances.take(owner, this.#directory);
-    await mkdir(join(this.#mlRoot, "models"), { recursive: true });
-    await writeOwner(this.#directory, owner);
-    fleet.unpacker.prepare();
-    if (hasLeft) await agent.adopt();
-  }
-
-  #openAgent(): ModelAgent {
+  #openAgent(trees: ModelTrees): ModelAgent {
     const { fleet, plan, metrics, modelDiskBytes, modelMemoryBytes } = this.#options;
     return new ModelAgent({
-      modelsDirectory: join(this.#mlRoot, "models"),
-      descriptionsDirectory: join(this.#directory, "trees"),
+      trees,
       limits: { ...agentLimits, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
-      source: createModelSource(plan.model.containers[0].ModelDataUrl ?? "", fleet),
+      source: createModelSource(plan.model.containers[0].ModelDataUrl ?? "", fleet.store),
       container: (signal) => this.#instance.trustedClient(signal),
       observer: {
         downloaded: (_target, durationUs) => metrics.recordMultiModel("ModelDownloadingTime", durationUs),

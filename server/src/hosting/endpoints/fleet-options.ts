@@ -1,23 +1,17 @@
 import type { Clock, Logger } from "../../base/index.ts";
-import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
-import type { Machine } from "../definitions/index.ts";
-import type { InstanceLimits, IssueCredentials, LeftInstances, ModelHost } from "../instances/index.ts";
+import type { ObjectStore } from "../../blobs/index.ts";
+import type { InstanceLimits, IssueCredentials, ModelHost } from "../instances/index.ts";
 import type { InvocationLimits } from "../invocations/index.ts";
 import type { OpenSeries } from "../series/index.ts";
 
 /** What every fleet of the platform shares. */
 export interface FleetOptions {
   readonly host: ModelHost;
-  readonly store: ObjectStore;
-  readonly unpacker: ArchiveUnpacker;
+  /** Asked for the versions of models. */
+  readonly store: Pick<ObjectStore, "head">;
   readonly openSeries: OpenSeries;
   /** The sink for what containers print, whole lines with their ends; stream and group are made when absent. */
   readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
-  /** One directory per instance below it, on the unpacker's file system. */
-  readonly instancesDirectory: string;
-  /** What earlier instances have left there. */
-  readonly leftInstances: LeftInstances;
-  readonly machine: Machine;
   /** Where a person reads a log group: an address for the sentences of errors. */
   readonly logsLink: (group: string) => string;
   readonly issue: IssueCredentials;

@@ -1,6 +1,5 @@
-import { statfs } from "node:fs/promises";
 import { TaskGroup, delay, openDeadline } from "../../base/index.ts";
-import { instanceBudget, type VariantPlan } from "../definitions/index.ts";
+import type { VariantPlan } from "../definitions/index.ts";
 import type { InvocationPlace, InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import { VariantMetrics } from "../series/index.ts";
 import { FleetMember } from "./fleet-member.ts";
@@ -49,7 +48,7 @@ export class Fleet implements AsyncDisposable {
       accountId,
       logsLink: options.logsLink,
     };
-    const budget = instanceBudget(plan.variant.InstanceType, options.machine);
+    const budget = options.host.budgetOf(plan.variant.InstanceType);
     const volumeBytes = (plan.variant.VolumeSizeInGB ?? volumeGiBDefault) * gibi;
     const lowered = (name: string, bytes: number) => lower(plan.model.containers[0].Environment?.[name], bytes);
     for (const id of names.instanceIds) {
@@ -145,21 +144,20 @@ export class Fleet implements AsyncDisposable {
   }
 
   async #sampleMember(member: FleetMember, before: Map<string, CpuSample>): Promise<void> {
-    const { clock, machine, instancesDirectory } = this.#options;
+    const { clock, host } = this.#options;
     const usage = await member.usage();
     if (usage === null) return;
     const { cpuNs } = usage;
     const atNs = clock.monotonicNs();
     const last = before.get(member.id);
     before.set(member.id, { cpuNs, atNs });
-    const budget = instanceBudget(this.#plan.variant.InstanceType, machine);
+    const budget = host.budgetOf(this.#plan.variant.InstanceType);
     if (last !== undefined && cpuNs >= last.cpuNs) {
       this.#metrics.recordInstance("CPUUtilization", (100 * (cpuNs - last.cpuNs)) / (atNs - last.atNs));
     }
     const memoryPercent = Math.min(100, (100 * usage.memoryBytes) / budget.memoryBytes);
     this.#metrics.recordInstance("MemoryUtilization", memoryPercent);
-    const disk = await statfs(instancesDirectory);
-    this.#metrics.recordInstance("DiskUtilization", 100 * (1 - disk.bavail / Math.max(1, disk.blocks)));
+    this.#metrics.recordInstance("DiskUtilization", 100 * usage.diskShare);
     if (this.isMultiModel) this.#metrics.recordInstance("LoadedModelCount", member.loadedCount);
   }
 }

@@ -1,4 +1,4 @@
-/** One instance: its container through the `ModelHost` port, the contract spoken to it, its health, and its models' data. */
+/** One instance: its container through the `ModelHost` port, the contract spoken to it, and its health. */
 export { errorText, type ContainerClient, type ContainerReply } from "./container-client.ts";
 export {
   containerEnvironment,
@@ -8,13 +8,15 @@ export {
   type IssuedCredentials,
 } from "./instance-credentials.ts";
 export { Instance, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance.ts";
-export { LeftInstances, collectLeftContents, writeOwner, type InstanceOwner } from "./left-instances.ts";
-export { ModelDataError, createModelSource, downloadModelData, modelDataPlace } from "./model-data.ts";
-export type {
-  HostedInstance,
-  InstanceAddress,
-  InstanceEnd,
-  InstanceSpec,
-  InstanceUsage,
-  ModelHost,
+export {
+  ModelDataError,
+  type ContainerEnd,
+  type HostedContainer,
+  type HostedInstance,
+  type InstanceAddress,
+  type InstanceModels,
+  type InstanceOwner,
+  type InstanceSpec,
+  type InstanceUsage,
+  type ModelHost,
 } from "./model-host.ts";

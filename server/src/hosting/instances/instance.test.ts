@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock } from "../../base/index.ts";
 import { Instance, instanceLimits } from "./instance.ts";
-import type { HostedInstance, ModelHost } from "./model-host.ts";
+import type { HostedContainer, HostedInstance } from "./model-host.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -28,10 +28,10 @@ writeFileSync(
 let socketCount = 0;
 
 /** Containers as child processes; `pids` of those that run now. */
-class Host implements ModelHost {
+class Host implements Pick<HostedInstance, "start"> {
   readonly pids = new Set<number>();
 
-  async start(): Promise<HostedInstance> {
+  async start(): Promise<HostedContainer> {
     const socketPath = join(root, `s${(socketCount += 1)}`);
     const child = spawn(process.execPath, [program, socketPath], { stdio: "ignore" });
     const pid = child.pid ?? 0;
@@ -54,8 +54,6 @@ class Host implements ModelHost {
       },
     };
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 }
 
 async function processorNs(pid: number): Promise<number> {
@@ -71,20 +69,10 @@ async function started() {
     restartDelayMsMin: 1,
     container: { ...instanceLimits.container, pingMsMax: 250 },
   };
-  const spec = {
-    instanceId: "i-1",
-    title: "endpoint/variant/i-1",
-    runtime: "tritonserver" as const,
-    mlRoot: root,
-    environment: {},
-    budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
-    modelMemoryBytes: 2 ** 29,
-    output: () => {},
-  };
   let lostCount = 0;
   const instance = new Instance({
-    host,
-    spec,
+    id: "i-1",
+    hosted: host,
     limits,
     clock: systemClock,
     logger: silentLogger,

@@ -2,7 +2,7 @@ import { TaskGroup, delay, type Clock, type Logger } from "../../base/index.ts";
 import { Gate, orAborted } from "../waiting.ts";
 import { ContainerClient, containerLimits, type ContainerLimits } from "./container-client.ts";
 import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
-import type { HostedInstance, InstanceEnd, InstanceSpec, InstanceUsage, ModelHost } from "./model-host.ts";
+import type { ContainerEnd, HostedContainer, HostedInstance, InstanceUsage } from "./model-host.ts";
 
 export interface InstanceLimits {
   /** From the start of the container to its first 200 on /ping. */
@@ -47,7 +47,7 @@ const failedStartsMax = 3;
 
 export type InstanceState =
   | { readonly at: "starting" }
-  | { readonly at: "in-service"; readonly hosted: HostedInstance; readonly client: ContainerClient }
+  | { readonly at: "in-service"; readonly container: HostedContainer; readonly client: ContainerClient }
   | { readonly at: "waiting"; readonly failure: string }
   | { readonly at: "stopped" };
 
@@ -63,8 +63,9 @@ export class InstanceFailure extends Error {
 }
 
 export interface InstanceOptions {
-  readonly host: ModelHost;
-  readonly spec: InstanceSpec;
+  readonly id: string;
+  /** Stays its opener's; left alone once the instance is disposed. */
+  readonly hosted: Pick<HostedInstance, "start">;
   readonly limits: InstanceLimits;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -96,7 +97,7 @@ export class Instance implements AsyncDisposable {
   }
 
   get id(): string {
-    return this.#options.spec.instanceId;
+    return this.#options.id;
   }
 
   get state(): InstanceState {
@@ -156,7 +157,7 @@ export class Instance implements AsyncDisposable {
   }
 
   async usage(): Promise<InstanceUsage | null> {
-    return this.#state.at === "in-service" ? await this.#state.hosted.usage() : null;
+    return this.#state.at === "in-service" ? await this.#state.container.usage() : null;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -196,22 +197,22 @@ export class Instance implements AsyncDisposable {
   }
 
   async #startOnce(signal: AbortSignal): Promise<Started> {
-    const { host, spec, limits, clock } = this.#options;
+    const { hosted, limits, clock } = this.#options;
     this.#move({ at: "starting" });
     if (!this.#isPrepared) await this.#options.prepare(signal);
     this.#isPrepared = true;
-    const hosted = await host.start(spec, signal);
-    const client = new ContainerClient(hosted.address, limits.container, clock);
-    const started: Started = { hosted, client };
+    const container = await hosted.start(signal);
+    const client = new ContainerClient(container.address, limits.container, clock);
+    const started: Started = { container, client };
     try {
-      let end: InstanceEnd | null = null;
-      void hosted.ended.then((ended) => (end = ended));
+      let end: ContainerEnd | null = null;
+      void container.ended.then((ended) => (end = ended));
       const sinceMs = clock.epochMs();
       while (!(await client.ping(signal))) {
         const waitedMs = clock.epochMs() - sinceMs;
-        if (end !== null) throw new InstanceFailure(`the container ${endText(end)}`, (end as InstanceEnd).lastLines);
+        if (end !== null) throw new InstanceFailure(`the container ${endText(end)}`, (end as ContainerEnd).lastLines);
         if (waitedMs > limits.startMsMax) {
-          throw new InstanceFailure(`no healthy /ping within ${limits.startMsMax / 1000} s`, hosted.lastLines());
+          throw new InstanceFailure(`no healthy /ping within ${limits.startMsMax / 1000} s`, container.lastLines());
         }
         await delay(clock, waitedMs < 3000 ? firstPingsIntervalMs : laterPingsIntervalMs, signal);
       }
@@ -220,14 +221,14 @@ export class Instance implements AsyncDisposable {
       throw error;
     }
     this.#failedStartCount = 0;
-    this.#move({ at: "in-service", hosted, client });
+    this.#move({ at: "in-service", container, client });
     return started;
   }
 
   /** Resolves with the reason when the container ended or stopped answering; the container is gone then. */
   async #watch(started: Started, closing: AbortSignal): Promise<string> {
     const { limits, clock } = this.#options;
-    const ended = started.hosted.ended.then(endText);
+    const ended = started.container.ended.then(endText);
     let health = beginHealth(clock.epochMs());
     let answerCount = started.client.answerCount;
     try {
@@ -255,13 +256,13 @@ export class Instance implements AsyncDisposable {
     }
   }
 
-  async #look({ client, hosted }: Started, answerCount: number, closing: AbortSignal): Promise<HealthLook> {
+  async #look({ client, container }: Started, answerCount: number, closing: AbortSignal): Promise<HealthLook> {
     const { limits, clock } = this.#options;
     const askedNs = clock.monotonicNs();
     const isHealthy = await client.ping(closing);
     const isLate = (clock.monotonicNs() - askedNs) / 1e6 > limits.container.pingMsMax + lateMsMin;
     const isAnswered = isHealthy || client.answerCount > answerCount;
-    return { atMs: clock.epochMs(), isAnswered, isLate, workedNs: await hosted.workedNs() };
+    return { atMs: clock.epochMs(), isAnswered, isLate, workedNs: await container.workedNs() };
   }
 
   async #stop(started: Started, graceMs = this.#options.limits.stopGraceMs): Promise<void> {
@@ -269,7 +270,7 @@ export class Instance implements AsyncDisposable {
     this.#move({ at: "waiting", failure: "stopping" });
     if (wasInService) this.#options.onLost();
     await started.client[Symbol.asyncDispose]();
-    await started.hosted.stop(graceMs);
+    await started.container.stop(graceMs);
   }
 
   #move(state: InstanceState): void {
@@ -280,10 +281,10 @@ export class Instance implements AsyncDisposable {
 }
 
 interface Started {
-  readonly hosted: HostedInstance;
+  readonly container: HostedContainer;
   readonly client: ContainerClient;
 }
 
-function endText(end: InstanceEnd): string {
+function endText(end: ContainerEnd): string {
   return end.signal === null ? `exited with code ${end.exitCode}` : `was ended by ${end.signal}`;
 }

@@ -1,20 +1,33 @@
-import type { InstanceBudget } from "../definitions/index.ts";
-import type { BuiltInRuntime } from "../definitions/index.ts";
+import type { ModelTrees } from "../agent/index.ts";
+import type { BuiltInRuntime, ContainerDefinition, InstanceBudget } from "../definitions/index.ts";
 
 /** Where a container answers. */
 export type InstanceAddress =
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
-/** One instance of a variant: a container that answers the contract (`/ping`, `/invocations`, `/models`). */
+/** Which instances may use each other's unpacked models: those of one variant with one place of models. */
+export interface InstanceOwner {
+  readonly endpointName: string;
+  readonly variantName: string;
+  readonly modelDataUrl: string;
+}
+
+/** What an instance's models are and where they come from. */
+export type InstanceModels =
+  /** Brought as a whole before the container starts, within a time. */
+  | { readonly kind: "one"; readonly container: ContainerDefinition; readonly bringMsMax: number }
+  /** Brought one by one while it runs. */
+  | { readonly kind: "many"; readonly owner: InstanceOwner };
+
+/** One instance of a variant: a container that answers the contract (`/ping`, `/invocations`, `/models`), and its models. */
 export interface InstanceSpec {
   /** Of letters, digits and dashes; also the last part of its log stream's name. */
   readonly instanceId: string;
   /** Whose instance it is, for lists of processes. */
   readonly title: string;
   readonly runtime: BuiltInRuntime;
-  /** What /opt/ml means to it; exists. The container writes nothing there. */
-  readonly mlRoot: string;
+  readonly models: InstanceModels;
   /** Variables of the model's definition and of the platform; nothing of the platform's own environment is added but PATH and the like. */
   readonly environment: Readonly<Record<string, string>>;
   readonly budget: InstanceBudget;
@@ -29,19 +42,22 @@ export interface InstanceUsage {
   readonly cpuNs: number;
   /** Proportional share of memory of all its processes. */
   readonly memoryBytes: number;
+  /** How full the disk is that its models lie on, from 0 to 1. */
+  readonly diskShare: number;
 }
 
-export interface InstanceEnd {
+export interface ContainerEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
   /** The last lines it printed, oldest first. */
   readonly lastLines: readonly string[];
 }
 
-export interface HostedInstance {
+/** A container that runs. */
+export interface HostedContainer {
   readonly address: InstanceAddress;
   /** Resolves when the container's main process has been reaped; never rejects. */
-  readonly ended: Promise<InstanceEnd>;
+  readonly ended: Promise<ContainerEnd>;
   /** The last lines printed so far. */
   lastLines(): readonly string[];
   /** Null once it ended. */
@@ -52,8 +68,41 @@ export interface HostedInstance {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Runs instances somewhere: processes here, pods elsewhere. Every implementation passes `model-host.contract.ts`. */
-export interface ModelHost extends AsyncDisposable {
+/**
+ * What an instance has on the machine it runs on: a place for its models, and one container after another. Its opener stops each
+ * container before it leaves or disposes of the instance; both may follow a `prepare` that failed or was never called.
+ */
+export interface HostedInstance extends AsyncDisposable {
+  /** The unpacked models of an instance that has many; null for others. */
+  readonly trees: ModelTrees | null;
+  /**
+   * Puts in place what the container needs, over whatever an earlier attempt has left; with many models what an earlier life of the
+   * platform has unpacked for the same owner. Rejects with ModelDataError where a model cannot be brought.
+   */
+  prepare(signal: AbortSignal): Promise<void>;
   /** Resolves when the container runs, not when it is healthy. Ends what an earlier life of this host left of the same instance. */
-  start(spec: InstanceSpec, signal: AbortSignal): Promise<HostedInstance>;
+  start(signal: AbortSignal): Promise<HostedContainer>;
+  /** For the platform's end: unpacked models stay for its next life, everything else goes. */
+  leave(): Promise<void>;
+}
+
+/**
+ * Runs instances somewhere: processes here, pods elsewhere. What is local to a machine (sockets, directories, disks, downloads) is its own;
+ * hosting knows addresses, models by name, and how much an instance uses. Every implementation passes `model-host.contract.ts`.
+ */
+export interface ModelHost extends AsyncDisposable {
+  /** What an instance of a published type may use here. */
+  budgetOf(instanceType: string): InstanceBudget;
+  /** Keeps what earlier lives have left for the instances that come back, and removes all else. To be called once, before `open`. */
+  resume(wanted: readonly InstanceOwner[]): Promise<void>;
+  /** Nothing is made before `prepare`. */
+  open(spec: InstanceSpec): HostedInstance;
+}
+
+/** A model's data could not be brought; the message is SageMaker's sentence with the cause after it. */
+export class ModelDataError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ModelDataError";
+  }
 }

@@ -1,6 +1,7 @@
 import { AwsError } from "../../base/index.ts";
 import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "../agent/index.ts";
-import { InstanceFailure, modelDataPlace } from "../instances/index.ts";
+import { parseS3Uri } from "../definitions/index.ts";
+import { InstanceFailure } from "../instances/index.ts";
 
 /** Who the sentence is about, and where its logs are. */
 export interface InvocationPlace {
@@ -41,10 +42,10 @@ export function tooLong(limitBytes: number): AwsError {
 /** What a wait for a model of a multi-model endpoint failed with, in SageMaker's words. */
 export function modelErrorOf(thrown: unknown, dataUrl: string, place: InvocationPlace): unknown {
   if (thrown instanceof ModelMissingError) {
-    const { bucket, key } = modelDataPlace(dataUrl, thrown.target);
+    const { bucket, key } = parseS3Uri(dataUrl) ?? { bucket: "", key: "" };
     return new AwsError(
       "ValidationError",
-      `Failed to download model data(bucket: ${bucket}, key: ${key}). Please ensure that there is an object located at ` +
+      `Failed to download model data(bucket: ${bucket}, key: ${key}${thrown.target}). Please ensure that there is an object located at ` +
         "the URL and that the role passed to CreateModel has permissions to download the model.",
       { cause: thrown },
     );

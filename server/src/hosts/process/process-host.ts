@@ -1,16 +1,20 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../../base/index.ts";
-import type {
-  HostedInstance,
-  InstanceAddress,
-  InstanceEnd,
-  InstanceSpec,
-  InstanceUsage,
-  ModelHost,
+import type { Clock, Logger } from "../../base/index.ts";
+import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
+import {
+  instanceBudget,
+  type HostedInstance,
+  type InstanceBudget,
+  type InstanceOwner,
+  type InstanceSpec,
+  type Machine,
+  type ModelHost,
 } from "../../hosting/index.ts";
-import { adoptOrphans, endRemains, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
-import { processorNs, processTreeUsage } from "./process-usage.ts";
+import { adoptOrphans, spawnProcess } from "../../processes/index.ts";
+import { LeftInstances, collectLeftContents } from "./left-instances.ts";
+import { ProcessContainer } from "./process-container.ts";
+import { ProcessInstance } from "./process-instance.ts";
 
 export interface ContainerCommand {
   readonly command: string;
@@ -19,28 +23,69 @@ export interface ContainerCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** What a container is started for. */
+export interface ContainerStart {
+  readonly spec: InstanceSpec;
+  /** What /opt/ml means to it; exists. The container writes nothing there. */
+  readonly mlRoot: string;
+  /** Where it is to answer. */
+  readonly socketPath: string;
+}
+
 export interface ProcessHostOptions {
-  /** What to start so that the container contract is answered on `socketPath`. */
-  readonly commandFor: (spec: InstanceSpec, socketPath: string) => ContainerCommand;
+  /** What to start so that the container contract is answered on the socket. */
+  readonly commandFor: (start: ContainerStart) => ContainerCommand;
   /** Made when absent; its path has to be short: a Unix socket's name has 107 bytes. */
   readonly socketsDirectory: string;
+  /** One directory per instance below it, on the unpacker's file system. */
+  readonly instancesDirectory: string;
+  readonly store: ObjectStore;
+  readonly unpacker: ArchiveUnpacker;
+  readonly machine: Machine;
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 const socketPathBytesMax = 107;
 
-/** Instances as child processes of this one, each with a Unix socket. They die with this process, however it dies. */
+/** Instances as child processes of this one, each with a directory and a Unix socket. They die with this process, however it dies. */
 export class ProcessHost implements ModelHost {
   readonly #options: ProcessHostOptions;
-  readonly #running = new Set<ProcessInstance>();
+  readonly #left = new LeftInstances();
+  readonly #running = new Set<ProcessContainer>();
 
   constructor(options: ProcessHostOptions) {
     this.#options = options;
     adoptOrphans();
   }
 
-  async start(spec: InstanceSpec, signal: AbortSignal): Promise<HostedInstance> {
-    const { socketsDirectory, clock, commandFor } = this.#options;
+  budgetOf(instanceType: string): InstanceBudget {
+    return instanceBudget(instanceType, this.#options.machine);
+  }
+
+  async resume(wanted: readonly InstanceOwner[]): Promise<void> {
+    const { instancesDirectory, unpacker } = this.#options;
+    await mkdir(instancesDirectory, { recursive: true });
+    await this.#left.open(instancesDirectory, wanted);
+    if (unpacker.contentDirectory !== null) await collectLeftContents(unpacker.contentDirectory);
+  }
+
+  open(spec: InstanceSpec): HostedInstance {
+    const { instancesDirectory, store, unpacker, clock, logger } = this.#options;
+    return new ProcessInstance({
+      spec,
+      directory: join(instancesDirectory, spec.instanceId),
+      left: this.#left,
+      store,
+      unpacker,
+      clock,
+      logger,
+      startContainer: (mlRoot, signal) => this.#start(spec, mlRoot, signal),
+    });
+  }
+
+  async #start(spec: InstanceSpec, mlRoot: string, signal: AbortSignal): Promise<ProcessContainer> {
+    const { socketsDirectory, instancesDirectory, clock, commandFor } = this.#options;
     const socketPath = join(socketsDirectory, `${spec.instanceId}.sock`);
     if (Buffer.byteLength(socketPath) > socketPathBytesMax) {
       throw new Error(
@@ -51,60 +96,24 @@ export class ProcessHost implements ModelHost {
     // A socket file outlives its process, and a bind to an existing name fails.
     await rm(socketPath, { force: true });
     signal.throwIfAborted();
-    const { command, args, env } = commandFor(spec, socketPath);
+    const { command, args, env } = commandFor({ spec, mlRoot, socketPath });
     const child = await spawnProcess({
       command,
       args,
       env,
-      cwd: spec.mlRoot,
+      cwd: mlRoot,
       extraFds: [],
       onLine: (line) => spec.output(line),
       onExit: () => {},
       clock,
     });
-    const instance = new ProcessInstance(child, socketPath);
-    this.#running.add(instance);
-    void instance.ended.then(() => this.#running.delete(instance));
-    return instance;
+    const container = new ProcessContainer(child, socketPath, instancesDirectory);
+    this.#running.add(container);
+    void container.ended.then(() => this.#running.delete(container));
+    return container;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#running].map((instance) => instance.stop(0)));
-  }
-}
-
-class ProcessInstance implements HostedInstance {
-  readonly address: InstanceAddress;
-  readonly ended: Promise<InstanceEnd>;
-  readonly #child: SpawnedProcess;
-  #isEnded = false;
-
-  constructor(child: SpawnedProcess, socketPath: string) {
-    this.#child = child;
-    this.address = { kind: "socket", path: socketPath };
-    this.ended = child.ended.then(async (end) => {
-      this.#isEnded = true;
-      await rm(socketPath, { force: true });
-      // What its models had started in sessions of their own is this process's now; what a living one's have started is its own.
-      await endRemains(({ family }) => family !== null);
-      return { ...end, lastLines: child.outputTail() };
-    });
-  }
-
-  lastLines(): readonly string[] {
-    return this.#child.outputTail();
-  }
-
-  async usage(): Promise<InstanceUsage | null> {
-    return this.#isEnded ? null : await processTreeUsage(this.#child.pid);
-  }
-
-  async workedNs(): Promise<number | null> {
-    return this.#isEnded ? null : await processorNs(this.#child.pid);
-  }
-
-  async stop(graceMs: number): Promise<void> {
-    if (!this.#isEnded) await this.#child.stop(graceMs);
-    await this.ended;
+    await Promise.all([...this.#running].map((container) => container.stop(0)));
   }
 }

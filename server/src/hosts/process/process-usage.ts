@@ -8,7 +8,7 @@ const tickNs = 1e9 / 100;
 const processesMax = 4096;
 
 /** Processor time, that of ended children included, and proportional memory of a process and all below it; null when it is gone. */
-export async function processTreeUsage(pid: number): Promise<InstanceUsage | null> {
+export async function processTreeUsage(pid: number): Promise<Omit<InstanceUsage, "diskShare"> | null> {
   let cpuNs = 0;
   let memoryBytes = 0;
   let isRootSeen = false;

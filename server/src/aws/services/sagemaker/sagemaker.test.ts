@@ -35,7 +35,6 @@ import {
   hostingMigrations,
   instanceLimits,
   invocationLimits,
-  LeftInstances,
 } from "../../../hosting/index.ts";
 import { ProcessHost } from "../../../hosts/index.ts";
 import { MinuteSeries } from "../../../metrics/index.ts";
@@ -117,13 +116,18 @@ async function openPlatform(directory: string) {
   const unpacker = new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits });
   const series = new MinuteSeries({ clock: systemClock, seriesMax: 1000, bytesMax: 1e8 });
   const host = new ProcessHost({
-    commandFor: (spec, socketPath) => ({
+    commandFor: ({ spec, mlRoot, socketPath }) => ({
       command: process.execPath,
-      args: [join(root, "container.mjs"), socketPath, spec.mlRoot],
+      args: [join(root, "container.mjs"), socketPath, mlRoot],
       env: { ...spec.environment },
     }),
     socketsDirectory: join(directory, "s"),
+    instancesDirectory: join(directory, "instances"),
+    store,
+    unpacker,
+    machine: { vcpuCount: 2, memoryBytes: 8 * 2 ** 30 },
     clock: systemClock,
+    logger: silentLogger,
   });
   const hosting = new Hosting({
     records,
@@ -132,12 +136,8 @@ async function openPlatform(directory: string) {
     fleet: {
       host,
       store,
-      unpacker,
       openSeries: (key) => series.recorder(key),
       openLog: (group, stream) => logs.writer(group, stream),
-      instancesDirectory: join(directory, "instances"),
-      leftInstances: new LeftInstances(),
-      machine: { vcpuCount: 2, memoryBytes: 8 * 2 ** 30 },
       logsLink: (group) => `http://localhost/#logEventViewer:group=${group}`,
       issue: () => ({ environment: {}, [Symbol.dispose]() {} }),
       instanceLimits: { ...instanceLimits, restartDelayMsMin: 10, stopGraceMs: 2000 },

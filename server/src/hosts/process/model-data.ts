@@ -2,64 +2,8 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { AwsError, type Logger } from "../../base/index.ts";
-import { collectContents, type ArchiveUnpacker, type ObjectStore } from "../../blobs/index.ts";
-import type { ModelSource } from "../agent/index.ts";
-import type { ContainerDefinition } from "../definitions/index.ts";
-import { parseS3Uri } from "../definitions/index.ts";
-
-/** Where the archives of a multi-model endpoint are: below the prefix, by the store's ETag. */
-export function createModelSource(
-  uri: string,
-  {
-    store,
-    unpacker,
-    logger,
-  }: { readonly store: ObjectStore; readonly unpacker: ArchiveUnpacker; readonly logger: Logger },
-): ModelSource {
-  const place = parseS3Uri(uri);
-  if (place === null) throw new Error(`not an S3 location: ${uri}`);
-  const keyOf = (target: string) => `${place.key}${target}`;
-  return {
-    async find(target, signal) {
-      signal.throwIfAborted();
-      const head = await absentAsNull(store.head(place.bucket, keyOf(target)));
-      return head === null ? null : { etag: head.etag, byteLength: head.byteLength };
-    },
-    async unpack(target, etag, destination, options) {
-      const object = await absentAsNull(store.get(place.bucket, keyOf(target)));
-      if (object === null) return null;
-      if (object.head.etag !== etag) {
-        object.body.destroy();
-        return null;
-      }
-      return await unpacker.unpack(object.body, destination, options);
-    },
-    isWhole: (tree, destination, signal) => unpacker.check(destination, tree, signal),
-    collect(tree) {
-      if (unpacker.contentDirectory === null) return;
-      try {
-        collectContents(unpacker.contentDirectory, tree.contents);
-      } catch (error) {
-        logger.error("shared model files were not collected", { error: String(error) });
-      }
-    },
-  };
-}
-
-/** The object's location in words, for the service's sentence. */
-export function modelDataPlace(uri: string, target: string): { readonly bucket: string; readonly key: string } {
-  const place = parseS3Uri(uri) ?? { bucket: "", key: "" };
-  return { bucket: place.bucket, key: `${place.key}${target}` };
-}
-
-/** The model's data could not be brought; the message is the service's sentence with the cause after it. */
-export class ModelDataError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "ModelDataError";
-  }
-}
+import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
+import { ModelDataError, parseS3Uri, type ContainerDefinition } from "../../hosting/index.ts";
 
 /** Brings a single model's data below `directory` (absent before), as ModelDataUrl or ModelDataSource says. */
 export async function downloadModelData(
@@ -144,18 +88,4 @@ function isSafeRelative(path: string): boolean {
     .every(
       (part) => part !== "" && part !== "." && part !== ".." && !part.includes("\0") && Buffer.byteLength(part) <= 255,
     );
-}
-
-async function absentAsNull<Value>(asked: Promise<Value>): Promise<Value | null> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (
-      error instanceof AwsError &&
-      (error.code === "NoSuchKey" || error.code === "NoSuchBucket" || error.code === "NotFound")
-    ) {
-      return null;
-    }
-    throw error;
-  }
 }

@@ -1,17 +1,9 @@
 import { rmSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readSealed, sealedText, type UnpackedArchive } from "../../blobs/index.ts";
 import type { Logger } from "../../base/index.ts";
-import { containerModelId } from "./model-version.ts";
-
-/** An unpacked archive as it is described beside the models, for the platform's next life. */
-export interface KeptTree {
-  readonly target: string;
-  readonly etag: string;
-  readonly archiveBytes: number;
-  readonly tree: UnpackedArchive;
-}
+import { readSealed, sealedText } from "../../blobs/index.ts";
+import { containerModelId, type KeptTree } from "../../hosting/index.ts";
 
 /**
  * The descriptions of the trees of one instance, a file for each. A tree is described after it was unpacked whole, and no longer

@@ -1,13 +1,7 @@
 import { mkdir, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readSealed, sealedText } from "../../blobs/index.ts";
-
-/** Which instances may use each other's unpacked models: those of one variant with one place of models. */
-export interface InstanceOwner {
-  readonly endpointName: string;
-  readonly variantName: string;
-  readonly modelDataUrl: string;
-}
+import type { InstanceOwner } from "../../hosting/index.ts";
 
 const ownerFile = "instance.json";
 /** What of an instance's directory is taken over; its container's other files are not. */

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ModelArchive, ModelTrees } from "../agent/index.ts";
+
+/** What the suite asks of an implementer: trees over a store with objects. */
+export interface ModelTreesSubject extends AsyncDisposable {
+  readonly trees: ModelTrees;
+  /** Puts an object, in place of the one before, whose archive holds one file of so many bytes. */
+  put(target: string, fileBytes: number): Promise<ModelArchive>;
+  /** Whether a container finds the files of a model. */
+  holds(id: string): Promise<boolean>;
+  /** Changes a model's file behind the back of the trees. */
+  damage(id: string): Promise<void>;
+  /** The same instance in the next life of the platform. */
+  reopen(): Promise<ModelTrees>;
+}
+
+const never = new AbortController().signal;
+const quiet = { signal: never, onProgress: () => {} };
+
+export function modelTreesContract(name: string, open: () => Promise<ModelTreesSubject>): void {
+  test(`${name}: a model is there once it is unpacked, is whole, and is gone when it is removed`, async () => {
+    await using subject = await open();
+    const { trees } = subject;
+    assert.deepEqual(await trees.adopt(), []);
+    const model = await subject.put("a.tar.gz", 1000);
+    assert.equal(await subject.holds(model.id), false);
+    const grown: number[] = [];
+    const tree = await trees.unpack(model, { signal: never, onProgress: (bytes) => grown.push(bytes) });
+    assert.ok(tree !== null && tree.ownBytes >= 1000);
+    assert.ok(grown.length > 0 && grown.every((bytes) => bytes <= tree.expandedBytes), grown.join(" "));
+    assert.equal(await subject.holds(model.id), true);
+    assert.equal(await trees.isWhole(model.id, tree, never), true);
+    await trees.remove(model.id, tree);
+    assert.equal(await subject.holds(model.id), false);
+  });
+
+  test(`${name}: a model is unpacked again while the files it had are still being removed`, async () => {
+    await using subject = await open();
+    const { trees } = subject;
+    const model = await subject.put("a.tar.gz", 1000);
+    const before = await trees.unpack(model, quiet);
+    assert.ok(before !== null);
+    const removed = trees.remove(model.id, before);
+    const after = await trees.unpack(model, quiet);
+    await removed;
+    assert.ok(after !== null && (await trees.isWhole(model.id, after, never)));
+  });
+
+  test(`${name}: an object of another version, or none, is not unpacked, and nothing is left`, async () => {
+    await using subject = await open();
+    const { trees } = subject;
+    const old = await subject.put("a.tar.gz", 1000);
+    await subject.put("a.tar.gz", 2000);
+    const absent = { ...old, id: "0".repeat(32), target: "none.tar.gz" };
+    for (const model of [old, absent]) {
+      assert.equal(await trees.unpack(model, quiet), null);
+      assert.equal(await subject.holds(model.id), false);
+    }
+  });
+
+  test(`${name}: an unpacking that its quota or its signal ends leaves nothing`, async () => {
+    await using subject = await open();
+    const { trees } = subject;
+    const model = await subject.put("a.tar.gz", 300_000);
+    const full = () => {
+      throw new Error("no more bytes");
+    };
+    await assert.rejects(trees.unpack(model, { signal: never, onProgress: full }), /no more bytes/);
+    assert.equal(await subject.holds(model.id), false);
+    const signal = AbortSignal.abort(new Error("nobody wants it"));
+    await assert.rejects(trees.unpack(model, { ...quiet, signal }), /nobody wants it/);
+    assert.equal(await subject.holds(model.id), false);
+    assert.deepEqual(await (await subject.reopen()).adopt(), []);
+  });
+
+  test(`${name}: the next life finds what was unpacked and not removed`, async () => {
+    await using subject = await open();
+    const { trees } = subject;
+    const models = [await subject.put("a.tar.gz", 10), await subject.put("b.tar.gz", 20), await subject.put("c", 30)];
+    const unpacked = [];
+    for (const model of models) unpacked.push({ model, tree: await trees.unpack(model, quiet) });
+    const [gone, ...left] = unpacked;
+    assert.ok(gone !== undefined && gone.tree !== null);
+    await trees.remove(gone.model.id, gone.tree);
+    const next = await subject.reopen();
+    const expected = left.map(({ model: { target, etag, archiveBytes }, tree }) => ({
+      target,
+      etag,
+      archiveBytes,
+      tree,
+    }));
+    assert.deepEqual(
+      (await next.adopt()).toSorted((a, b) => (a.target < b.target ? -1 : 1)),
+      expected,
+    );
+    for (const { model, tree } of left) {
+      assert.equal(await subject.holds(model.id), true);
+      assert.ok(tree !== null && (await next.isWhole(model.id, tree, never)));
+    }
+  });
+
+  test(`${name}: a file that was changed meanwhile is noticed`, async () => {
+    await using subject = await open();
+    const { trees } = subject;
+    const model = await subject.put("a.tar.gz", 1000);
+    const tree = await trees.unpack(model, quiet);
+    assert.ok(tree !== null);
+    await subject.damage(model.id);
+    assert.equal(await trees.isWhole(model.id, tree, never), false);
+  });
+}
