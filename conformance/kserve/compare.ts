@@ -96,7 +96,7 @@ function cut(answer: Answer): [Uint8Array, Uint8Array] {
 /** Times and memory differ from run to run; counts do not. */
 function masked(body: Uint8Array): Uint8Array {
   return Buffer.from(
-    text(body).replace(/"(ns|last_inference)":\d+/g, (_all, key: string) => `"${key}":"*"`),
+    text(body).replace(/"(ns|last_inference)":"?\d+"?/g, (_all, key: string) => `"${key}":"*"`),
     "utf8",
   );
 }

@@ -3,6 +3,7 @@ import { habitModels } from "./habit-models.ts";
 import type { ModelSource } from "./model-source.ts";
 import { models } from "./models.ts";
 import { programModels } from "./program-models.ts";
+import { mixedModels, streamedModels } from "./streamed-models.ts";
 import { reloadModels } from "./reload-models.ts";
 import { warmModels } from "./warm-models.ts";
 
@@ -35,6 +36,16 @@ export const fixtures = {
   habits: { models: habitModels, flags: [keepGoing], env: {} },
   /** Models with `model_warmup`, all still to be loaded. */
   warm: { models: warmModels, flags: ["--model-control-mode=explicit"], env: {} },
+  /** Ensembles with decoupled steps, and some that cannot be loaded. */
+  streamed: {
+    models: { ...streamedModels, ...mixedModels },
+    flags: [
+      "--model-control-mode=explicit",
+      ...Object.keys(streamedModels).map((name) => `--load-model=${name}`),
+      keepGoing,
+    ],
+    env: {},
+  },
   /** A model that cannot be loaded does not end the server, but keeps it from being ready. */
   partly: {
     models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },

@@ -26,9 +26,21 @@ function normalString(token: string): string {
 
 /** As `unordered`, with the members of `outputs` sorted by their text; of members with the same name the last counts. */
 export function unorderedOutputs(text: string): string {
-  const value = JSON.parse(unordered(text)) as { outputs?: unknown[] };
-  const outputs = value.outputs?.map((output) => JSON.stringify(output)).sort();
-  return JSON.stringify({ ...value, outputs });
+  const value = JSON.parse(unordered(text)) as PrintedResponse | readonly { infer_response: PrintedResponse }[];
+  if (!Array.isArray(value)) return JSON.stringify(sortedOutputs(value as PrintedResponse));
+  return JSON.stringify(
+    value.map((message) => ({ ...message, infer_response: sortedOutputs(message.infer_response) })),
+  );
+}
+
+interface PrintedResponse {
+  outputs?: unknown[];
+  /** Of a response over gRPC, in the order of its outputs. */
+  raw_output_contents?: unknown[];
+}
+
+function sortedOutputs({ outputs, raw_output_contents: raw, ...rest }: PrintedResponse): unknown {
+  return { ...rest, outputs: outputs?.map((output, at) => JSON.stringify([output, raw?.[at]])).sort() };
 }
 
 /** The value with its keys sorted at every depth; numbers keep their text. */

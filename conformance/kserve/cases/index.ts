@@ -7,6 +7,7 @@ import { containerStreams } from "./container-streams.ts";
 import { brokenModels, modelControl } from "./control.ts";
 import { ensembles } from "./ensembles.ts";
 import { grpcDecoupled } from "./grpc-decoupled.ts";
+import { grpcEnsembles } from "./grpc-ensembles.ts";
 import { generates } from "./generate.ts";
 import { generatesDecoupled } from "./generate-decoupled.ts";
 import { grpcInfer, grpcRequestErrors } from "./grpc-infer.ts";
@@ -56,4 +57,5 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   "grpc-request-errors": grpcRequestErrors,
   "grpc-stream": grpcStream,
   "grpc-decoupled": grpcDecoupled,
+  "grpc-ensembles": grpcEnsembles,
 };

@@ -5,8 +5,8 @@ import {
   createDirectScheduler,
   createDynamicBatchScheduler,
   createEnsembleScheduler,
-  type RunStep,
   type Scheduler,
+  type StepModels,
 } from "../scheduling/index.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
@@ -29,15 +29,16 @@ export function schedulerFor(config: ModelConfig, made: Composition, parts: Sche
       ? createDynamicBatchScheduler(instances, config, parts)
       : createDirectScheduler(instances, parts);
   }
-  const { scheduling } = config;
-  assert(scheduling.kind === "ensemble", `${config.name} is composed of steps`);
   const { steps } = made;
-  const runStep: RunStep = (modelName, modelVersion, request) => {
-    const at = scheduling.steps.findIndex((each) => each.modelName === modelName && each.modelVersion === modelVersion);
-    const step = steps[at];
-    assert(step !== undefined, `${modelName} is a step of ${config.name}`);
-    return step.inferStep(request);
+  const stepAt = (index: number): ServingVersion => {
+    const step = steps[index];
+    assert(step !== undefined, `${config.name} has a step ${index}`);
+    return step;
+  };
+  const models: StepModels = {
+    infer: (step, request) => stepAt(step).inferStep(request),
+    stream: (step, request, sink) => stepAt(step).streamStep(request, sink),
   };
   const stepConfigs = steps.map((step) => step.config);
-  return createEnsembleScheduler(config, stepConfigs, runStep, parts);
+  return createEnsembleScheduler(config, stepConfigs, models, parts);
 }

@@ -92,14 +92,7 @@ export class ServingVersion implements AsyncDisposable {
    * given; never rejects.
    */
   async stream(request: InferenceRequest, sink: AnswerSink): Promise<void> {
-    const answers = new AnswerStream(sink, this.#reshapes ? (response) => this.#reshapeOutputs(response) : null);
-    try {
-      const record = newRecord(request.receivedNs, this.#checked(request));
-      await this.#schedule({ ...request, answers }, record);
-      answers.end(null);
-    } catch (error) {
-      answers.end(InferenceError.from(error));
-    }
+    await this.streamStep(request, sink);
   }
 
   #isDecoupled(): InferenceError {
@@ -128,6 +121,20 @@ export class ServingVersion implements AsyncDisposable {
       throw error;
     }
     return { response: await this.#schedule(request, record), record };
+  }
+
+  /** The same, with the times of the request. */
+  async streamStep(request: InferenceRequest, sink: AnswerSink): Promise<RequestRecord> {
+    const answers = new AnswerStream(sink, this.#reshapes ? (response) => this.#reshapeOutputs(response) : null);
+    const record = newRecord(request.receivedNs, 1);
+    try {
+      record.batchSize = this.#checked(request);
+      await this.#schedule({ ...request, answers }, record);
+      answers.end(null);
+    } catch (error) {
+      answers.end(InferenceError.from(error));
+    }
+    return record;
   }
 
   async #schedule(request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse> {

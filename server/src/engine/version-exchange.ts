@@ -25,6 +25,12 @@ export interface ExchangeParts {
   readonly background: (work: Promise<void>) => void;
 }
 
+/** What an ensemble's steps would run on, and its configuration as they complete it. */
+export interface ComposedEnsemble {
+  readonly config: ModelConfig;
+  readonly steps: readonly ServingVersion[];
+}
+
 /**
  * Puts versions into service and takes them out. Nothing here waits: a request sees a model, and every ensemble above it, either
  * before an exchange or after it. What was taken out finishes what it holds in the background; a step after the ensembles made of it.
@@ -47,8 +53,8 @@ export class VersionExchange {
     this.#settle(entry);
   }
 
-  /** What an ensemble's steps would run on now. Throws where a step is not there or does not fit. */
-  stepsOf(entry: ModelEntry, config: ModelConfig): readonly ServingVersion[] {
+  /** What an ensemble would be made of now. Throws where a step is not there or does not fit. */
+  stepsOf(entry: ModelEntry, config: ModelConfig): ComposedEnsemble {
     assert(config.scheduling.kind === "ensemble", `${config.name} is an ensemble`);
     const steps = config.scheduling.steps.map(({ modelName, modelVersion }) => {
       const step = this.#parts.table.entry(entry.namespace, modelName);
@@ -60,14 +66,13 @@ export class VersionExchange {
       return state.serving;
     });
     const names = config.scheduling.steps.map((step) => step.modelName);
-    checkEnsembleModels(config, new Map(names.map((name, i) => [name, (steps[i] as ServingVersion).config])));
-    return steps;
+    const composing = new Map(names.map((name, i) => [name, (steps[i] as ServingVersion).config]));
+    return { config: checkEnsembleModels(config, composing), steps };
   }
 
   /** The same for an ensemble, over its steps as they are now. Throws, and changes nothing, where they are not there or do not fit. */
   compose(entry: ModelEntry, recipe: EnsembleRecipe): void {
-    const steps = this.stepsOf(entry, recipe.found.config);
-    this.#openEnsemble(entry, recipe, steps);
+    this.#openEnsemble(entry, recipe, this.stepsOf(entry, recipe.found.config));
     const { versions } = recipe.found;
     for (const { version } of entry.ready()) {
       if (!versions.some((each) => each.version === version)) this.#retire(entry, version);
@@ -115,8 +120,7 @@ export class VersionExchange {
     }
   }
 
-  #openEnsemble(entry: ModelEntry, { found, labels }: EnsembleRecipe, steps: readonly ServingVersion[]): void {
-    const { config } = found;
+  #openEnsemble(entry: ModelEntry, { found, labels }: EnsembleRecipe, { config, steps }: ComposedEnsemble): void {
     for (const { version } of found.versions) {
       this.#open(
         entry,

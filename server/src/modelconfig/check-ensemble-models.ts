@@ -1,5 +1,6 @@
 import type { Datatype } from "../tensor/index.ts";
 import { datatypes } from "../tensor/index.ts";
+import { checkAnswerOrigins, withDecoupled } from "./check-answer-origins.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
 import { refuse } from "./refuse.ts";
 
@@ -10,20 +11,18 @@ interface TensorFact {
   readonly batches: boolean;
 }
 
-/** An ensemble against the completed configurations of its steps, by model name; a step that is not in the map is a caller's bug. */
-export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): void {
-  if (config.scheduling.kind !== "ensemble") return;
+/**
+ * An ensemble against the completed configurations of its steps, by model name; a step that is not in the map is a caller's bug. Returns the
+ * configuration with what its steps make of it: whether it is decoupled, whatever it says itself.
+ */
+export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): ModelConfig {
+  if (config.scheduling.kind !== "ensemble") return config;
   const facts = new Map<string, TensorFact>();
   for (const tensor of [...config.inputs, ...config.outputs]) facts.set(tensor.name, factOf(tensor, config));
   for (const step of config.scheduling.steps) {
     const model = composing.get(step.modelName);
     if (model === undefined) {
       refuse(`ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`);
-    }
-    if (model.decoupled) {
-      refuse(
-        `ensemble ${config.name} contains model ${model.name}, whose transaction policy is decoupled: this server does not support that yet`,
-      );
     }
     // A step that does not batch takes the batch as part of its shape.
     if (model.maxBatchSize > 0 && model.maxBatchSize < config.maxBatchSize) {
@@ -54,6 +53,7 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
       if (tensorName !== undefined) check(tensorName, output);
     }
   }
+  return withDecoupled(config, checkAnswerOrigins(config, composing));
 }
 
 function checkMappedInputs(ensemble: string, step: EnsembleStepConfig, model: ModelConfig): void {

@@ -59,16 +59,48 @@ test("an ensemble that batches may have a step that does not", () => {
   assert.throws(() => checkEnsembleModels(ensemble, plain("2, 4")), /inconsistent shape: \[-1,3\] .* while \[2,4\]/);
 });
 
-test("an ensemble of a decoupled model is refused by name", () => {
+suite("answers of decoupled steps", () => {
   const tensors =
-    'input { name: "I" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "O" data_type: TYPE_FP32 dims: [ 1 ] }';
-  const map = 'input_map { key: "I" value: "I" } output_map { key: "O" value: "O" }';
-  const steps = `ensemble_scheduling { step { model_name: "many" model_version: -1 ${map} } }`;
-  const ensemble = complete("e", `platform: "ensemble" ${tensors} ${steps}`);
-  const many = complete("many", `backend: "python" ${tensors} model_transaction_policy { decoupled: true }`);
-  assert.throws(() => checkEnsembleModels(ensemble, new Map([["many", many]])), {
-    message:
-      "ensemble e contains model many, whose transaction policy is decoupled: this server does not support that yet",
+    'input { name: "A" data_type: TYPE_FP32 dims: 1 } input { name: "B" data_type: TYPE_FP32 dims: 1 optional: true } output { name: "O" data_type: TYPE_FP32 dims: 1 }';
+  const composing = new Map([
+    ["one", complete("one", `backend: "python" ${tensors}`)],
+    ["many", complete("many", `backend: "python" ${tensors} model_transaction_policy { decoupled: true }`)],
+  ]);
+  /** `"many: I>X"` is a step; a second tensor that it reads goes to its input B. */
+  const ensemble = (steps: readonly string[], more = "") => {
+    const written = steps.map((step) => {
+      const [model = "", read = "", made = ""] = step.split(/: |>/);
+      const inputs = read.split(",").map((tensor, at) => `input_map { key: "${"AB"[at]}" value: "${tensor}" }`);
+      return `step { model_name: "${model}" model_version: -1 ${inputs.join(" ")} output_map { key: "O" value: "${made}" } }`;
+    });
+    const input = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "R" data_type: TYPE_FP32 dims: 1 }';
+    return complete("e", `platform: "ensemble" ${input} ensemble_scheduling { ${written.join(" ")} } ${more}`);
+  };
+
+  test("an ensemble is decoupled if one of its steps is, whatever it says and in whatever order they stand", () => {
+    const policy = (decoupled: boolean) => `model_transaction_policy { decoupled: ${decoupled} }`;
+    for (const [config, decoupled] of [
+      [ensemble(["one: I>R"], policy(true)), false],
+      [ensemble(["many: I>R"], policy(false)), true],
+      [ensemble(["one: X>R", "many: I>X"]), true],
+      [ensemble(["many: I>X", "one: X>Y", "one: Y,X>R"]), true],
+      [ensemble(["many: I>X", "many: X>R"]), true],
+    ] as const) {
+      const checked = checkEnsembleModels(config, composing);
+      assert.deepEqual([checked.decoupled, checked.message.modelTransactionPolicy?.decoupled], [decoupled, decoupled]);
+    }
+  });
+
+  test("a step that reads answers of different origins is refused (tritonserver 2.51)", () => {
+    for (const [steps, namer] of [
+      [["many: I>X", "one: X,I>R"], "e"],
+      [["many: I>X", "one: X,I>Y", "one: Y>R"], "one"],
+      [["many: I>X", "many: I>Y", "one: X,Y>R"], "e"],
+      [["many: I>X", "many: X>Y", "one: X,Y>R"], "e"],
+    ] as const)
+      assert.throws(() => checkEnsembleModels(ensemble(steps), composing), {
+        message: `in ensemble e, step of model '${namer}' receives inputs originated from different decoupled models`,
+      });
   });
 });
 

@@ -131,7 +131,8 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
     const known = composing.every((step) => step !== undefined && step.inputs.length > 0 && step.outputs.length > 0);
     if (config === undefined || composing.length === 0 || !known) continue;
     try {
-      checkEnsembleModels(config, configs);
+      // With what its steps make of it, for the ensembles above.
+      configs.set(name, checkEnsembleModels(config, configs));
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
       say(name, error.message);

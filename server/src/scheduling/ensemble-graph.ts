@@ -5,9 +5,16 @@ import type { ModelConfig } from "../modelconfig/index.ts";
 type TensorIndex = number;
 
 export interface GraphStep {
+  /** Its place in the configuration. */
+  readonly index: number;
   readonly modelName: string;
+  /** -1 for the latest. */
   readonly modelVersion: number;
   readonly batches: boolean;
+  /** Gives any number of answers, and what reads them runs once for each. */
+  readonly isDecoupled: boolean;
+  /** How many decoupled steps lie before it: it runs once for each answer of the last of them, at level 0 once for the request. */
+  readonly level: number;
   readonly inputs: readonly { readonly name: string; readonly dims: readonly number[]; readonly tensor: TensorIndex }[];
   /** Step output name to tensor. */
   readonly outputs: ReadonlyMap<string, TensorIndex>;
@@ -30,15 +37,18 @@ export interface EnsembleGraph {
 /** What one choice of outputs needs of a graph. Arrays are indexed by step or by tensor. */
 export interface EnsemblePlan {
   readonly outputs: EnsembleGraph["outputs"];
-  /** Steps that run, in the configuration's order. */
-  readonly steps: readonly number[];
-  /** How many steps must end before this one can start. */
+  /** Of what makes the outputs: they are all of one level. */
+  readonly outputLevel: number;
+  /** By level: the steps that can start as soon as the request, or an answer of the level's decoupled step, is there. */
+  readonly firstSteps: readonly (readonly number[])[];
+  /** How many steps of its own level must end before this one can start. */
   readonly waitsFor: readonly number[];
+  /** Steps of the same level that wait for this one. */
   readonly dependents: readonly (readonly number[])[];
   readonly requestedOutputs: readonly (readonly string[])[];
   /** Step inputs and ensemble outputs that read a tensor; 0 for one that nobody wants. */
   readonly useCounts: readonly number[];
-  /** Whether two steps may ever run at the same time. */
+  /** Whether no two steps, and no step twice, are ever under way at the same time. */
   readonly isLinear: boolean;
 }
 
@@ -55,12 +65,15 @@ export function ensembleGraph(config: ModelConfig, stepConfigs: readonly ModelCo
     return indices.size - 1;
   };
   const inputs = new Map(config.inputs.map(({ name }) => [name, indexOf(name)]));
-  const graphSteps = steps.map((step, index): GraphStep => {
+  const unlevelled = steps.map((step, index): GraphStep => {
     const model = stepConfigs[index] as ModelConfig;
     return {
+      index,
       modelName: step.modelName,
       modelVersion: step.modelVersion,
       batches: model.maxBatchSize > 0,
+      isDecoupled: model.decoupled,
+      level: 0,
       inputs: [...step.inputMap].map(([name, tensorName]) => ({
         name,
         dims: model.inputs.find((input) => input.name === name)?.dims ?? [],
@@ -76,8 +89,26 @@ export function ensembleGraph(config: ModelConfig, stepConfigs: readonly ModelCo
     tensorNames: [...indices.keys()],
     inputs,
     outputs,
-    steps: graphSteps,
+    steps: levelled(unlevelled),
   };
+}
+
+/** The steps with their levels; a configuration that was checked has no circles, and no step that reads of two levels. */
+function levelled(steps: readonly GraphStep[]): readonly GraphStep[] {
+  const producers = producersOf(steps);
+  const levels = new Map<number, number>();
+  const levelOf = (index: number): number => {
+    const known = levels.get(index);
+    if (known !== undefined) return known;
+    levels.set(index, 0);
+    let level = 0;
+    for (const { tensor } of steps[index]?.inputs ?? []) level = Math.max(level, levelAfter(producers.get(tensor)));
+    levels.set(index, level);
+    return level;
+  };
+  const levelAfter = (producer: number | undefined): number =>
+    producer === undefined ? 0 : levelOf(producer) + (steps[producer]?.isDecoupled ? 1 : 0);
+  return steps.map((step) => ({ ...step, level: levelOf(step.index) }));
 }
 
 /** Prunes what serves only outputs that are not wanted; null asks for all. */
@@ -86,7 +117,7 @@ export function planEnsemble(graph: EnsembleGraph, requestedOutputs: readonly st
     requestedOutputs === null
       ? graph.outputs
       : graph.outputs.filter((output) => requestedOutputs.includes(output.name));
-  const producers = producersOf(graph);
+  const producers = producersOf(graph.steps);
   const needed = neededSteps(graph, producers, outputs);
   const useCounts = Array.from(graph.tensorNames, () => 0);
   const use = (tensor: TensorIndex) => {
@@ -100,15 +131,21 @@ export function planEnsemble(graph: EnsembleGraph, requestedOutputs: readonly st
     const before = new Set<number>();
     for (const input of step.inputs) {
       const producer = producers.get(input.tensor);
-      if (producer !== undefined) before.add(producer);
+      // Its answer is there when this step's level begins.
+      if (producer !== undefined && !graph.steps[producer]?.isDecoupled) before.add(producer);
     }
     for (const producer of before) dependents[producer]?.push(index);
     return before.size;
   });
   const steps = [...needed].sort((a, b) => a - b);
+  const outputLevel = outputLevelOf(graph, producers, outputs);
+  const firstSteps = Array.from({ length: outputLevel + 1 }, (_, level) =>
+    steps.filter((index) => graph.steps[index]?.level === level && waitsFor[index] === 0),
+  );
   return {
     outputs,
-    steps,
+    outputLevel,
+    firstSteps,
     waitsFor,
     dependents,
     requestedOutputs: graph.steps.map((step) =>
@@ -117,14 +154,26 @@ export function planEnsemble(graph: EnsembleGraph, requestedOutputs: readonly st
     useCounts,
     isLinear:
       steps.filter((index) => waitsFor[index] === 0).length <= 1 &&
-      steps.every((index) => (dependents[index]?.length ?? 0) <= 1),
+      steps.every((index) => !graph.steps[index]?.isDecoupled && (dependents[index]?.length ?? 0) <= 1),
   };
 }
 
-function producersOf(graph: EnsembleGraph): ReadonlyMap<TensorIndex, number> {
+function outputLevelOf(
+  graph: EnsembleGraph,
+  producers: ReadonlyMap<TensorIndex, number>,
+  outputs: EnsembleGraph["outputs"],
+): number {
+  let outputLevel = 0;
+  for (const { tensor } of outputs) {
+    const step = graph.steps[producers.get(tensor) ?? -1];
+    if (step !== undefined) outputLevel = Math.max(outputLevel, step.level + (step.isDecoupled ? 1 : 0));
+  }
+  return outputLevel;
+}
+
+function producersOf(steps: readonly GraphStep[]): ReadonlyMap<TensorIndex, number> {
   const producers = new Map<TensorIndex, number>();
-  for (const [index, step] of graph.steps.entries())
-    for (const tensor of step.outputs.values()) producers.set(tensor, index);
+  for (const { index, outputs } of steps) for (const tensor of outputs.values()) producers.set(tensor, index);
   return producers;
 }
 

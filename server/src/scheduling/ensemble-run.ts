@@ -4,52 +4,70 @@ import {
   releaseResponse,
   type InferenceRequest,
   type InferenceResponse,
+  type Outcome,
   type ParameterValue,
   type RequestRecord,
 } from "../inference/index.ts";
-import type { Tensor } from "../tensor/index.ts";
-import { adaptShape, type EnsembleGraph, type EnsemblePlan, type GraphStep } from "./ensemble-graph.ts";
-import type { RunStep, StepResult } from "./options.ts";
-import { requestPrefix } from "./refusals.ts";
-import type { GateWaiter, StepGates } from "./step-gate.ts";
+import { EnsembleFrame, type FrameRun } from "./ensemble-frame.ts";
+import type { EnsembleGraph, EnsemblePlan, GraphStep } from "./ensemble-graph.ts";
+import type { StepModels } from "./options.ts";
+import { StepGates, WaitingStep } from "./step-gate.ts";
 
 /** What all requests of an ensemble share. */
 export interface EnsembleShared {
   readonly graph: EnsembleGraph;
   readonly gates: StepGates;
-  readonly runStep: RunStep;
+  readonly models: StepModels;
   readonly modelVersion: string;
   readonly clock: Clock;
   /** The run holds nothing any more: no tensor, no place, no step. */
   readonly ended: (run: EnsembleRun) => void;
 }
 
-interface StoredTensor {
-  readonly tensor: Tensor;
-  readonly makerBatches: boolean;
-  usesLeft: number;
+/** What a decoupled step has said. */
+interface StepAnswer {
+  readonly outcome: Outcome | null;
+  readonly isFinal: boolean;
+  readonly taken: () => void;
 }
 
+/** Answers of one request that were given and not taken; further ones wait, and with them the steps that make them. */
+const untakenMax = 16;
+/** Requests of one decoupled step at a time that one ensemble request makes; each has answers ahead of its reader. */
+const streamsMax = 16;
+
 /**
- * One request on its way through an ensemble. It settles once: with the response, with the first failure, or when it is given up;
- * steps that still run then are told by their signal, and what they bring is released. The request's inputs go back at once: what
- * steps read of them the run holds itself, so that the last step to read a tensor is its only holder and may be given it to write to.
+ * One request on its way through an ensemble. Its one response, the first failure, or being given up settles it; one with decoupled steps
+ * gives its answers to the request's sink as they are made, and settles with the last. Steps that still run then are told by their signal,
+ * and what they bring is released. The request's inputs go back at once: what steps read of them the run holds itself, so that the last
+ * step to read a tensor is its only holder and may be given it to write to.
  */
-export class EnsembleRun implements GateWaiter {
+export class EnsembleRun implements FrameRun {
+  readonly graph: EnsembleGraph;
+  readonly plan: EnsemblePlan;
   readonly promise: Promise<InferenceResponse>;
   readonly #shared: EnsembleShared;
-  readonly #plan: EnsemblePlan;
   readonly #request: InferenceRequest;
   readonly #record: RequestRecord;
-  readonly #tensors: (StoredTensor | null)[];
-  readonly #waitsFor: number[];
+  readonly #root: EnsembleFrame;
+  /** Frames of answers that are not over; null where no step is decoupled. */
+  readonly #frames: Set<EnsembleFrame> | null;
+  /** How many requests of each decoupled step run; null where none is read by another. */
+  readonly #streams: StepGates | null;
   /** Where steps may run side by side, the failure of one ends the others. */
   readonly #controller: AbortController | null;
+  /** Frames whose answers are made, and wait until others are taken. */
+  readonly #made: EnsembleFrame[] = [];
+  #isGiving = false;
+  #isFinalGiven = false;
+  #untakenCount = 0;
   #resolve!: (response: InferenceResponse) => void;
   #reject!: (error: InferenceError) => void;
-  #settled = false;
-  #runningCount = 0;
-  #gatedCount = 0;
+  #state: "running" | "answered" | "settled" = "running";
+  /** Requests to steps that have not ended. */
+  #stepCount = 0;
+  /** Those that wait for a place. */
+  readonly #waiting = new Set<WaitingStep>();
 
   constructor(
     shared: EnsembleShared,
@@ -58,19 +76,21 @@ export class EnsembleRun implements GateWaiter {
     record: RequestRecord,
     releaseInputs: () => void,
   ) {
+    this.graph = shared.graph;
+    this.plan = plan;
     this.#shared = shared;
-    this.#plan = plan;
     this.#request = request;
     this.#record = record;
-    this.#tensors = shared.graph.tensorNames.map(() => null);
-    this.#waitsFor = [...plan.waitsFor];
+    this.#root = new EnsembleFrame(this, null, null);
     for (const tensor of request.inputs) {
       const index = shared.graph.inputs.get(tensor.name);
       if (index === undefined) continue;
       tensor.block?.retain();
-      this.#store(index, tensor, shared.graph.batches);
+      this.#root.store(index, tensor, shared.graph.batches);
     }
     releaseInputs();
+    this.#frames = plan.outputLevel === 0 ? null : new Set();
+    this.#streams = plan.outputLevel < 2 ? null : new StepGates(shared.graph.steps.length, streamsMax);
     this.#controller = plan.isLinear ? null : new AbortController();
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -80,70 +100,109 @@ export class EnsembleRun implements GateWaiter {
 
   start(): void {
     this.#request.signal?.addEventListener("abort", this);
-    for (const step of this.#plan.steps) if (this.#plan.waitsFor[step] === 0) this.#reach(step);
-    this.#advance();
+    this.#begin(this.#root);
+    this.#endIfIdle();
   }
 
-  /** The abort event. */
+  /** The abort event. One who has had the last answer takes nothing back. */
   handleEvent(): void {
-    this.abandon(new InferenceError("CANCELLED", ""));
+    if (this.#state === "running") this.abandon(new InferenceError("CANCELLED", ""));
   }
 
   /** Settles the request with the error; what its steps bring is released when it comes. */
   abandon(error: InferenceError): void {
-    if (this.#settled) return;
+    if (this.#state === "settled") return;
     this.#fail(error);
-    this.#advance();
+    this.#endIfIdle();
   }
 
-  admitted(step: number): void {
-    this.#gatedCount--;
-    void this.#run(step);
+  #begin(frame: EnsembleFrame): void {
+    for (const step of frame.firstSteps) this.#reach(frame, step);
+    this.#advance(frame);
   }
 
   /** All that the step waits for has ended. */
-  #reach(step: number): void {
-    if (this.#settled) return;
-    if (this.#shared.gates.enter(step, this)) void this.#run(step);
-    else this.#gatedCount++;
+  #reach(frame: EnsembleFrame, index: number): void {
+    if (this.#state !== "running") return;
+    frame.openCount++;
+    const { gates } = this.#shared;
+    const streams = this.#streamsOf(this.graph.steps[index] as GraphStep);
+    // Nothing is made for a step that finds its place free, as nearly all do.
+    if (streams === null && gates.enter(index)) return void this.#run(frame, index);
+    const waiting = new WaitingStep(index, streams === null ? [gates] : [streams, gates], () => {
+      this.#waiting.delete(waiting);
+      void this.#run(frame, index);
+    });
+    this.#waiting.add(waiting);
+    waiting.begin();
   }
 
-  async #run(index: number): Promise<void> {
-    this.#runningCount++;
-    const step = this.#shared.graph.steps[index] as GraphStep;
-    try {
-      const request = this.#stepRequest(index, step);
-      const result = await this.#shared.runStep(step.modelName, step.modelVersion, request, request.signal);
-      this.#stepEnded(index, step, result);
-    } catch (error) {
-      const { code, message, reason } = InferenceError.from(error);
-      const told = `in ensemble '${this.#shared.graph.name}', ${message}`;
-      this.#fail(new InferenceError(code, told, { cause: error, reason }));
-    }
-    this.#runningCount--;
+  async #run(frame: EnsembleFrame, index: number): Promise<void> {
+    const step = this.graph.steps[index] as GraphStep;
+    this.#stepCount++;
+    if (step.isDecoupled) await this.#stream(frame, step);
+    else await this.#infer(frame, step);
+    this.#stepCount--;
     this.#shared.gates.leave(index);
-    this.#advance();
+    this.#streamsOf(step)?.leave(index);
+    this.#endIfIdle();
   }
 
-  #stepRequest(index: number, step: GraphStep): InferenceRequest {
+  /** What bounds a step that runs several times, and gives many answers each time. */
+  #streamsOf({ isDecoupled, level }: GraphStep): StepGates | null {
+    return isDecoupled && level > 0 ? this.#streams : null;
+  }
+
+  async #infer(frame: EnsembleFrame, step: GraphStep): Promise<void> {
+    try {
+      const { response, record } = await this.#shared.models.infer(step.index, this.#stepRequest(frame, step));
+      if (this.#state !== "running") return releaseResponse(response);
+      this.#addTimes(record);
+      frame.storeOutputs(step, response);
+      for (const ready of frame.ended(step)) this.#reach(frame, ready);
+      frame.openCount--;
+      this.#advance(frame);
+    } catch (error) {
+      this.#stepFailed(InferenceError.from(error));
+    }
+  }
+
+  async #stream(frame: EnsembleFrame, step: GraphStep): Promise<void> {
+    const record = await this.#shared.models.stream(step.index, this.#stepRequest(frame, step), {
+      respond: (outcome, isFinal, taken) => this.#onAnswer(frame, step, { outcome, isFinal, taken }),
+    });
+    this.#addTimes(record);
+  }
+
+  #onAnswer(frame: EnsembleFrame, step: GraphStep, answer: StepAnswer): void {
+    const { outcome, isFinal, taken } = answer;
+    if (this.#state !== "running") {
+      if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
+      return taken();
+    }
+    if (outcome instanceof InferenceError) {
+      this.#stepFailed(outcome);
+      return taken();
+    }
+    // First, so that what comes of this answer can be the ensemble's last.
+    if (isFinal) frame.openCount--;
+    if (outcome === null) return this.#advance(frame);
+    const below = new EnsembleFrame(this, frame, taken);
+    this.#frames?.add(below);
+    below.storeOutputs(step, outcome);
+    this.#begin(below);
+  }
+
+  #stepRequest(frame: EnsembleFrame, step: GraphStep): InferenceRequest {
     const { id, namespace, parameters, sequence, priority, signal } = this.#request;
     const { queueTimeoutUs, deadlineNs, caller, trace } = this.#request;
-    const inputs: Tensor[] = [];
-    for (const { name, dims, tensor: from } of step.inputs) {
-      const stored = this.#tensors[from];
-      if (stored === null || stored === undefined) continue;
-      const { datatype, shape, data, block } = stored.tensor;
-      block?.retain();
-      inputs.push({ name, datatype, shape: adaptShape(shape, stored.makerBatches, dims, step.batches), data, block });
-      this.#used(from, stored);
-    }
     return {
       id,
       namespace,
       modelName: step.modelName,
       modelVersion: step.modelVersion === -1 ? "" : String(step.modelVersion),
-      inputs,
-      requestedOutputs: this.#plan.requestedOutputs[index] as readonly string[],
+      inputs: frame.inputsOf(step),
+      requestedOutputs: this.plan.requestedOutputs[step.index] as readonly string[],
       parameters,
       sequence,
       priority,
@@ -156,89 +215,123 @@ export class EnsembleRun implements GateWaiter {
     };
   }
 
-  #stepEnded(index: number, step: GraphStep, { response, record }: StepResult): void {
-    if (this.#settled) return releaseResponse(response);
+  #addTimes(record: RequestRecord): void {
     const times = this.#record;
     times.startedNs += Math.max(0, record.startedNs - record.queuedNs);
     times.computeInputNs += record.computeInputNs;
     times.computeInferNs += record.computeInferNs;
     times.computeOutputNs += record.computeOutputNs;
-    for (const tensor of response.outputs) {
-      const to = step.outputs.get(tensor.name);
-      if (to === undefined) tensor.block?.release();
-      else this.#store(to, tensor, step.batches);
+  }
+
+  /** Looks whether anything is left to be done for the frame. */
+  #advance(frame: EnsembleFrame): void {
+    if (frame.openCount > 0 || this.#state !== "running") return;
+    if (frame.level < this.plan.outputLevel) return this.#close(frame);
+    if (this.#request.answers === undefined) return this.#finish(frame);
+    this.#made.push(frame);
+    this.#giveMade();
+  }
+
+  /** The frame is over: what it still holds nobody reads. */
+  #close(frame: EnsembleFrame): void {
+    const { parent } = frame;
+    frame.releaseTensors();
+    this.#frames?.delete(frame);
+    frame.releaseCredit();
+    if (parent === null) return this.#answered();
+    parent.openCount--;
+    this.#advance(parent);
+  }
+
+  // Answers to a sink.
+
+  /** Gives what is made as long as what was given is taken. */
+  #giveMade(): void {
+    // A sink may take at once what it is given, and a step then make more.
+    if (this.#isGiving) return;
+    this.#isGiving = true;
+    while (this.#state === "running" && this.#untakenCount < untakenMax) {
+      const frame = this.#made.shift();
+      if (frame === undefined) break;
+      this.#give(frame);
+      if (this.#state === "running") this.#close(frame);
     }
-    for (const dependent of this.#plan.dependents[index] ?? []) {
-      const waitsFor = (this.#waitsFor[dependent] as number) - 1;
-      this.#waitsFor[dependent] = waitsFor;
-      if (waitsFor === 0) this.#reach(dependent);
-    }
+    this.#isGiving = false;
   }
 
-  /** Takes an owned tensor's reference over: kept while somebody is going to read it. */
-  #store(index: number, tensor: Tensor, makerBatches: boolean): void {
-    const usesLeft = this.#plan.useCounts[index] as number;
-    if (usesLeft > 0 && this.#tensors[index] === null) {
-      this.#tensors[index] = { tensor, makerBatches, usesLeft };
-    } else tensor.block?.release();
+  #give(frame: EnsembleFrame): void {
+    frame.holdCredit();
+    this.#untakenCount++;
+    this.#isFinalGiven = isLast(frame);
+    this.#request.answers?.respond(this.#response(frame), this.#isFinalGiven, () => this.#onTaken(frame));
   }
 
-  #used(index: number, stored: StoredTensor): void {
-    stored.usesLeft--;
-    if (stored.usesLeft > 0) return;
-    this.#tensors[index] = null;
-    stored.tensor.block?.release();
+  #onTaken(frame: EnsembleFrame): void {
+    frame.releaseCredit();
+    this.#untakenCount--;
+    this.#giveMade();
   }
 
-  #fail(error: InferenceError): void {
-    if (this.#settled) return;
-    this.#settle();
-    if (this.#gatedCount > 0) this.#shared.gates.giveUp(this);
-    this.#gatedCount = 0;
-    this.#controller?.abort(error);
-    this.#reject(error);
+  /** Of a request with a sink: no answer follows. It settles when its steps have been released, whose times are its own. */
+  #answered(): void {
+    this.#state = "answered";
+    if (!this.#isFinalGiven) this.#request.answers?.respond(null, true, () => {});
+    this.#endIfIdle();
   }
 
-  #settle(): void {
-    this.#settled = true;
-    this.#request.signal?.removeEventListener("abort", this);
+  // The one response.
+
+  #finish(frame: EnsembleFrame): void {
+    const response = this.#response(frame);
+    frame.releaseTensors();
+    this.#succeed(response);
   }
 
-  /** Looks whether anything is left to wait for. */
-  #advance(): void {
-    if (this.#runningCount > 0 || this.#gatedCount > 0) return;
-    if (!this.#settled) this.#finish();
-    for (const stored of this.#tensors) stored?.tensor.block?.release();
-    this.#tensors.fill(null);
-    this.#shared.ended(this);
-  }
-
-  #finish(): void {
-    const { graph } = this.#shared;
-    const made = this.#plan.outputs.filter((output) => this.#tensors[output.tensor] !== null);
-    // Triton's answer when its last step brought nothing: no outputs and no parameters.
-    if (made.length === 0) return this.#succeed([], noParameters);
-    if (made.length < this.#plan.outputs.length) {
-      const text = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made";
-      const prefix = `in ensemble '${graph.name}', ${requestPrefix(this.#request)}`;
-      return this.#fail(new InferenceError("INVALID_ARG", prefix + text));
-    }
-    const outputs = made.map(({ name, dims, tensor: from }): Tensor => {
-      const stored = this.#tensors[from] as StoredTensor;
-      const { datatype, shape, data, block } = stored.tensor;
-      block?.retain();
-      return { name, datatype, shape: adaptShape(shape, stored.makerBatches, dims, graph.batches), data, block };
-    });
-    this.#succeed(outputs, this.#parameters());
-  }
-
-  #succeed(outputs: readonly Tensor[], parameters: ReadonlyMap<string, ParameterValue>): void {
+  /** Outputs that no step made are not in it; one without any has no parameters either, as in Triton. */
+  #response(frame: EnsembleFrame | null): InferenceResponse {
     const { modelVersion } = this.#shared;
+    const { modelName } = this.#request;
+    const outputs = frame?.outputs() ?? [];
+    return { modelName, modelVersion, outputs, parameters: outputs.length === 0 ? noParameters : this.#parameters() };
+  }
+
+  #succeed(response: InferenceResponse): void {
     const record = this.#record;
     record.executedBatchSize = record.batchSize;
     record.countsExecution = true;
     this.#settle();
-    this.#resolve({ modelName: this.#request.modelName, modelVersion, outputs, parameters });
+    this.#resolve(response);
+  }
+
+  #stepFailed(error: InferenceError): void {
+    const { code, message, reason } = error;
+    const told = `in ensemble '${this.graph.name}', ${message}`;
+    this.#fail(new InferenceError(code, told, { cause: error, reason }));
+  }
+
+  #fail(error: InferenceError): void {
+    if (this.#state === "settled") return;
+    this.#settle();
+    for (const waiting of this.#waiting) waiting.giveUp();
+    this.#waiting.clear();
+    this.#controller?.abort(error);
+    this.#root.discard();
+    for (const frame of this.#frames ?? []) frame.discard();
+    this.#frames?.clear();
+    this.#made.length = 0;
+    this.#reject(error);
+  }
+
+  #settle(): void {
+    this.#state = "settled";
+    this.#request.signal?.removeEventListener("abort", this);
+  }
+
+  /** Looks whether any step is left to wait for. */
+  #endIfIdle(): void {
+    if (this.#stepCount > 0 || this.#state === "running") return;
+    if (this.#state === "answered") this.#succeed(this.#response(null));
+    this.#shared.ended(this);
   }
 
   /** Triton answers an ensemble's request with its sequence flags, set or not. */
@@ -250,4 +343,10 @@ export class EnsembleRun implements GateWaiter {
       ["sequence_end", sequence?.end ?? false],
     ]);
   }
+}
+
+/** Whether nothing but this frame is left of everything above it. */
+function isLast(frame: EnsembleFrame): boolean {
+  for (let above = frame.parent; above !== null; above = above.parent) if (above.openCount > 1) return false;
+  return true;
 }

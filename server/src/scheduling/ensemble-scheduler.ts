@@ -4,7 +4,7 @@ import type { ModelConfig } from "../modelconfig/index.ts";
 import { Drain } from "./drain.ts";
 import { ensembleGraph, planEnsemble, type EnsemblePlan } from "./ensemble-graph.ts";
 import { EnsembleRun, type EnsembleShared } from "./ensemble-run.ts";
-import type { EnsembleOptions, RunStep } from "./options.ts";
+import type { EnsembleOptions, StepModels } from "./options.ts";
 import { queueFull, stopping } from "./refusals.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { StepGates } from "./step-gate.ts";
@@ -17,14 +17,18 @@ const plansMax = 64;
  * reference. Steps that serve only outputs nobody asked for do not run (2.51 of Triton answers such requests with its
  * deadlock text). `record.startedNs - record.queuedNs` is the sum of the steps' times in queues, and the compute durations are sums
  * as well, so they can exceed the wall time where branches overlap.
+ *
+ * What reads of a decoupled step runs once for each of its answers, and each of these becomes an answer of the ensemble: in the order in
+ * which they are made, which is the step's own where one instance makes them. A step has its credit for an answer back when all that came of
+ * it has been taken, so a reader that does not read stops every step before it.
  */
 export function createEnsembleScheduler(
   config: ModelConfig,
   stepConfigs: readonly ModelConfig[],
-  runStep: RunStep,
+  models: StepModels,
   options: EnsembleOptions,
 ): Scheduler {
-  return new EnsembleScheduler(config, stepConfigs, runStep, options);
+  return new EnsembleScheduler(config, stepConfigs, models, options);
 }
 
 class EnsembleScheduler implements Scheduler {
@@ -35,7 +39,7 @@ class EnsembleScheduler implements Scheduler {
   readonly #drain = new Drain();
   readonly #active = new Set<EnsembleRun>();
 
-  constructor(config: ModelConfig, stepConfigs: readonly ModelConfig[], runStep: RunStep, options: EnsembleOptions) {
+  constructor(config: ModelConfig, stepConfigs: readonly ModelConfig[], models: StepModels, options: EnsembleOptions) {
     assert(config.scheduling.kind === "ensemble", `model '${config.name}' is no ensemble`);
     const graph = ensembleGraph(config, stepConfigs);
     this.#options = options;
@@ -43,7 +47,7 @@ class EnsembleScheduler implements Scheduler {
     this.#shared = {
       graph,
       gates: new StepGates(graph.steps.length, config.scheduling.inflightRequestsMax),
-      runStep,
+      models,
       modelVersion: options.modelVersion,
       clock: options.clock,
       ended: (run) => this.#ended(run),

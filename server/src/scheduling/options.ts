@@ -1,5 +1,5 @@
 import type { Clock } from "../base/index.ts";
-import type { InferenceRequest, InferenceResponse, RequestRecord } from "../inference/index.ts";
+import type { AnswerSink, InferenceRequest, InferenceResponse, RequestRecord } from "../inference/index.ts";
 
 export interface SchedulerOptions {
   readonly clock: Clock;
@@ -17,16 +17,17 @@ export interface StepResult {
 }
 
 /**
- * Runs one step of an ensemble as an ordinary request to its model. Takes the request's input tensors over in every outcome,
- * as the engine's `infer` does; the response is the caller's. `modelVersion` -1 asks for the latest (`request.modelVersion`
- * says the same in its own spelling); `signal` is `request.signal`.
+ * What the steps of an ensemble run on, by their places in its configuration. Each step is an ordinary request to its model, whose input
+ * tensors are taken over in every outcome, as the engine's `infer` does; responses are the caller's.
  */
-export type RunStep = (
-  modelName: string,
-  modelVersion: number,
-  request: InferenceRequest,
-  signal: AbortSignal | null,
-) => Promise<StepResult>;
+export interface StepModels {
+  infer(step: number, request: InferenceRequest): Promise<StepResult>;
+  /**
+   * For a decoupled step: its answers go to the sink, the last one in every outcome. Resolves with its times when it has been released, too;
+   * never rejects.
+   */
+  stream(step: number, request: InferenceRequest, sink: AnswerSink): Promise<RequestRecord>;
+}
 
 export interface EnsembleOptions extends SchedulerOptions {
   /** The ensemble's own version, for its responses. */

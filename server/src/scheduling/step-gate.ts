@@ -1,13 +1,10 @@
 /** Somebody who waits for a place at a step. */
 export interface GateWaiter {
   /** The place is the waiter's now; it gives it back with `leave`. */
-  admitted(step: number): void;
+  admitted(): void;
 }
 
-/**
- * Back-pressure of an ensemble (`max_inflight_requests`): at each step at most so many requests, of all the ensemble's, at a time.
- * The others wait in order of arrival. A request waits at most once at each step, so the waiting are bounded as requests are.
- */
+/** At each step of an ensemble at most so many requests at a time. The others wait in order of arrival. */
 export class StepGates {
   readonly #inflightMax: number;
   readonly #counts: number[];
@@ -26,28 +23,64 @@ export class StepGates {
     return count;
   }
 
-  /** True: come in. False: `admitted` is called when there is a place. */
-  enter(step: number, waiter: GateWaiter): boolean {
+  /** Takes a place if there is one. */
+  enter(step: number): boolean {
     const count = this.#counts[step] as number;
-    if (count >= this.#inflightMax) {
-      this.#waiting[step]?.add(waiter);
-      return false;
-    }
+    if (count >= this.#inflightMax) return false;
     this.#counts[step] = count + 1;
     return true;
+  }
+
+  /** Waits for a place, behind those that wait already. */
+  wait(step: number, waiter: GateWaiter): void {
+    this.#waiting[step]?.add(waiter);
   }
 
   leave(step: number): void {
     const waiting = this.#waiting[step] as Set<GateWaiter>;
     for (const next of waiting) {
       waiting.delete(next);
-      next.admitted(step);
+      next.admitted();
       return;
     }
     this.#counts[step] = (this.#counts[step] as number) - 1;
   }
 
-  giveUp(waiter: GateWaiter): void {
-    for (const waiting of this.#waiting) waiting.delete(waiter);
+  giveUp(step: number, waiter: GateWaiter): void {
+    this.#waiting[step]?.delete(waiter);
+  }
+}
+
+/** A step on its way through several gates, one after the other. */
+export class WaitingStep implements GateWaiter {
+  readonly #step: number;
+  readonly #gates: readonly StepGates[];
+  readonly #admit: () => void;
+  /** Gates that have let it through. */
+  #passedCount = 0;
+
+  constructor(step: number, gates: readonly StepGates[], admit: () => void) {
+    this.#step = step;
+    this.#gates = gates;
+    this.#admit = admit;
+  }
+
+  begin(): void {
+    while (this.#passedCount < this.#gates.length) {
+      const gate = this.#gates[this.#passedCount] as StepGates;
+      if (!gate.enter(this.#step)) return gate.wait(this.#step, this);
+      this.#passedCount++;
+    }
+    this.#admit();
+  }
+
+  admitted(): void {
+    this.#passedCount++;
+    this.begin();
+  }
+
+  /** It waits no longer. The places that it has at the gates before are its owner's to think of. */
+  giveUp(): void {
+    this.#gates[this.#passedCount]?.giveUp(this.#step, this);
   }
 }

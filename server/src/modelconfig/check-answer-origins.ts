@@ -1,0 +1,69 @@
+import { clone, create } from "@bufbuild/protobuf";
+import { toModelConfig } from "./from-message.ts";
+import { ModelConfigSchema, ModelTransactionPolicySchema } from "./message.ts";
+import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
+import { refuse } from "./refuse.ts";
+
+/** What an ensemble tensor comes once for: the request, or each answer of this decoupled step. */
+type Origin = "request" | EnsembleStepConfig;
+
+/**
+ * Whether an ensemble gives many answers to a request. Refused where a step, or the ensemble's outputs, would read tensors of which one
+ * comes once and another many times, or both many times but not together.
+ */
+export function checkAnswerOrigins(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): boolean {
+  if (config.scheduling.kind !== "ensemble") return config.decoupled;
+  const origins = new Map<string, Origin>(config.inputs.map((input) => [input.name, "request"]));
+  const namers = namersOf(config);
+  let isDecoupled = false;
+  // Steps may stand in any order; those of a circle are never reached, and never run.
+  let waiting: readonly EnsembleStepConfig[] = config.scheduling.steps;
+  for (let waitingCount = -1; waiting.length !== waitingCount;) {
+    waitingCount = waiting.length;
+    waiting = waiting.filter((step) => {
+      const read = [...step.inputMap.values()];
+      if (!read.every((tensor) => origins.has(tensor))) return true;
+      const [written = ""] = step.outputMap.values();
+      const origin = commonOrigin(config.name, namers.get(written) ?? step.modelName, read, origins);
+      const made = composing.get(step.modelName)?.decoupled ? step : origin;
+      isDecoupled ||= made === step;
+      for (const tensor of step.outputMap.values()) origins.set(tensor, made);
+      return false;
+    });
+  }
+  const outputs = config.outputs.map((output) => output.name).filter((name) => origins.has(name));
+  commonOrigin(config.name, config.name, outputs, origins);
+  return isDecoupled;
+}
+
+/** By tensor, whose step Triton says it is: the ensemble's own where it reads or gives it, else the first step's that names it. */
+function namersOf(config: ModelConfig): ReadonlyMap<string, string> {
+  const namers = new Map<string, string>();
+  for (const { name } of [...config.inputs, ...config.outputs]) namers.set(name, config.name);
+  if (config.scheduling.kind !== "ensemble") return namers;
+  for (const { modelName, inputMap, outputMap } of config.scheduling.steps)
+    for (const tensor of [...inputMap.values(), ...outputMap.values()])
+      if (!namers.has(tensor)) namers.set(tensor, modelName);
+  return namers;
+}
+
+function commonOrigin(
+  ensemble: string,
+  reader: string,
+  tensors: readonly string[],
+  origins: ReadonlyMap<string, Origin>,
+): Origin {
+  const [first = "request", ...others] = tensors.map((tensor) => origins.get(tensor) as Origin);
+  if (others.every((other) => other === first)) return first;
+  refuse(
+    `in ensemble ${ensemble}, step of model '${reader}' receives inputs originated from different decoupled models`,
+  );
+}
+
+/** The configuration of an ensemble that is decoupled, or is not. */
+export function withDecoupled(config: ModelConfig, decoupled: boolean): ModelConfig {
+  if (config.decoupled === decoupled && config.message.modelTransactionPolicy !== undefined) return config;
+  const message = clone(ModelConfigSchema, config.message);
+  message.modelTransactionPolicy = create(ModelTransactionPolicySchema, { decoupled });
+  return toModelConfig(message);
+}
