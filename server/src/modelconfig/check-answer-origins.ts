@@ -54,10 +54,9 @@ function commonOrigin(
   origins: ReadonlyMap<string, Origin>,
 ): Origin {
   const [first = "request", ...others] = tensors.map((tensor) => origins.get(tensor) as Origin);
-  if (others.every((other) => other === first)) return first;
-  refuse(
-    `in ensemble ${ensemble}, step of model '${reader}' receives inputs originated from different decoupled models`,
-  );
+  const refused = `step of model '${reader}' receives inputs originated from different decoupled models`;
+  if (others.some((other) => other !== first)) refuse(`in ensemble ${ensemble}, ${refused}`);
+  return first;
 }
 
 /** The configuration of an ensemble that is decoupled, or is not. */
