@@ -7,7 +7,8 @@ import { globSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
-import { DirectRuns, openOnnxRuntime, plainSession } from "../server/src/native/index.ts";
+import { DirectRuns } from "../server/src/native/direct-runs-fixture.ts";
+import { openOnnxRuntime, plainSession } from "../server/src/native/index.ts";
 
 const [modelPath = "", batchText = "", tokensText = "", durationText = ""] = process.argv.slice(2);
 const [batch, tokens, durationMs] = [Number(batchText), Number(tokensText), Number(durationText)];

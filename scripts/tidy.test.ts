@@ -1,39 +1,33 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { test } from "node:test";
+import {
+  exportsOf,
+  filesBelow,
+  isDoor,
+  isGenerated,
+  lineAt,
+  reachedFrom,
+  root,
+  source,
+  type SourceFile,
+} from "./source-tree.ts";
 
-const root = resolve(import.meta.dirname, "..");
-const source = join(root, "server/src");
 const linesMax = 500;
 const bannedNames = /(^|[-/])(manager|helpers?|utils?|common|misc)([-./]|$)/;
 
-interface SourceFile {
-  readonly path: string;
-  readonly folder: string;
-  readonly text: string;
-  readonly imports: readonly { readonly line: number; readonly specifier: string }[];
-}
-
-function files(directory: string): string[] {
-  return readdirSync(directory, { withFileTypes: true, recursive: true })
-    .filter((each) => each.isFile() && each.name.endsWith(".ts"))
-    .map((each) => join(each.parentPath, each.name))
-    .filter((path) => !/\/(gen|dist|node_modules)\//.test(path));
-}
-
-function read(path: string): SourceFile {
-  const text = readFileSync(path, "utf8");
-  const imports = [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => ({
-    line: text.slice(0, match.index).split("\n").length,
-    specifier: match[1] as string,
-  }));
-  return { path, folder: relative(source, path).split("/")[0] as string, text, imports };
-}
-
-const sources = files(source).map(read);
-const at = (file: SourceFile, line: number) => `${relative(root, file.path)}:${line}`;
+const everything = filesBelow(source);
+const sources = everything.filter((file) => !isGenerated(file));
+const at = (file: SourceFile, line: number) => `${file.name}:${line}`;
 const none = (problems: readonly string[]) => assert.deepEqual(problems, []);
+/** The first folder that an import leads to, and the rest of its path there; null where it leads out of the source. */
+function placeOf(target: string | null): { readonly folder: string; readonly rest: string } | null {
+  const path = target === null ? ".." : relative(source, target);
+  if (path.startsWith("..")) return null;
+  const [folder, ...rest] = path.split("/") as [string];
+  return { folder, rest: rest.join("/") };
+}
 
 function layers(): Map<string, Set<string>> {
   const block = /```layers\n([\s\S]*?)```/.exec(readFileSync(join(root, "ARCHITECTURE.md"), "utf8"))?.[1];
@@ -49,21 +43,24 @@ function layers(): Map<string, Set<string>> {
   );
 }
 
-test("folders import only what the layers block allows", () => {
+test("folders import only what the layers block allows, and the block allows nothing that no folder needs", () => {
   const allowed = layers();
+  const unused = new Set([...allowed].flatMap(([folder, may]) => [...may].map((each) => `${folder}: ${each}`)));
   const problems: string[] = [];
   for (const file of sources) {
-    if (file.folder === "main.ts" || file.path.endsWith(".test.ts")) continue;
+    if (file.folder === "main.ts" || file.isTest) continue;
     const may = allowed.get(file.folder);
     if (may === undefined) problems.push(`${file.folder} has no line in the layers block`);
-    for (const { line, specifier } of file.imports) {
-      if (!specifier.startsWith(".")) continue;
-      const target = relative(source, resolve(dirname(file.path), specifier)).split("/")[0] as string;
-      if (target !== file.folder && may && !may.has("*") && !may.has(target))
-        problems.push(`${at(file, line)}: ${file.folder} may not import ${target}`);
+    for (const { line, target } of file.imports) {
+      const place = placeOf(target);
+      if (place === null || place.folder === file.folder) continue;
+      unused.delete(`${file.folder}: ${place.folder}`);
+      unused.delete(`${file.folder}: *`);
+      if (may && !may.has("*") && !may.has(place.folder))
+        problems.push(`${at(file, line)}: ${file.folder} may not import ${place.folder}`);
     }
   }
-  none(problems);
+  none([...problems, ...[...unused].map((each) => `${each} is allowed and not needed`)]);
 });
 
 test("another folder is entered through its door", () => {
@@ -71,14 +68,12 @@ test("another folder is entered through its door", () => {
   for (const file of sources) {
     // main.ts sizes the thread pool before any door is opened.
     if (file.folder === "main.ts") continue;
-    for (const { line, specifier } of file.imports) {
-      if (!specifier.startsWith(".")) continue;
-      const target = relative(source, resolve(dirname(file.path), specifier));
-      const [folder] = target.split("/") as [string];
-      if (folder === file.folder || folder === ".." || !target.includes("/")) continue;
+    for (const { line, target, specifier } of file.imports) {
+      const place = placeOf(target);
+      if (place === null || place.folder === file.folder || place.rest === "") continue;
       // A contract's suite is a door for tests: it imports the test runner, which no product code may.
-      if (target.endsWith(".contract.ts") && file.path.endsWith(".test.ts")) continue;
-      if (!target.endsWith("/index.ts")) problems.push(`${at(file, line)}: imports past the door: ${specifier}`);
+      if (place.rest.endsWith(".contract.ts") && file.isTest) continue;
+      if (!/(^|\/)index\.ts$/.test(place.rest)) problems.push(`${at(file, line)}: imports past the door: ${specifier}`);
     }
   }
   none(problems);
@@ -87,28 +82,27 @@ test("another folder is entered through its door", () => {
 test(`no file is longer than ${linesMax} lines or has a name that says nothing`, () => {
   none(
     sources
-      .filter((file) => file.text.split("\n").length > linesMax || bannedNames.test(relative(source, file.path)))
-      .map((file) => relative(root, file.path)),
+      .filter((file) => file.text.split("\n").length > linesMax || bannedNames.test(file.name))
+      .map((file) => file.name),
   );
 });
 
 test("only app/ reads the environment", () => {
-  const problems = sources
-    .filter((file) => file.folder !== "app" && !file.path.endsWith(".test.ts"))
-    .filter((file) => file.text.includes("process.env"));
-  none(problems.map((file) => relative(root, file.path)));
+  none(
+    sources
+      .filter((file) => file.folder !== "app" && !file.isTest && file.text.includes("process.env"))
+      .map((file) => file.name),
+  );
 });
 
 test("folders that are given a clock do not look at another", () => {
   const clocked = new Set(["scheduling", "engine", "hosting", "metrics", "inference"]);
-  const problems: string[] = [];
-  for (const file of sources) {
-    if (!clocked.has(file.folder) || /\.(test|contract)\.ts$/.test(file.path)) continue;
-    file.text.split("\n").forEach((text, i) => {
-      if (/\b(Date\.now|setTimeout|setInterval)\s*\(/.test(text)) problems.push(at(file, i + 1));
-    });
-  }
-  none(problems);
+  const otherTime = /\b(Date\.now|setTimeout|setInterval|AbortSignal\.timeout)\s*\(/g;
+  none(
+    sources
+      .filter((file) => clocked.has(file.folder) && file.isPublished)
+      .flatMap((file) => [...file.text.matchAll(otherTime)].map((match) => at(file, lineAt(file.text, match.index)))),
+  );
 });
 
 test("every dependency has its line in DEPENDENCIES.md", () => {
@@ -123,23 +117,37 @@ test("every dependency has its line in DEPENDENCIES.md", () => {
   none(problems);
 });
 
-test("every source file is imported by another or is an entry", () => {
-  const imported = new Set<string>();
-  const everything = [
-    ...sources,
-    ...["conformance", "bench", "examples", "scripts"].flatMap((each) => files(join(root, each)).map(read)),
-  ];
-  for (const file of everything) {
-    for (const { specifier } of file.imports) {
-      if (specifier.startsWith(".")) imported.add(resolve(dirname(file.path), specifier));
-    }
-    for (const match of file.text.matchAll(/new URL\("([^"]+\.ts)", import\.meta\.url\)/g))
-      imported.add(resolve(dirname(file.path), match[1] as string));
-  }
-  const entries = /(\.test\.ts|\/main\.ts)$/;
+test("every published file is reached from main.ts: its own test and its folder's door keep none alive", () => {
+  const reached = reachedFrom(join(source, "main.ts"), everything);
+  none(sources.filter((file) => file.isPublished && !reached.has(file.path)).map((file) => file.name));
+});
+
+test("every fixture and contract is imported", () => {
+  const users = ["conformance", "bench", "examples", "scripts"].flatMap((each) => filesBelow(join(root, each)));
+  const imported = new Set([...sources, ...users].flatMap((file) => file.imports.map(({ target }) => target)));
   none(
-    sources
-      .filter((file) => !entries.test(file.path) && !imported.has(file.path))
-      .map((file) => relative(root, file.path)),
+    sources.filter((file) => !file.isPublished && !file.isTest && !imported.has(file.path)).map((file) => file.name),
   );
+});
+
+/** What hosting still calls by a name that lower folders have for another thing. */
+const hostingNames = new Set([
+  "ContainerLimits",
+  "Exchange",
+  "Instance",
+  "InstanceOptions",
+  "ModelLease",
+  "ModelSource",
+]);
+
+test("an exported name is one thing in the whole tree", () => {
+  const places = new Map<string, string[]>();
+  for (const file of sources) {
+    if (isDoor(file) || !file.isPublished) continue;
+    for (const { name, line } of exportsOf(file).filter(
+      (each) => file.folder !== "hosting" || !hostingNames.has(each.name),
+    ))
+      places.set(name, [...(places.get(name) ?? []), at(file, line)]);
+  }
+  none([...places].flatMap(([name, found]) => (found.length === 1 ? [] : [`${name}: ${found.join(", ")}`])));
 });

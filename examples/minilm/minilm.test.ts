@@ -9,13 +9,8 @@ import { fileURLToPath } from "node:url";
 import { dataDirectories } from "../../server/src/app/directories.ts";
 import { findPython } from "../../server/src/app/python.ts";
 import { silentLogger } from "../../server/src/base/index.ts";
-import {
-  DirectRuns,
-  openOnnxRuntime,
-  plainSession,
-  type OnnxRuntime,
-  type OnnxSession,
-} from "../../server/src/native/index.ts";
+import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "../../server/src/native/index.ts";
+import { DirectRuns } from "../../server/src/native/direct-runs-fixture.ts";
 import { assembleRepository } from "./assemble.ts";
 import { fetchWeights } from "./fetch-weights.ts";
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { toText } from "@bufbuild/protobuf/txtpb";
 import * as fc from "fast-check";
 import { InferenceError } from "../../../server/src/base/index.ts";
 import {
@@ -8,10 +9,10 @@ import {
   configTextBytesMax,
   parseConfigText,
   printConfigJsonText,
-  printConfigText,
   readConfigText,
   refuseUnbuilt,
 } from "../../../server/src/modelconfig/index.ts";
+import { ModelConfigSchema } from "../../../server/src/modelconfig/message.ts";
 import { mutated } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 
@@ -85,9 +86,9 @@ function attempt(bytes: Buffer): boolean {
   try {
     const context = { directoryName: "m", servedName: "m", versionEntries: ["model.py", "model.onnx"], gpuCount: 0 };
     const config = completeConfig(message, context);
-    const printed = printConfigText(config);
+    const printed = toText(ModelConfigSchema, config.message);
     const again = completeConfig(parseConfigText(printed, "printed"), context);
-    if (printed.length <= configTextBytesMax) assert.equal(printConfigText(again), printed);
+    if (printed.length <= configTextBytesMax) assert.equal(toText(ModelConfigSchema, again.message), printed);
     JSON.parse(printConfigJsonText(config));
     checkFoundConfig(config);
     checkConfig(config);

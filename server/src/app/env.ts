@@ -20,7 +20,7 @@ import type { EnvOptions } from "./options.ts";
  * `galatea env`: writes the files that clients read below the data directory, and prints the variables for `eval`. 1 where the
  * files cannot be written; then nothing is printed, since the variables name them.
  */
-export async function runEnv(options: EnvOptions): Promise<number> {
+export async function env(options: EnvOptions): Promise<number> {
   try {
     const changes = options.unset
       ? shellRestored(process.env)

@@ -57,7 +57,7 @@ export interface ServeOptions {
   /** 0: an ONNX model's run may last for ever. */
   readonly onnxRunDeadlineSecs: number;
   readonly dataDirectory: string | null;
-  readonly workers: WorkerOptions;
+  readonly workers: WorkerSettings;
   /** Logged at the start. */
   readonly warnings: readonly string[];
 }
@@ -87,7 +87,7 @@ export interface GrpcOptions {
 }
 
 /** How Python models are kept apart, and what is left to each. */
-export interface WorkerOptions {
+export interface WorkerSettings {
   /** Null: tenants in a container that its environment configures, else processes. */
   readonly confinement: "tenants" | "processes" | null;
   readonly users: { readonly first: number; readonly count: number } | null;

@@ -24,7 +24,7 @@ import { serverVersion } from "./version.ts";
  * `galatea serve`, from options to exit code: 0 after a signal, 1 when it could not start or could not stop in time.
  * As in Triton, the listeners open when the initial load has ended, and announce themselves in these words.
  */
-export async function runServe(options: ServeOptions): Promise<number> {
+export async function serve(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
   let plan: ContainerPlan | null = null;
   let frontEnd: ContainerFrontEnd | null = null;
@@ -36,18 +36,8 @@ export async function runServe(options: ServeOptions): Promise<number> {
     process.stderr.write(`${error.message}\n`);
     return 1;
   }
-  let log: TritonLog;
-  try {
-    log = createTritonLog({
-      ...options.log,
-      pid: process.pid,
-      infoTo: "stdout",
-    });
-  } catch (error) {
-    const { message } = asDiskError(error, `'${options.log.file}'`) as Error;
-    process.stderr.write(`--log-file cannot be written: ${message}\n`);
-    return 1;
-  }
+  const log = openLog(options);
+  if (log === null) return 1;
   for (const note of plan?.notes ?? []) log.info(note);
   for (const warning of options.warnings) log.warning(warning);
   using stop = stopSignal();
@@ -94,6 +84,17 @@ export async function runServe(options: ServeOptions): Promise<number> {
   // A reader that takes nothing any more must not keep the process.
   if (!(await log.written(lastLinesMsMax))) process.exit(code);
   return code;
+}
+
+/** Null where its file cannot be written, which is said on standard error. */
+function openLog(options: ServeOptions): TritonLog | null {
+  try {
+    return createTritonLog({ ...options.log, pid: process.pid, infoTo: "stdout" });
+  } catch (error) {
+    const { message } = asDiskError(error, `'${options.log.file}'`) as Error;
+    process.stderr.write(`--log-file cannot be written: ${message}\n`);
+    return null;
+  }
 }
 
 /** How long the last lines of the log are waited for. */

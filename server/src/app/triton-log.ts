@@ -41,7 +41,7 @@ export function createTritonLog(options: LogOptions): TritonLog {
   const open = (target: LineTarget) => {
     const droppedLine = (count: number) => {
       const told = `${count} log lines were dropped: nobody took them in time`;
-      return `${formatLogLine(new Date(), "warning", told, undefined, options)}\n`;
+      return `${formatTritonLine(new Date(), "warning", told, undefined, options)}\n`;
     };
     const writer = new LineWriter(target, { waitingCharsMax, droppedLine });
     process.once("exit", () => writer.writeNow());
@@ -52,7 +52,7 @@ export function createTritonLog(options: LogOptions): TritonLog {
   const infos = file ?? (options.infoTo === "stderr" ? problems : open(outputTarget(process.stdout)));
   const logger = createLogger((level, message, fields) => {
     if (!shown[level]) return;
-    const line = `${formatLogLine(new Date(), level, message, fields, options)}\n`;
+    const line = `${formatTritonLine(new Date(), level, message, fields, options)}\n`;
     (level === "info" || level === "verbose" ? infos : problems).write(line);
   });
   const written = async (limitMs: number) => {
@@ -66,7 +66,7 @@ export function createTritonLog(options: LogOptions): TritonLog {
   return { ...logger, written, writeNow };
 }
 
-export function formatLogLine(
+export function formatTritonLine(
   now: Date,
   level: LogLevel,
   message: string,

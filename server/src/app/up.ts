@@ -18,7 +18,7 @@ const lastLinesMsMax = 1000;
  * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
  * the signal where it came before the platform was open or a second one came while it stopped: kill -9 is safe for all data.
  */
-export async function runUp(options: UpOptions): Promise<number> {
+export async function up(options: UpOptions): Promise<number> {
   using stop = stopSignal();
   await endWithNpx(process.env, process.ppid);
   const startedNs = systemClock.monotonicNs();

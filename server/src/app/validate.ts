@@ -8,7 +8,7 @@ import { BackendChecks } from "./validate-backends.ts";
  * `galatea validate`: every problem of a repository, one line each, in the form editors jump to, and how many models were looked at;
  * 1 when there is an error.
  */
-export async function runValidate(directory: string | undefined): Promise<number> {
+export async function validate(directory: string | undefined): Promise<number> {
   if (directory === undefined || !existsSync(directory)) {
     process.stderr.write(
       directory === undefined ? "usage: galatea validate <repository>\n" : `${directory} does not exist\n`,

@@ -12,15 +12,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
   const textOrNull = (name: string) => (values.get(name) as string | undefined) ?? null;
   const number = (name: string) => values.get(name) as number;
   const flag = (name: string) => values.get(name) === true;
-  const mode = text("model-control-mode");
-  if (mode === "poll")
-    throw new UsageError("--model-control-mode=poll is known but not built yet; use explicit, or none");
-  if (mode !== "none" && mode !== "explicit") throw new UsageError(`invalid value for --model-control-mode: ${mode}`);
-  const loadModels = lists.get("load-model") ?? [];
-  if (loadModels.length > 0 && mode !== "explicit")
-    throw new UsageError("Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
-  if (loadModels.includes("*") && loadModels.length > 1)
-    throw new UsageError("Error: Wildcard model name '*' must be the ONLY startup model if specified at all.");
+  const { mode, loadModels } = modelControl(text("model-control-mode"), lists.get("load-model") ?? []);
   const container = given.has("sagemaker-socket") || flag("allow-sagemaker");
   const repositories = lists.get("model-repository") ?? [];
   if (repositories.length === 0 && !container) throw new UsageError("Error: --model-repository must be specified");
@@ -82,6 +74,20 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
     workers: workerOptions(parsed),
     warnings: warningsOf(given),
   };
+}
+
+function modelControl(
+  mode: string,
+  loadModels: readonly string[],
+): { mode: "none" | "explicit"; loadModels: readonly string[] } {
+  if (mode === "poll")
+    throw new UsageError("--model-control-mode=poll is known but not built yet; use explicit, or none");
+  if (mode !== "none" && mode !== "explicit") throw new UsageError(`invalid value for --model-control-mode: ${mode}`);
+  if (loadModels.length > 0 && mode !== "explicit")
+    throw new UsageError("Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
+  if (loadModels.includes("*") && loadModels.length > 1)
+    throw new UsageError("Error: Wildcard model name '*' must be the ONLY startup model if specified at all.");
+  return { mode, loadModels };
 }
 
 /** What whoever gave these flags should know although the server starts. */

@@ -1,5 +1,5 @@
 import { portMax, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
-import type { WorkerOptions } from "../app/index.ts";
+import type { WorkerSettings } from "../app/index.ts";
 
 const mebibyte = 2 ** 20;
 /** Beyond what is given to people, services and containers on common systems. */
@@ -64,7 +64,7 @@ export const confinementFlag: Flag = {
   about: "`tenants` or `processes` (default: tenants in a container that its environment configures, else processes)",
 };
 
-export function workerOptions({ values, lists }: ParsedFlags): WorkerOptions {
+export function workerOptions({ values, lists }: ParsedFlags): WorkerSettings {
   const confinement = values.get("worker-confinement") ?? null;
   if (confinement !== null && confinement !== "tenants" && confinement !== "processes")
     throw new UsageError(`invalid value for --worker-confinement: '${confinement}' is neither tenants nor processes`);
@@ -95,7 +95,7 @@ export function workerArguments(parsed: ParsedFlags): readonly string[] {
 }
 
 /** Users 0 to 999 belong to the system, and the last is no user at all. */
-function parsedUsers(text: string): WorkerOptions["users"] {
+function parsedUsers(text: string): WorkerSettings["users"] {
   if (text === "none") return null;
   const [, from, to] = /^(\d+)-(\d+)$/.exec(text) ?? [];
   const first = Number(from);

@@ -9,7 +9,7 @@ import { circleOf } from "./ensemble-graph.ts";
 import { readLabels } from "./labels.ts";
 import { CircularDependency, loadFailed, notPolled, noVersionWanted, stepFailure } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
-import { VersionExchange, type ExchangeParts } from "./version-exchange.ts";
+import { VersionExchange, type VersionExchangeParts } from "./version-exchange.ts";
 
 /** A namespace as the loader sees it: where its models lie and the memory they share. */
 export interface LoadSpace {
@@ -25,7 +25,7 @@ interface LoadOptions {
   readonly signal: AbortSignal;
 }
 
-export type LoaderParts = BuilderParts & ExchangeParts;
+export type LoaderParts = BuilderParts & VersionExchangeParts;
 
 /**
  * Brings models up and down. All versions of a load serve together or none does: until they are ready, and for good where one of

@@ -2,7 +2,7 @@ import type { InferenceError } from "../base/index.ts";
 import type { RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { ModelStatistics } from "./engine.ts";
-import { failureReason, type FailureReason, type RequestObserver } from "./request-observer.ts";
+import { failureLabel, type FailureReason, type RequestObserver } from "./request-observer.ts";
 import { VersionStatistics } from "./statistics.ts";
 
 /** The metric rows of one model version; made at 0 when it loads, removed by `close`. */
@@ -92,7 +92,7 @@ function observer({ statistics, metrics }: Open): RequestObserver {
     },
     failed(record: RequestRecord, endNs: number, error: InferenceError) {
       statistics.failed(record, endNs);
-      metrics.failed(failureReason(record, error), record);
+      metrics.failed(failureLabel(record, error), record);
     },
   };
 }

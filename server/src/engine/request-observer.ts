@@ -11,7 +11,7 @@ export interface RequestObserver {
 }
 
 /** A request that was never started was rejected by the queue; one that was started failed in the backend. */
-export function failureReason(record: RequestRecord, error: InferenceError): FailureReason {
+export function failureLabel(record: RequestRecord, error: InferenceError): FailureReason {
   if (error.code === "CANCELLED") return "CANCELED";
   if (record.startedNs === 0) return error.code === "UNAVAILABLE" ? "REJECTED" : "OTHER";
   return "BACKEND";

@@ -11,7 +11,7 @@ import type { RequestObserver } from "./request-observer.ts";
 import type { Composition } from "./scheduler-for.ts";
 import { ServingVersion } from "./serving-version.ts";
 
-export interface ExchangeParts {
+export interface VersionExchangeParts {
   readonly table: ModelTable;
   readonly clock: Clock;
   /** See ServingVersion. */
@@ -36,9 +36,9 @@ export interface ComposedEnsemble {
  * before an exchange or after it. What was taken out finishes what it holds in the background; a step after the ensembles made of it.
  */
 export class VersionExchange {
-  readonly #parts: ExchangeParts;
+  readonly #parts: VersionExchangeParts;
 
-  constructor(parts: ExchangeParts) {
+  constructor(parts: VersionExchangeParts) {
     this.#parts = parts;
   }
 

@@ -1,12 +1,11 @@
 /** The vocabulary of inference, without IO: requests, responses, the record of a request's times, the instance contract. */
 export type { AnswerSink } from "./answers.ts";
 export type { Execution, Instance } from "./instance.ts";
+export { noParameters, type ParameterValue } from "./parameters.ts";
 export { newRecord, type RequestRecord } from "./record.ts";
 export {
   deadlineFromNow,
-  noParameters,
   type InferenceRequest,
-  type ParameterValue,
   type RequestCaller,
   type RequestTrace,
   type SequenceFlags,

@@ -1,9 +1,7 @@
+import type { ParameterValue } from "./parameters.ts";
 import type { Clock } from "../base/index.ts";
 import type { Tensor } from "../tensor/index.ts";
 import type { AnswerSink } from "./answers.ts";
-
-/** A custom request or response parameter: string, bool, int64 (bigint) or double (number), as in the KServe protocol. */
-export type ParameterValue = string | boolean | bigint | number;
 
 export interface SequenceFlags {
   /** Correlation id: uint64 or string; 0n or "" means none. */
@@ -70,5 +68,3 @@ export interface InferenceRequest {
 export function deadlineFromNow(clock: Clock, queueTimeoutUs: number): number {
   return queueTimeoutUs > 0 ? clock.monotonicNs() + queueTimeoutUs * 1000 : Number.POSITIVE_INFINITY;
 }
-
-export const noParameters: ReadonlyMap<string, ParameterValue> = new Map();

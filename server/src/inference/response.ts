@@ -1,6 +1,6 @@
 import type { InferenceError } from "../base/index.ts";
 import { releaseTensors, type Tensor } from "../tensor/index.ts";
-import type { ParameterValue } from "./request.ts";
+import type { ParameterValue } from "./parameters.ts";
 
 /**
  * The answer to one request. The receiver owns the output tensors and calls `releaseResponse` once their bytes have left

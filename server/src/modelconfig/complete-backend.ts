@@ -1,5 +1,5 @@
 import { InferenceError } from "../base/index.ts";
-import type { CompletionContext } from "./complete-config.ts";
+import type { CompletionContext } from "./completion-context.ts";
 import type { ModelConfigMessage } from "./message.ts";
 
 interface BackendRow {

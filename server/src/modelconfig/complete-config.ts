@@ -1,6 +1,7 @@
 import { clone, create } from "@bufbuild/protobuf";
 import { InferenceError } from "../base/index.ts";
 import { completeBackend } from "./complete-backend.ts";
+import type { CompletionContext } from "./completion-context.ts";
 import { toModelConfig } from "./from-message.ts";
 import {
   InstanceKind,
@@ -13,18 +14,6 @@ import {
   type ModelConfigMessage,
 } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
-
-/** What the files around a configuration say. */
-export interface CompletionContext {
-  /** What a configured name must equal: the model's directory. Null for a model that is mapped to another name, which may be configured under any. */
-  readonly directoryName: string | null;
-  /** The name clients use; the configuration is completed under it. */
-  readonly servedName: string;
-  /** Names in the highest version directory that the version policy wants; backends are told apart by them. */
-  readonly versionEntries: readonly string[];
-  /** Usable GPUs: 0 turns KIND_AUTO into KIND_CPU. */
-  readonly gpuCount: number;
-}
 
 /** Fills in every default Triton prints, and answers with the plain form. The message given is not changed. */
 export function completeConfig(parsed: ModelConfigMessage, context: CompletionContext): ModelConfig {

@@ -22,11 +22,11 @@ export type {
 export { mergeAutoComplete } from "./auto-complete.ts";
 export { checkConfig, checkFoundConfig, configProblems } from "./check-config.ts";
 export { checkEnsembleModels } from "./check-ensemble-models.ts";
-export { completeConfig, type CompletionContext } from "./complete-config.ts";
+export { completeConfig } from "./complete-config.ts";
+export type { CompletionContext } from "./completion-context.ts";
 export type { ModelConfigMessage } from "./message.ts";
 export { parseConfigOverride } from "./parse-json.ts";
 export { configTextBytesMax, parseConfigText, readConfigText } from "./parse-text.ts";
 export type { TextProblem } from "./text-walk.ts";
 export { printConfigJson, printConfigJsonText } from "./print-json.ts";
-export { printConfigText } from "./print-text.ts";
 export { refuseUnbuilt, unbuiltFields } from "./unbuilt.ts";

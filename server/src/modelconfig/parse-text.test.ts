@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { create, equals, type MessageInitShape } from "@bufbuild/protobuf";
+import { toText } from "@bufbuild/protobuf/txtpb";
 import * as fc from "fast-check";
 import { DataType, ModelConfigSchema } from "./message.ts";
 import { parseConfigText, readConfigText } from "./parse-text.ts";
-import { messageToText } from "./print-text.ts";
 
 const types =
   "TYPE_INVALID, TYPE_BOOL, TYPE_UINT8, TYPE_UINT16, TYPE_UINT32, TYPE_UINT64, TYPE_INT8, TYPE_INT16, TYPE_INT32, " +
@@ -143,7 +143,7 @@ test("what is printed as config.pbtxt reads back as the same configuration", () 
   fc.assert(
     fc.property(config, (init) => {
       const message = create(ModelConfigSchema, init as MessageInitShape<typeof ModelConfigSchema>);
-      assert.ok(equals(ModelConfigSchema, parseConfigText(messageToText(message), "f"), message));
+      assert.ok(equals(ModelConfigSchema, parseConfigText(toText(ModelConfigSchema, message), "f"), message));
     }),
   );
 });

@@ -9,7 +9,6 @@ export {
   type OnnxSession,
   type OnnxSessionOptions,
 } from "./onnxruntime.ts";
-export { DirectRuns, type DirectRun } from "./direct-runs.ts";
 export { onnxStringType, type OnnxValueInfo } from "./onnxruntime-values.ts";
 export { openRunLane, type RunLane } from "./run-lane.ts";
 export {

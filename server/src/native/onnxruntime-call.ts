@@ -10,7 +10,7 @@ import {
   takeError,
 } from "./onnxruntime-api.ts";
 import { elementBytes, onnxStringType, onnxTensorKind, readInt, readTensorInfo } from "./onnxruntime-values.ts";
-import { rankMax, type RunOrder, type RunResult, type RunValue } from "./run-wire.ts";
+import { runRankMax, type RunOrder, type RunResult, type RunValue } from "./run-wire.ts";
 
 /** What a run gave: for each output what it is and, where the library allocated it, `isPlaced` false. */
 export interface MadeResult extends RunResult {
@@ -28,7 +28,7 @@ export class RunCaller {
   readonly #api: OrtApi;
   readonly #cpuMemory: bigint;
   readonly #allocator: bigint;
-  readonly #shape = new BigInt64Array(rankMax);
+  readonly #shape = new BigInt64Array(runRankMax);
   /** The library refuses an address of null even where there are no bytes. */
   readonly #nothing = new Uint8Array(8);
   #values = new BigUint64Array(4 * 64);
@@ -160,8 +160,8 @@ export class RunCaller {
   }
 
   #writeShape(shape: readonly number[]): number {
-    if (shape.length > rankMax) {
-      throw new InferenceError("INVALID_ARG", `tensors of more than ${rankMax} dimensions are not supported`);
+    if (shape.length > runRankMax) {
+      throw new InferenceError("INVALID_ARG", `tensors of more than ${runRankMax} dimensions are not supported`);
     }
     for (let axis = 0; axis < shape.length; axis += 1) this.#shape[axis] = BigInt(shape[axis] as number);
     return shape.length;

@@ -4,13 +4,13 @@ import { InferenceError } from "../base/index.ts";
  * Admits at most so many at once, the others in order of arrival. Those waiting are bounded by who asks: each instance of a
  * model runs one batch at a time, each load is one.
  */
-export interface Gate {
+export interface RunGate {
   /** Resolves when admitted; disposing what it gives lets the next one in. Rejects (CANCELLED) when aborted before. */
   enter(signal: AbortSignal | null): Promise<Disposable>;
   readonly waitingCount: number;
 }
 
-export function openGate(admittedMax: number): Gate {
+export function openGate(admittedMax: number): RunGate {
   const waiting = new Set<() => void>();
   let admittedCount = 0;
 

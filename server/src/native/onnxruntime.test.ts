@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { type OnnxModel, type OnnxType, onnxTypes, writeOnnxFile } from "../../../examples/minilm/onnx-writer.ts";
 import { InferenceError } from "../base/index.ts";
-import { DirectRuns } from "./direct-runs.ts";
+import { DirectRuns } from "./direct-runs-fixture.ts";
 import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "./onnxruntime.ts";
 import { usableProcessors } from "./processors.ts";
 

@@ -17,7 +17,7 @@
 export const wordBytes = 8;
 /** A longer frame is a fault of the sender's. */
 export const frameWordsMax = 4 * 1024 * 1024;
-export const rankMax = 64;
+export const runRankMax = 64;
 
 const orders = { run: 1, place: 2, drop: 3 } as const;
 const answers = { done: 1, unplaced: 2, failed: 3 } as const;
@@ -170,7 +170,7 @@ class FrameReader {
   }
 
   shape(rank: number): readonly number[] {
-    if (rank > rankMax) throw malformed(`a tensor of ${rank} dimensions`);
+    if (rank > runRankMax) throw malformed(`a tensor of ${rank} dimensions`);
     return this.listOf(rank, () => this.natural());
   }
 

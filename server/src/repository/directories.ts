@@ -17,7 +17,7 @@ export async function directoriesIn(directory: string): Promise<readonly string[
 }
 
 /** Every name in a directory, sorted; [] where there is none. */
-export async function namesIn(directory: string): Promise<readonly string[]> {
+export async function entryNames(directory: string): Promise<readonly string[]> {
   return (await entriesOf(directory)).map((entry) => entry.name).sort();
 }
 

@@ -7,7 +7,7 @@ import {
   type ModelConfig,
   type ModelConfigMessage,
 } from "../modelconfig/index.ts";
-import { namesIn, readConfigFile, versionsIn } from "./directories.ts";
+import { entryNames, readConfigFile, versionsIn } from "./directories.ts";
 import { chooseVersions } from "./version-policy.ts";
 
 /** A model as it lies on disk: its completed configuration and the versions to serve. Equal in shape to what the engine reads. */
@@ -79,7 +79,7 @@ export async function completeModel(
     completeConfig(parsed.message, {
       directoryName: place.directoryName,
       servedName: place.servedName,
-      versionEntries: version === undefined ? [] : await namesIn(directoryOf(version)),
+      versionEntries: version === undefined ? [] : await entryNames(directoryOf(version)),
       gpuCount: parsed.gpuCount,
     });
   let config = await complete(newest);

@@ -8,7 +8,7 @@ import {
   type ModelConfig,
 } from "../modelconfig/index.ts";
 import { dependencyOrder } from "./dependency-order.ts";
-import { directoriesIn, isDirectory, namesIn, readConfigFile, versionsIn } from "./directories.ts";
+import { directoriesIn, isDirectory, entryNames, readConfigFile, versionsIn } from "./directories.ts";
 import { completeModel, composingModels, type FoundModel } from "./model-files.ts";
 import { versionOfDirectory } from "./version-policy.ts";
 
@@ -95,7 +95,7 @@ async function missingFiles(found: FoundModel): Promise<readonly string[]> {
   const { config } = found;
   if (config.backend === "python" || config.backend === "onnxruntime") {
     for (const { directory } of found.versions) {
-      if (!(await namesIn(directory)).includes(config.defaultModelFilename)) {
+      if (!(await entryNames(directory)).includes(config.defaultModelFilename)) {
         missing.push(`unable to find '${join(directory, config.defaultModelFilename)}' for model '${config.name}'`);
       }
     }

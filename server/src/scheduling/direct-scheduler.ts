@@ -17,7 +17,7 @@ export function createDirectScheduler(instances: readonly Instance[], options: S
 }
 
 class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
-  readonly #queue = new RequestList();
+  readonly #queue = new RequestList<QueuedRequest>();
   readonly #pool: InstancePool;
   readonly #options: SchedulerOptions;
   readonly #drain = new Drain();

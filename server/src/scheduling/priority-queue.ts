@@ -7,9 +7,9 @@ import { RequestList } from "./request-list.ts";
 
 interface Level {
   readonly policy: QueuePolicy;
-  readonly waiting: RequestList;
+  readonly waiting: RequestList<QueuedRequest>;
   /** Timed out under DELAY: served after all others of the level. */
-  readonly delayed: RequestList;
+  readonly delayed: RequestList<QueuedRequest>;
 }
 
 /** The waiting requests of a dynamic batcher: strict priority levels, each with its own queue policy. */
@@ -25,8 +25,8 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
       policy:
         (scheduling.priorityLevels > 0 ? scheduling.priorityQueuePolicy.get(index + 1) : undefined) ??
         scheduling.defaultQueuePolicy,
-      waiting: new RequestList(),
-      delayed: new RequestList(),
+      waiting: new RequestList<QueuedRequest>(),
+      delayed: new RequestList<QueuedRequest>(),
     }));
     this.#defaultLevel = scheduling.priorityLevels > 0 ? scheduling.defaultPriorityLevel - 1 : 0;
   }

@@ -24,7 +24,7 @@ export class QueuedRequest {
   readonly promise: Promise<InferenceResponse>;
   at: "queued" | "executing" | "settled" = "queued";
 
-  list: RequestList | null = null;
+  list: RequestList<QueuedRequest> | null = null;
   previous: QueuedRequest | null = null;
   next: QueuedRequest | null = null;
   /** Index of its priority level. */

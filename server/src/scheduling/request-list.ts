@@ -1,12 +1,17 @@
-import type { QueuedRequest } from "./queued-request.ts";
+/** A request's place in a list. */
+export interface Listed<R extends Listed<R>> {
+  list: RequestList<R> | null;
+  previous: R | null;
+  next: R | null;
+}
 
 /** Requests in order of arrival: a linked list through the requests themselves, so that leaving from the middle costs nothing. */
-export class RequestList {
-  first: QueuedRequest | null = null;
-  last: QueuedRequest | null = null;
+export class RequestList<R extends Listed<R>> {
+  first: R | null = null;
+  last: R | null = null;
   length = 0;
 
-  append(request: QueuedRequest): void {
+  append(request: R): void {
     request.list = this;
     request.previous = this.last;
     request.next = null;
@@ -16,7 +21,7 @@ export class RequestList {
     this.length++;
   }
 
-  remove(request: QueuedRequest): void {
+  remove(request: R): void {
     if (request.previous === null) this.first = request.next;
     else request.previous.next = request.next;
     if (request.next === null) this.last = request.previous;

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/index.ts";
 import { canonicalRequest, headerText, hmacSha256, signatureEquals, signingKey, stringToSign } from "./signature.ts";
+import type { Credential } from "./credential.ts";
 import {
   SignatureFailure,
   parseAuthorization,
@@ -10,15 +11,6 @@ import {
   type SignedRequest,
 } from "./signed-request.ts";
 import { verifyV2Header, verifyV2Query } from "./signature-v2.ts";
-
-export interface Credential {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  /** Set for temporary credentials: the request must carry it. */
-  readonly sessionToken: string | null;
-  readonly accountId: string;
-  readonly expiresMs: number | null;
-}
 
 export type CredentialLookup = (accessKeyId: string) => Credential | undefined;
 

@@ -6,7 +6,6 @@ export {
   Authenticator,
   type Authentication,
   type ChunkChain,
-  type Credential,
   type CredentialLookup,
   type SignedPayload,
 } from "./authenticator.ts";
@@ -23,3 +22,4 @@ export {
   type SignatureFailureReason,
   type SignedRequest,
 } from "./signed-request.ts";
+export type { Credential } from "./credential.ts";

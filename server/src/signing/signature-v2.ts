@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { Credential } from "./authenticator.ts";
+import type { Credential } from "./credential.ts";
 import { headerText, signatureEquals } from "./signature.ts";
 import {
   SignatureFailure,

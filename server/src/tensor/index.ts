@@ -5,7 +5,6 @@ export { createArena, type ArenaOptions } from "./memory-arena.ts";
 export { BlockPart } from "./block-part.ts";
 export { elementCount, releaseTensors, type Block, type Tensor } from "./tensor.ts";
 export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
-export { bfloat16ToNumber, halfToNumber, numberToBfloat16, numberToHalf } from "./half-floats.ts";
 export {
   jsonBytesLengthMax,
   jsonElementsMax,

@@ -7,14 +7,10 @@ import type { RawExchange } from "./service-row.ts";
 
 const inflate = promisify(gunzip);
 
-/** Reads a whole body of at most `bytesMax`; a longer one is refused before it is held. */
-export async function readBody(request: IncomingMessage, bytesMax: number, memory: ByteLease): Promise<Buffer> {
-  const announced = announcedLength(request, bytesMax, memory);
-  const take = announced === null ? (bytes: number) => takeForCall(memory, bytes) : null;
-  return await readWhole(request, bytesMax, () => tooLarge(bytesMax), take);
-}
-
-/** As `readBody`, with the SHA-256 of the bytes: computed piece by piece, because that of a long body all at once would hold everybody up. */
+/**
+ * Reads a whole body of at most `bytesMax`, a longer one is refused before it is held; with the SHA-256 of the bytes, computed piece by
+ * piece, because that of a long body all at once would hold everybody up.
+ */
 export async function readHashedBody(
   request: IncomingMessage,
   bytesMax: number,

@@ -23,6 +23,6 @@ export {
 } from "./service-row.ts";
 export { answerError } from "./answer.ts";
 export { isLoopbackName, refusedRequest, type DoorRules } from "./web-pages.ts";
-export { readBody, verifiedRequest } from "./body.ts";
+export { verifiedRequest } from "./body.ts";
 export { closeIfUnread } from "./last-answer.ts";
 export { malformed, readXml, writeXml, xmlDeclaration, type XmlContent, type XmlElements } from "./xml.ts";

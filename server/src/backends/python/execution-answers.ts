@@ -6,7 +6,7 @@ import {
   type InferenceResponse,
   type Outcome,
 } from "../../inference/index.ts";
-import { outcomeOf, ResultReading, type ModelFacts } from "./execution-codec.ts";
+import { outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
@@ -33,7 +33,7 @@ export class ExecutionAnswers {
   readonly ends: readonly Promise<Outcome>[];
   /** What stands for a request that was released, and for one that has had all its answers. */
   readonly nothing: InferenceResponse;
-  readonly #facts: ModelFacts;
+  readonly #facts: FrameFacts;
   readonly #worker: PythonWorker;
   readonly #answers: readonly Answers[];
   /** Space of answers that have not come, by the id of its ASK. */
@@ -41,7 +41,7 @@ export class ExecutionAnswers {
   #openCount: number;
   #isReleased = false;
 
-  constructor(executionId: number, batch: readonly InferenceRequest[], facts: ModelFacts, worker: PythonWorker) {
+  constructor(executionId: number, batch: readonly InferenceRequest[], facts: FrameFacts, worker: PythonWorker) {
     this.executionId = executionId;
     this.#facts = facts;
     this.#worker = worker;

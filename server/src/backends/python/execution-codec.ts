@@ -16,7 +16,7 @@ import { readFlatObject, type MemberBudget } from "./untrusted-json.ts";
 import { MalformedRecord, type WireRequest, type WireResponse, type WireTensor } from "./wire.ts";
 
 /** What turning requests into frames and frames into responses has to know of a model version. */
-export interface ModelFacts {
+export interface FrameFacts {
   readonly modelName: string;
   readonly modelVersion: string;
   readonly inputIndex: ReadonlyMap<string, number>;
@@ -35,11 +35,11 @@ const sequenceEnd = 2;
 /** Collects what an execution lends while its requests are put into wire form. */
 export class LoanCollector {
   readonly loans: LentBlock[] = [];
-  readonly #facts: ModelFacts;
+  readonly #facts: FrameFacts;
   readonly #lent: LentBlocks;
   readonly #executionId: number;
 
-  constructor(facts: ModelFacts, lent: LentBlocks, executionId: number) {
+  constructor(facts: FrameFacts, lent: LentBlocks, executionId: number) {
     this.#facts = facts;
     this.#lent = lent;
     this.#executionId = executionId;
@@ -150,7 +150,7 @@ export class ResultReading {
  * Checks what the worker says about one response and makes it an outcome. Throws MalformedRecord for what no honest worker sends; then no
  * reference was taken by this call.
  */
-export function outcomeOf(response: WireResponse, facts: ModelFacts, reading: ResultReading): Outcome {
+export function outcomeOf(response: WireResponse, facts: FrameFacts, reading: ResultReading): Outcome {
   if (response.kind === "error") {
     const code = inferenceCodes[response.code];
     if (code === undefined) throw new MalformedRecord(`error code ${response.code}`);
@@ -163,7 +163,7 @@ export function outcomeOf(response: WireResponse, facts: ModelFacts, reading: Re
   return { modelName: facts.modelName, modelVersion: facts.modelVersion, outputs, parameters };
 }
 
-function outputOf(wire: WireTensor, facts: ModelFacts, reading: ResultReading): Tensor {
+function outputOf(wire: WireTensor, facts: FrameFacts, reading: ResultReading): Tensor {
   const name = facts.outputNames[wire.nameIndex];
   const datatype = datatypeOfNumber(wire.datatype);
   if (name === undefined || datatype === undefined)

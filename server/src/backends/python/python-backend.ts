@@ -5,10 +5,10 @@ import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import type { TenantOptions } from "./confinement-plan.ts";
 import { environmentOf, operatorsEnvironment, type EnvironmentOptions } from "./environments.ts";
-import type { ModelFacts } from "./execution-codec.ts";
+import type { FrameFacts } from "./execution-codec.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
-import { completeConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
+import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
 import { Pace } from "./pace.ts";
 import { tenantPaths, Tenants } from "./tenants.ts";
 import { Traffic } from "./traffic.ts";
@@ -120,7 +120,7 @@ class PythonBackend implements Backend {
     const plan = await this.#plan(source, config, context);
     const worker = await startWorker(this.#starter(), plan, firstInstanceName(source, config), context.signal);
     try {
-      const found = await completeConfig(worker, printConfigJson(config), context.signal);
+      const found = await askedConfig(worker, printConfigJson(config), context.signal);
       const completed = found === null ? config : mergeAutoComplete(config, found);
       this.#keep(keyOf(plan), worker);
       return completed;
@@ -321,7 +321,7 @@ function firstInstanceName(source: ModelSource, config: ModelConfig): string {
   return instancesOf(source, config)[0]?.name ?? source.servedName;
 }
 
-function factsOf(source: ModelSource, config: ModelConfig, plan: WorkerPlan): ModelFacts {
+function factsOf(source: ModelSource, config: ModelConfig, plan: WorkerPlan): FrameFacts {
   return {
     modelName: source.servedName,
     modelVersion: String(source.version),

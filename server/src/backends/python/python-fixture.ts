@@ -56,8 +56,8 @@ output [{ name: "OUT" data_type: ${datatype} dims: [ -1 ] }]
 ${more}`;
 }
 
-export async function openFixture(overrides: Partial<PythonBackendOptions> = {}): Promise<PythonFixture> {
-  const python = await preparePythonEnvironment({
+function testPython(): Promise<string> {
+  return preparePythonEnvironment({
     dataDirectory: join(homedir(), ".cache/galatea/python-test"),
     packages: ["numpy"],
     wheelsOnly: false,
@@ -67,6 +67,10 @@ export async function openFixture(overrides: Partial<PythonBackendOptions> = {})
     onProgress: () => {},
     signal: AbortSignal.timeout(120_000),
   });
+}
+
+export async function openFixture(overrides: Partial<PythonBackendOptions> = {}): Promise<PythonFixture> {
+  const python = await testPython();
   const directory = await mkdtemp(join(tmpdir(), "galatea-python-"));
   // As archives are unpacked: a tenant's user may read them.
   await chmod(directory, 0o755);

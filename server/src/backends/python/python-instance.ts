@@ -3,7 +3,7 @@ import type { Execution, InferenceRequest, Instance, Outcome } from "../../infer
 import { releaseResponse } from "../../inference/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import { createBackoff, type Backoff } from "../../processes/index.ts";
-import { LoanCollector, outcomeOf, ResultReading, type ModelFacts } from "./execution-codec.ts";
+import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, spacesMax, type FramePlan } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
@@ -15,9 +15,9 @@ import { ExecutionAnswers } from "./execution-answers.ts";
 import { decodeAsk, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
 import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResult } from "./wire.ts";
 
-export interface InstanceOptions {
+export interface PythonInstanceOptions {
   readonly name: string;
-  readonly facts: ModelFacts;
+  readonly facts: FrameFacts;
   /** Shared by all instances: a frame has left it when `send` returns. */
   readonly encoder: ExecuteEncoder;
   readonly clock: Clock;
@@ -62,7 +62,7 @@ const nearNs = 200_000;
 /** One instance of a Python model: one worker at a time, another when it dies. */
 export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
-  readonly #options: InstanceOptions;
+  readonly #options: PythonInstanceOptions;
   readonly #backoff: Backoff;
   readonly #pending = new Map<number, Pending>();
   /** Of a decoupled model: executions with answers to come, the pending ones among them. */
@@ -81,7 +81,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #reportedId = 0;
   #lastResultNs = 0;
 
-  constructor(options: InstanceOptions, worker: PythonWorker) {
+  constructor(options: PythonInstanceOptions, worker: PythonWorker) {
     this.name = options.name;
     this.#options = options;
     this.#backoff = createBackoff({ firstMs: 100, maxMs: 30_000, factor: 2, random: options.random });

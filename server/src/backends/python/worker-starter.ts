@@ -97,7 +97,7 @@ async function forkWorker(
 }
 
 /** The dictionary that `auto_complete_config` made of `config`; null when the model has none. Throws what the model raised. */
-export async function completeConfig(
+export async function askedConfig(
   worker: PythonWorker,
   config: Record<string, unknown>,
   signal: AbortSignal,

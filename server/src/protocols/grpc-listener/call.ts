@@ -8,12 +8,12 @@ import {
   compressMessage,
   expandMessage,
   messageEncoding,
-  responseEncoding,
+  answerEncoding,
   type CompressionLevel,
   type MessageEncoding,
 } from "./message-compression.ts";
 import { MessageSplitter, prefixBytes, writePrefix, type MessageSink } from "./message-splitter.ts";
-import { encodeStatusMessage, GrpcError, grpcStatus, statusOf, type GrpcStatus } from "./status.ts";
+import { encodeStatusMessage, GrpcError, grpcStatus, grpcStatusOf, type GrpcStatus } from "./status.ts";
 
 /** What a method does with the messages of its client. Whatever it throws ends the call with that error's status. */
 export interface CallReceiver {
@@ -54,7 +54,7 @@ export class Call {
   readonly #controller = new AbortController();
   readonly #compressionLevel: CompressionLevel;
   readonly #requestEncoding: MessageEncoding | null;
-  readonly #responseEncoding: MessageEncoding;
+  readonly #answerEncoding: MessageEncoding;
   readonly #deadline: Disposable | null;
   #splitter: MessageSplitter | null = null;
   /** Messages that are being expanded, and those behind them, which keep their order. */
@@ -73,7 +73,7 @@ export class Call {
     this.#clock = clock;
     this.#compressionLevel = compressionLevel;
     this.#requestEncoding = messageEncoding(headers["grpc-encoding"] as string | undefined);
-    this.#responseEncoding = responseEncoding(headers["grpc-accept-encoding"] as string | undefined, compressionLevel);
+    this.#answerEncoding = answerEncoding(headers["grpc-accept-encoding"] as string | undefined, compressionLevel);
     const timeoutMs = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);
     this.#deadline = timeoutMs === null ? null : clock.timer(timeoutMs, () => this.#onDeadline());
     stream.once("close", () => this.#onClose());
@@ -200,7 +200,7 @@ export class Call {
 
   /** As `send`, compressed where the client accepts it and the server was told to. */
   async sendCompressed(pieces: readonly Uint8Array[], sent: () => void): Promise<boolean> {
-    const encoding = this.#responseEncoding;
+    const encoding = this.#answerEncoding;
     if (encoding === "identity") return this.send(pieces, sent);
     let packed: Buffer;
     try {
@@ -267,7 +267,7 @@ export class Call {
   }
 
   #responseHeaders() {
-    const encoding = this.#responseEncoding;
+    const encoding = this.#answerEncoding;
     return {
       ":status": 200,
       "content-type": "application/grpc",
@@ -300,7 +300,7 @@ export class Call {
   }
 
   fail(thrown: unknown): void {
-    const { status, message } = statusOf(thrown);
+    const { status, message } = grpcStatusOf(thrown);
     this.finish(status, message);
   }
 

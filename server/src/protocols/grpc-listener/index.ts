@@ -10,4 +10,4 @@ export { defaultGrpcLimits, type GrpcLimits } from "./limits.ts";
 export { openGrpcListener, type GrpcListenerOptions, type GrpcTls } from "./listener.ts";
 export { compressionLevels, type CompressionLevel } from "./message-compression.ts";
 export type { MessageSink } from "./message-splitter.ts";
-export { GrpcError, statusOf } from "./status.ts";
+export { GrpcError, grpcStatusOf } from "./status.ts";

@@ -63,7 +63,7 @@ export const compressionLevels = { none: null, low: 1, medium: 6, high: 9 } as c
 export type CompressionLevel = keyof typeof compressionLevels;
 
 /** The first of ours that the client accepts. */
-export function responseEncoding(acceptHeader: string | undefined, level: CompressionLevel): MessageEncoding {
+export function answerEncoding(acceptHeader: string | undefined, level: CompressionLevel): MessageEncoding {
   if (level === "none" || acceptHeader === undefined) return "identity";
   const accepted = acceptHeader.split(",").map((name) => name.trim());
   if (accepted.includes("gzip")) return "gzip";

@@ -45,7 +45,7 @@ const statusOfReason: Readonly<Partial<Record<InferenceReason, GrpcStatus>>> = {
   "memory-exceeded": "RESOURCE_EXHAUSTED",
 };
 
-export function statusOf(thrown: unknown): { readonly status: GrpcStatus; readonly message: string } {
+export function grpcStatusOf(thrown: unknown): { readonly status: GrpcStatus; readonly message: string } {
   if (thrown instanceof GrpcError) return thrown;
   const { code, reason, message } = InferenceError.from(thrown);
   const status = (reason === null ? undefined : statusOfReason[reason]) ?? statusOfInferenceCode[code];

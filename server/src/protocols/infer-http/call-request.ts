@@ -43,7 +43,7 @@ export async function readCall(
 }
 
 /** What the engine said instead of an answer. */
-export function answerError(thrown: unknown): InferCallError {
+export function callErrorOf(thrown: unknown): InferCallError {
   const error = InferenceError.from(thrown);
   return new InferCallError(error, isRequestError(error) ? "application/json" : "text/plain");
 }

@@ -3,7 +3,7 @@ import { releaseResponse, type InferenceResponse } from "../../inference/index.t
 import type { IntegerRange } from "../../tensor/index.ts";
 import { exchangeBytes, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { jsonTextBytesMax, ResponseEncoder, type EncodedResponse } from "../infer-codec/index.ts";
-import { answerError, InferCallError, inferenceRequest, readCall, type CallRequest } from "./call-request.ts";
+import { callErrorOf, InferCallError, inferenceRequest, readCall, type CallRequest } from "./call-request.ts";
 import { compress, type ResponseEncoding } from "./compression.ts";
 import type { DecodedBody } from "./infer-body.ts";
 import { settleText, takeForText } from "./text-memory.ts";
@@ -46,7 +46,7 @@ export class InferCalls {
     try {
       response = await model.infer(inferenceRequest(decoded, target, exchange));
     } catch (error) {
-      throw answerError(error);
+      throw callErrorOf(error);
     }
     await this.#reply(exchange, request, decoded, response);
   }

@@ -3,7 +3,7 @@ import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
 import { jsonTextBytesMax, ResponseEncoder } from "../infer-codec/index.ts";
-import { answerError, InferCallError, inferenceRequest, readCall, type CallRequest } from "./call-request.ts";
+import { callErrorOf, InferCallError, inferenceRequest, readCall, type CallRequest } from "./call-request.ts";
 import { errorEvent, replyEvents, type PrintedAnswer } from "./event-reply.ts";
 import type { CallHeader, DecodedBody } from "./infer-body.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
@@ -62,7 +62,7 @@ export class InferEvents {
 }
 
 function printedError(error: InferenceError, hasBegun: boolean): PrintedAnswer {
-  if (!hasBegun) throw answerError(error);
+  if (!hasBegun) throw callErrorOf(error);
   return { status: 200, text: errorEvent(error) };
 }
 

@@ -2,7 +2,7 @@ import type { ByteLease } from "../../base/index.ts";
 import type { Arena, Block } from "../../tensor/index.ts";
 import { GrpcError, type MessageSink } from "../grpc-listener/index.ts";
 import { readParameterEntry, type WireParameter } from "./infer-parameters.ts";
-import { malformed, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
+import { malformedMessage, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
 
 /** A piece of a message that is decoded when its tensor's datatype is known. */
 export interface Span {
@@ -98,7 +98,7 @@ export class InferMessageReader implements MessageSink {
   }
 
   end(): void {
-    if (this.#filling !== null || this.#partial !== null) throw malformed("it ends inside of a field");
+    if (this.#filling !== null || this.#partial !== null) throw malformedMessage("it ends inside of a field");
     const message = this.#message!;
     this.#message = null;
     this.#options.done(message);
@@ -145,7 +145,8 @@ export class InferMessageReader implements MessageSink {
       if (header === null) return this.#keep(bytes, start, bytes.length - start + 1);
       const { field, wireType, valueAt, valueBytes } = header;
       // Before memory is taken for it.
-      if (valueAt + valueBytes > bytes.length + behindBytes) throw malformed("a field is longer than the message");
+      if (valueAt + valueBytes > bytes.length + behindBytes)
+        throw malformedMessage("a field is longer than the message");
       if (field === fields.raw && wireType === wireTypes.delimited) {
         reader.at = valueAt;
         this.#openRaw(valueBytes);
@@ -297,14 +298,14 @@ function fieldHeader(bytes: Buffer, start: number): FieldHeader | null {
       return { field, wireType, valueAt: reader.at, valueBytes };
     }
     default:
-      throw malformed(`field ${field} has the wire type ${wireType}`);
+      throw malformedMessage(`field ${field} has the wire type ${wireType}`);
   }
 }
 
 function varintEnd(bytes: Buffer, start: number): number {
   for (let at = start; at < bytes.length; at++) {
     if (bytes[at]! < 0x80) return at + 1;
-    if (at - start >= varintBytesMax) throw malformed("a number is longer than ten bytes");
+    if (at - start >= varintBytesMax) throw malformedMessage("a number is longer than ten bytes");
   }
   return -1;
 }

@@ -1,6 +1,6 @@
 import { InferenceError } from "../../base/index.ts";
 import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
-import { malformed, wireTypes, type ProtobufReader } from "./protobuf-reader.ts";
+import { malformedMessage, wireTypes, type ProtobufReader } from "./protobuf-reader.ts";
 
 /** An InferParameter under the name of the member that was set; "none": none was. */
 export type WireParameter =
@@ -29,7 +29,7 @@ function readParameter(reader: ProtobufReader): WireParameter {
   while (reader.next()) {
     if (reader.field === 3) parameter = { kind: "string_param", value: reader.string() };
     else if (reader.field === 4) {
-      if (reader.wireType !== wireTypes.fixed64) throw malformed("a double is of another type than expected");
+      if (reader.wireType !== wireTypes.fixed64) throw malformedMessage("a double is of another type than expected");
       parameter = { kind: "double_param", value: reader.double() };
     } else if (reader.wireType !== wireTypes.varint) reader.skip();
     else if (reader.field === 1) parameter = { kind: "bool_param", value: reader.bool() };
@@ -41,7 +41,7 @@ function readParameter(reader: ProtobufReader): WireParameter {
 }
 
 /** What the parameters of a request mean; those that the protocol gives no meaning are the model's own. */
-export interface RequestParameters {
+export interface MessageParameters {
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly sequence: SequenceFlags | null;
   readonly priority: number;
@@ -95,7 +95,7 @@ const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved
 export function requestParameters(
   wire: ReadonlyMap<string, WireParameter>,
   forwarded: readonly (readonly [name: string, value: string])[],
-): RequestParameters {
+): MessageParameters {
   const draft: Draft = {
     parameters: new Map(forwarded),
     sequence: null,

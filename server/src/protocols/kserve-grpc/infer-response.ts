@@ -2,7 +2,7 @@ import type { InferenceResponse, ParameterValue } from "../../inference/index.ts
 import { classify } from "../infer-codec/index.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
 
-export interface EncodeOptions {
+export interface MessageOptions {
   readonly id: string;
   readonly classCounts: ReadonlyMap<string, number>;
   /** Asked only for outputs that are wanted as classes. */
@@ -15,7 +15,7 @@ export class ResponseWriter {
   readonly #writer = new ProtobufWriter();
 
   /** A ModelInferResponse, in pieces that follow each other. */
-  response(response: InferenceResponse, options: EncodeOptions): Uint8Array[] {
+  response(response: InferenceResponse, options: MessageOptions): Uint8Array[] {
     const writer = this.#writer;
     writer.reset();
     writer.string(1, response.modelName);
@@ -82,6 +82,6 @@ export class ResponseWriter {
   }
 }
 
-function noClasses(id: string): EncodeOptions {
+function noClasses(id: string): MessageOptions {
   return { id, classCounts: new Map(), labelsOf: () => [], batches: () => false };
 }

@@ -1,5 +1,5 @@
 import { noParameters, releaseResponse, type InferenceResponse } from "../../inference/index.ts";
-import { statusOf, type Call, type MessageSink } from "../grpc-listener/index.ts";
+import { grpcStatusOf, type Call, type MessageSink } from "../grpc-listener/index.ts";
 import type { IncomingInference } from "./incoming-inference.ts";
 import type { ResponseWriter } from "./infer-response.ts";
 
@@ -125,7 +125,7 @@ export class InferStream {
       return true;
     }
     const empty = withFinalFlag(emptyResponse(modelName), isFinal);
-    const pieces = this.#writer.errorInStream(statusOf(thrown).message, empty, id);
+    const pieces = this.#writer.errorInStream(grpcStatusOf(thrown).message, empty, id);
     return this.#call.sendCompressed(pieces, () => {});
   }
 

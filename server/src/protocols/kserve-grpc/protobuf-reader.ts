@@ -3,7 +3,7 @@ import { GrpcError } from "../grpc-listener/index.ts";
 /** How a field's value lies on the wire. Groups, long out of use, are refused. */
 export const wireTypes = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 
-export function malformed(detail: string): GrpcError {
+export function malformedMessage(detail: string): GrpcError {
   return new GrpcError("INTERNAL", `the request message is no valid protobuf: ${detail}`);
 }
 
@@ -28,7 +28,7 @@ export class ProtobufReader {
     const key = this.uint32();
     this.field = key >>> 3;
     this.wireType = key & 7;
-    if (this.field === 0) throw malformed("a field has the number 0");
+    if (this.field === 0) throw malformedMessage("a field has the number 0");
     return true;
   }
 
@@ -37,12 +37,12 @@ export class ProtobufReader {
     const { bytes, end } = this;
     let value = 0;
     for (let shift = 0; shift < 70; shift += 7) {
-      if (this.at >= end) throw malformed("a number is cut off");
+      if (this.at >= end) throw malformedMessage("a number is cut off");
       const byte = bytes[this.at++]!;
       if (shift < 32) value |= (byte & 0x7f) << shift;
       if (byte < 0x80) return value >>> 0;
     }
-    throw malformed("a number is longer than ten bytes");
+    throw malformedMessage("a number is longer than ten bytes");
   }
 
   int32(): number {
@@ -58,7 +58,7 @@ export class ProtobufReader {
     let low = 0;
     let high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
-      if (this.at >= end) throw malformed("a number is cut off");
+      if (this.at >= end) throw malformedMessage("a number is cut off");
       const byte = bytes[this.at++]!;
       const bits = byte & 0x7f;
       if (shift < 28) low |= bits << shift;
@@ -68,7 +68,7 @@ export class ProtobufReader {
       } else high |= bits << (shift - 32);
       if (byte < 0x80) return (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
     }
-    throw malformed("a number is longer than ten bytes");
+    throw malformedMessage("a number is longer than ten bytes");
   }
 
   int64(): bigint {
@@ -93,9 +93,10 @@ export class ProtobufReader {
 
   /** Where a length-delimited value ends; `at` is where it begins. */
   delimited(): number {
-    if (this.wireType !== wireTypes.delimited) throw malformed(`field ${this.field} is of another type than expected`);
+    if (this.wireType !== wireTypes.delimited)
+      throw malformedMessage(`field ${this.field} is of another type than expected`);
     const length = this.uint32();
-    if (length > this.end - this.at) throw malformed("a field is cut off");
+    if (length > this.end - this.at) throw malformedMessage("a field is cut off");
     return this.at + length;
   }
 
@@ -130,18 +131,18 @@ export class ProtobufReader {
         this.#take(4);
         return;
       default:
-        throw malformed(`field ${this.field} has the wire type ${this.wireType}`);
+        throw malformedMessage(`field ${this.field} has the wire type ${this.wireType}`);
     }
   }
 
   /** The last key's type, or an error. */
   expect(wireType: number): void {
-    if (this.wireType !== wireType) throw malformed(`field ${this.field} is of another type than expected`);
+    if (this.wireType !== wireType) throw malformedMessage(`field ${this.field} is of another type than expected`);
   }
 
   #take(byteLength: number): number {
     const at = this.at;
-    if (byteLength > this.end - at) throw malformed("a field is cut off");
+    if (byteLength > this.end - at) throw malformedMessage("a field is cut off");
     this.at = at + byteLength;
     return at;
   }

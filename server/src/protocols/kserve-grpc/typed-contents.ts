@@ -1,5 +1,5 @@
 import { datatypes, type Datatype } from "../../tensor/index.ts";
-import { malformed, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
+import { malformedMessage, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
 import type { Span } from "./infer-message.ts";
 
 /** What a field of InferTensorContents holds; the narrow integers travel in the wide ones' fields. */
@@ -91,7 +91,7 @@ function wireTypeOf({ kind, wireBytes }: ContentsField): number {
 function countOf({ kind, wireBytes }: ContentsField, { bytes, at }: ProtobufReader, end: number): number {
   if (kind === "bytes") return 1;
   if (wireBytes > 0) {
-    if ((end - at) % wireBytes !== 0) throw malformed("a packed field is cut off");
+    if ((end - at) % wireBytes !== 0) throw malformedMessage("a packed field is cut off");
     return (end - at) / wireBytes;
   }
   let count = 0;

@@ -1,0 +1,141 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, matchesGlob, relative, resolve } from "node:path";
+
+export const root = resolve(import.meta.dirname, "..");
+export const source = join(root, "server/src");
+
+/** One `import`, `export ... from`, dynamic `import()` or `new URL("x.ts", import.meta.url)`. */
+export interface Import {
+  readonly line: number;
+  readonly specifier: string;
+  /** The file that a relative specifier means; null for packages. */
+  readonly target: string | null;
+  /** The names taken, as the target calls them; null for all of it. */
+  readonly names: readonly string[] | null;
+}
+
+export interface SourceFile {
+  readonly path: string;
+  /** As problems name it: from the repository's root. */
+  readonly name: string;
+  /** The first folder below `server/src`. */
+  readonly folder: string;
+  readonly text: string;
+  readonly imports: readonly Import[];
+  readonly isTest: boolean;
+  /** Whether it is part of the package that people install; test fixtures and contracts are not. */
+  readonly isPublished: boolean;
+}
+
+const unpublished = (
+  JSON.parse(readFileSync(join(root, "server/tsconfig.build.json"), "utf8")) as { exclude: string[] }
+).exclude;
+
+export function filesBelow(directory: string): SourceFile[] {
+  return readdirSync(directory, { withFileTypes: true, recursive: true })
+    .filter((each) => each.isFile() && each.name.endsWith(".ts"))
+    .map((each) => join(each.parentPath, each.name))
+    .filter((path) => !/\/(dist|node_modules)\//.test(path))
+    .map(read);
+}
+
+/** Files that a program wrote are nobody's to tidy. */
+export const isGenerated = (file: SourceFile) => file.path.includes("/gen/");
+
+export const isDoor = (file: SourceFile) => file.path.endsWith("/index.ts");
+
+export function lineAt(text: string, index: number): number {
+  return text.slice(0, index).split("\n").length;
+}
+
+function read(path: string): SourceFile {
+  const text = readFileSync(path, "utf8");
+  const inSource = relative(source, path);
+  return {
+    path,
+    name: relative(root, path),
+    folder: inSource.split("/")[0] as string,
+    text,
+    imports: importsOf(path, text),
+    isTest: path.endsWith(".test.ts"),
+    isPublished: !inSource.startsWith("..") && !unpublished.some((glob) => matchesGlob(`src/${inSource}`, glob)),
+  };
+}
+
+const statement = /(?:^|\n)(?:import|export)\s+(?:type\s+)?(?:(\{[^}]*\}|\*(?: as \w+)?)\s+from\s+)"([^"]+)"/g;
+const others = /\bimport\s*\(?\s*"([^"]+)"|new URL\("([^"]+\.ts)", import\.meta\.url\)/g;
+
+function importsOf(path: string, text: string): Import[] {
+  const made = (index: number, specifier: string, names: readonly string[] | null): Import => ({
+    line: lineAt(text, index),
+    specifier,
+    target: specifier.startsWith(".") ? resolve(dirname(path), specifier) : null,
+    names,
+  });
+  return [
+    ...[...text.matchAll(statement)].map((match) => {
+      const [, clause, specifier] = match as unknown as [string, string, string];
+      return made(match.index + 1, specifier, clause.startsWith("{") ? namesOf(clause) : null);
+    }),
+    ...[...text.matchAll(others)].map((match) => {
+      const specifier = (match[1] ?? match[2]) as string;
+      return made(
+        match.index,
+        match[2] === undefined || specifier.startsWith(".") ? specifier : `./${specifier}`,
+        null,
+      );
+    }),
+  ];
+}
+
+function namesOf(clause: string): string[] {
+  return clause
+    .slice(1, -1)
+    .replaceAll(/\/\/.*|\/\*[\s\S]*?\*\//g, "")
+    .split(",")
+    .map((each) => /^\s*(?:type\s+)?(\w+)/.exec(each)?.[1] ?? "")
+    .filter((each) => each !== "");
+}
+
+const declaration = /^export (?:async |abstract |declare )*(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm;
+
+/** What a file declares for others, with the line; a door's re-exports are not declarations. */
+export function exportsOf(file: SourceFile): { readonly name: string; readonly line: number }[] {
+  return [...file.text.matchAll(declaration)].map((match) => ({
+    name: match[1] as string,
+    line: lineAt(file.text, match.index),
+  }));
+}
+
+/**
+ * The files that running `entry` may load. A door leads only to what is taken from it by name, so that nothing lives because its
+ * folder's door names it.
+ */
+export function reachedFrom(entry: string, files: readonly SourceFile[]): ReadonlySet<string> {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const reached = new Set<string>();
+  const taken = new Set<string>();
+  const visit = (path: string, names: readonly string[] | null): void => {
+    const file = byPath.get(path);
+    if (file === undefined) return;
+    const isNew = !reached.has(path);
+    reached.add(path);
+    if (!isDoor(file)) {
+      if (isNew) for (const each of file.imports) if (each.target !== null) visit(each.target, each.names);
+      return;
+    }
+    for (const each of file.imports) {
+      if (each.target === null) continue;
+      const wanted =
+        names === null || each.names === null ? each.names : each.names.filter((one) => names.includes(one));
+      for (const name of wanted ?? ["*"]) {
+        const key = `${path} ${each.target} ${name}`;
+        if (taken.has(key)) continue;
+        taken.add(key);
+        visit(each.target, wanted === null ? names : [name]);
+      }
+    }
+  };
+  visit(entry, null);
+  return reached;
+}
