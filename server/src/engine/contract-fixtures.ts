@@ -65,7 +65,7 @@ export function request(
   values: readonly number[],
   more: Partial<InferenceRequest> = {},
 ): InferenceRequest {
-  const shape = model.config.maxBatchSize > 0 ? [1, values.length] : [values.length];
+  const shape = model.view.config.maxBatchSize > 0 ? [1, values.length] : [values.length];
   return {
     id: "",
     namespace: "",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold, load, metadataOf, told, type Check, type EngineSubject } from "./contract-fixtures.ts";
 import { decoupledModels, inference } from "./inference.contract.ts";
+import { labelsOf } from "./model-view.ts";
 import { namespaces, repositoryControl } from "./repository-control.contract.ts";
 
 export { contractModels, type ContractModel, type ContractTensor, type EngineSubject } from "./contract-fixtures.ts";
@@ -42,14 +43,14 @@ function lookups(check: Check): void {
     await load(engine, "echo");
     for (const version of ["", "1", "-1"]) {
       using model = hold(engine, "echo", version);
-      assert.equal(model.version, "1");
+      assert.equal(model.view.version, "1");
     }
   });
 
   check("a held model tells its completed configuration, and may be let go of twice", async (engine) => {
     await load(engine, "echo");
     const model = hold(engine, "echo");
-    const { config } = model;
+    const { config } = model.view;
     assert.deepEqual([config.name, config.maxBatchSize, config.decoupled, model.isHealthy], ["echo", 4, false, true]);
     assert.deepEqual(
       config.outputs.map((output) => [output.name, output.datatype, output.dims]),
@@ -58,8 +59,8 @@ function lookups(check: Check): void {
         ["Z", "INT32", [-1]],
       ],
     );
-    assert.deepEqual(model.labelsOf("Y"), []);
-    assert.deepEqual(model.labelsOf("no such output"), []);
+    assert.deepEqual(labelsOf(model.view, "Y"), []);
+    assert.deepEqual(labelsOf(model.view, "no such output"), []);
     model[Symbol.dispose]();
     model[Symbol.dispose]();
   });

@@ -67,7 +67,7 @@ describe("engine", () => {
     held[Symbol.dispose]();
     held[Symbol.dispose]();
     await until(() => bench.backend.loadedCount === 0);
-    assert.equal(held.config.name, "echo");
+    assert.equal(held.view.config.name, "echo");
   });
 
   it("ends a version whose calls do not end, and refuses what they still ask of it", async () => {

@@ -1,6 +1,6 @@
 import type { AnswerSink, InferenceRequest, InferenceResponse } from "../inference/index.ts";
-import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena, Datatype } from "../tensor/index.ts";
+import type { ModelView } from "./model-view.ts";
 
 /** Which model a request is for, as it came on the wire. */
 export interface ModelTarget {
@@ -16,19 +16,15 @@ export interface ModelTarget {
  * meanwhile, the call sees one version from its first byte to its last. An unload waits for its calls, up to the server's bound.
  */
 export interface ServedModel extends Disposable {
-  readonly version: string;
-  /** With every default filled in. */
-  readonly config: ModelConfig;
+  readonly view: ModelView;
   /** False when loaded and not able to answer: a worker that cannot be started, say. */
   readonly isHealthy: boolean;
   /** The shared memory that a request's body is best read into; null when its unload did not wait for this call any longer. */
   readonly arena: Arena | null;
-  /** Labels of an output for the classification extension, [] without a label file. */
-  labelsOf(output: string): readonly string[];
   /** Takes the request's input tensors over, in every outcome. The response is the caller's to release. */
   infer(request: InferenceRequest): Promise<InferenceResponse>;
   /**
-   * The same for a decoupled model (`config.decoupled`), which `infer` is not for: its answers go to the sink, the last one in every
+   * The same for a decoupled model (`view.config.decoupled`), which `infer` is not for: its answers go to the sink, the last one in every
    * outcome. Resolves when that has been given.
    */
   stream(request: InferenceRequest, sink: AnswerSink): Promise<void>;

@@ -17,6 +17,7 @@ export type {
   ServerMetadata,
   TensorMetadata,
 } from "./engine.ts";
+export { labelsOf, type ModelView } from "./model-view.ts";
 export type { EngineMetrics, VersionMetrics } from "./observers.ts";
 /** What any Engine does with a request before it runs, and tells of a model: pure, for engines other than this one. */
 export { checkRequest } from "./check-request.ts";

@@ -132,7 +132,7 @@ export function decoupledModels(check: Check): void {
   check("a decoupled model gives its answers to the sink in order and says which is the last", async (engine) => {
     await load(engine, "counting");
     using model = hold(engine, "counting");
-    assert.equal(model.config.decoupled, true);
+    assert.equal(model.view.config.decoupled, true);
     assert.deepEqual(await streamed(model, request(model, "counting", [5, 6, 7])), ["5", "6", "7", "final"]);
     assert.deepEqual(await streamed(model, request(model, "counting", [])), ["final"]);
     assert.equal(model.arena?.usedBytes, 0);

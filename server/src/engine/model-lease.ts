@@ -1,10 +1,8 @@
 import type { AnswerSink, InferenceRequest, InferenceResponse } from "../inference/index.ts";
-import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import type { ServedModel } from "./engine.ts";
+import type { ModelView } from "./model-view.ts";
 import type { ServingVersion } from "./serving-version.ts";
-
-const noLabels: readonly string[] = [];
 
 /** A version held for a call: it finishes serving only when the lease has ended, or its unload has waited long enough. */
 export class ModelLease implements ServedModel {
@@ -18,12 +16,8 @@ export class ModelLease implements ServedModel {
     this.#hold = serving.hold();
   }
 
-  get version(): string {
-    return this.#serving.version;
-  }
-
-  get config(): ModelConfig {
-    return this.#serving.config;
+  get view(): ModelView {
+    return this.#serving.view;
   }
 
   get isHealthy(): boolean {
@@ -32,10 +26,6 @@ export class ModelLease implements ServedModel {
 
   get arena(): Arena | null {
     return this.#arenaOf();
-  }
-
-  labelsOf(output: string): readonly string[] {
-    return this.#serving.labels.get(output) ?? noLabels;
   }
 
   infer(request: InferenceRequest): Promise<InferenceResponse> {

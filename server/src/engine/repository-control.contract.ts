@@ -47,7 +47,7 @@ export function repositoryControl(check: Check): void {
     using model = hold(engine, "echo");
     await engine.unloadModel("echo", false);
     releaseResponse(await model.infer(request(model, "echo", [7])));
-    assert.equal(model.config.name, "echo");
+    assert.equal(model.view.config.name, "echo");
   });
 
   check("a name in no repository cannot be loaded, and may be unloaded", async (engine) => {

@@ -13,6 +13,7 @@ import { releaseTensors, type Tensor } from "../tensor/index.ts";
 import { AnswerStream } from "./answer-stream.ts";
 import { checkRequest } from "./check-request.ts";
 import { modelFacts, reshaped, reshapedInputs, type ModelFacts } from "./model-facts.ts";
+import type { ModelView } from "./model-view.ts";
 import type { RequestObserver } from "./request-observer.ts";
 
 /** What a model says of itself after loading: null while all is well. */
@@ -27,8 +28,7 @@ export class ServingVersion implements AsyncDisposable {
   readonly version: string;
   readonly model: LoadedModel | null;
   readonly health: ModelHealth;
-  /** Output name to its labels, for the classification extension. */
-  readonly labels: ReadonlyMap<string, readonly string[]>;
+  readonly view: ModelView;
   readonly #scheduler: Scheduler;
   readonly #observer: RequestObserver;
   readonly #clock: Clock;
@@ -64,7 +64,7 @@ export class ServingVersion implements AsyncDisposable {
     this.health = parts.health;
     this.#steps = parts.steps;
     for (const step of parts.steps) step.#holderCount++;
-    this.labels = parts.labels;
+    this.view = Object.freeze({ version: this.version, config: parts.config, labels: parts.labels });
     this.#scheduler = parts.scheduler;
     this.#observer = parts.observer;
     this.#clock = parts.clock;

@@ -10,6 +10,7 @@ import {
   type ModelMetadata,
   type ModelStatistics,
   type ModelTarget,
+  type ModelView,
   type NamespaceSource,
   type ServedModel,
 } from "../engine/index.ts";
@@ -31,9 +32,9 @@ export type FakeModel = (request: InferenceRequest, arena: FakeArena) => Promise
 interface FakeEntry {
   readonly namespace: string;
   readonly config: ModelConfig;
+  readonly view: ModelView;
   readonly facts: ModelFacts;
   readonly run: FakeModel;
-  readonly labels: readonly string[];
   readonly usesArena: boolean;
   at: "untouched" | "ready" | "unloaded";
   readonly counted: { inferences: number; executions: Map<number, number>; failures: number };
@@ -130,9 +131,9 @@ export class FakeEngine implements Engine {
     this.#models.set(`${namespace}/${name}`, {
       namespace,
       config,
+      view: { version: "1", config, labels: labelsFor(config, options.labels) },
       facts: modelFacts(config),
       run: options.run,
-      labels: options.labels ?? [],
       usesArena: options.usesArena ?? true,
       at: (options.loaded ?? true) ? "ready" : "untouched",
       counted: { inferences: 0, executions: new Map(), failures: 0 },
@@ -163,11 +164,9 @@ export class FakeEngine implements Engine {
     this.openCount++;
     let isOpen = true;
     return {
-      version: "1",
-      config: model.config,
+      view: model.view,
       isHealthy: true,
       arena: model.usesArena ? this.arena : null,
-      labelsOf: () => model.labels,
       infer: (request) => this.#infer(model, request),
       stream: (request, sink) => this.#stream(model, request, sink),
       [Symbol.dispose]: () => {
@@ -315,6 +314,11 @@ export class FakeEngine implements Engine {
   #own(): FakeEntry[] {
     return [...this.#models.values()].filter((model) => model.namespace === "");
   }
+}
+
+/** The same for every output. */
+function labelsFor({ outputs }: ModelConfig, labels: readonly string[] | undefined): ModelView["labels"] {
+  return new Map(labels === undefined ? [] : outputs.map(({ name }) => [name, labels]));
 }
 
 function configOf(name: string, options: FakeModelOptions): ModelConfig {

@@ -57,7 +57,7 @@ export class ModelCalls {
     const compressed = coding === "compressed";
     const headerBytes = jsonHeaderBytes(exchange, compressed);
     const request = { target, model, headerBytes, compressed };
-    if (model.config.decoupled) await this.#events.answer(exchange, request);
+    if (model.view.config.decoupled) await this.#events.answer(exchange, request);
     else await this.#infers.answer(exchange, { ...request, encoding: "identity" });
   }
 

@@ -13,7 +13,7 @@ export type AnswersOf = (model: ServedModel, request: InferenceRequest) => Answe
 
 /** The answers of any model; the request's tensors are taken over. */
 export const answersOf: AnswersOf = (model, request) =>
-  model.config.decoupled ? new StreamedAnswers(model, request) : onlyAnswerOf(model, request);
+  model.view.config.decoupled ? new StreamedAnswers(model, request) : onlyAnswerOf(model, request);
 
 /** The answer of a model that gives one to each request. */
 async function* onlyAnswerOf(model: ServedModel, request: InferenceRequest): Answers {

@@ -42,9 +42,9 @@ function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions):
     );
   }
   const { memory } = exchange;
-  const mapping = mapGenerateRequest(body, { config: model.config, inputBytesMax, memory });
+  const mapping = mapGenerateRequest(body, { config: model.view.config, inputBytesMax, memory });
   const { tensors } = placeInputs(mapping, {
-    modelName: model.config.name,
+    modelName: model.view.config.name,
     tailBytes: 0,
     arena: model.arena,
     integerRange,

@@ -120,7 +120,7 @@ function callHeader(header: InferHeader): CallHeader {
 function placeOptions(options: InferBodyOptions, tailBytes: number, memory: ByteLease): PlaceOptions {
   const { model, integerRange } = options;
   return {
-    modelName: model.config.name,
+    modelName: model.view.config.name,
     tailBytes,
     arena: model.arena,
     integerRange,
@@ -136,7 +136,7 @@ function placeRaw(bodyBytes: number, options: InferBodyOptions): ReturnType<type
       `Raw input has a byte_size (${bodyBytes} bytes) that exceeds the maximum allowed value of ${limits.inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
     );
   }
-  return placeRawInput(model.config, bodyBytes, model.arena);
+  return placeRawInput(model.view.config, bodyBytes, model.arena);
 }
 
 /** A raw request says nothing but its bytes; its outputs come back binary. */

@@ -1,4 +1,5 @@
 import { InferenceError } from "../../base/index.ts";
+import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import { exchangeBytes, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
@@ -40,7 +41,7 @@ export class InferCalls {
 
   async answer(exchange: Exchange, request: InferCallRequest): Promise<void> {
     const { target, model } = request;
-    if (model.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
+    if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
     const decoded = await readCall(exchange, request, this.#options);
     let response: InferenceResponse;
     try {
@@ -68,8 +69,8 @@ export class InferCalls {
         id: decoded.header.id,
         outputs: decoded.header.outputs,
         binaryOutputs: decoded.header.binaryOutputs,
-        labelsOf: (output) => model.labelsOf(output),
-        batches: () => model.config.maxBatchSize > 0,
+        labelsOf: (output) => labelsOf(model.view, output),
+        batches: () => model.view.config.maxBatchSize > 0,
       });
     } catch (error) {
       releaseResponse(response);

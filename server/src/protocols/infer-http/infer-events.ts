@@ -1,4 +1,5 @@
 import { InferenceError } from "../../base/index.ts";
+import { labelsOf } from "../../engine/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
@@ -53,8 +54,8 @@ export class InferEvents {
       id,
       outputs,
       binaryOutputs: false,
-      labelsOf: (output) => model.labelsOf(output),
-      batches: () => model.config.maxBatchSize > 0,
+      labelsOf: (output) => labelsOf(model.view, output),
+      batches: () => model.view.config.maxBatchSize > 0,
     });
     settleText(memory, heldBytes, jsonBytes);
     return typeof json === "string" ? `data: ${json}\n\n` : [eventStart, ...json, eventEnd];

@@ -126,7 +126,7 @@ function checkContents(message: InferMessage, input: MessageInput, contents: Typ
 
 function checkedDatatype(message: InferMessage, input: MessageInput, { model }: DecodeOptions): Datatype {
   if (isDatatype(input.datatype)) return input.datatype;
-  const expected = model.config.inputs.find(({ name }) => name === input.name)?.datatype;
+  const expected = model.view.config.inputs.find(({ name }) => name === input.name)?.datatype;
   const got = `'${input.datatype}' is none of ${Object.keys(datatypes).join(", ")}`;
   if (expected === undefined) throw invalid(`unexpected inference input ${where(message, input)}; its datatype ${got}`);
   throw invalid(

@@ -138,7 +138,7 @@ export class InferStream {
 /** A request for a model that cannot be found has its one answer in order. */
 function isDecoupled(message: IncomingInference): boolean {
   try {
-    return message.model.config.decoupled;
+    return message.model.view.config.decoupled;
   } catch {
     return false;
   }

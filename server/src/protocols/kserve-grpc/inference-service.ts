@@ -1,5 +1,5 @@
 import { ByteLease, InferenceError, type ByteBudget, type Clock } from "../../base/index.ts";
-import type { Engine, ServedModel } from "../../engine/index.ts";
+import { labelsOf, type Engine, type ServedModel } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { GrpcError, type Call, type CallReceiver, type MessageSink } from "../grpc-listener/index.ts";
 import { IncomingInference } from "./incoming-inference.ts";
@@ -65,7 +65,7 @@ export class InferenceService {
 
   async #answer(call: Call, message: IncomingInference): Promise<void> {
     const { model } = message;
-    if (model.config.decoupled)
+    if (model.view.config.decoupled)
       throw new InferenceError(
         "UNSUPPORTED",
         "ModelInfer RPC doesn't support models with decoupled transaction policy",
@@ -133,8 +133,8 @@ export class InferenceService {
       return this.#writer.response(response, {
         id: request.id,
         classCounts,
-        labelsOf: (output) => model.labelsOf(output),
-        batches: () => model.config.maxBatchSize > 0,
+        labelsOf: (output) => labelsOf(model.view, output),
+        batches: () => model.view.config.maxBatchSize > 0,
       });
     } catch (error) {
       releaseResponse(response);

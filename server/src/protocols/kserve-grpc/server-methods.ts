@@ -70,7 +70,7 @@ function targetOf(modelName: string, version: string): ModelTarget {
 
 function configOf(engine: Engine, name: string, version: string) {
   using model = engine.open(targetOf(name, version));
-  return model.config.message;
+  return model.view.config.message;
 }
 
 /** Clients ask with this whether a model is there: an unknown one is not ready, and no error. */

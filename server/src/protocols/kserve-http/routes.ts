@@ -93,7 +93,7 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
     replyJson(exchange, engine.modelMetadata(targetOf(model!, version)));
   const config: Answer = (exchange, [model, version]) => {
     using opened = engine.open(targetOf(model!, version));
-    replyJson(exchange, printConfigJson(opened.config));
+    replyJson(exchange, printConfigJson(opened.view.config));
   };
   const statistics: Answer = (exchange, [model, version]) =>
     replyJson(exchange, statisticsJson(engine.statistics(model ?? "", checkedVersion(version))));
