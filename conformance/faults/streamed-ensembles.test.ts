@@ -1,0 +1,222 @@
+/** Ensembles with decoupled steps whose client, step or server goes away in the middle, or whose client does not read. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { after, before, test } from "node:test";
+import { assertEchoes, load, unload } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { openServing, type Serving } from "./serving.ts";
+import { leftBy, openStream, writeStreamingModel } from "./streaming-model.ts";
+import { until } from "./until.ts";
+
+const laterConfig = `backend: "python"
+input [ { name: "TEXT" data_type: TYPE_STRING dims: [ 1 ] optional: true }, { name: "NUMBERS" data_type: TYPE_INT32 dims: [ -1 ] optional: true } ]
+output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] }, { name: "SAME" data_type: TYPE_INT32 dims: [ -1 ] } ]
+instance_group { count: 1 kind: KIND_CPU }
+`;
+
+type Map = Readonly<Record<string, string>>;
+const mapping = (field: string, map: Map) =>
+  Object.entries(map)
+    .map(([key, value]) => `${field} { key: "${key}" value: "${value}" }`)
+    .join(" ");
+const step = (model: string, inputs: Map, outputs: Map) =>
+  `step { model_name: "${model}" model_version: -1 ${mapping("input_map", inputs)} ${mapping("output_map", outputs)} }`;
+const ensembleConfig = (output: string, steps: readonly string[]) => `platform: "ensemble"
+input [ { name: "CODE" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ ${output} ]
+ensemble_scheduling { ${steps.join(" ")} }
+`;
+const text = '{ name: "OUT" data_type: TYPE_STRING dims: [ 1 ] }';
+const numbers = '{ name: "NUMBERS" data_type: TYPE_INT32 dims: [ -1 ] }';
+const streaming = step("streaming", { CODE: "CODE" }, { OUT: "T" });
+
+/** Each is made of `streaming` and `later`. */
+const ensembles: Readonly<Record<string, string>> = {
+  piped: ensembleConfig(text, [streaming, step("later", { TEXT: "T" }, { OUT: "OUT" })]),
+  piped_large: ensembleConfig(numbers, [
+    step("streaming", { CODE: "CODE" }, { LARGE: "N" }),
+    step("later", { NUMBERS: "N" }, { SAME: "NUMBERS" }),
+  ]),
+  piped_twice: ensembleConfig(numbers, [
+    streaming,
+    step("second", { CODE: "T" }, { LARGE: "N" }),
+    step("later", { NUMBERS: "N" }, { SAME: "NUMBERS" }),
+  ]),
+};
+
+let serving: Serving;
+
+before(async () => {
+  const names = ["streaming", "second", "later", "bystander", ...Object.keys(ensembles)];
+  serving = await openServing({
+    flags: ["--model-control-mode=explicit", ...names.map((name) => `--load-model=${name}`), "--unload-timeout-secs=2"],
+    write: async ({ repository }) => {
+      await writeStreamingModel(repository, "streaming");
+      await writeStreamingModel(repository, "second");
+      await writeFaultyModel(repository, "bystander");
+      const later = await readFile(fileURLToPath(new URL("models/later.py", import.meta.url)), "utf8");
+      await writeFaultyModel(repository, "later", { config: laterConfig, text: later });
+      for (const [name, config] of Object.entries(ensembles))
+        await writeFaultyModel(repository, name, { config, text: "" });
+    },
+  });
+});
+after(() => serving[Symbol.asyncDispose]());
+
+const open = (model = "piped") => openStream(serving.server.grpcPort, model);
+const left = (name: string, model = "streaming") => leftBy(serving.repository, model, name);
+const inThread = (...lines: readonly string[]) =>
+  [
+    "def run(sender=sender, kept=model.kept):",
+    ...lines.map((line) => `  ${line}`),
+    "threading.Thread(target=run, daemon=True).start()",
+  ].join("\n");
+
+async function assertAnswers(): Promise<void> {
+  using stream = open();
+  stream.send("sender.send(answer('well'), FINAL)");
+  await until("the ensemble answers", () => stream.answers.length > 0);
+  assert.deepEqual(stream.answers, ["WELL, final"]);
+}
+
+test("kill -9 of the decoupled step's worker is the last word, and the next request is answered", async () => {
+  using stream = open();
+  stream.send("leave('pid', os.getpid()); sender.send(answer('one')); model.kept['sender'] = sender");
+  await until("there is an answer", () => stream.answers.length === 1);
+  process.kill(Number(await left("pid")), "SIGKILL");
+  await until("the stream has ended", () => stream.answers.length === 2);
+  assert.equal(stream.answers[0], "ONE");
+  assert.match(
+    stream.answers[1]!,
+    /^error: in ensemble 'piped', Stub process 'streaming_0_0' is not healthy\. \(signal SIGKILL\), final$/,
+  );
+  await assertAnswers();
+});
+
+test("kill -9 of a later step's worker is the last word, and the decoupled model is told that nobody waits", async () => {
+  using stream = open();
+  stream.send(
+    inThread(
+      "sender.send(answer('one'))",
+      "time.sleep(0.1)",
+      "sender.send(answer('pid'))",
+      "while not sender.is_cancelled(): time.sleep(0.01)",
+      "for _ in range(100): sender.send(answer('more'))",
+      "sender.send(flags=FINAL)",
+      "leave('told', 1)",
+    ),
+  );
+  process.kill(Number(await left("pid", "later")), "SIGKILL");
+  await until("the stream has ended", () => stream.answers.length === 2);
+  assert.match(
+    stream.answers[1]!,
+    /^error: in ensemble 'piped', Stub process 'later_0_0' is not healthy\. \(signal SIGKILL\), final$/,
+  );
+  await left("told");
+  await assertAnswers();
+});
+
+/** How many answers the model says that it has sent, once it sends no more. */
+async function sentWhenStill(): Promise<number> {
+  const sent = async () => {
+    using other = openStream(serving.server.grpcPort, "streaming");
+    other.send("sender.send(answer(model.kept.get('sent', 0)), FINAL)");
+    await until("the model tells", () => other.answers.length > 0);
+    return Number.parseInt(other.answers[0]!, 10);
+  };
+  let before = -1;
+  return await until("the model sends no more", async () => {
+    const now = await sent();
+    const isSame = now > 0 && now === before;
+    before = now;
+    return isSame ? now : null;
+  });
+}
+
+test("a client that reads nothing stops the first model of an ensemble at a bounded number of answers, and nobody else", async () => {
+  for (const [name, answer] of [
+    ["piped_large", "large(sent, 4096)"],
+    ["piped_twice", "answer('for i in range(10): sender.send(large(i, 4096))\\nsender.send(flags=FINAL)')"],
+  ] as const) {
+    using stream = open(name);
+    stream.pause();
+    stream.send(
+      inThread(
+        "for sent in range(1000000):",
+        "  if sender.is_cancelled(): break",
+        "  kept['sent'] = sent",
+        `  sender.send(${answer})`,
+        "sender.send(flags=FINAL)",
+        `leave('stopped-${name}', sent)`,
+      ),
+    );
+    const count = await sentWhenStill();
+    assert.ok(count < 100, `${name}: ${count} answers were made for a client that reads none`);
+    await assertEchoes(serving.server.httpPort, "bystander");
+    stream.resume();
+    await until("it goes on when the client reads", () => stream.answers.length > count + 100);
+    stream[Symbol.dispose]();
+    assert.ok(Number(await left(`stopped-${name}`)) < 1_000_000);
+    await assertAnswers();
+  }
+});
+
+test("a client that goes in the middle is told to the decoupled model", async () => {
+  using stream = open();
+  stream.send(
+    inThread(
+      "sender.send(answer('one'))",
+      "while not sender.is_cancelled(): time.sleep(0.01)",
+      "for _ in range(100): sender.send(answer('more'))",
+      "sender.send(flags=FINAL)",
+      "leave('went', 1)",
+    ),
+  );
+  await until("there is an answer", () => stream.answers.length === 1);
+  stream[Symbol.dispose]();
+  await left("went");
+  await assertAnswers();
+});
+
+test("an unload of the ensemble, or of a step, waits for the last answer of a stream that ends", async () => {
+  for (const name of ["piped", "streaming", "later"]) {
+    using stream = open();
+    stream.send(inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('wait'), FINAL)"));
+    await until("there is an answer", () => stream.answers.length === 1);
+    await unload(serving.server.httpPort, name);
+    await until("the stream has ended", () => stream.answers.length === 2);
+    assert.deepEqual(stream.answers, ["ONE", "WAIT, final"], name);
+    await load(serving.server.httpPort, name);
+    if (name === "piped") await assertAnswers();
+    else await load(serving.server.httpPort, "piped");
+  }
+  await assertAnswers();
+});
+
+test("an unload ends a stream that does not end", async () => {
+  using stream = open();
+  stream.send("model.kept['sender'] = sender; sender.send(answer('one'))");
+  await until("there is an answer", () => stream.answers.length === 1);
+  await unload(serving.server.httpPort, "piped");
+  await until("the stream has ended", () => stream.answers.length === 2);
+  assert.match(stream.answers[1]!, /^error: model 'piped' version 1 was ended while it executed: .*, final$/);
+  await load(serving.server.httpPort, "piped");
+  await assertAnswers();
+});
+
+test("many streams at once over one ensemble are answered whole", async () => {
+  const [streamCount, answerCount] = [20, 30];
+  const streams = Array.from({ length: streamCount }, () => open());
+  try {
+    for (const stream of streams)
+      stream.send(
+        inThread(`for i in range(${answerCount}): sender.send(answer(i))`, "sender.send(answer('end'), FINAL)"),
+      );
+    await until("all answers are there", () => streams.every(({ answers }) => answers.length === answerCount + 1));
+    for (const { answers } of streams)
+      assert.deepEqual(answers, [...Array(answerCount).keys(), "END, final"].map(String));
+  } finally {
+    for (const stream of streams) stream[Symbol.dispose]();
+  }
+});
