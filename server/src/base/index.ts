@@ -15,6 +15,7 @@ export { asDiskError, DiskError, diskFault, diskText, makeDirectory, type DiskFa
 export { delay, systemClock, type Clock } from "./clock.ts";
 export { createLogger, silentLogger, type LogFields, type LogLevel, type LogSink, type Logger } from "./log.ts";
 export { openDeadline, type Deadline } from "./concurrency/deadline.ts";
+export { Turns } from "./concurrency/turns.ts";
 export { readWhole } from "./read-whole.ts";
 export { sealLine, unsealLine, type UnsealedLine } from "./sealed-line.ts";
 export { TaskGroup } from "./task-group.ts";
