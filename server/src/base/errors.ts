@@ -15,11 +15,34 @@ export const inferenceCodes = [
 
 export type InferenceCode = (typeof inferenceCodes)[number];
 
+/** `memory-full` passes when other requests end, `memory-exceeded` never does. `out-of-memory`: there is no memory for a model, and unloading others may help. */
+export type MemoryReason = "memory-full" | "memory-exceeded" | "out-of-memory";
+
 /**
- * What an error is beyond its code, where somebody must tell it apart: `memory-full` passes when other requests end,
- * `memory-exceeded` never does. `out-of-memory`: there is no memory for a model, and unloading others may help.
+ * What an error is beyond its code, where somebody must tell it apart: nobody looks for words in a message.
+ * - `request-refused`: the core's checks or its queues refused the request before any model saw it
+ * - `inflation-failed`: a compressed body is none, or is too large when expanded
+ * - `not-a-string`: an element of JSON data is something else than the text that was expected
+ * - `override-refused`: the configuration that came with a load is none
+ * - `not-polled`: a model could not be looked at: its directory, or its configuration
  */
-export type InferenceReason = "memory-full" | "memory-exceeded" | "out-of-memory";
+export type InferenceReason =
+  | MemoryReason
+  | "request-refused"
+  | "inflation-failed"
+  | "not-a-string"
+  | "override-refused"
+  | "not-polled";
+
+const memoryReasons: ReadonlySet<InferenceReason | null> = new Set<MemoryReason>([
+  "memory-full",
+  "memory-exceeded",
+  "out-of-memory",
+]);
+
+export function isMemoryReason(reason: InferenceReason | null): reason is MemoryReason {
+  return memoryReasons.has(reason);
+}
 
 export interface InferenceErrorOptions extends ErrorOptions {
   readonly reason?: InferenceReason | null;

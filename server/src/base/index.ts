@@ -7,8 +7,10 @@ export {
   assert,
   inferenceCodeText,
   inferenceCodes,
+  isMemoryReason,
   unreachable,
   type InferenceCode,
+  type InferenceErrorOptions,
   type InferenceReason,
 } from "./errors.ts";
 export { asDiskError, DiskError, diskFault, diskText, makeDirectory, type DiskFault } from "./disk-fault.ts";

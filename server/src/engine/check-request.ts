@@ -144,13 +144,10 @@ function checkStrings(request: InferenceRequest, tensor: Tensor, expectedCount: 
 }
 
 function invalid(message: string): InferenceError {
-  return new InferenceError("INVALID_ARG", message);
+  return new InferenceError("INVALID_ARG", message, { reason: "request-refused" });
 }
 
 /** The core's errors carry the request id in front. */
 function refuse(request: InferenceRequest, message: string): InferenceError {
-  return new InferenceError(
-    "INVALID_ARG",
-    `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] ${message}`,
-  );
+  return invalid(`[request id: ${request.id === "" ? "<id_unknown>" : request.id}] ${message}`);
 }

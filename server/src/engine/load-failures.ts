@@ -1,31 +1,41 @@
-import { InferenceError } from "../base/index.ts";
+import { InferenceError, type InferenceErrorOptions } from "../base/index.ts";
 import { circularText } from "../repository/index.ts";
 
 /** Triton's sentence for whatever keeps a model from being looked at: it hides the reason, ours follows it. */
-export const notPolled = (name: string) => `failed to load '${name}', failed to poll from model repository`;
+export function notPolled(name: string, why: InferenceError): InferenceError {
+  const text = `failed to load '${name}', failed to poll from model repository: ${why.message}`;
+  return new InferenceError("INTERNAL", text, { cause: why, reason: "not-polled" });
+}
 
-/** What Triton puts in front of every other reason. */
-export const loadFailed = (name: string) => `load failed for model '${name}': `;
+/** A load that failed for any other reason, in Triton's words. */
+export class LoadFailure extends InferenceError {
+  /** What follows the model's name. */
+  readonly why: string;
+
+  constructor(name: string, why: string, options?: InferenceErrorOptions) {
+    super("INVALID_ARG", `load failed for model '${name}': ${why}\n`, options);
+    this.why = why;
+  }
+}
 
 /** Why an ensemble cannot have its step, in Triton's words. */
 export function stepFailure(ensemble: string, step: string, error: InferenceError): InferenceError {
   const circular = error instanceof CircularDependency ? error : error.cause;
   if (circular instanceof CircularDependency) return circular.seenFrom(ensemble);
+  if (error.reason === "not-polled") {
+    const text = `ensemble ${ensemble} contains models that are not available or ambiguous: ${step}`;
+    return new InferenceError("INVALID_ARG", `${text}\n${error.message}`, { cause: error });
+  }
   const options = { cause: error, reason: error.reason };
   if (error.code === "UNAVAILABLE") {
     const isMemory = error.reason === "out-of-memory";
     return new InferenceError("UNAVAILABLE", isMemory ? error.message : dependsOn(ensemble, step, error), options);
   }
-  if (error.message.startsWith(notPolled(step))) {
-    const text = `ensemble ${ensemble} contains models that are not available or ambiguous: ${step}`;
-    return new InferenceError("INVALID_ARG", `${text}\n${error.message}`, options);
-  }
   return new InferenceError("INVALID_ARG", dependsOn(ensemble, step, error), options);
 }
 
 function dependsOn(ensemble: string, step: string, error: InferenceError): string {
-  const prefix = loadFailed(step);
-  const reason = (error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message).trimEnd();
+  const reason = (error instanceof LoadFailure ? error.why : error.message).trimEnd();
   return `ensemble '${ensemble}' depends on '${step}' which has no loaded version. Model '${step}' loading failed with error: ${reason}`;
 }
 
@@ -42,8 +52,7 @@ export function requiredVersionAbsent(ensemble: string, step: string, version: n
 
 /** No directory of the model is one that its policy wants. */
 export function noVersionWanted(model: string): InferenceError {
-  const reason = `at least one version must be available under the version policy of model '${model}'`;
-  return new InferenceError("INVALID_ARG", `${loadFailed(model)}${reason}\n`);
+  return new LoadFailure(model, `at least one version must be available under the version policy of model '${model}'`);
 }
 
 /** An ensemble is a step of its own, through others or directly. */

@@ -7,7 +7,7 @@ import type { Catalog, CatalogModel } from "./catalog.ts";
 import type { LoadOverride } from "./engine.ts";
 import { circleOf } from "./ensemble-graph.ts";
 import { readLabels } from "./labels.ts";
-import { CircularDependency, loadFailed, notPolled, noVersionWanted, stepFailure } from "./load-failures.ts";
+import { CircularDependency, LoadFailure, notPolled, noVersionWanted, stepFailure } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
 import { VersionExchange, type VersionExchangeParts } from "./version-exchange.ts";
 
@@ -94,10 +94,10 @@ export class ModelLoader {
     } catch (thrown) {
       const error = InferenceError.from(thrown);
       this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
-      if (override !== null && error.message.startsWith("Invalid config override")) throw error;
+      if (error.reason === "override-refused") throw error;
       if (isUnknownYet(entry) && error.code !== "NOT_FOUND")
         entry.move(-1, { at: "unavailable", reason: error.message });
-      throw new InferenceError("INTERNAL", `${notPolled(entry.name)}: ${error.message}`, { cause: error });
+      throw notPolled(entry.name, error);
     }
     if (found.versions.length > 0) return found;
     if (isUnknownYet(entry)) entry.move(-1, { at: "absent" });
@@ -124,8 +124,7 @@ export class ModelLoader {
           if (error.code === "UNAVAILABLE" && error.reason === "out-of-memory") throw error;
         }
       }
-      if (failures.length > 0)
-        throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${failures.join("")}\n`, { reason });
+      if (failures.length > 0) throw new LoadFailure(entry.name, failures.join(""), { reason });
     } catch (error) {
       this.#exchange.discard(entry, built);
       throw error;
@@ -165,7 +164,7 @@ export class ModelLoader {
     if (recipe.status === "fulfilled") return;
     const error = InferenceError.from(recipe.reason);
     const failures = found.versions.map(({ version }) => this.#versionFailure(entry, version, error));
-    throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${failures.join("")}\n`, { cause: error });
+    throw new LoadFailure(entry.name, failures.join(""), { cause: error });
   }
 
   /** What is wrong between an ensemble and its steps is no version's fault, and Triton's texts name none. */
@@ -181,7 +180,7 @@ export class ModelLoader {
       }
       if (error.code === "UNAVAILABLE") throw error;
       const options = { cause: error, reason: error.reason };
-      throw new InferenceError("INVALID_ARG", `${loadFailed(entry.name)}${error.message}\n`, options);
+      throw new LoadFailure(entry.name, error.message, options);
     }
   }
 

@@ -1,5 +1,6 @@
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
+import { InferenceError } from "../base/index.ts";
 import { refuse } from "./refuse.ts";
 import { nearestName } from "./spelling.ts";
 import { messageShape, type MessageShape, type ValueShape } from "./text-shape.ts";
@@ -10,21 +11,23 @@ import { textLimits } from "./text-walk.ts";
  * INVALID_ARG `Invalid config override: <where and why>`.
  */
 export function parseConfigOverride(json: string): ModelConfigMessage {
-  if (json.length > textLimits.bytesMax)
-    refuse(`Invalid config override: longer than ${textLimits.bytesMax} characters`);
-  let value: unknown;
   try {
-    value = JSON.parse(json);
+    if (json.length > textLimits.bytesMax) throw new RangeError(`longer than ${textLimits.bytesMax} characters`);
+    return messageFromJson(JSON.parse(json));
   } catch (error) {
-    refuse(`Invalid config override: ${error instanceof Error ? error.message : String(error)}`);
+    const text = `Invalid config override: ${error instanceof Error ? error.message : String(error)}`;
+    throw new InferenceError("INVALID_ARG", text, { cause: error, reason: "override-refused" });
   }
-  return configFromJson(value, "Invalid config override");
+}
+
+function messageFromJson(value: unknown): ModelConfigMessage {
+  return fromJson(ModelConfigSchema, canonicalMessage(value, messageShape(ModelConfigSchema), "") as JsonValue);
 }
 
 /** The same for a value already parsed; `prefix` begins the error. */
 export function configFromJson(value: unknown, prefix: string): ModelConfigMessage {
   try {
-    return fromJson(ModelConfigSchema, canonicalMessage(value, messageShape(ModelConfigSchema), "") as JsonValue);
+    return messageFromJson(value);
   } catch (error) {
     return refuse(`${prefix}: ${error instanceof Error ? error.message : String(error)}`);
   }

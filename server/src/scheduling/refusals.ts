@@ -7,12 +7,16 @@ export function requestPrefix(request: InferenceRequest): string {
 }
 
 export function queueFull(request: InferenceRequest): InferenceError {
-  return new InferenceError("UNAVAILABLE", `${requestPrefix(request)}Exceeds maximum queue size`);
+  return refused(`${requestPrefix(request)}Exceeds maximum queue size`);
 }
 
 export function stopping(request: InferenceRequest): InferenceError {
   const text = "Server is stopping, scheduler for model has stopped accepting new inference requests";
-  return new InferenceError("UNAVAILABLE", `${requestPrefix(request)}${text}`);
+  return refused(`${requestPrefix(request)}${text}`);
+}
+
+function refused(message: string): InferenceError {
+  return new InferenceError("UNAVAILABLE", message, { reason: "request-refused" });
 }
 
 /** Without a prefix, as in Triton. */

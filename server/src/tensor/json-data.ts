@@ -101,7 +101,8 @@ function shapeMismatch(): InferenceError {
 }
 
 function wrongType(expected: string, as: string): InferenceError {
-  return new InferenceError("INTERNAL", `attempt to access JSON non-${expected} as ${as}`);
+  const reason = as === "string" ? "not-a-string" : null;
+  return new InferenceError("INTERNAL", `attempt to access JSON non-${expected} as ${as}`, { reason });
 }
 
 function isNumberStart(byte: number): boolean {

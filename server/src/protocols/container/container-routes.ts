@@ -1,4 +1,4 @@
-import { InferenceError, type Clock } from "../../base/index.ts";
+import { InferenceError, isMemoryReason, type Clock } from "../../base/index.ts";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
 import { JsonScanner, type IntegerRange } from "../../tensor/index.ts";
 import {
@@ -111,9 +111,9 @@ class ContainerRoutes {
     const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
     const refuse = ({ error }: InferCallError) => {
       // Beyond the contract: the memory for requests is full, which unloading others does not cure and coming again does.
-      if (error.reason !== null && error.reason !== "out-of-memory")
-        return replyFailure(exchange, error, "application/json");
-      replyFailure(exchange, error, "application/json", error.reason === "out-of-memory" ? 507 : 400);
+      const isModels = error.reason === "out-of-memory";
+      if (!isModels && isMemoryReason(error.reason)) return replyFailure(exchange, error, "application/json");
+      replyFailure(exchange, error, "application/json", isModels ? 507 : 400);
     };
     if (isForAnother(exchange, model)) return refuse(new InferCallError(wrongTarget(), "application/json"));
     await this.#call("infer", exchange, target, refuse);

@@ -1,4 +1,4 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, isMemoryReason } from "../../base/index.ts";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
 import type { InferenceRequest, InferenceResponse, Outcome } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
@@ -14,7 +14,6 @@ import {
 import { jsonTextBytesMax } from "../infer-codec/index.ts";
 import {
   errorEvent,
-  isRequestError,
   ownedOutcome,
   replyEvents,
   settleText,
@@ -110,8 +109,9 @@ export class GenerateCalls {
 }
 
 function printedError(error: InferenceError, form: "object" | "event", begun: boolean): PrintedAnswer {
-  if (!begun && (error.reason !== null || isRequestError(error))) throw error;
-  const status = error.reason === null ? modelErrorStatus : statusOf(error);
+  const isMemory = isMemoryReason(error.reason);
+  if (!begun && (isMemory || error.reason === "request-refused")) throw error;
+  const status = isMemory ? statusOf(error) : modelErrorStatus;
   return { status, text: form === "event" ? errorEvent(error) : errorBody(error.message) };
 }
 

@@ -1,4 +1,4 @@
-import { InferenceError, type ByteLease } from "../../base/index.ts";
+import { InferenceError, isMemoryReason, type ByteLease } from "../../base/index.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
 import { statusOf } from "./reply.ts";
@@ -27,7 +27,7 @@ export class BodyError extends InferenceError {
 
 /** What is told of an error met while a body is read: one for want of memory ends the reading. */
 function asBodyError(error: unknown): unknown {
-  if (!(error instanceof InferenceError) || error.reason === null) return error;
+  if (!(error instanceof InferenceError) || !isMemoryReason(error.reason)) return error;
   return new BodyError(statusOf(error), error.message, true, error);
 }
 

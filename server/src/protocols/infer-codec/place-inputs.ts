@@ -159,7 +159,7 @@ function fillFromJson(header: PlacedHeader, input: InputHeader, into: Uint8Array
       throw new InferenceError("INVALID_ARG", `Unable to parse 'data': ${error.message} of input '${input.name}'`);
     }
     // Triton words a wrong element of a BYTES tensor differently from the other datatypes'.
-    if (datatype === "BYTES" && error.message.endsWith("as string")) {
+    if (datatype === "BYTES" && error.reason === "not-a-string") {
       throw new InferenceError("INTERNAL", `Unable to parse JSON bytes array: ${error.message}`);
     }
     throw unableToParse("data", error.message);

@@ -37,15 +37,16 @@ export async function readCall(
     return await readInferBody(exchange, { limits, integerRange, ...request });
   } catch (error) {
     if (error instanceof BodyError) throw error;
-    const plain = error instanceof InferenceError && plainBodyErrors.some((start) => error.message.startsWith(start));
-    throw new InferCallError(InferenceError.from(error), plain ? "text/plain" : "application/json");
+    const told = InferenceError.from(error);
+    // Triton tells these before it looks for JSON.
+    throw new InferCallError(told, told.reason === "inflation-failed" ? "text/plain" : "application/json");
   }
 }
 
-/** What the engine said instead of an answer. */
+/** What the engine said instead of an answer: Triton types what its core refused as JSON, what its models said as text. */
 export function callErrorOf(thrown: unknown): InferCallError {
   const error = InferenceError.from(thrown);
-  return new InferCallError(error, isRequestError(error) ? "application/json" : "text/plain");
+  return new InferCallError(error, error.reason === "request-refused" ? "application/json" : "text/plain");
 }
 
 export function inferenceRequest(decoded: DecodedBody, target: ModelTarget, exchange: Exchange): InferenceRequest {
@@ -68,16 +69,3 @@ export function inferenceRequest(decoded: DecodedBody, target: ModelTarget, exch
     signal: exchange.signal,
   };
 }
-
-/** Errors about the body that Triton tells before it looks for JSON. */
-const plainBodyErrors = ["nothing to be decompressed", "Decompressed data size", "failed to decompress"] as const;
-
-/**
- * Whether Triton refused the request (reply of type application/json) rather than that its answer was an error
- * (text/plain): the checks of its core have these beginnings.
- */
-export function isRequestError(error: InferenceError): boolean {
-  return requestErrors.some((start) => error.message.startsWith(start));
-}
-
-const requestErrors = ["[request id: ", "unexpected inference input '", "unexpected inference output '"] as const;

@@ -26,7 +26,7 @@ export async function decompress(
   { outputBytesMax, memory }: { readonly outputBytesMax: number; readonly memory: ByteLease },
 ): Promise<GatheredBody> {
   const body = packed.bytes();
-  if (body.length === 0) throw new InferenceError("INVALID_ARG", "nothing to be decompressed");
+  if (body.length === 0) throw notInflated("nothing to be decompressed");
   const unzip = createUnzip({ chunkSize: inflateStepBytes });
   const inflated = new GatheredBody(-1, memory);
   let outputBytes = 0;
@@ -40,15 +40,17 @@ export async function decompress(
   } catch (error) {
     inflated.discard();
     if (error instanceof InferenceError) throw error;
-    const text = `failed to decompress the request body: ${(error as Error).message}`;
-    throw new InferenceError("INVALID_ARG", text, { cause: error });
+    throw notInflated(`failed to decompress the request body: ${(error as Error).message}`, error);
   }
   return inflated;
 }
 
+function notInflated(message: string, cause?: unknown): InferenceError {
+  return new InferenceError("INVALID_ARG", message, { cause, reason: "inflation-failed" });
+}
+
 function tooLarge(outputBytesMax: number): InferenceError {
-  return new InferenceError(
-    "INVALID_ARG",
+  return notInflated(
     `Decompressed data size exceeds the maximum allowed value of ${outputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
   );
 }

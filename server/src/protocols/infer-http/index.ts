@@ -3,7 +3,7 @@
  * under limits, asks the engine, sends the answer without copying large tensors, releases memory when the bytes have left.
  */
 export { requestEncoding, responseEncoding, type RequestEncoding, type ResponseEncoding } from "./compression.ts";
-export { InferCallError, isRequestError, type CallRequest } from "./call-request.ts";
+export { InferCallError, type CallRequest } from "./call-request.ts";
 export { errorEvent, ownedOutcome, replyEvents, type PrintedAnswer } from "./event-reply.ts";
 export { InferCalls, type InferCallOptions, type InferCallRequest } from "./infer-call.ts";
 export { InferEvents } from "./infer-events.ts";
