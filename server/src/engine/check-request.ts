@@ -16,7 +16,7 @@ export function checkRequest(request: InferenceRequest, facts: ModelFacts): numb
   if (request.requestedOutputs !== null) {
     for (const name of request.requestedOutputs) {
       if (!facts.outputByName.has(name))
-        throw invalid(`unexpected inference output '${name}' for model '${facts.name}'`);
+        throw refused(`unexpected inference output '${name}' for model '${facts.name}'`);
     }
   }
   checkInputNames(request, facts);
@@ -57,7 +57,7 @@ function checkInputNames(request: InferenceRequest, facts: ModelFacts): void {
   if (unknown === null && required === facts.requiredInputCount) return;
   if (count < facts.requiredInputCount || count > facts.inputs.length)
     throw refuse(request, wrongCount(request, facts));
-  if (unknown !== null) throw invalid(`unexpected inference input '${unknown.name}' for model '${facts.name}'`);
+  if (unknown !== null) throw refused(`unexpected inference input '${unknown.name}' for model '${facts.name}'`);
   throw refuse(request, wrongCount(request, facts));
 }
 
@@ -143,11 +143,16 @@ function checkStrings(request: InferenceRequest, tensor: Tensor, expectedCount: 
     throw refuse(request, `expected ${expectedCount} string elements ${where}, got ${count}`);
 }
 
+/** What a tensor holds is wrong: Triton tells it as it tells a model's errors. */
 function invalid(message: string): InferenceError {
+  return new InferenceError("INVALID_ARG", message);
+}
+
+function refused(message: string): InferenceError {
   return new InferenceError("INVALID_ARG", message, { reason: "request-refused" });
 }
 
 /** The core's errors carry the request id in front. */
 function refuse(request: InferenceRequest, message: string): InferenceError {
-  return invalid(`[request id: ${request.id === "" ? "<id_unknown>" : request.id}] ${message}`);
+  return refused(`[request id: ${request.id === "" ? "<id_unknown>" : request.id}] ${message}`);
 }

@@ -138,7 +138,7 @@ test("generate refuses any number of answers but one, under the status of the fi
 
 test("what the engine refuses before there is an answer keeps its own status and begins no stream", async () => {
   await using serving = await serve(
-    from(new InferenceError("UNAVAILABLE", "[request id: <id_unknown>] Exceeds maximum queue size")),
+    from(new InferenceError("UNAVAILABLE", "Exceeds maximum queue size", { reason: "request-refused" })),
   );
   const reply = await post(serving.port, "/stream");
   assert.equal(reply.statusCode, 503);
