@@ -16,8 +16,15 @@ export {
 export { asDiskError, DiskError, diskFault, diskText, makeDirectory, type DiskFault } from "./disk-fault.ts";
 export { delay, systemClock, type Clock } from "./clock.ts";
 export { createLogger, silentLogger, type LogFields, type LogLevel, type LogSink, type Logger } from "./log.ts";
-export { openDeadline, type Deadline } from "./concurrency/deadline.ts";
-export { Turns } from "./concurrency/turns.ts";
+export {
+  Gate,
+  KeyedLock,
+  openDeadline,
+  orAborted,
+  Semaphore,
+  TaskGroup,
+  Turns,
+  type Deadline,
+} from "./concurrency/index.ts";
 export { readWhole } from "./read-whole.ts";
 export { sealLine, unsealLine, type UnsealedLine } from "./sealed-line.ts";
-export { TaskGroup } from "./task-group.ts";

@@ -1,10 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { AwsError, type Logger } from "../base/index.ts";
+import { AwsError, KeyedLock, type Logger } from "../base/index.ts";
 import { diskError } from "./body-file.ts";
 import { isAside, moveAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
-import { KeyedLock } from "./keyed-lock.ts";
 import { ObjectIndex } from "./object-index.ts";
 import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
 import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";

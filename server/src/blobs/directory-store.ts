@@ -2,15 +2,14 @@ import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { randomBytes } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
-import { AwsError, systemClock, TaskGroup, type Clock, type Logger } from "../base/index.ts";
+import { AwsError, type Clock, KeyedLock, type Logger, systemClock, TaskGroup } from "../base/index.ts";
 import { checkBody, diskError, digestsFor, writeBodyFile } from "./body-file.ts";
 import { checkJoined, checkJoinedChecksums, chooseParts, multipartEtag } from "./completed-parts.ts";
 import { isAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
 import { DirectoryBucket, noSuchBucket, syncFolder, writeFileDurably, type ObjectEntry } from "./directory-bucket.ts";
 import { DirectoryUploads, type UploadLimits } from "./directory-uploads.ts";
 import { HashPool } from "./hash-pool.ts";
-import { KeyedLock } from "./keyed-lock.ts";
-import { partNumberMax } from "./object-store.ts";
+import { compareKeys } from "./object-index.ts";
 import type {
   BucketHead,
   BucketStore,
@@ -18,12 +17,9 @@ import type {
   CompleteOptions,
   DeleteCondition,
   ListOptions,
-  ListPartsOptions,
-  ListUploadsOptions,
   ListPage,
   ObjectHead,
   OpenObject,
-  Page,
   PartHead,
   PutOptions,
   UploadHead,
@@ -391,21 +387,14 @@ class DirectoryStore implements BucketStore {
     return this.#bucket(id.bucket).uploads.find(id).head;
   }
 
-  async listParts(id: UploadId, { afterNumber, countMax }: ListPartsOptions): Promise<Page<PartHead>> {
+  async listParts(id: UploadId): Promise<readonly PartHead[]> {
     const { parts } = this.#bucket(id.bucket).uploads.find(id);
-    const items: PartHead[] = [];
-    // All numbers that there can be: no more than a page that is sorted would cost.
-    for (let number = afterNumber + 1; number <= partNumberMax; number += 1) {
-      const part = parts.get(number);
-      if (part === undefined) continue;
-      if (items.length >= countMax) return { items, isTruncated: true };
-      items.push(part);
-    }
-    return { items, isTruncated: false };
+    return [...parts.values()].toSorted((a, b) => a.partNumber - b.partNumber);
   }
 
-  async listUploads(bucket: string, options: ListUploadsOptions): Promise<Page<UploadHead>> {
-    return this.#bucket(bucket).uploads.page(options);
+  async listUploads(bucket: string): Promise<readonly UploadHead[]> {
+    const order = (a: UploadHead, b: UploadHead) => compareKeys(a.key, b.key) || (a.uploadId < b.uploadId ? -1 : 1);
+    return this.#bucket(bucket).uploads.list().toSorted(order);
   }
 
   /** A clock's timer, not a wait: an open store keeps no process alive. */

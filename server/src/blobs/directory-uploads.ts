@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { AwsError, type Clock, type Logger } from "../base/index.ts";
+import { AwsError, type Clock, KeyedLock, type Logger } from "../base/index.ts";
 import { assembleParts } from "./assembled-parts.ts";
 import { checkBody, diskError, digestsFor, writeBodyFile, writeBodyRegion } from "./body-file.ts";
 import { noSuchUpload } from "./completed-parts.ts";
@@ -10,19 +10,8 @@ import { isAside, sealedText, setAside } from "./damaged-file.ts";
 import { noSuchBucket, syncFolder, writeFileDurably } from "./directory-bucket.ts";
 import type { HashPool } from "./hash-pool.ts";
 import { joinedName, JoinedParts } from "./joined-parts.ts";
-import { KeyedLock } from "./keyed-lock.ts";
-import { compareKeys } from "./object-index.ts";
 import { partNumberMax } from "./object-store.ts";
-import type {
-  ListUploadsOptions,
-  Page,
-  PartHead,
-  PutOptions,
-  UploadHead,
-  UploadId,
-  UploadOptions,
-} from "./object-store.ts";
-import { SortedList } from "./sorted-list.ts";
+import type { PartHead, PutOptions, UploadHead, UploadId, UploadOptions } from "./object-store.ts";
 import { readUpload, type StoredPart, type Upload } from "./stored-upload.ts";
 
 export interface UploadLimits {
@@ -45,10 +34,6 @@ export class DirectoryUploads {
   readonly #clock: Clock;
   readonly #limits: UploadLimits;
   readonly #uploads = new Map<string, Upload>();
-  /** The same, as they are listed. */
-  readonly #sorted = new SortedList<UploadHead>(
-    (a, b) => compareKeys(a.key, b.key) || (a.uploadId < b.uploadId ? -1 : Number(a.uploadId > b.uploadId)),
-  );
   #isClosed = false;
   readonly locks = new KeyedLock();
 
@@ -85,7 +70,6 @@ export class DirectoryUploads {
       if (this.#isExpired(upload.head)) await rm(folder, { recursive: true, force: true });
       else this.#uploads.set(name, upload);
     }
-    this.#sorted.load([...this.#uploads.values()].map(({ head }) => head));
   }
 
   #joinedParts(isClosed: boolean): JoinedParts {
@@ -120,7 +104,6 @@ export class DirectoryUploads {
       isResumed: false,
       joined: this.#joinedParts(false),
     });
-    this.#sorted.insert(head);
     return head;
   }
 
@@ -130,21 +113,8 @@ export class DirectoryUploads {
     return upload;
   }
 
-  page({ prefix, after, countMax }: ListUploadsOptions): Page<UploadHead> {
-    const isBefore = (head: UploadHead) => {
-      if (compareKeys(head.key, prefix) < 0) return true;
-      if (after === null) return false;
-      const order = compareKeys(head.key, after.key);
-      return order < 0 || (order === 0 && (after.uploadId === null || head.uploadId <= after.uploadId));
-    };
-    const items: UploadHead[] = [];
-    for (let at = this.#sorted.firstNot(isBefore); at < this.#sorted.length; at += 1) {
-      const head = this.#sorted.at(at);
-      if (head === undefined || !head.key.startsWith(prefix)) break;
-      if (items.length >= countMax) return { items, isTruncated: true };
-      items.push(head);
-    }
-    return { items, isTruncated: false };
+  list(): UploadHead[] {
+    return [...this.#uploads.values()].map((upload) => upload.head);
   }
 
   async putPart(id: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
@@ -204,10 +174,7 @@ export class DirectoryUploads {
   }
 
   async remove(uploadId: string): Promise<void> {
-    const upload = this.#uploads.get(uploadId);
-    if (upload === undefined) return;
-    this.#uploads.delete(uploadId);
-    this.#sorted.delete(upload.head);
+    if (!this.#uploads.delete(uploadId)) return;
     const trash = join(this.#trash, randomBytes(9).toString("hex"));
     await rename(join(this.#folder, uploadId), trash);
     await syncFolder(this.#folder);
@@ -216,7 +183,7 @@ export class DirectoryUploads {
 
   /** Removes what nobody finished within `uploadAgeMsMax`. */
   async expire(): Promise<void> {
-    for (const { uploadId, ...head } of [...this.#uploads.values()].map((upload) => upload.head)) {
+    for (const { uploadId, ...head } of this.list()) {
       if (!this.#isExpired(head)) continue;
       await this.locks.run(uploadId, () => this.remove(uploadId));
     }
@@ -230,7 +197,6 @@ export class DirectoryUploads {
   close(): void {
     this.#isClosed = true;
     this.#uploads.clear();
-    this.#sorted.load([]);
   }
 
   /** Of parts that `chooseParts` chose; `path` is the object's, and synced by the caller. */

@@ -1,5 +1,5 @@
 import { randomFillSync } from "node:crypto";
-import { InferenceError, type ByteBudget, type Clock, type Logger } from "../base/index.ts";
+import { type ByteBudget, type Clock, InferenceError, type Logger, TaskGroup } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
 import type { Catalog } from "./catalog.ts";
@@ -62,7 +62,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   readonly #budget: MemoryBudget;
   readonly #loader: ModelLoader;
   readonly #observers: VersionObservers;
-  readonly #draining = new Set<Promise<void>>();
+  readonly #draining: TaskGroup;
   readonly #loads = new Set<Promise<void>>();
   /** Ends loads in progress: the server exits. */
   readonly #closing = new AbortController();
@@ -72,6 +72,9 @@ export class EngineCore implements Engine, AsyncDisposable {
     this.#options = options;
     this.#budget = new MemoryBudget(options.memoryBudgetBytes, learnedCostsMax);
     this.#observers = new VersionObservers(options.metrics);
+    this.#draining = new TaskGroup((error) =>
+      options.log.error(`unloading failed: ${InferenceError.from(error).message}`),
+    );
     const own: LoadSpace = {
       namespace: "",
       catalog: options.catalog,
@@ -96,7 +99,7 @@ export class EngineCore implements Engine, AsyncDisposable {
         }),
       observer: (opened) => this.#observers.open(opened),
       retired: (namespace, name, version) => this.#observers.close(namespace, name, version),
-      background: (work) => this.#background(work),
+      background: (work) => this.#draining.run(() => work),
     });
   }
 
@@ -275,13 +278,6 @@ export class EngineCore implements Engine, AsyncDisposable {
       throw new InferenceError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
   }
 
-  #background(work: Promise<void>): void {
-    const tracked = work
-      .catch((error: unknown) => this.#options.log.error(`unloading failed: ${InferenceError.from(error).message}`))
-      .finally(() => this.#draining.delete(tracked));
-    this.#draining.add(tracked);
-  }
-
   /** The server has waited long enough: loads in progress and what executes are ended by force. Closing is still due. */
   abandon(why: string): void {
     this.#exit();
@@ -300,7 +296,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     for (const namespace of this.#spaces.keys()) if (namespace !== "") await this.closeNamespace(namespace);
     const own = this.#space("");
     for (const entry of this.#table.entries("")) this.#loader.unload(entry, false);
-    while (this.#draining.size > 0) await Promise.all(this.#draining);
+    await this.#draining[Symbol.asyncDispose]();
     for (const backend of this.#options.backends) await backend[Symbol.asyncDispose]();
     own.arena[Symbol.dispose]();
   }

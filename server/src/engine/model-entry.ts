@@ -1,4 +1,4 @@
-import { InferenceError } from "../base/index.ts";
+import { InferenceError, Turns } from "../base/index.ts";
 import { composingModels } from "../repository/index.ts";
 import type { CatalogModel } from "./catalog.ts";
 import type { ServingVersion } from "./serving-version.ts";
@@ -29,8 +29,7 @@ export class ModelEntry {
   /** The highest ready one: what an unversioned request means. */
   #latest: ServingVersion | null = null;
   /** Serialises loads and unloads of this name. */
-  #turn: Promise<void> = Promise.resolve();
-  #turnsTaken = 0;
+  readonly #turns = new Turns();
   /** Ensembles whose recipe names this model, whether they serve or wait for it. */
   readonly dependents = new Set<ModelEntry>();
   /** Of an ensemble that was loaded and not unloaded by its own name; `ModelTable.wish` sets it. */
@@ -75,7 +74,7 @@ export class ModelEntry {
 
   /** Nobody could tell it from a name never seen. */
   get blank(): boolean {
-    return this.#versions.size === 0 && this.dependents.size === 0 && this.recipe === null && this.#turnsTaken === 0;
+    return this.#versions.size === 0 && this.dependents.size === 0 && this.recipe === null && this.#turns.count === 0;
   }
 
   ready(): { readonly version: number; readonly serving: ServingVersion }[] {
@@ -88,13 +87,7 @@ export class ModelEntry {
 
   /** Runs `work` after every earlier load or unload of this name. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
-    this.#turnsTaken++;
-    const result = this.#turn.then(work).finally(() => this.#turnsTaken--);
-    this.#turn = result.then(
-      () => {},
-      () => {},
-    );
-    return result;
+    return this.#turns.run(work);
   }
 
   /** The version a request means, or Triton's lookup errors. */

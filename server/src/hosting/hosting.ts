@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { openDeadline, TaskGroup } from "../base/index.ts";
+import { Gate, KeyedLock, openDeadline, orAborted, TaskGroup } from "../base/index.ts";
 import type { Records } from "../records/index.ts";
 import {
   hostingArn,
@@ -22,7 +22,6 @@ import { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-error
 import type { InstanceOwner } from "./instances/index.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
 import { endpointRecord, modelRecord, RecordTable } from "./store/index.ts";
-import { Gate, orAborted } from "./waiting.ts";
 
 export interface HostingLimits {
   readonly modelsMax: number;
@@ -65,7 +64,7 @@ export class Hosting implements AsyncDisposable {
   readonly #starting = new Map<string, AbortController>();
   readonly #moved = new Gate();
   readonly #holding = new AbortController();
-  readonly #moves = new Map<string, Promise<void>>();
+  readonly #moves = new KeyedLock();
   readonly #tasks: TaskGroup;
 
   constructor(options: HostingOptions) {
@@ -284,19 +283,7 @@ export class Hosting implements AsyncDisposable {
 
   /** The moves of one endpoint are made one after the other: what a deletion gives up has ended before its name is free again. */
   #startMove({ name }: EndpointRecord, move: (closing: AbortSignal) => Promise<void>): void {
-    const key = nameKey(name);
-    const before = this.#moves.get(key);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#moves.set(key, promise);
-    this.#tasks.run(async (closing) => {
-      try {
-        await before;
-        await move(closing);
-      } finally {
-        if (this.#moves.get(key) === promise) this.#moves.delete(key);
-        resolve();
-      }
-    });
+    this.#tasks.run((closing) => this.#moves.run(nameKey(name), () => move(closing)));
   }
 
   async #bringUp(record: EndpointRecord, closing: AbortSignal): Promise<void> {

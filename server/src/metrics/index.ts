@@ -5,7 +5,6 @@
 export type {
   Datapoint,
   Dimension,
-  ListedSeries,
   MetricName,
   PointsQuery,
   ResolutionMs,
@@ -29,7 +28,7 @@ export {
   type ModelMetricsSource,
   type RequestTimes,
 } from "./inference-metrics.ts";
-export { isListed, MinuteSeries, type MinuteSeriesOptions, type SampleOptions } from "./minute-series.ts";
+export { MinuteSeries, type MinuteSeriesOptions, type SampleOptions } from "./minute-series.ts";
 export {
   MetricRegistry,
   type CounterRow,

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { assert } from "../base/index.ts";
+import { assert, Semaphore } from "../base/index.ts";
 import { identityModel } from "./identity-model.ts";
 import { koffi } from "./koffi.ts";
 import {
@@ -15,7 +15,6 @@ import {
 } from "./onnxruntime-api.ts";
 import { RunCaller } from "./onnxruntime-call.ts";
 import { describeValues, type OnnxValueInfo } from "./onnxruntime-values.ts";
-import { openGate } from "./onnxruntime-gate.ts";
 import { type Placement, placeThreads } from "./placement.ts";
 import { usableProcessors } from "./processors.ts";
 
@@ -106,7 +105,7 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
   checkStatus(api, api.createAndRegisterAllocator(env, cpuMemory, arena));
   api.releaseArenaCfg(arena);
   const allocator = made(api, api.getAllocatorWithDefaultOptions);
-  const loadGate = openGate(loadsMax);
+  const loads = new Semaphore(loadsMax);
   let sweeper: Sweeper | null = null;
   let sessionCount = 0;
   let ownThreadCount = 0;
@@ -127,7 +126,7 @@ export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
   }
 
   async function load(sessionOptions: OnnxSessionOptions, placement: Placement | null): Promise<bigint> {
-    using _admitted = await loadGate.enter(null);
+    using _admitted = await loads.acquire(null);
     const handle = makeSessionOptions(api, sessionOptions, { spin: options.spin, placement });
     try {
       return await madeAsync(api, api.createSession, env, textBytes(sessionOptions.modelPath), handle);

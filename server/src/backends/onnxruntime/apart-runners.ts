@@ -1,4 +1,4 @@
-import { type Clock, InferenceError, type Logger } from "../../base/index.ts";
+import { type Clock, Gate, InferenceError, type Logger, Turns } from "../../base/index.ts";
 import { type Runner, RunnerEnded } from "./runner.ts";
 
 export interface ApartRunnersOptions {
@@ -17,7 +17,7 @@ interface Apart {
   /** Those that use it or wait for it. */
   userCount: number;
   /** One after another. */
-  turn: Promise<unknown>;
+  readonly turns: Turns;
   idle: Disposable | null;
 }
 
@@ -25,8 +25,8 @@ interface Apart {
 export class ApartRunners implements AsyncDisposable {
   readonly #options: ApartRunnersOptions;
   readonly #byKey = new Map<string, Apart>();
-  /** Resolved when a process may be free. */
-  readonly #waiting = new Set<() => void>();
+  /** Opened when a process may be free. */
+  readonly #freed = new Gate();
   #isClosed = false;
 
   constructor(options: ApartRunnersOptions) {
@@ -36,16 +36,13 @@ export class ApartRunners implements AsyncDisposable {
   /** Does `work` in the process for this content, alone. */
   async use<T>(key: string, work: (runner: Runner) => Promise<T>): Promise<T> {
     const apart = await this.#take(key);
-    const before = apart.turn;
-    const done = Promise.withResolvers<void>();
-    apart.turn = done.promise;
     try {
-      await before;
-      const runner = await apart.starting;
-      if (!runner.alive) throw new RunnerEnded("none", "before its turn");
-      return await work(runner);
+      return await apart.turns.run(async () => {
+        const runner = await apart.starting;
+        if (!runner.alive) throw new RunnerEnded("none", "before its turn");
+        return await work(runner);
+      });
     } finally {
-      done.resolve();
       this.#leave(apart);
     }
   }
@@ -67,14 +64,14 @@ export class ApartRunners implements AsyncDisposable {
       if (known !== undefined) return this.#enter(known);
       if (this.#byKey.size < this.#options.runnersMax) return this.#enter(this.#open(key));
       const idle = [...this.#byKey.values()].find(({ userCount }) => userCount === 0);
-      if (idle === undefined) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+      if (idle === undefined) await this.#freed.opened();
       else await this.#end(idle);
     }
   }
 
   #open(key: string): Apart {
     const starting = this.#options.start(`apart ${key.slice(0, 8)}`);
-    const apart: Apart = { key, starting, userCount: 0, turn: Promise.resolve(), idle: null };
+    const apart: Apart = { key, starting, userCount: 0, turns: new Turns(), idle: null };
     this.#byKey.set(key, apart);
     starting.then(
       (runner) => void runner.ended.then(() => this.#remove(apart)),
@@ -93,7 +90,7 @@ export class ApartRunners implements AsyncDisposable {
   #leave(apart: Apart): void {
     apart.userCount -= 1;
     if (apart.userCount > 0) return;
-    this.#wake();
+    this.#freed.open();
     apart.idle = this.#options.clock.timer(this.#options.idleMs, () => {
       this.#end(apart).catch((error: unknown) => this.#options.log.error(`ending a process: ${String(error)}`));
     });
@@ -107,17 +104,12 @@ export class ApartRunners implements AsyncDisposable {
   #remove(apart: Apart): void {
     apart.idle?.[Symbol.dispose]();
     if (this.#byKey.get(apart.key) === apart) this.#byKey.delete(apart.key);
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
+    this.#freed.open();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#byKey.values()].map((apart) => this.#end(apart)));
-    this.#wake();
+    this.#freed.open();
   }
 }

@@ -1,4 +1,4 @@
-import { assert, type InferenceCode, inferenceCodes, InferenceError } from "../../base/index.ts";
+import { assert, type InferenceCode, inferenceCodes, InferenceError, Turns } from "../../base/index.ts";
 import { sendDescriptors, SystemCallError } from "../../native/index.ts";
 import { JsonChannel } from "./json-channel.ts";
 import type { CallMessage, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
@@ -15,7 +15,7 @@ export class RunnerCaller {
   readonly #descriptorFd: number;
   readonly #pending = new Map<number, PendingCall>();
   /** A descriptor waits in its socket until the call that it belongs to is handled: one at a time. */
-  #descriptorTurn: Promise<unknown> = Promise.resolve();
+  readonly #descriptorTurns = new Turns();
   readonly #closed = Promise.withResolvers<void>();
   #lastId = 0;
   #failure: Error | null = null;
@@ -63,13 +63,11 @@ export class RunnerCaller {
     request: RunnerCalls[Call]["request"],
     fd: number,
   ): Promise<RunnerCalls[Call]["reply"]> {
-    const turn = this.#descriptorTurn.then(() => {
+    return this.#descriptorTurns.run(async () => {
       if (this.#failure !== null) throw this.#failure;
       this.#sendDescriptor(fd);
-      return this.call(call, request);
+      return await this.call(call, request);
     });
-    this.#descriptorTurn = turn.catch(() => {});
-    return turn;
   }
 
   /** Every call under way fails so, and every later one. */

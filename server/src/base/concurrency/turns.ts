@@ -1,29 +1,21 @@
-/**
- * Long computations take turns on the event loop: however many there are, one of them has its turn between two looks of the loop at its
- * sockets. So what others wait for them is one turn, not one of each.
- */
+/** One piece of work after another, in the order in which they were asked for. A piece that fails holds none of the others up. */
 export class Turns {
-  readonly #waiting: (() => void)[] = [];
-  #isScheduled = false;
+  #last: Promise<unknown> = Promise.resolve();
+  #count = 0;
 
-  /** Resolves when it is the caller's turn, which ends with the caller's next wait; in the order of asking. Rejects when the signal has aborted by then. */
-  next(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push(() => {
-        if (signal.aborted) reject(signal.reason as Error);
-        else resolve();
-      });
-      if (!this.#isScheduled) this.#schedule();
-    });
+  /** Pieces under way or waiting. */
+  get count(): number {
+    return this.#count;
   }
 
-  #schedule(): void {
-    this.#isScheduled = true;
-    // An immediate that is made while immediates run waits for the loop's next round.
-    setImmediate(() => {
-      this.#waiting.shift()?.();
-      this.#isScheduled = false;
-      if (this.#waiting.length > 0) this.#schedule();
+  /** What `work` gives, once all that came before has ended. Where nothing does, it begins in a microtask of its own. */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    this.#count += 1;
+    const done = this.#last.then(work).finally(() => {
+      this.#count -= 1;
     });
+    // Whoever is next waits for the end, whichever way it ended; and so does nobody who is not told.
+    this.#last = done.catch(() => {});
+    return done;
   }
 }

@@ -1,10 +1,9 @@
 import { ArchiveError, type UnpackedArchive } from "../../blobs/index.ts";
-import type { Clock, Logger, TaskGroup } from "../../base/index.ts";
+import { type Clock, type Logger, type TaskGroup, Semaphore } from "../../base/index.ts";
 import { ChargedSet, chooseVictims, type Charge } from "./charges.ts";
 import { ModelLoadError, ModelReplacedError } from "./model-container.ts";
 import type { ModelTrees } from "./model-trees.ts";
 import { createModelVersion, type ModelVersion } from "./model-version.ts";
-import { Mutex } from "../waiting.ts";
 
 export interface DiskCacheOptions {
   readonly trees: ModelTrees;
@@ -25,7 +24,7 @@ const fileOverheadBytes = 4096;
 export class DiskCache {
   readonly #options: DiskCacheOptions;
   readonly #charges = new ChargedSet();
-  readonly #admission = new Mutex();
+  readonly #admission = new Semaphore(1);
 
   constructor(options: DiskCacheOptions) {
     this.#options = options;

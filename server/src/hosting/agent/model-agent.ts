@@ -1,9 +1,17 @@
 import type { UnpackedArchive } from "../../blobs/index.ts";
-import { delay, openDeadline, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
+import {
+  type Clock,
+  delay,
+  Gate,
+  type Logger,
+  openDeadline,
+  orAborted,
+  Semaphore,
+  TaskGroup,
+} from "../../base/index.ts";
 import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
-import { Gate, Mutex, Semaphore, orAborted } from "../waiting.ts";
 import {
   ContainerLostError,
   ModelLoadError,
@@ -84,7 +92,7 @@ export class ModelAgent implements AsyncDisposable {
   readonly #costs = new CostBook({ entriesMax: learnedEntriesMax, floorBytes: costFloorBytes });
   readonly #tasks: TaskGroup;
   readonly #loads: Semaphore;
-  readonly #admission = new Mutex();
+  readonly #admission = new Semaphore(1);
   readonly #changed = new Gate();
   #waiterCount = 0;
   #loadedCount = 0;

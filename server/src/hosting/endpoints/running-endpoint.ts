@@ -1,8 +1,7 @@
-import { AwsError } from "../../base/index.ts";
+import { AwsError, Gate, orAborted } from "../../base/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import { Gate, orAborted } from "../waiting.ts";
 import type { EndpointRecord } from "./endpoint-state.ts";
 import { Fleet } from "./fleet.ts";
 import type { FleetOptions } from "./fleet-options.ts";

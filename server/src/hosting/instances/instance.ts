@@ -1,5 +1,4 @@
-import { TaskGroup, delay, type Clock, type Logger } from "../../base/index.ts";
-import { Gate, orAborted } from "../waiting.ts";
+import { type Clock, delay, Gate, type Logger, orAborted, TaskGroup } from "../../base/index.ts";
 import { ContainerClient, containerLimits, type ContainerLimits } from "./container-client.ts";
 import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
 import type { ContainerEnd, HostedContainer, HostedInstance, InstanceUsage } from "./model-host.ts";

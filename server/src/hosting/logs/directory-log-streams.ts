@@ -1,7 +1,6 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { AwsError, sealLine, unsealLine, type Clock, type Logger } from "../../base/index.ts";
-import { Mutex } from "../waiting.ts";
+import { AwsError, type Clock, type Logger, sealLine, Semaphore, unsealLine } from "../../base/index.ts";
 import {
   asLogEvent,
   comparePositions,
@@ -50,7 +49,7 @@ class DirectoryLogStreams implements LogStreams {
   /** Those that hold text which is not in a file yet. */
   readonly #writers = new Set<LogWriter>();
   /** Groups and streams are made and deleted by one at a time. */
-  readonly #changing = new Mutex();
+  readonly #changing = new Semaphore(1);
   readonly #never = new AbortController().signal;
   #deletedCount = 0;
 

@@ -1,5 +1,6 @@
 import { appendFile, mkdir, open, readFile, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { Turns } from "../../base/index.ts";
 import { parseLogLines, type LogLine } from "./log-lines.ts";
 
 /** A stream's bytes lie in this many files; when the newest is full the oldest goes. */
@@ -15,7 +16,7 @@ export class LogSegments {
   readonly directory: string;
   readonly #segmentBytesMax: number;
   #newest: { readonly segment: number; byteLength: number } | null = null;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(directory: string, streamBytesMax: number) {
     this.directory = directory;
@@ -24,11 +25,9 @@ export class LogSegments {
 
   /** Appends whole lines, one call after another, however many are made. */
   append(lines: string): Promise<void> {
-    const written = this.#writing.then(async () => {
+    return this.#turns.run(async () => {
       for (const piece of piecesOf(Buffer.from(lines), this.#segmentBytesMax)) await this.#append(piece);
     });
-    this.#writing = written.catch(() => undefined);
-    return written;
   }
 
   /** Ascending by number. */

@@ -1,0 +1,8 @@
+/** Who may do what at once: turns, locks, places, changes to wait for, times that end a wait, and background work with an owner. */
+export { openDeadline, type Deadline } from "./deadline.ts";
+export { Gate } from "./gate.ts";
+export { KeyedLock } from "./keyed-lock.ts";
+export { orAborted } from "./or-aborted.ts";
+export { Semaphore } from "./semaphore.ts";
+export { TaskGroup } from "./task-group.ts";
+export { Turns } from "./turns.ts";

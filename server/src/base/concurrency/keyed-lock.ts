@@ -1,0 +1,24 @@
+import { Turns } from "./turns.ts";
+
+/** Turns for each key apart: work for one key is done one after another, work for different keys at once. Keeps nothing for idle keys. */
+export class KeyedLock {
+  readonly #turns = new Map<string, Turns>();
+
+  /** Keys with work under way or waiting. */
+  get keyCount(): number {
+    return this.#turns.size;
+  }
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    let turns = this.#turns.get(key);
+    if (turns === undefined) {
+      turns = new Turns();
+      this.#turns.set(key, turns);
+    }
+    try {
+      return await turns.run(work);
+    } finally {
+      if (turns.count === 0) this.#turns.delete(key);
+    }
+  }
+}
