@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { promisify } from "node:util";
-import { delay, systemClock } from "../base/index.ts";
+import { asDiskError, delay, systemClock } from "../base/index.ts";
 import type { LineTarget } from "./line-writer.ts";
 
 /** A named pipe must not hold up who opens or writes it. */
@@ -31,7 +31,8 @@ export function fileTarget(path: string): LineTarget {
     appendNow: (text) => ignoring(() => appendNow(path, text)),
     failed(text, error) {
       const shown = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}...` : text.trimEnd();
-      process.stderr.write(`${shown} (not in the log file: ${error.message})\n`);
+      const { message } = asDiskError(error, `'${path}'`) as Error;
+      process.stderr.write(`${shown} (not in the log file: ${message})\n`);
     },
   };
 }

@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LineWriter } from "./line-writer.ts";
+import { fileTarget } from "./log-targets.ts";
+
+test("lines that a full disk does not take are on stderr, with a sentence that says so", async (t) => {
+  const told = t.mock.method(process.stderr, "write", () => true);
+  // Linux's device that takes nothing, because it is full.
+  const writer = new LineWriter(fileTarget("/dev/full"), { waitingCharsMax: 1000, droppedLine: () => "" });
+  writer.write("I1122 a line\n");
+  await writer.written();
+  const texts = told.mock.calls.map((call) => call.arguments[0]);
+  told.mock.restore();
+  assert.deepEqual(texts, ["I1122 a line (not in the log file: the disk that holds '/dev/full' is full)\n"]);
+});
