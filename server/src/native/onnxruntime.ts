@@ -95,98 +95,140 @@ const ortMemoryDefault = 0;
  * disposing it needs every session disposed before.
  */
 export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
-  const library = openOrtLibrary(options.libraryPath);
-  const { api } = library;
-  const { order: processors, coreCount } = usableProcessors();
-  const intraOpThreadCount = options.intraOpThreadCount || Math.min(coreCount, availableParallelism());
-  const env = openEnvironment(library, { ...options, intraOpThreadCount });
-  const cpuMemory = made(api, api.createCpuMemoryInfo, ortArenaAllocator, ortMemoryDefault);
-  const arena = made(api, api.createArenaCfg, 0, extendAsRequested, -1, -1);
-  checkStatus(api, api.createAndRegisterAllocator(env, cpuMemory, arena));
-  api.releaseArenaCfg(arena);
-  const allocator = made(api, api.getAllocatorWithDefaultOptions);
-  const loads = new Semaphore(loadsMax);
-  let sweeper: Sweeper | null = null;
-  let sessionCount = 0;
-  let ownThreadCount = 0;
-  let placedCount = 0;
+  return new OpenLibrary(options);
+}
+
+class OpenLibrary implements OnnxRuntime {
+  readonly version: string;
+  readonly api: OrtApi;
+  readonly processors: readonly number[];
+  readonly #options: OnnxRuntimeOptions;
+  readonly #intraOpThreadCount: number;
+  readonly #env: bigint;
+  readonly #cpuMemory: bigint;
+  readonly #allocator: bigint;
+  readonly #loads = new Semaphore(loadsMax);
+  #sweeper: Sweeper | null = null;
+  #sessionCount = 0;
+  #ownThreadCount = 0;
+  #placedCount = 0;
+
+  constructor(options: OnnxRuntimeOptions) {
+    const library = openOrtLibrary(options.libraryPath);
+    const { api } = library;
+    const { order, coreCount } = usableProcessors();
+    this.version = library.version;
+    this.api = api;
+    this.processors = order;
+    this.#options = options;
+    this.#intraOpThreadCount = options.intraOpThreadCount || Math.min(coreCount, availableParallelism());
+    this.#env = openEnvironment(library, { ...options, intraOpThreadCount: this.#intraOpThreadCount });
+    this.#cpuMemory = made(api, api.createCpuMemoryInfo, ortArenaAllocator, ortMemoryDefault);
+    const arena = made(api, api.createArenaCfg, 0, extendAsRequested, -1, -1);
+    checkStatus(api, api.createAndRegisterAllocator(this.#env, this.#cpuMemory, arena));
+    api.releaseArenaCfg(arena);
+    this.#allocator = made(api, api.getAllocatorWithDefaultOptions);
+  }
+
+  async openSession(sessionOptions: OnnxSessionOptions): Promise<OnnxSession> {
+    const threadCount = this.#ownThreads(sessionOptions);
+    const own = threadCount > 0 ? { intraOp: threadCount, interOp: 0 } : sessionOptions.ownThreads;
+    const placed = { ...sessionOptions, ownThreads: own };
+    const placement = this.#place(placed);
+    this.#ownThreadCount += threadCount;
+    const handle = await this.#load(placed, placement).catch((error: unknown) => {
+      this.#ownThreadCount -= threadCount;
+      throw error;
+    });
+    this.#sessionCount += 1;
+    return new OpenSession(
+      { api: this.api, session: handle, allocator: this.#allocator },
+      { placement, freed: () => this.#freed(threadCount) },
+    );
+  }
+
+  async giveBackMemory(): Promise<void> {
+    (this.#sweeper ??= openSweeper(this.api, this.#env)).sweep();
+    await giveBackFreeMemory();
+  }
 
   /** The threads of an own pool for a session that does not say, 0 to share the common one. */
-  function ownThreads(sessionOptions: OnnxSessionOptions): number {
-    if (sessionOptions.ownThreads !== null || sessionOptions.parallelExecution || intraOpThreadCount < 2) return 0;
-    return ownThreadCount + intraOpThreadCount > options.ownThreadCountMax ? 0 : intraOpThreadCount;
+  #ownThreads({ ownThreads, parallelExecution }: OnnxSessionOptions): number {
+    const wanted = this.#intraOpThreadCount;
+    if (ownThreads !== null || parallelExecution || wanted < 2) return 0;
+    return this.#ownThreadCount + wanted > this.#options.ownThreadCountMax ? 0 : wanted;
   }
 
   /** null where the session's pool is not its own, or its threads have no processor each. */
-  function place({ ownThreads: own, parallelExecution }: OnnxSessionOptions): Placement | null {
+  #place({ ownThreads: own, parallelExecution }: OnnxSessionOptions): Placement | null {
     if (own === null || parallelExecution) return null;
-    const placement = placeThreads(processors, own.intraOp, placedCount);
-    if (placement !== null) placedCount += 1;
+    const placement = placeThreads(this.processors, own.intraOp, this.#placedCount);
+    if (placement !== null) this.#placedCount += 1;
     return placement;
   }
 
-  async function load(sessionOptions: OnnxSessionOptions, placement: Placement | null): Promise<bigint> {
-    using _admitted = await loads.acquire(null);
-    const handle = makeSessionOptions(api, sessionOptions, { spin: options.spin, placement });
+  async #load(sessionOptions: OnnxSessionOptions, placement: Placement | null): Promise<bigint> {
+    using _admitted = await this.#loads.acquire(null);
+    const { api } = this;
+    const handle = makeSessionOptions(api, sessionOptions, { spin: this.#options.spin, placement });
     try {
-      return await madeAsync(api, api.createSession, env, textBytes(sessionOptions.modelPath), handle);
+      return await madeAsync(api, api.createSession, this.#env, textBytes(sessionOptions.modelPath), handle);
     } finally {
       api.releaseSessionOptions(handle);
       await giveBackFreeMemory();
     }
   }
 
-  return {
-    version: library.version,
-    api,
-    processors,
-    async openSession(sessionOptions) {
-      const threadCount = ownThreads(sessionOptions);
-      const own = threadCount > 0 ? { intraOp: threadCount, interOp: 0 } : sessionOptions.ownThreads;
-      const placed = { ...sessionOptions, ownThreads: own };
-      const placement = place(placed);
-      ownThreadCount += threadCount;
-      const session = await load(placed, placement).catch((error: unknown) => {
-        ownThreadCount -= threadCount;
-        throw error;
-      });
-      sessionCount += 1;
-      const parts = { api, session, allocator };
-      const inputs = describeValues(parts, "Input");
-      const outputs = describeValues(parts, "Output");
-      const names = [inputs, outputs].map((values) => values.map(({ name }) => textBytes(name)));
-      const [inputNames = [], outputNames = []] = names.map((side) => side.map(addressOf));
-      let open = true;
-      return {
-        inputs,
-        outputs,
-        handle: session,
-        inputNames,
-        outputNames,
-        placement,
-        async [Symbol.asyncDispose]() {
-          if (!open) return;
-          open = false;
-          await calledAsync(api.releaseSession, session);
-          // The use here is what keeps the collector away from the names until now.
-          names.length = 0;
-          sessionCount -= 1;
-          ownThreadCount -= threadCount;
-          await giveBackFreeMemory();
-        },
-      };
-    },
-    async giveBackMemory() {
-      (sweeper ??= openSweeper(api, env)).sweep();
-      await giveBackFreeMemory();
-    },
-    async [Symbol.asyncDispose]() {
-      assert(sessionCount === 0, `ONNX Runtime is closed with ${sessionCount} sessions open`);
-      sweeper?.close();
-      api.releaseMemoryInfo(cpuMemory);
-      api.releaseEnv(env);
-    },
-  };
+  async #freed(threadCount: number): Promise<void> {
+    this.#sessionCount -= 1;
+    this.#ownThreadCount -= threadCount;
+    await giveBackFreeMemory();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    assert(this.#sessionCount === 0, `ONNX Runtime is closed with ${this.#sessionCount} sessions open`);
+    this.#sweeper?.close();
+    this.api.releaseMemoryInfo(this.#cpuMemory);
+    this.api.releaseEnv(this.#env);
+  }
+}
+
+class OpenSession implements OnnxSession {
+  readonly inputs: readonly OnnxValueInfo[];
+  readonly outputs: readonly OnnxValueInfo[];
+  readonly handle: bigint;
+  readonly inputNames: readonly bigint[];
+  readonly outputNames: readonly bigint[];
+  readonly placement: Placement | null;
+  readonly #api: OrtApi;
+  /** The bytes behind `inputNames` and `outputNames`. */
+  readonly #names: Uint8Array[][];
+  readonly #freed: () => Promise<void>;
+  #isOpen = true;
+
+  constructor(
+    parts: { readonly api: OrtApi; readonly session: bigint; readonly allocator: bigint },
+    { placement, freed }: { readonly placement: Placement | null; readonly freed: () => Promise<void> },
+  ) {
+    this.#api = parts.api;
+    this.handle = parts.session;
+    this.placement = placement;
+    this.#freed = freed;
+    this.inputs = describeValues(parts, "Input");
+    this.outputs = describeValues(parts, "Output");
+    this.#names = [this.inputs, this.outputs].map((values) => values.map(({ name }) => textBytes(name)));
+    const [inputNames = [], outputNames = []] = this.#names.map((side) => side.map(addressOf));
+    this.inputNames = inputNames;
+    this.outputNames = outputNames;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await calledAsync(this.#api.releaseSession, this.handle);
+    this.#names.length = 0;
+    await this.#freed();
+  }
 }
 
 /**

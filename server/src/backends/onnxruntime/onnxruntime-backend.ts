@@ -72,33 +72,78 @@ const completionKeptMs = 5_000;
 
 /** `onnxruntime`: ONNX models through the C API, in processes of their own or in this one. */
 export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Backend {
-  const files = new ModelFileIndex();
-  const sessions = new SharedSessions<HeldSession>();
-  const arenas = new ArenaUse((arena) => runners?.forget(arena) ?? Promise.resolve());
-  /** What `complete` opened, by what it was opened for. */
-  const kept = new Map<string, () => Promise<void>>();
-  let runners: Runners | null = null;
+  return new OnnxRuntimeBackend(options);
+}
 
-  /** Settings of the library are those of the first model: there is one of each in a process. */
-  function openRunners(backendConfig: ReadonlyMap<string, string>): Runners {
-    runners ??= new Runners({
-      ...runnersOptions(options, backendConfig),
-      onMemory: (keys) => {
-        for (const key of keys) sessions.changed(key);
-      },
-    });
-    return runners;
+class OnnxRuntimeBackend implements Backend {
+  readonly name = "onnxruntime";
+  readonly #options: OnnxRuntimeBackendOptions;
+  readonly #files = new ModelFileIndex();
+  readonly #sessions = new SharedSessions<HeldSession>();
+  readonly #arenas = new ArenaUse((arena) => this.#runners?.forget(arena) ?? Promise.resolve());
+  /** What `complete` opened, by what it was opened for. */
+  readonly #kept = new Map<string, () => Promise<void>>();
+  #runners: Runners | null = null;
+
+  constructor(options: OnnxRuntimeBackendOptions) {
+    this.#options = options;
   }
 
-  async function lease(
+  async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
+    if (config.inputs.length > 0 && config.outputs.length > 0) return config;
+    const held = await this.#lease({ source, config, context }, { onCharged: null });
+    try {
+      return mergeAutoComplete(config, completionFor(config, held.session, context.backendConfig));
+    } finally {
+      await this.#keepForLoad(loadKey(source, context), held);
+    }
+  }
+
+  async estimateBytes(source: ModelSource, config: ModelConfig): Promise<number> {
+    const found = await this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
+    // Memory is asked for: what runs have just left behind is known first.
+    await this.#runners?.settle();
+    const isOpen = this.#sessions.isOpen(keyOf(found.contentKey, sessionParameters(source, config)));
+    return isOpen ? 0 : found.byteLength;
+  }
+
+  warmUp(): Promise<void> {
+    return this.#openRunners(new Map()).warmUp();
+  }
+
+  async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
+    warnWithoutEffect(config, this.#options.log);
+    const held = await this.#lease({ source, config, context }, { onCharged: context.onMemory ?? (() => {}) });
+    try {
+      await this.#kept.get(loadKey(source, context))?.();
+      checkModel(config, held.session);
+    } catch (error) {
+      await held[Symbol.asyncDispose]();
+      throw error;
+    }
+    return loadedModel({ source, config, context, held, clock: this.#options.clock });
+  }
+
+  /** Settings of the library are those of the first model: there is one of each in a process. */
+  #openRunners(backendConfig: ReadonlyMap<string, string>): Runners {
+    this.#runners ??= new Runners({
+      ...runnersOptions(this.#options, backendConfig),
+      onMemory: (keys) => {
+        for (const key of keys) this.#sessions.changed(key);
+      },
+    });
+    return this.#runners;
+  }
+
+  async #lease(
     { source, config, context }: { source: ModelSource; config: ModelConfig; context: LoadContext },
     use: { onCharged: (() => void) | null },
   ): Promise<SessionLease<HeldSession>> {
     const parameters = sessionParameters(source, config);
-    const opened = openRunners(context.backendConfig);
+    const opened = this.#openRunners(context.backendConfig);
     // The process starts while the files are read; where it cannot, the load says so.
     opened.warmUp().catch(() => {});
-    const find = () => files.find(source.versionDirectory, fileNameOf(config), config.name);
+    const find = () => this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
     const found = await find();
     context.signal.throwIfAborted();
     const key = keyOf(found.contentKey, parameters);
@@ -110,69 +155,33 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
       byteLength: found.byteLength,
       verify: async () => checkSame(source.servedName, found, await find()),
     };
-    const held = await sessions.lease(key, {
+    const held = await this.#sessions.lease(key, {
       bytes: () => opened.bytesOf(key) ?? found.byteLength,
       onCharged: use.onCharged,
       open: () => holdSession(opened, content),
     });
-    return arenas.during(context.arena, held);
+    return this.#arenas.during(context.arena, held);
   }
 
   /** Holds a lease until the load that follows has its own, so that a model is not loaded twice. */
-  async function keepForLoad(key: string, held: SessionLease<HeldSession>): Promise<void> {
-    await kept.get(key)?.();
+  async #keepForLoad(key: string, held: SessionLease<HeldSession>): Promise<void> {
+    await this.#kept.get(key)?.();
     const end = async () => {
-      if (kept.get(key) === end) kept.delete(key);
+      if (this.#kept.get(key) === end) this.#kept.delete(key);
       timer[Symbol.dispose]();
       await held[Symbol.asyncDispose]();
     };
-    kept.set(key, end);
-    const timer = options.clock.timer(completionKeptMs, () => {
-      end().catch((error: unknown) => options.log.error(`closing an ONNX Runtime session: ${String(error)}`));
+    this.#kept.set(key, end);
+    const timer = this.#options.clock.timer(completionKeptMs, () => {
+      end().catch((error: unknown) => this.#options.log.error(`closing an ONNX Runtime session: ${String(error)}`));
     });
   }
 
-  return {
-    name: "onnxruntime",
-
-    async complete(source, config, context) {
-      if (config.inputs.length > 0 && config.outputs.length > 0) return config;
-      const held = await lease({ source, config, context }, { onCharged: null });
-      try {
-        return mergeAutoComplete(config, completionFor(config, held.session, context.backendConfig));
-      } finally {
-        await keepForLoad(loadKey(source, context), held);
-      }
-    },
-
-    async estimateBytes(source, config) {
-      const found = await files.find(source.versionDirectory, fileNameOf(config), config.name);
-      // Memory is asked for: what runs have just left behind is known first.
-      await runners?.settle();
-      return sessions.isOpen(keyOf(found.contentKey, sessionParameters(source, config))) ? 0 : found.byteLength;
-    },
-
-    warmUp: () => openRunners(new Map()).warmUp(),
-
-    async load(source, config, context) {
-      warnWithoutEffect(config, options.log);
-      const held = await lease({ source, config, context }, { onCharged: context.onMemory ?? (() => {}) });
-      try {
-        await kept.get(loadKey(source, context))?.();
-        checkModel(config, held.session);
-      } catch (error) {
-        await held[Symbol.asyncDispose]();
-        throw error;
-      }
-      return loadedModel({ source, config, context, held, clock: options.clock });
-    },
-
-    async [Symbol.asyncDispose]() {
-      for (const end of kept.values()) await end();
-      await runners?.[Symbol.asyncDispose]();
-      runners = null;
-    },
-  };
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const end of this.#kept.values()) await end();
+    await this.#runners?.[Symbol.asyncDispose]();
+    this.#runners = null;
+  }
 }
 
 function loadedModel(parts: {
