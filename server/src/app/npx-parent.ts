@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import type { Clock } from "../base/index.ts";
 import { readProcessFile } from "../processes/index.ts";
 import { signalAtParentsEnd } from "../native/index.ts";
 
@@ -14,17 +15,27 @@ export interface ParentProcess {
 
 /**
  * `npx galatea ...` runs this program below a shell of its own, and whoever ends npx means the server. npx passes a signal on to the
- * shell only; so the kernel is asked to send SIGTERM when that shell has gone. A server that was started any other way goes on when
+ * shell only; so the kernel is asked to send SIGTERM when that shell has gone. An npx that was killed (SIGKILL) passes nothing on, and no
+ * kernel tells a grandchild: the shell's parent is looked at now and then. A server that was started any other way goes on when
  * its parent ends: in the background of a shell, by nohup, by an init. To be called when somebody listens for SIGTERM.
  */
-export async function endWithNpx(environment: Environment, parentPid: number): Promise<void> {
+export async function endWithNpx(environment: Environment, parentPid: number, clock: Clock): Promise<void> {
   if (environment["npm_command"] !== "exec") return;
   const parent = await readParent(parentPid);
   if (parent === null || !isShellOfNpx(parent, await readParent(parent.parentPid))) return;
   signalAtParentsEnd(constants.signals.SIGTERM);
+  const end = () => process.kill(process.pid, "SIGTERM");
   // It may have gone just before the kernel was asked.
-  if (process.ppid !== parentPid) process.kill(process.pid, "SIGTERM");
+  if (process.ppid !== parentPid) return void end();
+  if (isNpx(parent)) return;
+  const look = async (): Promise<void> => {
+    if ((await readParent(parentPid))?.parentPid !== parent.parentPid) return void end();
+    clock.timer(lookMs, () => void look());
+  };
+  clock.timer(lookMs, () => void look());
 }
+
+const lookMs = 2000;
 
 /** Whether the parent is what npx runs a program with. The environment alone does not tell: everything below npx inherits it. */
 export function isShellOfNpx(parent: ParentProcess, grandparent: ParentProcess | null): boolean {

@@ -41,7 +41,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   for (const note of plan?.notes ?? []) log.info(note);
   for (const warning of options.warnings) log.warning(warning);
   using stop = stopSignal();
-  await endWithNpx(process.env, process.ppid);
+  await endWithNpx(process.env, process.ppid, systemClock);
   const stopping = new AbortController();
   void stop.stopped.then((reason) => {
     log.info(`stopping: ${reason}`);

@@ -20,7 +20,7 @@ const lastLinesMsMax = 1000;
  */
 export async function up(options: UpOptions): Promise<number> {
   using stop = stopSignal();
-  await endWithNpx(process.env, process.ppid);
+  await endWithNpx(process.env, process.ppid, systemClock);
   const startedNs = systemClock.monotonicNs();
   const log = createTritonLog({
     verbose: false,
