@@ -7,6 +7,8 @@ import {
   type Instance,
   type InferenceResponse,
   type Outcome,
+  SentAnswers,
+  type AnswerSink,
 } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena, Tensor } from "../tensor/index.ts";
@@ -81,7 +83,10 @@ function outcomeOf(request: InferenceRequest, config: ModelConfig, arena: Arena)
 
 /** Answers in a turn of the event loop of their own, as those of a worker come. */
 function count(batch: readonly InferenceRequest[], config: ModelConfig, arena: Arena) {
-  const ends = batch.map(async ({ inputs, answers }) => {
+  const outcomes = batch.map(({ inputs, answers }) => new SentAnswers(send(inputs, answers)));
+  return { outcomes };
+
+  async function send(inputs: readonly Tensor[], answers: AnswerSink | undefined): Promise<null> {
     const values = new Int32Array(inputs[0]!.data.slice().buffer);
     for (const value of values) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -90,9 +95,8 @@ function count(batch: readonly InferenceRequest[], config: ModelConfig, arena: A
       answers?.respond(answer(config, [output]), false, () => {});
     }
     answers?.respond(null, true, () => {});
-    return answer(config, []);
-  });
-  return { outcomes: batch.map(() => answer(config, [])), ends };
+    return null;
+  }
 }
 
 function placed(arena: Arena, data: Uint8Array): Pick<Tensor, "data" | "block"> {

@@ -1,4 +1,4 @@
-import { InferenceError, type Clock } from "../base/index.ts";
+import { assert, InferenceError, type Clock } from "../base/index.ts";
 import type { LoadedModel } from "../backends/index.ts";
 import {
   newRecord,
@@ -8,7 +8,7 @@ import {
   type RequestRecord,
 } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
-import type { Scheduler, StepResult } from "../scheduling/index.ts";
+import type { Scheduler, Settlement, StepResult } from "../scheduling/index.ts";
 import { releaseTensors, type Tensor } from "../tensor/index.ts";
 import { AnswerStream } from "./answer-stream.ts";
 import { checkRequest } from "./check-request.ts";
@@ -84,7 +84,7 @@ export class ServingVersion implements AsyncDisposable {
       releaseTensors(request.inputs);
       return Promise.reject(error);
     }
-    return this.#schedule(request, record);
+    return this.#responseTo(request, record);
   }
 
   /**
@@ -120,7 +120,7 @@ export class ServingVersion implements AsyncDisposable {
       releaseTensors(request.inputs);
       throw error;
     }
-    return { response: await this.#schedule(request, record), record };
+    return { response: await this.#responseTo(request, record), record };
   }
 
   /** The same, with the times of the request. */
@@ -137,12 +137,18 @@ export class ServingVersion implements AsyncDisposable {
     return record;
   }
 
-  async #schedule(request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse> {
+  /** No function of its own waits for it: each costs every request a turn. `#schedule` asserts what is claimed here. */
+  #responseTo(request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse> {
+    return this.#schedule(request, record) as Promise<InferenceResponse>;
+  }
+
+  async #schedule(request: InferenceRequest, record: RequestRecord): Promise<Settlement> {
     const toBackend = this.#reshapes ? { ...request, inputs: reshapedInputs(request.inputs, this.facts) } : request;
     try {
-      const response = await this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs));
+      const settlement = await this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs));
       this.#observer.succeeded(record, this.#clock.monotonicNs(), this.#clock.epochMs());
-      return this.#reshapes ? this.#reshapeOutputs(response) : response;
+      assert(settlement !== "sent" || request.answers !== undefined, "a request without a sink has a response");
+      return this.#reshapes && settlement !== "sent" ? this.#reshapeOutputs(settlement) : settlement;
     } catch (thrown) {
       const error = InferenceError.from(thrown);
       this.#observer.failed(record, this.#clock.monotonicNs(), error);

@@ -8,6 +8,8 @@ import {
   type InferenceRequest,
   type Instance,
   type RequestRecord,
+  SentAnswers,
+  type Outcome,
 } from "../inference/index.ts";
 import type { ModelConfig, WarmUpSample } from "../modelconfig/index.ts";
 import { releaseTensors, type Arena, type Tensor } from "../tensor/index.ts";
@@ -108,6 +110,11 @@ async function prepare(sample: WarmUpSample, order: WarmUpOrder): Promise<Prepar
   }
 }
 
+/** An execution whose requests are over, and what went wrong with them. */
+interface WarmUpExecution extends Execution {
+  readonly failures: readonly InferenceError[];
+}
+
 async function warmInstance(
   instance: Instance,
   prepared: readonly PreparedSample[],
@@ -120,7 +127,7 @@ async function warmInstance(
       const startedNs = order.clock.monotonicNs();
       const batch = Array.from({ length: sample.batchSize }, () => ({ ...request }));
       const execution = await endOrAbort(instance, batch, order);
-      const failures = execution.outcomes.filter((outcome) => outcome instanceof InferenceError);
+      const { failures } = execution;
       if (failures.length > 0) {
         throw sampleFailed(
           sample.name,
@@ -138,7 +145,7 @@ async function endOrAbort(
   instance: Instance,
   batch: readonly InferenceRequest[],
   { signal, clock }: WarmUpOrder,
-): Promise<Execution> {
+): Promise<WarmUpExecution> {
   const execution = executeOnce(instance, batch);
   const { promise: late, reject } = Promise.withResolvers<never>();
   let timer: Disposable | null = null;
@@ -158,16 +165,23 @@ async function endOrAbort(
 }
 
 /** Lends the tensors to each request for as long as the execution takes, and wants nothing of its answers. */
-async function executeOnce(instance: Instance, batch: readonly InferenceRequest[]): Promise<Execution> {
+async function executeOnce(instance: Instance, batch: readonly InferenceRequest[]): Promise<WarmUpExecution> {
   for (const { inputs } of batch) for (const { block } of inputs) block?.retain();
   try {
     const execution = await instance.execute(batch);
-    if (execution.ends !== undefined) await Promise.all(execution.ends);
-    for (const outcome of execution.outcomes) if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
-    return execution;
+    const outcomes = await Promise.all(execution.outcomes.map(ended));
+    for (const outcome of outcomes)
+      if (!(outcome instanceof InferenceError) && outcome !== null) releaseResponse(outcome);
+    const failures = outcomes.filter((outcome) => outcome instanceof InferenceError);
+    return { ...execution, failures };
   } finally {
     for (const { inputs } of batch) releaseTensors(inputs);
   }
+}
+
+/** What became of a request when nothing more can: null where its answers went to a sink, and all went well. */
+function ended(outcome: Outcome | SentAnswers): Outcome | null | Promise<InferenceError | null> {
+  return outcome instanceof SentAnswers ? outcome.ended : outcome;
 }
 
 function recordsOf(execution: Execution, startedNs: number): RequestRecord[] {

@@ -1,18 +1,16 @@
+import type { SentAnswers } from "./answers.ts";
 import type { InferenceRequest } from "./request.ts";
 import type { Outcome } from "./response.ts";
 
-/** What one execution of a batch gave: an outcome per request in the batch's order, and how long its phases took. */
+/** How an execution has released a request: with its only response, with an error, or with answers that go to the request's own sink. */
+export type Released = Outcome | SentAnswers;
+
+/** What one execution of a batch gave, in the batch's order, and how long its phases took. */
 export interface Execution {
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly Released[];
   readonly computeInputNs: number;
   readonly computeInferNs: number;
   readonly computeOutputNs: number;
-  /**
-   * Of a decoupled model: the requests are released, the instance is free, and their answers go to their sinks. Each of these resolves
-   * when its request has had its last one, with an error where it ended for another reason than the model's word; until then an outcome
-   * without outputs stands in its place above. They never reject.
-   */
-  readonly ends?: readonly Promise<Outcome>[];
 }
 
 /**

@@ -60,7 +60,7 @@ export interface InferenceRequest {
   readonly trace: RequestTrace | null;
   /** Aborts when nobody waits for the answer any more. Null only where no one can leave (warm-up, tests). */
   readonly signal: AbortSignal | null;
-  /** Where the answers of a decoupled model go; other models have one answer, which is the outcome. */
+  /** Where the answers of a decoupled model go; other models have one response, which is the outcome. */
   readonly answers?: AnswerSink;
 }
 

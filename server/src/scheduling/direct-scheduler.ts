@@ -1,12 +1,12 @@
 import { InferenceError } from "../base/index.ts";
-import type { InferenceRequest, InferenceResponse, Instance, Outcome, RequestRecord } from "../inference/index.ts";
+import type { InferenceRequest, Instance, RequestRecord } from "../inference/index.ts";
 import { Drain } from "./drain.ts";
 import { InstancePool, type PoolEvents } from "./instance-pool.ts";
 import type { SchedulerOptions } from "./options.ts";
 import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
 import { queueFull, stopping } from "./refusals.ts";
 import { RequestList } from "./request-list.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { Scheduler, Settlement } from "./scheduler.ts";
 
 /**
  * Each request alone, in order of arrival, to the least loaded instance. A queue timeout is not applied, as in Triton;
@@ -31,7 +31,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
     return this.#queue.length + this.#pool.waitingCount;
   }
 
-  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<InferenceResponse> {
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
     const refusal = this.#refusal(request);
     if (refusal !== null) {
       releaseInputs();
@@ -72,7 +72,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
     }
   }
 
-  settle(request: QueuedRequest, outcome: Outcome): void {
+  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
     request.settle(outcome);
   }
 

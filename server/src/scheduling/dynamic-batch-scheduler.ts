@@ -1,5 +1,5 @@
 import { InferenceError, assert } from "../base/index.ts";
-import type { InferenceRequest, InferenceResponse, Instance, Outcome, RequestRecord } from "../inference/index.ts";
+import type { InferenceRequest, Instance, RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import {
   batchKeyOf,
@@ -18,7 +18,7 @@ import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
 import { queueFull, stopping, timedOut } from "./refusals.ts";
 import { ReturnForecast } from "./return-forecast.ts";
 import { ResponseOrder } from "./response-order.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { Scheduler, Settlement } from "./scheduler.ts";
 import { WakeUp } from "./wake-up.ts";
 
 /**
@@ -80,7 +80,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     return this.#queue.length + this.#pool.waitingCount;
   }
 
-  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<InferenceResponse> {
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
     const level = this.#queue.levelOf(request);
     const refusal = this.#refusal(request, level);
     if (refusal !== null) {
@@ -123,7 +123,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#formBatches();
   }
 
-  settle(request: QueuedRequest, outcome: Outcome): void {
+  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
     if (this.#order === null) request.settle(outcome);
     else this.#order.settle(request, outcome);
   }

@@ -11,6 +11,7 @@ import {
 import { EnsembleFrame, type FrameRun } from "./ensemble-frame.ts";
 import type { EnsembleGraph, EnsemblePlan, GraphStep } from "./ensemble-graph.ts";
 import type { StepModels } from "./options.ts";
+import type { Settlement } from "./scheduler.ts";
 import { StepGates, WaitingStep } from "./step-gate.ts";
 
 /** What all requests of an ensemble share. */
@@ -45,7 +46,7 @@ const streamsMax = 16;
 export class EnsembleRun implements FrameRun {
   readonly graph: EnsembleGraph;
   readonly plan: EnsemblePlan;
-  readonly promise: Promise<InferenceResponse>;
+  readonly promise: Promise<Settlement>;
   readonly #shared: EnsembleShared;
   readonly #request: InferenceRequest;
   readonly #record: RequestRecord;
@@ -61,7 +62,7 @@ export class EnsembleRun implements FrameRun {
   #isGiving = false;
   #isFinalGiven = false;
   #untakenCount = 0;
-  #resolve!: (response: InferenceResponse) => void;
+  #resolve!: (settlement: Settlement) => void;
   #reject!: (error: InferenceError) => void;
   #state: "running" | "answered" | "settled" = "running";
   /** Requests to steps that have not ended. */
@@ -288,19 +289,19 @@ export class EnsembleRun implements FrameRun {
   }
 
   /** Outputs that no step made are not in it; one without any has no parameters either, as in Triton. */
-  #response(frame: EnsembleFrame | null): InferenceResponse {
+  #response(frame: EnsembleFrame): InferenceResponse {
     const { modelVersion } = this.#shared;
     const { modelName } = this.#request;
-    const outputs = frame?.outputs() ?? [];
+    const outputs = frame.outputs();
     return { modelName, modelVersion, outputs, parameters: outputs.length === 0 ? noParameters : this.#parameters() };
   }
 
-  #succeed(response: InferenceResponse): void {
+  #succeed(settlement: Settlement): void {
     const record = this.#record;
     record.executedBatchSize = record.batchSize;
     record.countsExecution = true;
     this.#settle();
-    this.#resolve(response);
+    this.#resolve(settlement);
   }
 
   #stepFailed(error: InferenceError): void {
@@ -330,7 +331,7 @@ export class EnsembleRun implements FrameRun {
   /** Looks whether any step is left to wait for. */
   #endIfIdle(): void {
     if (this.#stepCount > 0 || this.#state === "running") return;
-    if (this.#state === "answered") this.#succeed(this.#response(null));
+    if (this.#state === "answered") this.#succeed("sent");
     this.#shared.ended(this);
   }
 

@@ -7,7 +7,7 @@ import { releaseTensors } from "../tensor/index.ts";
 import { input, options, output, scheduled, steps } from "./ensemble-fixtures.ts";
 import { adaptShape } from "./ensemble-graph.ts";
 import { createEnsembleScheduler } from "./index.ts";
-import { ensembleModel, modelOf, requestOf, send, tensorOf, turn } from "./scheduling-fixtures.ts";
+import { ensembleModel, modelOf, requestOf, send, tensorOf, turn, inferOne } from "./scheduling-fixtures.ts";
 
 const diamond = () => steps("a: I>X,Y", "b: X>P", "c: Y>Q", "d: P,Q>O");
 const diamondConfig = { inputs: [input("I")], outputs: [output("O"), output("P")] };
@@ -17,7 +17,7 @@ test("a step starts as soon as its inputs exist, branches side by side; tensors 
   const block = hand.memory.block();
   const record = newRecord(0, 1);
   let released = 0;
-  const answer = scheduler.infer(requestOf("r", { inputs: [tensorOf("I", [1, 2], block)] }), record, () => {
+  const answer = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1, 2], block)] }), record, () => {
     released++;
     block.release();
   });
@@ -75,7 +75,8 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
     caller: { modelName: "c", modelVersion: "1", executionId: 3 },
     namespace: "n",
   };
-  const answer = scheduler.infer(
+  const answer = inferOne(
+    scheduler,
     requestOf("r", { ...forwarded, inputs: [tensorOf("I", [1])] }),
     newRecord(0, 1),
     () => {},
@@ -103,7 +104,7 @@ test("a failed step's message gets the ensemble's name, keeps its code, and ends
 
 test("an output that no step made is not in the answer (tritonserver 2.51 gives the others)", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
-  const answer = scheduler.infer(requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
+  const answer = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
   await hand.step("a").end(["P_out", "unknown"]);
   const { outputs, parameters } = await answer;
   assert.deepEqual([outputs.map(({ name }) => name), [...parameters.keys()].length], [["P"], 3]);
@@ -113,7 +114,7 @@ test("an output that no step made is not in the answer (tritonserver 2.51 gives 
 
 test("where the last step brings none of the outputs the answer has none, and no parameters, as Triton's", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
-  const answer = scheduler.infer(requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
+  const answer = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
   await hand.step("a").end(["unknown"]);
   const { outputs, parameters } = await answer;
   assert.deepEqual([outputs, parameters.size], [[], 0]);
@@ -172,7 +173,7 @@ test("a nested ensemble's error names both", async () => {
     {
       async infer(_step, request) {
         const record = newRecord(0, 1);
-        const response = await inner.scheduler.infer(request, record, () => releaseTensors(request.inputs));
+        const response = await inferOne(inner.scheduler, request, record, () => releaseTensors(request.inputs));
         return { response, record };
       },
       stream: () => assert.fail("the step is not decoupled"),
@@ -240,11 +241,10 @@ test("property: over random graphs, failures and cancellations nothing is leaked
         for (const [index, { signal }] of controllers.entries()) {
           const block = hand.memory.block();
           const request = requestOf(String(index), { inputs: [tensorOf("I", [1], block)], signal });
-          scheduler
-            .infer(request, newRecord(0, 1), () => {
-              released++;
-              block.release();
-            })
+          inferOne(scheduler, request, newRecord(0, 1), () => {
+            released++;
+            block.release();
+          })
             .then(
               (answer) => answers.push(answer),
               () => {},

@@ -1,12 +1,12 @@
 import { InferenceError, assert } from "../base/index.ts";
-import type { InferenceRequest, InferenceResponse, RequestRecord } from "../inference/index.ts";
+import type { InferenceRequest, RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import { Drain } from "./drain.ts";
 import { ensembleGraph, planEnsemble, type EnsemblePlan } from "./ensemble-graph.ts";
 import { EnsembleRun, type EnsembleShared } from "./ensemble-run.ts";
 import type { EnsembleOptions, StepModels } from "./options.ts";
 import { queueFull, stopping } from "./refusals.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { Scheduler, Settlement } from "./scheduler.ts";
 import { StepGates } from "./step-gate.ts";
 
 /** Plans for choices of outputs that are kept; further ones are made anew for each request. */
@@ -58,7 +58,7 @@ class EnsembleScheduler implements Scheduler {
     return this.#shared.gates.waitingCount;
   }
 
-  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<InferenceResponse> {
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
     const refusal = this.#refusal(request);
     if (refusal !== null) {
       releaseInputs();

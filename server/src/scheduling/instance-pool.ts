@@ -1,12 +1,13 @@
 import { InferenceError, type Clock } from "../base/index.ts";
 import {
   releaseResponse,
+  SentAnswers,
   type Execution,
   type InferenceRequest,
   type Instance,
-  type Outcome,
 } from "../inference/index.ts";
 import type { QueuedRequest } from "./queued-request.ts";
+import type { Settlement } from "./scheduler.ts";
 
 /** An instance and the executions handed to it that have not ended. */
 export interface Slot {
@@ -19,7 +20,7 @@ export interface PoolEvents {
   /** An execution has ended: its instance can take another. Called before the ended batch's requests settle. */
   freed(requestCount: number, startedNs: number): void;
   /** Outcomes of an ended batch, in its order; only requests that nobody gave up settle to a caller. */
-  settle(request: QueuedRequest, outcome: Execution["outcomes"][number]): void;
+  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
   /** Nothing executes any more, and no answers are to come. */
   idle(): void;
 }
@@ -132,22 +133,22 @@ export class InstancePool {
         record.countsExecution = isExecuted && !counted;
         counted ||= isExecuted;
       }
-      if (execution.ends === undefined || outcome instanceof InferenceError) this.#end(request, outcome);
-      else void this.#answered(request, execution.ends[index] as Promise<Outcome>);
+      if (outcome instanceof SentAnswers) void this.#answered(request, outcome);
+      else this.#end(request, outcome);
     }
   }
 
   /** The request settles with the last of its answers. */
-  async #answered(request: QueuedRequest, end: Promise<Outcome>): Promise<void> {
+  async #answered(request: QueuedRequest, { ended }: SentAnswers): Promise<void> {
     request.releaseInputs();
     this.#answering.add(request);
-    const outcome = await end;
+    const failure = await ended;
     this.#answering.delete(request);
-    this.#events.settle(request, outcome);
+    this.#events.settle(request, failure ?? "sent");
     if (this.isIdle) this.#events.idle();
   }
 
-  #end(request: QueuedRequest, outcome: Execution["outcomes"][number]): void {
+  #end(request: QueuedRequest, outcome: Settlement | InferenceError): void {
     request.releaseInputs();
     this.#events.settle(request, outcome);
   }
@@ -160,6 +161,7 @@ function requestsOf(batch: readonly QueuedRequest[]): readonly InferenceRequest[
 
 function wrongCount(execution: Execution, requestCount: number): InferenceError {
   const got = execution.outcomes.length;
-  for (const outcome of execution.outcomes) if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+  for (const outcome of execution.outcomes)
+    if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
   return new InferenceError("INTERNAL", `the backend gave ${got} responses for a batch of ${requestCount} requests`);
 }

@@ -1,12 +1,7 @@
 import { InferenceError } from "../base/index.ts";
-import {
-  releaseResponse,
-  type InferenceRequest,
-  type InferenceResponse,
-  type Instance,
-  type RequestRecord,
-} from "../inference/index.ts";
+import { releaseResponse, type InferenceRequest, type Instance, type RequestRecord } from "../inference/index.ts";
 import type { RequestList } from "./request-list.ts";
+import type { Settlement } from "./scheduler.ts";
 
 /** A scheduler, as its requests see it. */
 export interface RequestOwner {
@@ -21,7 +16,7 @@ export interface RequestOwner {
 export class QueuedRequest {
   readonly request: InferenceRequest;
   readonly record: RequestRecord;
-  readonly promise: Promise<InferenceResponse>;
+  readonly promise: Promise<Settlement>;
   at: "queued" | "executing" | "settled" = "queued";
 
   list: RequestList<QueuedRequest> | null = null;
@@ -38,10 +33,10 @@ export class QueuedRequest {
   /** The instance that it has been handed to. */
   instance: Instance | null = null;
   /** An outcome that waits for the responses of earlier requests. */
-  held: InferenceResponse | InferenceError | null = null;
+  held: Settlement | InferenceError | null = null;
 
   readonly #owner: RequestOwner;
-  #resolve!: (response: InferenceResponse) => void;
+  #resolve!: (settlement: Settlement) => void;
   #reject!: (error: InferenceError) => void;
   #releaseInputs: (() => void) | null;
 
@@ -67,7 +62,7 @@ export class QueuedRequest {
     if (this.at === "settled") return;
     const waited = this.at === "queued";
     if (this.held === null) this.instance?.givenUp(this.request);
-    else if (!(this.held instanceof InferenceError)) releaseResponse(this.held);
+    else if (!(this.held instanceof InferenceError) && this.held !== "sent") releaseResponse(this.held);
     this.held = null;
     this.reject(error);
     this.#owner.givenUp(this, waited);
@@ -75,9 +70,9 @@ export class QueuedRequest {
   }
 
   /** A response for which nobody waits any more is given back here. */
-  settle(outcome: InferenceResponse | InferenceError): void {
+  settle(outcome: Settlement | InferenceError): void {
     if (this.at === "settled") {
-      if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+      if (!(outcome instanceof InferenceError) && outcome !== "sent") releaseResponse(outcome);
     } else if (outcome instanceof InferenceError) this.reject(outcome);
     else {
       this.at = "settled";

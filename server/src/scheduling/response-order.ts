@@ -1,5 +1,6 @@
-import type { Outcome } from "../inference/index.ts";
+import type { InferenceError } from "../base/index.ts";
 import type { QueuedRequest } from "./queued-request.ts";
+import type { Settlement } from "./scheduler.ts";
 
 /**
  * Lets answers leave in the order in which their requests were enqueued (`preserve_ordering`). The place is taken on arrival, so
@@ -13,7 +14,7 @@ export class ResponseOrder {
     this.#places.push(request);
   }
 
-  settle(request: QueuedRequest, outcome: Outcome): void {
+  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
     if (request.at === "settled") request.settle(outcome);
     else request.held = outcome;
     this.advance();

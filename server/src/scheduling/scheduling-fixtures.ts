@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import type { Clock, InferenceError } from "../base/index.ts";
 import {
   newRecord,
   noParameters,
@@ -8,6 +8,7 @@ import {
   type Instance,
   type Outcome,
   type RequestRecord,
+  SentAnswers,
 } from "../inference/index.ts";
 import type { DynamicBatchingConfig, EnsembleConfig, ModelConfig, QueuePolicy } from "../modelconfig/index.ts";
 import { BlockPart, type Block, type Tensor } from "../tensor/index.ts";
@@ -127,10 +128,10 @@ export class HandInstance implements Instance {
   }
 
   /** Releases the oldest execution's requests; each ends when its promise in `ends` resolves. */
-  async release(ends: readonly Promise<Outcome>[]): Promise<void> {
+  async release(ends: readonly Promise<InferenceError | null>[]): Promise<void> {
     const execution = this.#open.shift();
-    const outcomes = execution?.ids.map((id) => responseOf(id)) ?? [];
-    execution?.end({ outcomes, ends, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 });
+    const outcomes = execution?.ids.map((_, place) => new SentAnswers(ends[place]!)) ?? [];
+    execution?.end({ outcomes, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 });
     await turn();
   }
 
@@ -146,6 +147,16 @@ export interface Sent {
   /** "waiting", the response's model name, or "CODE message". */
   outcome: string;
   releaseCount: number;
+}
+
+/** `infer` of a model that gives one response. */
+export async function inferOne(
+  scheduler: Scheduler,
+  ...request: Parameters<Scheduler["infer"]>
+): Promise<InferenceResponse> {
+  const settlement = await scheduler.infer(...request);
+  if (settlement === "sent") throw new Error("the answers went to a sink");
+  return settlement;
 }
 
 /** Sends a request and watches what becomes of it; `settled` collects ids in the order in which they settle. */
@@ -164,7 +175,7 @@ export function send(
   scheduler
     .infer(requestOf(id, { signal: controller.signal, ...request }), sent.record, () => sent.releaseCount++)
     .then(
-      (response) => settle(response.modelName),
+      (response) => settle(response === "sent" ? "sent" : response.modelName),
       (error: { code: string; message: string }) => settle(`${error.code} ${error.message}`),
     );
   return sent;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cp, link, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type Outcome, type InferenceResponse, releaseResponse } from "../../inference/index.ts";
+import { type InferenceResponse, releaseResponse, SentAnswers, type Released } from "../../inference/index.ts";
 import { joinBytesElements, splitBytesElements, type Tensor } from "../../tensor/index.ts";
 import { type OnnxModel, writeOnnxFile } from "../../../../examples/minilm/onnx-writer.ts";
 import { InferenceError } from "../../base/index.ts";
@@ -31,12 +31,13 @@ const addModel: Partial<OnnxModel> = {
   operators: [operator("Add", ["a", "b"], ["sum"])],
 };
 
-function answered(outcome: Outcome | undefined): InferenceResponse {
-  if (outcome === undefined || outcome instanceof InferenceError) throw outcome ?? new Error("no outcome");
+function answered(outcome: Released | undefined): InferenceResponse {
+  if (outcome instanceof InferenceError) throw outcome;
+  if (outcome === undefined || outcome instanceof SentAnswers) throw new Error("no response");
   return outcome;
 }
 
-function outputsOf(outcomes: readonly Outcome[]): Record<string, number[]>[] {
+function outputsOf(outcomes: readonly Released[]): Record<string, number[]>[] {
   return outcomes.map((outcome) =>
     Object.fromEntries(answered(outcome).outputs.map((tensor) => [tensor.name, numbers(tensor)])),
   );

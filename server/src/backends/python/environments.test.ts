@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { create } from "tar";
 import { delay, InferenceError, systemClock } from "../../base/index.ts";
-import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
+import { releaseResponse, type InferenceResponse, SentAnswers } from "../../inference/index.ts";
 import { floats, floatsOf, inArena, oneInOneOut, openFixture, pythonEnv, request } from "./python-fixture.ts";
 
 const header = "import triton_python_backend_utils as pb_utils\nimport numpy as np\n";
@@ -121,7 +121,8 @@ parameters { key: "EXECUTION_ENV_PATH" value: { string_value: "${path}" } }`;
       const { outcomes } = await loaded.instances[0]!.execute([request([floats("IN", [1])])]);
       const [outcome] = outcomes;
       if (outcome instanceof InferenceError) throw outcome;
-      const text = Buffer.from(outcome!.outputs[0]!.data).subarray(4).toString();
+      assert.ok(outcome !== undefined && !(outcome instanceof SentAnswers));
+      const text = Buffer.from(outcome.outputs[0]!.data).subarray(4).toString();
       const [activated, prefix = "", libraries] = text.split(" ");
       assert.equal(activated, "yes");
       assert.match(prefix, /\/environments\/[0-9a-f]{64}$/);

@@ -1,11 +1,5 @@
 import { InferenceError } from "../../base/index.ts";
-import {
-  noParameters,
-  releaseResponse,
-  type InferenceRequest,
-  type InferenceResponse,
-  type Outcome,
-} from "../../inference/index.ts";
+import { releaseResponse, SentAnswers, type InferenceRequest, type Outcome } from "../../inference/index.ts";
 import { outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock } from "./lent-blocks.ts";
@@ -15,7 +9,7 @@ import { askIdMax, encodeCredit, MalformedRecord, type WireAnswer } from "./wire
 /** What is known of one request's answers. */
 interface Answers {
   readonly request: InferenceRequest;
-  readonly end: PromiseWithResolvers<Outcome>;
+  readonly end: PromiseWithResolvers<InferenceError | null>;
   isOpen: boolean;
   /** Nobody waits for them: what still comes is dropped, and earns no credit. */
   isGivenUp: boolean;
@@ -30,9 +24,8 @@ const creditStep = frameLimits.answersMax / 2;
 /** The answers to the requests of one execution of a decoupled model, from EXECUTE on until each request has had its last. */
 export class ExecutionAnswers {
   readonly executionId: number;
-  readonly ends: readonly Promise<Outcome>[];
-  /** What stands for a request that was released, and for one that has had all its answers. */
-  readonly nothing: InferenceResponse;
+  /** What is left of each request when it is released. */
+  readonly sent: readonly SentAnswers[];
   readonly #facts: FrameFacts;
   readonly #worker: PythonWorker;
   readonly #answers: readonly Answers[];
@@ -48,15 +41,13 @@ export class ExecutionAnswers {
     this.#openCount = batch.length;
     this.#answers = batch.map((request) => ({
       request,
-      end: Promise.withResolvers<Outcome>(),
+      end: Promise.withResolvers<InferenceError | null>(),
       isOpen: true,
       isGivenUp: false,
       untakenCount: 0,
       creditCount: 0,
     }));
-    this.ends = this.#answers.map(({ end }) => end.promise);
-    const { modelName, modelVersion } = facts;
-    this.nothing = { modelName, modelVersion, outputs: [], parameters: noParameters };
+    this.sent = this.#answers.map(({ end }) => new SentAnswers(end.promise));
   }
 
   /** Nothing more can come: `execute` has returned, and each request has had its last answer. */
@@ -88,7 +79,7 @@ export class ExecutionAnswers {
     this.#asked.delete(askId);
     this.#worker.lent.endSpaces(spaces);
     if (outcome !== null) answers.untakenCount++;
-    if (isFinal) this.#close(answers, this.nothing);
+    if (isFinal) this.#close(answers, null);
     this.#pass(answers, place, outcome, isFinal);
     this.#endSpaces();
   }
@@ -131,10 +122,10 @@ export class ExecutionAnswers {
     this.released();
   }
 
-  #close(answers: Answers, outcome: Outcome): void {
+  #close(answers: Answers, failure: InferenceError | null): void {
     answers.isOpen = false;
     this.#openCount--;
-    answers.end.resolve(outcome);
+    answers.end.resolve(failure);
   }
 
   /** When nothing more can come, what was lent for answers that never came is nobody's. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "../../base/index.ts";
-import { releaseResponse, type Execution, type Outcome } from "../../inference/index.ts";
+import { releaseResponse, type Execution, type Outcome, SentAnswers } from "../../inference/index.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
 import { encodeAnswer, encodeAsk, encodeResult, output, outputsOf, send } from "./hostile-wire.ts";
 import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
@@ -37,9 +37,9 @@ function run({ arena, instance }: HostileInstance): Running {
 }
 
 /** What ended the request. */
-async function endOf({ execution }: Running): Promise<Outcome> {
-  const { outcomes, ends } = await execution;
-  return ends === undefined ? outcomes[0]! : await ends[0]!;
+async function endOf({ execution }: Running): Promise<Outcome | null> {
+  const [outcome] = (await execution).outcomes;
+  return outcome instanceof SentAnswers ? await outcome.ended : (outcome ?? null);
 }
 
 const plain = (isFinal = false) => encodeAnswer({ isFinal, answer: outputsOf("") });
@@ -133,10 +133,10 @@ test("the answers of a request that was given up are released, and its end waits
   await using hostile = await openHostileInstance({ isDecoupled: true });
   const running = run(hostile);
   await send(hostile, Buffer.concat([released, encodeAsk(1, [64n], 1)]));
-  const { ends } = await running.execution;
+  await running.execution;
   hostile.instance.givenUp(running.request);
   await send(hostile, Buffer.concat([inSpace(1, 2), final]));
-  await ends![0];
+  await endOf(running);
   assert.deepEqual(running.answers, []);
   assert.equal(hostile.arena.usedBytes, 0);
 });

@@ -1,7 +1,7 @@
 /** For tests: frames that say what they are told to, true or not, and how a worker of a test sends them. */
 import assert from "node:assert/strict";
 import { InferenceError } from "../../base/index.ts";
-import { releaseResponse, type Execution } from "../../inference/index.ts";
+import { releaseResponse, type Execution, SentAnswers } from "../../inference/index.ts";
 import type { HostileInstance } from "./hostile-worker.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
 import { encodeFrame, inlinePlace, kinds, tensorBytes } from "./wire.ts";
@@ -141,7 +141,8 @@ export function execute(hostile: HostileInstance, requestCount: number): { settl
   );
   const settled = instance.execute(batch).then((execution) => {
     assert.equal(execution.outcomes.length, requestCount);
-    for (const outcome of execution.outcomes) if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+    for (const outcome of execution.outcomes)
+      if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
     for (const { inputs } of batch) for (const input of inputs) input.block?.release();
     return execution;
   });

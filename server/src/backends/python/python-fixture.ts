@@ -3,7 +3,13 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createLogger, delay, InferenceError, systemClock, type Logger } from "../../base/index.ts";
-import { noParameters, type InferenceRequest, type InferenceResponse, type Instance } from "../../inference/index.ts";
+import {
+  noParameters,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Instance,
+  SentAnswers,
+} from "../../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../../modelconfig/index.ts";
 import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadedModel, ModelSource } from "../backend.ts";
@@ -194,7 +200,8 @@ export async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<Infere
   const { outcomes } = await only(loaded).execute([request(inputs)]);
   const [outcome] = outcomes;
   if (outcome instanceof InferenceError) throw outcome;
-  return outcome!;
+  if (outcome === undefined || outcome instanceof SentAnswers) throw new Error("the model has no one response");
+  return outcome;
 }
 
 export function pidOf(loaded: LoadedModel): number {

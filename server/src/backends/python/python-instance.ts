@@ -1,5 +1,5 @@
 import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
-import type { Execution, InferenceRequest, Instance, Outcome } from "../../inference/index.ts";
+import type { Execution, InferenceRequest, Instance, Outcome, Released } from "../../inference/index.ts";
 import { releaseResponse } from "../../inference/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import { createBackoff, type Backoff } from "../../processes/index.ts";
@@ -138,22 +138,19 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   /** A batch that exceeds a frame is executed in several, one after the other; what fits none fails alone. */
   async #executeInParts(batch: readonly InferenceRequest[], { parts, refused }: FramePlan): Promise<Execution> {
-    const outcomes: Outcome[] = [];
+    const outcomes: Released[] = [];
     for (const [place, error] of refused) outcomes[place] = error;
-    const ends: Promise<Outcome>[] = [];
     let [computeInputNs, computeInferNs, computeOutputNs] = [0, 0, 0];
     for (const part of parts) {
       const execution = await this.#executeWhole(part.map((place) => batch[place]!));
       part.forEach((place, index) => {
         outcomes[place] = execution.outcomes[index]!;
-        if (execution.ends !== undefined) ends[place] = execution.ends[index]!;
       });
       computeInputNs += execution.computeInputNs;
       computeInferNs += execution.computeInferNs;
       computeOutputNs += execution.computeOutputNs;
     }
-    const execution = { outcomes, computeInputNs, computeInferNs, computeOutputNs };
-    return this.#options.facts.isDecoupled ? { ...execution, ends } : execution;
+    return { outcomes, computeInputNs, computeInferNs, computeOutputNs };
   }
 
   #send(worker: PythonWorker, batch: readonly InferenceRequest[]): Promise<Execution> {
@@ -242,8 +239,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (failure === null) answers.released();
     else answers.fail(failure);
     if (answers.isOver) this.#answers.delete(pending.executionId);
-    const execution = executionOf(result, repeated(pending.batch.length, failure ?? answers.nothing));
-    this.#ran(pending, result, failure === null ? { ...execution, ends: answers.ends } : execution);
+    const outcomes = failure === null ? answers.sent : repeated(pending.batch.length, failure);
+    this.#ran(pending, result, executionOf(result, outcomes));
   }
 
   #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
@@ -445,7 +442,7 @@ function beyondArena(byteLength: number, { usedBytes, capacityBytes }: Arena): I
   return new InferenceError("UNAVAILABLE", `shared memory arena is full: ${message}`);
 }
 
-function executionOf(result: WireResult, outcomes: readonly Outcome[]): Execution {
+function executionOf(result: WireResult, outcomes: readonly Released[]): Execution {
   const { inputNs: computeInputNs, inferNs: computeInferNs, outputNs: computeOutputNs } = result;
   return { outcomes, computeInputNs, computeInferNs, computeOutputNs };
 }
