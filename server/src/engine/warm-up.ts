@@ -180,8 +180,8 @@ async function executeOnce(instance: Instance, batch: readonly InferenceRequest[
 }
 
 /** What became of a request when nothing more can: null where its answers went to a sink, and all went well. */
-function ended(outcome: Outcome | SentAnswers): Outcome | null | Promise<InferenceError | null> {
-  return outcome instanceof SentAnswers ? outcome.ended : outcome;
+async function ended(outcome: Outcome | SentAnswers): Promise<Outcome | null> {
+  return outcome instanceof SentAnswers ? await outcome.ended : outcome;
 }
 
 function recordsOf(execution: Execution, startedNs: number): RequestRecord[] {
