@@ -12,36 +12,30 @@ import {
   stsHosts,
   type DoorRules,
 } from "../aws/index.ts";
-import { delay, makeDirectory, systemClock, TaskGroup, type ByteBudget, type Logger } from "../base/index.ts";
-import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
+import { delay, systemClock, TaskGroup, type ByteBudget, type Logger } from "../base/index.ts";
+import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../blobs/index.ts";
 import {
   createDirectoryLogStreams,
   Hosting,
   hostingLimits,
-  hostingMigrations,
   instanceLimits,
   invocationLimits,
-  metricMigrations,
-  MetricRecords,
-  metricRecordsLimits,
   modelDataUrlOf,
+  type LogStreams,
   type Owner,
 } from "../hosting/index.ts";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "../hosts/index.ts";
-import { MinuteSeries } from "../metrics/index.ts";
-import { lockDirectory } from "../processes/index.ts";
-import { openRecords, recordsDefaults } from "../records/index.ts";
 import type { CredentialLookup } from "../signing/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "./directories.ts";
 import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
-import { takeOverMetrics } from "./metrics-database.ts";
 import { createLogLinks } from "./log-links.ts";
 import { createPlatformMetrics } from "./platform-metrics.ts";
 import { publicPages } from "./public-pages.ts";
 import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
 import { containerRequestBytes } from "./request-memory.ts";
+import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
 import { makeSocketsDirectory } from "./sockets-directory.ts";
 
@@ -50,7 +44,6 @@ export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east
 const tunnelsMax = 100;
 const logPruneIntervalMs = 3_600_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000 };
-const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 
 export interface PlatformOptions {
   readonly host: string;
@@ -82,68 +75,12 @@ export interface Platform extends AsyncDisposable {
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
   const { directories, log, owner = ownerDefault } = options;
   await using opening = new AsyncDisposableStack();
-  for (const directory of Object.values(directories)) await makeDirectory(directory);
-  const lock = lockDirectory(directories.records);
-  if (lock === null) {
-    throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);
-  }
-  opening.use(lock);
+  const { records, series, store } = await openStorage(opening, directories, log);
   const { server, close } = createPlatformServer(options.serverLimits);
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
   const certificate = await clientCertificate(directories.clients, log);
   const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: options.proxySecret });
-
-  const databases = {
-    records: join(directories.records, "galatea.db"),
-    metrics: join(directories.records, "metrics.db"),
-  };
-  takeOverMetrics(databases, log);
-  const records = opening.use(
-    await openRecords({ ...recordsDefaults, path: databases.records, migrations: hostingMigrations, logger: log }),
-  );
-  // Of so many points no second copy is kept: what a damaged page held is told and lost.
-  const metricDatabase = opening.use(
-    await openRecords({
-      ...recordsDefaults,
-      path: databases.metrics,
-      migrations: metricMigrations,
-      keepsJournal: false,
-      logger: log,
-    }),
-  );
-  const store = opening.use(await openDirectoryStore({ folder: directories.objects, logger: log }));
-  const series = new MinuteSeries({ clock: systemClock, ...seriesLimits });
-  // Closed after everything that records, before the records.
-  opening.use(
-    new MetricRecords({
-      records: metricDatabase,
-      series,
-      limits: metricRecordsLimits,
-      clock: systemClock,
-      logger: log,
-    }),
-  );
-  const unpacker = opening.use(
-    new ArchiveUnpacker({
-      ...unpackerDefaults,
-      contentDirectory: join(directories.instances, "content"),
-      limits: archiveLimits,
-    }),
-  );
-  const sockets = await makeSocketsDirectory(directories.records);
-  opening.defer(() => rm(sockets, { recursive: true, force: true }));
-  const host = opening.use(
-    new ProcessHost({
-      commandFor: (start) => containerCommand(start, { ...options, url }),
-      socketsDirectory: sockets,
-      instancesDirectory: directories.instances,
-      store,
-      unpacker,
-      machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
-      clock: systemClock,
-      logger: log,
-    }),
-  );
+  const host = await openHost(opening, store, { ...options, url: () => url });
   // Whoever calls while the endpoints are being brought back waits for that.
   const openTo = holdRequests(server);
   const url = await listen(server, options);
@@ -152,16 +89,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     return close(graceMs);
   };
   opening.defer(() => closeWithin(0));
-  const logs = opening.use(
-    createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
-  );
-  const upkeep = opening.use(new TaskGroup((error) => log.error("upkeep failed", { error: String(error) })));
-  upkeep.run(async (closing) => {
-    for (;;) {
-      await delay(systemClock, logPruneIntervalMs, closing);
-      await logs.prune();
-    }
-  });
+  const logs = openLogs(opening, directories, log);
   const links = createLogLinks({ url: containersUrl(url), secret: options.proxySecret, clock: systemClock });
   const instances: InstanceCredentials = createInstanceCredentials({
     url: containersUrl(url),
@@ -188,31 +116,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     }),
   );
   await hosting.resume();
-  const { services, sessions } = await platformServices({
-    hosting,
-    store,
-    logs,
-    records,
-    series,
-    accountId: owner.accountId,
-    logger: log,
-  });
-  const rules = doorRules(options);
-  const refuses = ({ url: asked = "/", headers }: IncomingMessage) => refusedRequest({ url: asked, headers }, rules);
-  const gateway = createGateway({
-    services,
-    credentials: credentialLookup(
-      options.keys,
-      owner.accountId,
-      (id) => instances.credential(id) ?? sessions.credential(id),
-    ),
-    permits: instances.permits,
-    regionDefault: owner.region,
-    accountIdDefault: owner.accountId,
-    refuses,
-    requestMemory: options.requestMemory,
-    logger: log,
-  });
+  const { accountId } = owner;
+  const aws = await platformServices({ hosting, store, logs, records, series, accountId, logger: log });
+  const { refuses, gateway } = openDoor(options, aws, instances);
   const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
   openTo(publicPages({ gateway, refuses, metrics, links, logs, logger: log, open: options.keys === null }));
   // First of all: the requests under way are answered while everything is still there.
@@ -222,6 +128,74 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   });
   const closing = opening.move();
   return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** Where instances run: child processes of this one. */
+async function openHost(
+  opening: AsyncDisposableStack,
+  store: BucketStore,
+  options: PlatformOptions & { readonly url: () => string },
+): Promise<ProcessHost> {
+  const { directories, log } = options;
+  const unpacker = opening.use(
+    new ArchiveUnpacker({
+      ...unpackerDefaults,
+      contentDirectory: join(directories.instances, "content"),
+      limits: archiveLimits,
+    }),
+  );
+  const sockets = await makeSocketsDirectory(directories.records);
+  opening.defer(() => rm(sockets, { recursive: true, force: true }));
+  return opening.use(
+    new ProcessHost({
+      commandFor: (start) => containerCommand(start, { ...options, url: options.url() }),
+      socketsDirectory: sockets,
+      instancesDirectory: directories.instances,
+      store,
+      unpacker,
+      machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
+      clock: systemClock,
+      logger: log,
+    }),
+  );
+}
+
+/** What containers print; streams that are too many or too long are pruned every hour. */
+function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, log: Logger): LogStreams {
+  const logs = opening.use(
+    createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
+  );
+  const upkeep = opening.use(new TaskGroup((error) => log.error("upkeep failed", { error: String(error) })));
+  upkeep.run(async (closing) => {
+    for (;;) {
+      await delay(systemClock, logPruneIntervalMs, closing);
+      await logs.prune();
+    }
+  });
+  return logs;
+}
+
+/** Who is let in, and to what. */
+function openDoor(
+  options: PlatformOptions,
+  { services, sessions }: Awaited<ReturnType<typeof platformServices>>,
+  instances: InstanceCredentials,
+) {
+  const { accountId, region } = options.owner ?? ownerDefault;
+  const rules = doorRules(options);
+  const refuses = ({ url = "/", headers }: IncomingMessage) => refusedRequest({ url, headers }, rules);
+  const lent: CredentialLookup = (id) => instances.credential(id) ?? sessions.credential(id);
+  const gateway = createGateway({
+    services,
+    credentials: credentialLookup(options.keys, accountId, lent),
+    permits: instances.permits,
+    regionDefault: region,
+    accountIdDefault: accountId,
+    refuses,
+    requestMemory: options.requestMemory,
+    logger: options.log,
+  });
+  return { refuses, gateway };
 }
 
 /** The keys of the platform's owner, then those that were lent. */
