@@ -1,6 +1,8 @@
 /** Requests that no SDK makes: documents, arguments and framings that are refused with S3's codes, and leave nothing behind. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { openFiles, started, type StartedServer } from "./started-server.ts";
 
@@ -169,3 +171,32 @@ for (const [name, body] of Object.entries(taggings)) {
     assert.deepEqual(answer, { status: 400, code: "MalformedXML" });
   });
 }
+
+test("an object that the disk has changed is an error or the end of the connection, and the next request is served", async () => {
+  for (const byteLength of [1000, 3 * 2 ** 20]) {
+    await fetch(`${server.url}/bkt/damaged`, { method: "PUT", body: Buffer.alloc(byteLength, 1) });
+    const objects = join(server.folder, "data", "buckets", "bkt", "objects");
+    const names = await readdir(objects, { recursive: true, withFileTypes: true });
+    const files = names.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
+    const sizes = await Promise.all(files.map(async (path) => (await stat(path)).size));
+    // The largest is the one that was put; an entry may lie before its bytes.
+    const path = files[sizes.indexOf(Math.max(...sizes))] ?? "";
+    const bytes = await readFile(path);
+    for (const [damage, range] of [
+      [bytes.with(bytes.length - 1, 2), null],
+      [bytes.subarray(0, -1), null],
+      [bytes.subarray(0, -1), `bytes=1-${byteLength - 1}`],
+    ] as const) {
+      await writeFile(path, damage);
+      const reply = await fetch(`${server.url}/bkt/damaged`, range === null ? {} : { headers: { range } });
+      // The beginning of the large one has gone when its end is found to be damaged.
+      if (byteLength > 2 ** 20) await assert.rejects(reply.arrayBuffer());
+      else {
+        assert.equal(reply.status, 500);
+        assert.match(await reply.text(), /<Code>InternalError<.*bytes are damaged/);
+      }
+      assert.equal(await (await fetch(`${server.url}/bkt/k`)).text(), "hello");
+    }
+    assert.equal((await fetch(`${server.url}/bkt/damaged`, { method: "DELETE" })).status, 204);
+  }
+});

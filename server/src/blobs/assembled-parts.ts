@@ -2,10 +2,9 @@ import { link, open, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { diskError, writeBodyFile } from "./body-file.ts";
-import { checksumsOf, invalidPart, unquoted } from "./completed-parts.ts";
+import { checksumsOf, invalidPart, joinedCrc, unquoted } from "./completed-parts.ts";
 import type { HashPool } from "./hash-pool.ts";
 import { joinedName } from "./joined-parts.ts";
-import type { ChecksumAlgorithm } from "./object-store.ts";
 import type { StoredPart, Upload } from "./stored-upload.ts";
 
 /** The parts of an upload that are to become an object. */
@@ -24,33 +23,28 @@ export interface Assembly {
 export interface AssembledObject {
   readonly byteLength: number;
   readonly checksums: Record<string, string>;
+  readonly crc32: number | null;
 }
 
-/** Joins parts into the object's file, whose sync is the caller's. Hashed again only for a whole-object checksum. */
+/** Joins parts into the object's file, whose sync is the caller's. What is told of its bytes is made of what is known of the parts'. */
 export async function assembleParts(assembly: Assembly): Promise<AssembledObject> {
   const { upload, parts, folder, path, pool, bytesMax, signal } = assembly;
-  const { checksumAlgorithm: algorithm, checksumType } = upload.head;
   if (upload.isResumed) await checkParts(assembly);
-  const whole = algorithm !== null && checksumType === "FULL_OBJECT" ? [algorithm] : [];
-  if (upload.joined.close(parts)) return await takeJoined(assembly, whole);
-  const bytes = Readable.from(partBytes(folder, parts), { objectMode: true, highWaterMark: 1 });
-  const written = await writeBodyFile(path, bytes, pool, { digests: whole, signal, bytesMax });
-  return { byteLength: written.byteLength, checksums: checksumsOf(upload, parts, written.digests) };
+  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  if (upload.joined.close(parts)) await takeJoined(assembly, byteLength);
+  else {
+    const bytes = Readable.from(partBytes(folder, parts), { objectMode: true, highWaterMark: 1 });
+    await writeBodyFile(path, bytes, pool, { digests: [], signal, bytesMax });
+  }
+  return { byteLength, checksums: checksumsOf(upload, parts), crc32: joinedCrc(parts) };
 }
 
 /** The parts lie as the object will: their file gets the object's name too, and is the object's alone when the upload is removed. */
-async function takeJoined(
-  { upload, parts, folder, path, pool }: Assembly,
-  whole: readonly ChecksumAlgorithm[],
-): Promise<AssembledObject> {
-  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
+async function takeJoined({ folder, path }: Assembly, byteLength: number): Promise<void> {
   await link(join(folder, joinedName), path);
   try {
     // A part that was refused may have left bytes behind the last one.
     await truncate(path, byteLength);
-    if (whole.length === 0) return { byteLength, checksums: checksumsOf(upload, parts, {}) };
-    using hash = pool.follow(path, whole, 0);
-    return { byteLength, checksums: checksumsOf(upload, parts, await hash.end(byteLength)) };
   } catch (cause) {
     await rm(path, { force: true });
     throw diskError(cause);

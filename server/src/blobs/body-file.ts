@@ -2,6 +2,7 @@ import { open, rm, type FileHandle } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { AwsError } from "../base/index.ts";
 import { BodyDigest, type DigestName } from "./checksum.ts";
+import { writePieces } from "./durable-file.ts";
 import type { HashPool } from "./hash-pool.ts";
 import type { BodyExpectation, PutOptions } from "./object-store.ts";
 
@@ -28,10 +29,30 @@ const inlineBytesMax = 2 ** 20;
 const batchBytes = 2 ** 18;
 const reportBytes = 2 ** 22;
 
+/** A body that has come: in its file, or, where it is short, held. */
+export interface TakenBody extends WrittenBody {
+  readonly chunks: readonly Buffer[] | null;
+}
+
 /**
- * Streams a body into a new file, whose sync is the caller's. On any failure the file is gone and the body destroyed.
- * Holds one batch of 256 KiB (1 MiB until a body proves to be longer), however long the body is.
+ * Streams a body into a new file, whose sync is the caller's; one of up to 1 MiB is held instead and no file made. On any failure the
+ * file is gone and the body destroyed. Holds one batch of 256 KiB (1 MiB until a body proves to be longer), however long the body is.
  */
+export async function takeBody(
+  path: string,
+  body: Readable,
+  pool: HashPool,
+  options: BodyFileOptions,
+): Promise<TakenBody> {
+  try {
+    return await writeBody({ path, flags: "wx", offset: 0, holdsShort: true }, body, pool, options);
+  } catch (cause) {
+    await rm(path, { force: true });
+    throw cause;
+  }
+}
+
+/** As `takeBody`, with a file for any body. */
 export async function writeBodyFile(
   path: string,
   body: Readable,
@@ -39,7 +60,7 @@ export async function writeBodyFile(
   options: BodyFileOptions,
 ): Promise<WrittenBody> {
   try {
-    return await writeBody({ path, flags: "wx", offset: 0 }, body, pool, options);
+    return await writeBody({ path, flags: "wx", offset: 0, holdsShort: false }, body, pool, options);
   } catch (cause) {
     await rm(path, { force: true });
     throw cause;
@@ -55,7 +76,7 @@ export async function writeBodyRegion(
   options: Omit<BodyFileOptions, "bytesMax">,
 ): Promise<WrittenBody> {
   await (await open(path, "a")).close();
-  const target = { path, flags: "r+", offset: region.offset };
+  const target = { path, flags: "r+", offset: region.offset, holdsShort: false };
   return await writeBody(target, body, pool, { ...options, bytesMax: region.byteLength });
 }
 
@@ -63,6 +84,7 @@ interface BodyTarget {
   readonly path: string;
   readonly flags: string;
   readonly offset: number;
+  readonly holdsShort: boolean;
 }
 
 async function writeBody(
@@ -70,15 +92,18 @@ async function writeBody(
   body: Readable,
   pool: HashPool,
   options: BodyFileOptions,
-): Promise<WrittenBody> {
+): Promise<TakenBody> {
   const abort = () => body.destroy(options.signal.reason as Error);
   // What ends the body early is told by its iteration; without a listener it would also end the process.
   body.on("error", () => undefined);
   if (options.signal.aborted) abort();
   options.signal.addEventListener("abort", abort, { once: true });
   try {
+    const chunks = (body as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+    const beginning = await readBeginning(chunks, options.bytesMax);
+    if (beginning.isWhole) return await takeShort(target, beginning, options.digests);
     await using file = await open(target.path, target.flags);
-    return await writeInto(file, target, body, pool, options);
+    return await writeLong(file, { target, beginning, chunks }, pool, options);
   } catch (cause) {
     body.destroy();
     throw diskError(cause);
@@ -87,68 +112,85 @@ async function writeBody(
   }
 }
 
-async function writeInto(
+interface Beginning {
+  readonly batch: Buffer[];
+  readonly byteLength: number;
+  /** The body has ended with it. */
+  readonly isWhole: boolean;
+}
+
+async function readBeginning(chunks: AsyncIterator<Buffer>, bytesMax: number): Promise<Beginning> {
+  const batch: Buffer[] = [];
+  let byteLength = 0;
+  while (byteLength <= inlineBytesMax) {
+    const { done, value } = await chunks.next();
+    if (done === true) return { batch, byteLength, isWhole: true };
+    batch.push(value);
+    byteLength += value.byteLength;
+    if (byteLength > bytesMax) throw tooLarge(bytesMax);
+  }
+  return { batch, byteLength, isWhole: false };
+}
+
+async function takeShort(
+  { path, flags, offset, holdsShort }: BodyTarget,
+  { batch, byteLength }: Beginning,
+  names: readonly DigestName[],
+): Promise<TakenBody> {
+  const digest = new BodyDigest(names);
+  for (const chunk of batch) digest.update(chunk);
+  const digests = digest.digest();
+  if (holdsShort) return { byteLength, digests, chunks: batch };
+  await using file = await open(path, flags);
+  await writePieces(file, batch, { offset, byteLength });
+  return { byteLength, digests, chunks: null };
+}
+
+interface LongBody {
+  readonly target: BodyTarget;
+  readonly beginning: Beginning;
+  /** What follows the beginning. */
+  readonly chunks: AsyncIterator<Buffer>;
+}
+
+async function writeLong(
   file: FileHandle,
-  { path, offset }: BodyTarget,
-  body: Readable,
+  { target: { path, offset }, beginning, chunks }: LongBody,
   pool: HashPool,
   options: BodyFileOptions,
-): Promise<WrittenBody> {
-  let batch: Buffer[] = [];
-  let batched = 0;
+): Promise<TakenBody> {
+  let { batch, byteLength: batched } = beginning;
   let written = 0;
   let reported = 0;
   let hash: ReturnType<HashPool["follow"]> | null = null;
   const flush = async () => {
-    await writeAll(file, batch, { offset: offset + written, byteLength: batched });
+    await writePieces(file, batch, { offset: offset + written, byteLength: batched });
     written += batched;
     for (const chunk of batch) options.released?.(chunk);
     batch = [];
     batched = 0;
   };
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      batch.push(chunk);
-      batched += chunk.byteLength;
+    for (let isOver = false; !isOver || batched > 0;) {
+      if (isOver || batched >= batchBytes) {
+        await flush();
+        hash ??= options.digests.length === 0 ? null : pool.follow(path, options.digests, offset);
+        if (written - reported < reportBytes) continue;
+        hash?.written(written);
+        reported = written;
+        continue;
+      }
+      const { done, value } = await chunks.next();
+      isOver = done === true;
+      if (done === true) continue;
+      batch.push(value);
+      batched += value.byteLength;
       if (written + batched > options.bytesMax) throw tooLarge(options.bytesMax);
-      if (written === 0 && batched <= inlineBytesMax) continue;
-      if (batched < batchBytes) continue;
-      await flush();
-      hash ??= options.digests.length === 0 ? null : pool.follow(path, options.digests, offset);
-      if (written - reported < reportBytes) continue;
-      hash?.written(written);
-      reported = written;
     }
-    if (hash === null && written === 0) {
-      return await finishInline(file, batch, { offset, byteLength: batched }, options.digests);
-    }
-    await flush();
-    return { byteLength: written, digests: hash === null ? {} : await hash.end(written) };
+    return { byteLength: written, digests: hash === null ? {} : await hash.end(written), chunks: null };
   } finally {
     hash?.[Symbol.dispose]();
   }
-}
-
-async function finishInline(
-  file: FileHandle,
-  batch: readonly Buffer[],
-  region: FileRegion,
-  names: readonly DigestName[],
-): Promise<WrittenBody> {
-  const digest = new BodyDigest(names);
-  for (const chunk of batch) digest.update(chunk);
-  await writeAll(file, batch, region);
-  return { byteLength: region.byteLength, digests: digest.digest() };
-}
-
-/** `writev` may write less than asked without an error; what is left is written as one piece. */
-async function writeAll(file: FileHandle, buffers: readonly Buffer[], region: FileRegion): Promise<void> {
-  const { offset, byteLength } = region;
-  if (byteLength === 0) return;
-  let { bytesWritten: done } = await file.writev(buffers, offset);
-  if (done === byteLength) return;
-  const whole = Buffer.concat(buffers);
-  while (done < byteLength) done += (await file.write(whole, done, byteLength - done, offset + done)).bytesWritten;
 }
 
 /** Holds a written body to what was announced. Throws S3's error of the first difference. */
@@ -175,9 +217,9 @@ export function checkBody(written: WrittenBody, expect: BodyExpectation | undefi
   }
 }
 
-/** Which digests a body needs: its ETag's, those to keep, those to check. */
+/** Which digests a body needs: its ETag's, the one that its readers check, those to keep, those to check. */
 export function digestsFor(expect: BodyExpectation | undefined): DigestName[] {
-  return ["md5", ...(expect?.algorithms ?? [])];
+  return ["md5", "crc32", ...(expect?.algorithms ?? [])];
 }
 
 function tooLarge(bytesMax: number): AwsError {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { AwsError } from "../base/index.ts";
-import type { WrittenBody } from "./body-file.ts";
-import { digestOf } from "./checksum.ts";
+import { assert, AwsError } from "../base/index.ts";
+import { crcOf, digestOf } from "./checksum.ts";
+import { isCyclic, joinedChecksum } from "./cyclic-checksum.ts";
 import type {
   BodyExpectation,
   ChecksumAlgorithm,
@@ -47,14 +47,22 @@ export function chooseParts(upload: Upload, named: readonly CompletedPart[], par
   return chosen;
 }
 
-/** What an object of these parts is described with; `whole`: the digests of all its bytes, where there are any. */
-export function checksumsOf(
-  { head }: Upload,
-  parts: readonly StoredPart[],
-  whole: WrittenBody["digests"],
-): Record<string, string> {
-  const { checksumAlgorithm: algorithm } = head;
-  return algorithm === null ? {} : { [algorithm]: whole[algorithm] ?? compositeChecksum(algorithm, parts) };
+/** The checksum that an object of these parts has in its description, made of theirs. */
+export function checksumsOf({ head }: Upload, parts: readonly StoredPart[]): Record<string, string> {
+  const { checksumAlgorithm: algorithm, checksumType } = head;
+  if (algorithm === null) return {};
+  if (checksumType === "COMPOSITE") return { [algorithm]: compositeChecksum(algorithm, parts) };
+  assert(isCyclic(algorithm), `${algorithm} of a whole object is not made of its parts`);
+  const stretches = parts.map(({ byteLength, checksums }) => ({ byteLength, checksum: checksums[algorithm] ?? "" }));
+  return { [algorithm]: joinedChecksum(algorithm, stretches) };
+}
+
+/** Of all their bytes; null where a part has none. */
+export function joinedCrc(parts: readonly StoredPart[]): number | null {
+  const known = parts.flatMap(({ byteLength, crc32 }) =>
+    crc32 === undefined ? [] : [{ byteLength, checksum: crc32 }],
+  );
+  return known.length < parts.length ? null : crcOf({ crc32: joinedChecksum("crc32", known) });
 }
 
 /** The checksum of the parts' checksums, with their number. */

@@ -1,38 +1,48 @@
-import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AwsError, KeyedLock, type Logger } from "../base/index.ts";
 import { diskError } from "./body-file.ts";
-import { isAside, moveAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
+import { isAside, setAside } from "./damaged-file.ts";
+import { createDurably, syncFile, syncFolder } from "./durable-file.ts";
+import { dataName, encodeEntry, entryName, hashOf, type ObjectEntry } from "./object-entry.ts";
 import { ObjectIndex } from "./object-index.ts";
+import { readBytes, readShard } from "./object-shard.ts";
 import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
 import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
 
-/** What is known of an object: written as one JSON file whose rename makes the object visible. */
-export interface ObjectEntry {
-  readonly head: ObjectHead;
-  /** The file beside it that holds the bytes. */
-  readonly data: string;
-  /** The multipart upload that made it, so that completing twice answers the same. */
-  readonly uploadId: string | null;
+/** A folder of objects that is there in this life of the store. */
+interface Shard {
+  readonly path: string;
+  readonly made: Promise<void>;
+  /** To be awaited before anything in it is answered for: an earlier life may have made it and not come to its sync. */
+  readonly synced: Promise<void>;
 }
 
-/** Objects up to this are synced together with their entries. */
-const smallBytesMax = 2 ** 20;
+/** What is to become an object: its bytes in a file of the bucket, or, where they are few, held. */
+export interface NewObject {
+  readonly head: ObjectHead;
+  readonly crc32: number | null;
+  readonly uploadId: string | null;
+  readonly bytes:
+    | { readonly at: "file"; readonly path: string }
+    | { readonly at: "memory"; readonly chunks: readonly Buffer[] };
+}
 
 /**
- * One bucket's objects below `objects/`, two hex digits of the key's hash to a folder. A key's name is the hash of its bytes, so
- * slashes, length, case and Unicode forms mean nothing to the file system. Per object: `<hash>.json`, the entry, and
- * `<hash>.<version>`, the bytes, written and synced before the entry that names them. A data file that no entry names is a
- * leftover, removed at opening.
+ * One bucket's objects below `objects/`, two hex digits of the key's hash to a folder. Per object one file `<hash>.<version>.json`, its
+ * entry, behind which the bytes follow where they are few; otherwise they lie in `<hash>.<random>`, written and synced before the
+ * entry that names them. A write never touches the version before it, which goes when the new one is on the disk: so a small object
+ * takes one round of syncing. Of several versions, which only an interrupted write leaves, the highest that is sound is the object.
  */
 export class DirectoryBucket {
   readonly head: BucketHead;
   readonly folder: string;
   readonly index = new ObjectIndex<ObjectEntry>();
   readonly #locks = new KeyedLock();
-  /** Folders that were made lately, of which none is older than its last commit. */
-  readonly #newShards = new Map<string, Promise<void>>();
+  readonly #shards = new Map<string, Shard>();
+  /** Greater than every version of this bucket. */
+  #nextVersion = 1;
   #committing = 0;
   #deleted = false;
 
@@ -49,33 +59,47 @@ export class DirectoryBucket {
     for (const shard of await readdir(objects, { withFileTypes: true })) {
       if (isAside(shard.name)) continue;
       const folder = join(objects, shard.name);
-      if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name)) entries.push(...(await readShard(folder, logger)));
-      else await setAside(folder, "something lies among the objects that was put there by nobody", "", logger);
+      if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name)) {
+        for (const entry of await readShard(folder, logger)) {
+          entries.push(entry);
+          this.#nextVersion = Math.max(this.#nextVersion, entry.version + 1);
+        }
+      } else await setAside(folder, "something lies among the objects that was put there by nobody", "", logger);
     }
     this.index.load(entries);
   }
 
-  /** Where a new version of a key is to be written: a fresh name in an existing folder. */
+  /** Where a new version of a key's bytes is to be written: a fresh name in an existing folder. */
   async newDataPath(key: string): Promise<string> {
     const hash = hashOf(key);
-    const objects = join(this.folder, "objects");
-    const shard = join(objects, hash.slice(0, 2));
-    if (this.#deleted) throw noSuchBucket();
-    try {
-      // Never with its parents: those of a bucket that is deleted meanwhile must not come back.
-      await mkdir(shard);
-      // Awaited before an entry is committed there: the body is written meanwhile.
-      const synced = syncFolder(objects);
-      synced.catch(() => undefined);
-      this.#newShards.set(shard, synced);
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw diskError(cause);
-    }
-    return join(shard, `${hash}.${randomBytes(9).toString("base64url")}`);
+    const { path } = await this.#shard(hash);
+    return join(path, `${hash}.${randomBytes(9).toString("base64url")}`);
   }
 
+  /** The folder of a hash, made where it is not there. */
+  async #shard(hash: string): Promise<Shard> {
+    if (this.#deleted) throw noSuchBucket();
+    const name = hash.slice(0, 2);
+    const shard = this.#shards.get(name) ?? this.#madeShard(name);
+    await shard.made;
+    return shard;
+  }
+
+  #madeShard(name: string): Shard {
+    const objects = join(this.folder, "objects");
+    const path = join(objects, name);
+    const made = makeFolder(path);
+    const synced = made.then(() => syncFolder(objects));
+    // Told to those who wait for it; the next one tries again.
+    synced.catch(() => this.#shards.delete(name));
+    const shard = { path, made, synced };
+    this.#shards.set(name, shard);
+    return shard;
+  }
+
+  /** The file with the object's bytes, from `entry.offset` on. */
   dataPath(entry: ObjectEntry): string {
-    return join(this.folder, "objects", hashOf(entry.head.key).slice(0, 2), entry.data);
+    return join(this.folder, "objects", hashOf(entry.head.key).slice(0, 2), dataName(entry));
   }
 
   entry(key: string): ObjectEntry {
@@ -85,24 +109,40 @@ export class DirectoryBucket {
     return entry;
   }
 
-  /** Makes a written data file the object, durably, the file too; the version before it is removed. */
-  async commit(entry: ObjectEntry, condition: PutCondition | undefined): Promise<void> {
-    const shard = dirname(this.dataPath(entry));
-    // The syncs of a small object are made at once: the disk takes them as one.
-    const isSmall = entry.head.byteLength <= smallBytesMax;
-    if (!isSmall) await syncFile(this.dataPath(entry)).catch((cause: unknown) => Promise.reject(diskError(cause)));
-    const { key } = entry.head;
+  /** Makes it the object, durably; the version before it is removed. */
+  async commit(made: NewObject, condition: PutCondition | undefined): Promise<void> {
+    const { bytes } = made;
+    if (bytes.at === "file") await syncFile(bytes.path).catch((cause: unknown) => Promise.reject(diskError(cause)));
+    const { key } = made.head;
     await this.#exclusively(key, async () => {
       const before = this.index.get(key);
       checkPutCondition(before?.head, condition);
-      const path = this.dataPath(entry);
-      const target = join(path, "..", `${hashOf(key)}.json`);
-      const others = [this.#newShards.get(shard), isSmall ? syncFile(path) : undefined];
-      await writeFileDurably(`${path}.tmp`, target, sealedText(entry), others);
-      this.#newShards.delete(shard);
-      this.index.set(entry);
-      if (before !== undefined) await rm(this.dataPath(before), { force: true });
+      const chunks = bytes.at === "memory" ? bytes.chunks : null;
+      const data = bytes.at === "file" ? basename(bytes.path) : null;
+      const { head, crc32, uploadId } = made;
+      const after = await this.#write({ head, data, crc32, uploadId }, chunks ?? []);
+      if (before !== undefined) await this.#remove(before, after);
     });
+  }
+
+  /** Writes a key's next version, with the bytes where they follow it, and makes it the object. */
+  async #write(stored: Omit<ObjectEntry, "version" | "offset">, chunks: readonly Buffer[]): Promise<ObjectEntry> {
+    const hash = hashOf(stored.head.key);
+    const shard = await this.#shard(hash);
+    const version = this.#nextVersion;
+    this.#nextVersion += 1;
+    const encoded = encodeEntry(stored);
+    await createDurably(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [shard.synced]);
+    const entry = { ...stored, version, offset: stored.data === null ? encoded.byteLength : 0 };
+    this.index.set(entry);
+    return entry;
+  }
+
+  /** Removes the files of a version; those that `after` needs stay. */
+  async #remove(before: ObjectEntry, after: ObjectEntry | null): Promise<void> {
+    const path = this.dataPath(before);
+    await rm(join(path, "..", entryName(hashOf(before.head.key), before.version)), { force: true });
+    if (before.data !== null && before.data !== after?.data) await rm(path, { force: true });
   }
 
   /** The entry is written anew, for the same bytes. */
@@ -111,11 +151,10 @@ export class DirectoryBucket {
       const before = this.entry(key);
       const changed = Object.entries({ ...before.head.headers, ...changes });
       const headers = Object.fromEntries(changed.filter((each): each is [string, string] => each[1] !== null));
-      const entry = { ...before, head: { ...before.head, headers } };
-      const path = this.dataPath(before);
-      await writeFileDurably(`${path}.tmp`, join(dirname(path), `${hashOf(key)}.json`), sealedText(entry));
-      this.index.set(entry);
-      return entry.head;
+      const chunks = before.data === null ? [await readBytes(this.dataPath(before), before)] : [];
+      const after = await this.#write({ ...before, head: { ...before.head, headers } }, chunks);
+      await this.#remove(before, after);
+      return after.head;
     });
   }
 
@@ -124,11 +163,11 @@ export class DirectoryBucket {
       const before = this.index.get(key);
       checkDeleteCondition(before?.head, condition);
       if (before === undefined) return;
-      const path = this.dataPath(before);
-      await rm(join(path, "..", `${hashOf(key)}.json`), { force: true });
-      await syncFolder(join(path, ".."));
-      this.index.delete(key);
+      const path = join(this.dataPath(before), "..", entryName(hashOf(key), before.version));
       await rm(path, { force: true });
+      this.index.delete(key);
+      await syncFolder(dirname(path));
+      await this.#remove(before, null);
     });
   }
 
@@ -153,85 +192,15 @@ export class DirectoryBucket {
   }
 }
 
-async function readShard(folder: string, logger: Logger): Promise<readonly ObjectEntry[]> {
-  const found = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isAside(name));
-  const strange = found.filter((each) => !each.isFile() || !/^[0-9a-f]{64}\./.test(each.name));
-  for (const { name } of strange) {
-    await setAside(join(folder, name), "something lies among the objects that was put there by nobody", "", logger);
-  }
-  const names = new Set(found.filter((each) => !strange.includes(each)).map(({ name }) => name));
-  const described = [...names].filter((name) => name.endsWith(".json"));
-  const read = await Promise.all(described.map((name) => readEntry(join(folder, name), names, logger)));
-  const kept = new Set(read.flatMap((entry) => (entry === null ? [] : [entry.data])));
-  // Its bytes may be all that is left of an object whose entry is damaged.
-  const damaged = new Set(described.filter((_, index) => read[index] === null).map((name) => name.slice(0, 64)));
-  for (const name of names) {
-    if (name.endsWith(".json") || kept.has(name)) continue;
-    const path = join(folder, name);
-    if (!damaged.has(name.slice(0, 64)) || name.endsWith(".tmp")) await rm(path, { force: true });
-    else await moveAside(path);
-  }
-  return read.filter((entry) => entry !== null);
-}
-
-/** Null where the entry is damaged. One whose bytes are missing is, too: only a disk that lost synced bytes leads there. */
-async function readEntry(path: string, names: ReadonlySet<string>, logger: Logger): Promise<ObjectEntry | null> {
-  let reason = "its data file is missing";
+async function makeFolder(path: string): Promise<void> {
   try {
-    const { content, isRepaired } = await readSealed<ObjectEntry>(path);
-    if (`${hashOf(content.head.key)}.json` !== basename(path)) reason = "it is another key's";
-    else if (names.has(content.data)) {
-      if (isRepaired) {
-        logger.error("an object's entry had a flipped bit and is repaired", { path, key: content.head.key });
-        await writeFileDurably(`${path}.tmp`, path, sealedText(content));
-      }
-      return content;
-    }
-  } catch (error) {
-    reason = String(error);
+    // Never with its parents: those of a bucket that is deleted meanwhile must not come back.
+    await mkdir(path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw diskError(cause);
   }
-  await setAside(path, "an object's entry is damaged", reason, logger);
-  return null;
 }
 
 export function noSuchBucket(cause?: unknown): AwsError {
   return new AwsError("NoSuchBucket", "The specified bucket does not exist", { cause, statusFallback: 404 });
-}
-
-const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");
-
-/**
- * Written aside, synced, renamed, and the rename synced: after this returns the file is there whatever happens. Whatever the file
- * speaks of is awaited before it gets its name.
- */
-export async function writeFileDurably(
-  aside: string,
-  target: string,
-  text: string,
-  others: readonly (Promise<void> | undefined)[] = [],
-): Promise<void> {
-  try {
-    const done = await Promise.allSettled([writeSynced(aside, text), ...others]);
-    for (const each of done) if (each.status === "rejected") throw each.reason;
-  } catch (error) {
-    await rm(aside, { force: true });
-    throw error;
-  }
-  await rename(aside, target);
-  await syncFolder(join(target, ".."));
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  await using file = await open(path, "w");
-  await file.writeFile(text);
-  await file.sync();
-}
-
-async function syncFile(path: string): Promise<void> {
-  await using file = await open(path, "r");
-  await file.sync();
-}
-
-export async function syncFolder(path: string): Promise<void> {
-  await syncFile(path);
 }

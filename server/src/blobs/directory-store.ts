@@ -3,12 +3,15 @@ import { randomBytes } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { AwsError, type Clock, KeyedLock, type Logger, systemClock, TaskGroup } from "../base/index.ts";
-import { checkBody, diskError, digestsFor, writeBodyFile } from "./body-file.ts";
+import { checkBody, diskError, digestsFor, takeBody } from "./body-file.ts";
 import { checkJoined, checkJoinedChecksums, chooseParts, multipartEtag } from "./completed-parts.ts";
 import { isAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
-import { DirectoryBucket, noSuchBucket, syncFolder, writeFileDurably, type ObjectEntry } from "./directory-bucket.ts";
+import { crcOf } from "./checksum.ts";
+import { DirectoryBucket, noSuchBucket, type NewObject } from "./directory-bucket.ts";
+import { createDurably, syncFolder } from "./durable-file.ts";
 import { DirectoryUploads, type UploadLimits } from "./directory-uploads.ts";
 import { HashPool } from "./hash-pool.ts";
+import { objectBytes, type OpenObject } from "./object-bytes.ts";
 import { compareKeys } from "./object-index.ts";
 import type {
   BucketHead,
@@ -19,7 +22,6 @@ import type {
   ListOptions,
   ListPage,
   ObjectHead,
-  OpenObject,
   PartHead,
   PutOptions,
   UploadHead,
@@ -125,7 +127,7 @@ class DirectoryStore implements BucketStore {
     if (damaged !== null) await setAside(path, "a bucket's description is damaged", reason, this.#logger);
     else this.#logger.error("a bucket's description is missing and is made anew", { path, reason });
     const head = { bucket, createdMs: Math.floor((damaged ?? (await stat(folder))).birthtimeMs) };
-    await writeFileDurably(join(folder, "bucket.tmp"), path, sealedText(head));
+    await createDurably(path, [Buffer.from(sealedText(head))]);
     return head;
   }
 
@@ -176,7 +178,7 @@ class DirectoryStore implements BucketStore {
       try {
         await mkdir(join(made, "objects"), { recursive: true });
         await mkdir(join(made, "uploads"));
-        await writeFileDurably(join(made, "bucket.tmp"), join(made, "bucket.json"), sealedText(head));
+        await createDurably(join(made, "bucket.json"), [Buffer.from(sealedText(head))]);
         await rename(made, folder);
       } catch (cause) {
         await rm(made, { recursive: true, force: true });
@@ -215,13 +217,13 @@ class DirectoryStore implements BucketStore {
     return this.#bucket(bucket).objects.entry(key).head;
   }
 
-  async openForRead(bucket: string, key: string): Promise<OpenObject> {
+  /** Closing its file is the caller's. */
+  async #open(bucket: string, key: string): Promise<OpenObject> {
     const { objects } = this.#bucket(bucket);
     for (;;) {
       const entry = objects.entry(key);
       try {
-        const file = await open(objects.dataPath(entry), "r");
-        return { head: entry.head, file, [Symbol.asyncDispose]: () => file.close() };
+        return { entry, file: await open(objects.dataPath(entry), "r") };
       } catch (cause) {
         // Replaced between the look-up and the open: the new version is there to be opened. Anything else is a fault.
         if ((cause as NodeJS.ErrnoException).code !== "ENOENT" || objects.index.get(key) === entry) throw cause;
@@ -230,15 +232,15 @@ class DirectoryStore implements BucketStore {
   }
 
   async get(bucket: string, key: string, range?: { start: number; end: number }) {
-    const { head, file } = await this.openForRead(bucket, key);
+    const opened = await this.#open(bucket, key);
+    const { head } = opened.entry;
     const { start, end } = range ?? { start: 0, end: head.byteLength };
     if (start < 0 || end > head.byteLength || start > end) {
-      await file.close();
+      await opened.file.close();
       throw new AwsError("InvalidRange", "The requested range is not satisfiable", { statusFallback: 416 });
     }
-    // An inclusive end cannot say "nothing"; a stream that starts behind the end of the file can.
-    const span = start === end ? { start: head.byteLength, end: head.byteLength } : { start, end: end - 1 };
-    return { head, body: file.createReadStream({ ...span, highWaterMark: 2 ** 18 }) as Readable };
+    const told = (reason: string) => this.#logger.error("an object's bytes are damaged", { bucket, key, reason });
+    return { head, body: objectBytes(opened, { start, end }, told) };
   }
 
   async put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {
@@ -253,7 +255,7 @@ class DirectoryStore implements BucketStore {
     this.#checkKey(objects, key);
     const path = await objects.newDataPath(key);
     const digests = digestsFor(options.expect);
-    const written = await writeBodyFile(path, body, this.#pool, {
+    const written = await takeBody(path, body, this.#pool, {
       digests,
       signal: options.signal,
       bytesMax: this.#limits.objectBytesMax,
@@ -275,7 +277,10 @@ class DirectoryStore implements BucketStore {
         ),
       ),
     };
-    return this.#commit(objects, path, { head, uploadId: null }, options, () => checkBody(written, options.expect));
+    const { chunks } = written;
+    const bytes = chunks === null ? ({ at: "file", path } as const) : ({ at: "memory", chunks } as const);
+    const made = { head, crc32: crcOf(written.digests), uploadId: null, bytes };
+    return this.#commit(objects, made, options, () => checkBody(written, options.expect));
   }
 
   #headOf(bucket: string, key: string, options: Pick<PutOptions, "contentType" | "headers">) {
@@ -283,21 +288,22 @@ class DirectoryStore implements BucketStore {
     return { bucket, key, contentType, headers, lastModifiedMs: this.#clock.epochMs() };
   }
 
-  /** The data file belongs to this call: it becomes the object or is removed. */
+  /** A file with its bytes belongs to this call: it becomes the object's or is removed. */
   async #commit(
     objects: DirectoryBucket,
-    path: string,
-    made: Omit<ObjectEntry, "data">,
+    made: NewObject,
     options: PutOptions,
     check: () => void,
   ): Promise<ObjectHead> {
+    const { bytes, head } = made;
     try {
       check();
       options.signal.throwIfAborted();
-      await objects.commit({ ...made, data: path.slice(path.lastIndexOf("/") + 1) }, options.condition);
-      return made.head;
+      await objects.commit(made, options.condition);
+      return head;
     } catch (cause) {
-      if (objects.index.get(made.head.key)?.data !== basename(path)) await rm(path, { force: true });
+      const isLeft = bytes.at === "file" && objects.index.get(head.key)?.data !== basename(bytes.path);
+      if (isLeft) await rm(bytes.path, { force: true });
       throw cause;
     }
   }
@@ -358,7 +364,7 @@ class DirectoryStore implements BucketStore {
         const parts = chooseParts(upload, named, this.#limits.partBytesMin);
         checkJoined(upload.head, parts, options);
         const path = await objects.newDataPath(id.key);
-        const { byteLength, checksums } = await uploads.assemble(upload, parts, path, options.signal);
+        const { byteLength, checksums, crc32 } = await uploads.assemble(upload, parts, path, options.signal);
         const head: ObjectHead = {
           ...this.#headOf(id.bucket, id.key, upload.options),
           byteLength,
@@ -367,7 +373,8 @@ class DirectoryStore implements BucketStore {
           checksumType: upload.head.checksumType,
         };
         const check = () => checkJoinedChecksums(checksums, options.expect);
-        await this.#commit(objects, path, { head, uploadId: id.uploadId }, options, check);
+        const object = { head, crc32, uploadId: id.uploadId, bytes: { at: "file", path } } as const;
+        await this.#commit(objects, object, options, check);
         await uploads.remove(id.uploadId);
         return head;
       }),

@@ -7,7 +7,8 @@ import { assembleParts } from "./assembled-parts.ts";
 import { checkBody, diskError, digestsFor, writeBodyFile, writeBodyRegion } from "./body-file.ts";
 import { noSuchUpload } from "./completed-parts.ts";
 import { isAside, sealedText, setAside } from "./damaged-file.ts";
-import { noSuchBucket, syncFolder, writeFileDurably } from "./directory-bucket.ts";
+import { noSuchBucket } from "./directory-bucket.ts";
+import { createDurably, syncFolder } from "./durable-file.ts";
 import type { HashPool } from "./hash-pool.ts";
 import { joinedName, JoinedParts } from "./joined-parts.ts";
 import { partNumberMax } from "./object-store.ts";
@@ -89,8 +90,8 @@ export class DirectoryUploads {
     const folder = join(this.#folder, uploadId);
     try {
       await mkdir(folder);
-      await writeFileDurably(join(folder, "upload.tmp"), join(folder, "upload.json"), sealedText({ head, options }));
-      await syncFolder(this.#folder);
+      const description = Buffer.from(sealedText({ head, options }));
+      await createDurably(join(folder, "upload.json"), [description], [syncFolder(this.#folder)]);
       // Another bucket of this name may have the folder by now.
       if (this.#isClosed) throw noSuchBucket();
     } catch (cause) {
@@ -155,7 +156,8 @@ export class DirectoryUploads {
       const lastModifiedMs = this.#clock.epochMs();
       const { byteLength } = written;
       const head = { partNumber, byteLength, etag, lastModifiedMs, checksums: kept };
-      const part = place === null ? { ...head, data } : { ...head, data, offset: place.offset };
+      const stored = { ...head, data, crc32: rest.crc32 };
+      const part = place === null ? stored : { ...stored, offset: place.offset };
       await this.locks.run(id.uploadId, async () => {
         const before = this.find(id).parts.get(partNumber);
         const target = join(folder, `${partNumber}.json`);

@@ -14,7 +14,6 @@ export {
   type ListPage,
   type ObjectHead,
   type ObjectStore,
-  type OpenObject,
   type PartHead,
   type PutCondition,
   type PutOptions,

@@ -1,4 +1,3 @@
-import type { FileHandle } from "node:fs/promises";
 import type { Readable } from "node:stream";
 
 /**
@@ -8,7 +7,11 @@ import type { Readable } from "node:stream";
  */
 export interface ObjectStore extends AsyncDisposable {
   head(bucket: string, key: string): Promise<ObjectHead>;
-  /** `range` is inclusive of `start`, exclusive of `end`. The stream must be consumed or destroyed. */
+  /**
+   * `range` is inclusive of `start`, exclusive of `end`. The stream must be consumed or destroyed; what it gives stays as it was when it
+   * was opened, whatever happens to the key. It fails, and this is logged, where the bytes end early and, before the last of them, where
+   * those of a whole object are not what was stored.
+   */
   get(
     bucket: string,
     key: string,
@@ -89,13 +92,6 @@ export interface ListPage {
   readonly nextStartAfter: string | null;
 }
 
-/** An object held open: its bytes stay as they were at opening, whatever happens to the key. Closing is the caller's. */
-export interface OpenObject extends AsyncDisposable {
-  readonly head: ObjectHead;
-  /** Positioned reads from 0 to head.byteLength; the file holds these bytes and nothing else. */
-  readonly file: FileHandle;
-}
-
 export interface BucketHead {
   readonly bucket: string;
   readonly createdMs: number;
@@ -154,7 +150,6 @@ export interface BucketStore extends ObjectStore {
   createBucket(bucket: string): Promise<BucketHead>;
   /** BucketNotEmpty while it has objects; unfinished uploads go with it. */
   deleteBucket(bucket: string): Promise<void>;
-  openForRead(bucket: string, key: string): Promise<OpenObject>;
   /** Headers stored with an object, each set or, with null, taken away; bytes, ETag and date stay. Durable like a put. */
   changeHeaders(bucket: string, key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead>;
   createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead>;

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../base/index.ts";
 import { isAside, moveAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
-import { writeFileDurably } from "./directory-bucket.ts";
+import { replaceDurably } from "./durable-file.ts";
 import type { JoinedParts } from "./joined-parts.ts";
 import type { PartHead, UploadHead, UploadOptions } from "./object-store.ts";
 
@@ -11,6 +11,8 @@ export interface StoredPart extends PartHead {
   readonly data: string;
   /** Where in that file; absent: from its beginning. */
   readonly offset?: number;
+  /** CRC-32 of its bytes, base64; absent where an earlier release did not compute it. */
+  readonly crc32?: string | undefined;
 }
 
 export interface Upload {
@@ -80,7 +82,7 @@ async function readDescription<Content>(path: string, logger: Logger): Promise<C
   const { content, isRepaired } = await readSealed<Content>(path);
   if (isRepaired) {
     logger.error("an unfinished upload's description had a flipped bit and is repaired", { path });
-    await writeFileDurably(`${path}.tmp`, path, sealedText(content));
+    await replaceDurably(path, sealedText(content));
   }
   return content;
 }

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AwsError } from "../../../base/index.ts";
 import type { ObjectHead, PutOptions } from "../../../blobs/index.ts";
@@ -22,6 +23,7 @@ export async function getObject(request: S3Request): Promise<void> {
   const { head: opened, body } = await store.get(bucket, key, range ?? undefined);
   try {
     if (opened.etag === head.etag && opened.lastModifiedMs === head.lastModifiedMs) {
+      await beginning(body);
       response.writeHead(status, answered);
       return await pipeline(body, response, { signal: request.context.signal });
     }
@@ -30,6 +32,13 @@ export async function getObject(request: S3Request): Promise<void> {
   }
   // Replaced since its conditions were checked: from the start, with the new version.
   return getObject(request);
+}
+
+/** What cannot be read at the beginning is answered with an error; later, only the end of the connection can tell. */
+function beginning(body: Readable): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  body.once("readable", resolve).once("error", reject);
+  return promise.finally(() => body.off("readable", resolve).off("error", reject));
 }
 
 function spanHeaders(

@@ -1,0 +1,56 @@
+/** Reflected polynomials of CRCs that begin with all bits set and end inverted, as S3's do. */
+const polynomials = {
+  crc32: { bits: 32n, polynomial: 0xedb88320n },
+  crc32c: { bits: 32n, polynomial: 0x82f63b78n },
+  crc64nvme: { bits: 64n, polynomial: 0x9a6c9329ac4bc9b5n },
+} as const;
+
+export type CyclicAlgorithm = keyof typeof polynomials;
+
+export const isCyclic = (algorithm: string): algorithm is CyclicAlgorithm => algorithm in polynomials;
+
+export interface CheckedStretch {
+  readonly byteLength: number;
+  /** Base64, as S3 has it. */
+  readonly checksum: string;
+}
+
+/**
+ * The CRC of stretches one behind the other, from theirs, without their bytes. Behind a CRC, zeros multiply it by a power of x modulo the
+ * polynomial, and a stretch adds its own CRC. Most stretches have one length, whose power is computed once.
+ */
+export function joinedChecksum(algorithm: CyclicAlgorithm, stretches: readonly CheckedStretch[]): string {
+  const { bits } = polynomials[algorithm];
+  const powers = new Map<number, bigint>();
+  let joined = 0n;
+  for (const { byteLength, checksum } of stretches) {
+    const power = powers.get(byteLength) ?? zerosFactor(algorithm, byteLength);
+    powers.set(byteLength, power);
+    joined = product(algorithm, power, joined) ^ BigInt(`0x0${Buffer.from(checksum, "base64").toString("hex")}`);
+  }
+  return Buffer.from(joined.toString(16).padStart(Number(bits / 4n), "0"), "hex").toString("base64");
+}
+
+/** x to the number of bits of that many zero bytes. */
+function zerosFactor(algorithm: CyclicAlgorithm, byteLength: number): bigint {
+  const { bits } = polynomials[algorithm];
+  // The highest bit is x to the power of 0.
+  let factor = 1n << (bits - 1n);
+  let square = 1n << (bits - 2n);
+  for (let exponent = BigInt(byteLength) * 8n; exponent > 0n; exponent >>= 1n) {
+    if (exponent & 1n) factor = product(algorithm, factor, square);
+    square = product(algorithm, square, square);
+  }
+  return factor;
+}
+
+function product(algorithm: CyclicAlgorithm, a: bigint, b: bigint): bigint {
+  const { bits, polynomial } = polynomials[algorithm];
+  let sum = 0n;
+  let shifted = b;
+  for (let bit = 1n << (bits - 1n); bit > 0n; bit >>= 1n) {
+    if (a & bit) sum ^= shifted;
+    shifted = shifted & 1n ? (shifted >> 1n) ^ polynomial : shifted >> 1n;
+  }
+  return sum;
+}
