@@ -19,6 +19,7 @@ export { createLogger, silentLogger, type LogFields, type LogLevel, type LogSink
 export {
   Gate,
   KeyedLock,
+  LoopTurns,
   openDeadline,
   orAborted,
   Semaphore,

@@ -71,10 +71,12 @@ async function openDamaged(folder: string) {
   const store = await openDirectoryStore({ folder, logger: log });
   const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10 });
   const keys = objects.map(({ key }) => key);
-  const uploads = await store.listUploads("bkt");
-  const parts = await Promise.all(uploads.map((upload) => store.listParts(upload)));
+  const uploads = await store.listUploads("bkt", { prefix: "", after: null, countMax: 10 });
+  const pages = await Promise.all(
+    uploads.items.map((upload) => store.listParts(upload, { afterNumber: 0, countMax: 10 })),
+  );
   await store[Symbol.asyncDispose]();
-  return { told, keys, partCount: parts.flat().length };
+  return { told, keys, partCount: pages.flatMap(({ items }) => items).length };
 }
 
 test("any flipped bit of any description is repaired and told; the object, part or bucket is there", async () => {

@@ -12,7 +12,7 @@ import { createDurably, syncFolder } from "./durable-file.ts";
 import { DirectoryUploads, type UploadLimits } from "./directory-uploads.ts";
 import { HashPool } from "./hash-pool.ts";
 import { objectBytes, type OpenObject } from "./object-bytes.ts";
-import { compareKeys } from "./object-index.ts";
+import { partNumberMax } from "./object-store.ts";
 import type {
   BucketHead,
   BucketStore,
@@ -20,8 +20,11 @@ import type {
   CompleteOptions,
   DeleteCondition,
   ListOptions,
+  ListPartsOptions,
+  ListUploadsOptions,
   ListPage,
   ObjectHead,
+  Page,
   PartHead,
   PutOptions,
   UploadHead,
@@ -394,14 +397,21 @@ class DirectoryStore implements BucketStore {
     return this.#bucket(id.bucket).uploads.find(id).head;
   }
 
-  async listParts(id: UploadId): Promise<readonly PartHead[]> {
+  async listParts(id: UploadId, { afterNumber, countMax }: ListPartsOptions): Promise<Page<PartHead>> {
     const { parts } = this.#bucket(id.bucket).uploads.find(id);
-    return [...parts.values()].toSorted((a, b) => a.partNumber - b.partNumber);
+    const items: PartHead[] = [];
+    // All numbers that there can be: no more than a page that is sorted would cost.
+    for (let number = afterNumber + 1; number <= partNumberMax; number += 1) {
+      const part = parts.get(number);
+      if (part === undefined) continue;
+      if (items.length >= countMax) return { items, isTruncated: true };
+      items.push(part);
+    }
+    return { items, isTruncated: false };
   }
 
-  async listUploads(bucket: string): Promise<readonly UploadHead[]> {
-    const order = (a: UploadHead, b: UploadHead) => compareKeys(a.key, b.key) || (a.uploadId < b.uploadId ? -1 : 1);
-    return this.#bucket(bucket).uploads.list().toSorted(order);
+  async listUploads(bucket: string, options: ListUploadsOptions): Promise<Page<UploadHead>> {
+    return this.#bucket(bucket).uploads.page(options);
   }
 
   /** A clock's timer, not a wait: an open store keeps no process alive. */

@@ -11,8 +11,18 @@ import { noSuchBucket } from "./directory-bucket.ts";
 import { createDurably, syncFolder } from "./durable-file.ts";
 import type { HashPool } from "./hash-pool.ts";
 import { joinedName, JoinedParts } from "./joined-parts.ts";
+import { compareKeys } from "./object-index.ts";
 import { partNumberMax } from "./object-store.ts";
-import type { PartHead, PutOptions, UploadHead, UploadId, UploadOptions } from "./object-store.ts";
+import type {
+  ListUploadsOptions,
+  Page,
+  PartHead,
+  PutOptions,
+  UploadHead,
+  UploadId,
+  UploadOptions,
+} from "./object-store.ts";
+import { SortedList } from "./sorted-list.ts";
 import { readUpload, type StoredPart, type Upload } from "./stored-upload.ts";
 
 export interface UploadLimits {
@@ -35,6 +45,10 @@ export class DirectoryUploads {
   readonly #clock: Clock;
   readonly #limits: UploadLimits;
   readonly #uploads = new Map<string, Upload>();
+  /** The same, as they are listed. */
+  readonly #sorted = new SortedList<UploadHead>(
+    (a, b) => compareKeys(a.key, b.key) || (a.uploadId < b.uploadId ? -1 : Number(a.uploadId > b.uploadId)),
+  );
   #isClosed = false;
   readonly locks = new KeyedLock();
 
@@ -71,6 +85,7 @@ export class DirectoryUploads {
       if (this.#isExpired(upload.head)) await rm(folder, { recursive: true, force: true });
       else this.#uploads.set(name, upload);
     }
+    this.#sorted.load([...this.#uploads.values()].map(({ head }) => head));
   }
 
   #joinedParts(isClosed: boolean): JoinedParts {
@@ -105,6 +120,7 @@ export class DirectoryUploads {
       isResumed: false,
       joined: this.#joinedParts(false),
     });
+    this.#sorted.insert(head);
     return head;
   }
 
@@ -114,8 +130,21 @@ export class DirectoryUploads {
     return upload;
   }
 
-  list(): UploadHead[] {
-    return [...this.#uploads.values()].map((upload) => upload.head);
+  page({ prefix, after, countMax }: ListUploadsOptions): Page<UploadHead> {
+    const isBefore = (head: UploadHead) => {
+      if (compareKeys(head.key, prefix) < 0) return true;
+      if (after === null) return false;
+      const order = compareKeys(head.key, after.key);
+      return order < 0 || (order === 0 && (after.uploadId === null || head.uploadId <= after.uploadId));
+    };
+    const items: UploadHead[] = [];
+    for (let at = this.#sorted.firstNot(isBefore); at < this.#sorted.length; at += 1) {
+      const head = this.#sorted.at(at);
+      if (head === undefined || !head.key.startsWith(prefix)) break;
+      if (items.length >= countMax) return { items, isTruncated: true };
+      items.push(head);
+    }
+    return { items, isTruncated: false };
   }
 
   async putPart(id: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
@@ -176,7 +205,10 @@ export class DirectoryUploads {
   }
 
   async remove(uploadId: string): Promise<void> {
-    if (!this.#uploads.delete(uploadId)) return;
+    const upload = this.#uploads.get(uploadId);
+    if (upload === undefined) return;
+    this.#uploads.delete(uploadId);
+    this.#sorted.delete(upload.head);
     const trash = join(this.#trash, randomBytes(9).toString("hex"));
     await rename(join(this.#folder, uploadId), trash);
     await syncFolder(this.#folder);
@@ -185,7 +217,7 @@ export class DirectoryUploads {
 
   /** Removes what nobody finished within `uploadAgeMsMax`. */
   async expire(): Promise<void> {
-    for (const { uploadId, ...head } of this.list()) {
+    for (const { uploadId, ...head } of [...this.#uploads.values()].map((upload) => upload.head)) {
       if (!this.#isExpired(head)) continue;
       await this.locks.run(uploadId, () => this.remove(uploadId));
     }
@@ -199,6 +231,7 @@ export class DirectoryUploads {
   close(): void {
     this.#isClosed = true;
     this.#uploads.clear();
+    this.#sorted.load([]);
   }
 
   /** Of parts that `chooseParts` chose; `path` is the object's, and synced by the caller. */

@@ -1,4 +1,5 @@
 import type { ListOptions, ListPage, ObjectHead } from "./object-store.ts";
+import { SortedList } from "./sorted-list.ts";
 
 /** Order of the keys' UTF-8 bytes. UTF-16 order differs only where a surrogate meets U+E000 to U+FFFF. */
 export function compareKeys(a: string, b: string): number {
@@ -16,7 +17,7 @@ const rank = (unit: number) => (unit < 0xd800 ? unit : unit >= 0xe000 ? unit - 0
 /** All heads of a bucket, sorted: listing is two binary searches and a walk, without a look at the disk. */
 export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
   readonly #entries = new Map<string, Entry>();
-  #keys: string[] = [];
+  readonly #keys = new SortedList<string>(compareKeys);
 
   get size(): number {
     return this.#keys.length;
@@ -29,26 +30,17 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
   /** Once, at opening. */
   load(entries: readonly Entry[]): void {
     for (const entry of entries) this.#entries.set(entry.head.key, entry);
-    this.#keys = [...this.#entries.keys()].sort(compareKeys);
+    this.#keys.load(this.#entries.keys());
   }
 
   set(entry: Entry): void {
     const { key } = entry.head;
-    if (!this.#entries.has(key))
-      this.#keys.splice(
-        this.#firstNot((other) => compareKeys(other, key) < 0),
-        0,
-        key,
-      );
+    if (!this.#entries.has(key)) this.#keys.insert(key);
     this.#entries.set(key, entry);
   }
 
   delete(key: string): void {
-    if (!this.#entries.delete(key)) return;
-    this.#keys.splice(
-      this.#firstNot((other) => compareKeys(other, key) < 0),
-      1,
-    );
+    if (this.#entries.delete(key)) this.#keys.delete(key);
   }
 
   list(options: ListOptions): ListPage {
@@ -60,10 +52,10 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
       return end === -1 ? null : key.slice(0, end + delimiter.length);
     };
     const before = (key: string) => compareKeys(key, prefix) < 0 || compareKeys(key, startAfter) <= 0;
-    let at = this.#firstNot(startAfter === "" ? (key) => compareKeys(key, prefix) < 0 : before);
+    let at = this.#keys.firstNot(startAfter === "" ? (key) => compareKeys(key, prefix) < 0 : before);
     let last = "";
     while (at < this.#keys.length) {
-      const key = this.#keys[at] ?? "";
+      const key = this.#keys.at(at) ?? "";
       if (!key.startsWith(prefix)) break;
       const group = groupOf(key);
       // A page that ended with this group continues behind it.
@@ -80,20 +72,8 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
       }
       if (!isDone) commonPrefixes.push(group);
       last = group;
-      at = this.#firstNot((other) => other.startsWith(group) || compareKeys(other, group) < 0);
+      at = this.#keys.firstNot((other) => other.startsWith(group) || compareKeys(other, group) < 0);
     }
     return { objects, commonPrefixes, nextStartAfter: null };
-  }
-
-  /** Position of the first key for which `holds` is false; it is true for all keys before. */
-  #firstNot(holds: (key: string) => boolean): number {
-    let low = 0;
-    let high = this.#keys.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (holds(this.#keys[middle] ?? "")) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 }

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { digestOf } from "./checksum.ts";
-import type { BucketStore, BodyExpectation, UploadOptions } from "./object-store.ts";
+import type { BodyExpectation, BucketStore, ListUploadsOptions, UploadOptions } from "./object-store.ts";
 
 const signal = new AbortController().signal;
 const from = (data: Buffer | string) => Readable.from([Buffer.from(data)]);
@@ -266,7 +266,7 @@ export function objectStoreContract(
     await opened.store.putPart(id, 1, from(data[0] ?? ""), { signal });
     const store = await opened.reopened();
     await store.putPart(id, 2, from(data[1] ?? ""), { signal });
-    const parts = await store.listParts(id);
+    const { items: parts } = await store.listParts(id, { afterNumber: 0, countMax: 10 });
     assert.deepEqual(
       parts.map((part) => part.byteLength),
       [5 * 2 ** 20, 5 * 2 ** 20, 10],
@@ -283,7 +283,7 @@ export function objectStoreContract(
     assert.deepEqual(made.checksums, { crc32: `${digestOf("crc32", checksums)}-3` });
     assert.deepEqual(await bytesOf(store, "m"), Buffer.concat(data));
     assert.deepEqual(await store.completeUpload(id, parts, { signal }), made);
-    await assert.rejects(store.listParts(id), code("NoSuchUpload"));
+    await assert.rejects(store.listParts(id, { afterNumber: 0, countMax: 10 }), code("NoSuchUpload"));
   });
 
   test(`${name}: a small part that is not the last, an aborted upload and an unknown one are refused`, async () => {
@@ -300,7 +300,48 @@ export function objectStoreContract(
     await store.abortUpload(id);
     await assert.rejects(store.putPart(id, 1, from("a"), { signal }), code("NoSuchUpload"));
     await assert.rejects(store.abortUpload({ ...id, uploadId: "../bkt" }), code("NoSuchUpload"));
-    assert.deepEqual(await store.listUploads("bkt"), []);
+    const uploads = await store.listUploads("bkt", { prefix: "", after: null, countMax: 10 });
+    assert.deepEqual(uploads, { items: [], isTruncated: false });
+  });
+
+  test(`${name}: uploads are listed by key and start, parts by number, in pages that begin at a place`, async () => {
+    await using opened = await open();
+    const { store } = opened;
+    const made: string[] = [];
+    for (const key of ["b", "a/2", "\u{10000}", "a/1", "b", "\uffee"]) {
+      made.push((await store.createUpload("bkt", key, plain)).uploadId);
+    }
+    const [b1 = "", a2, high, a1 = "", b2, wide] = made;
+    const ids = async (on: BucketStore, options: Partial<ListUploadsOptions>) => {
+      const page = await on.listUploads("bkt", { prefix: "", after: null, countMax: 100, ...options });
+      return [...page.items.map(({ uploadId }) => uploadId), page.isTruncated];
+    };
+    const sameKey = [b1, b2].toSorted((x = "", y = "") => (x < y ? -1 : 1));
+    const inOrder = [a1, a2, ...sameKey, wide, high];
+    for (const on of [store, await opened.reopened()]) {
+      assert.deepEqual(await ids(on, {}), [...inOrder, false]);
+      assert.deepEqual(await ids(on, { countMax: 2 }), [a1, a2, true]);
+      assert.deepEqual(await ids(on, { countMax: 0 }), [true]);
+      assert.deepEqual(await ids(on, { prefix: "a/" }), [a1, a2, false]);
+      assert.deepEqual(await ids(on, { prefix: "a/", after: { key: "a/1", uploadId: a1 } }), [a2, false]);
+      assert.deepEqual(await ids(on, { after: { key: "b", uploadId: sameKey[0] ?? "" } }), [
+        ...inOrder.slice(3),
+        false,
+      ]);
+      assert.deepEqual(await ids(on, { after: { key: "b", uploadId: null } }), [wide, high, false]);
+      assert.deepEqual(await ids(on, { after: { key: "c", uploadId: "gone" } }), [wide, high, false]);
+    }
+    const again = await opened.reopened();
+    const id = { bucket: "bkt", key: "b", uploadId: b1 };
+    for (const number of [7, 10_000, 1]) await again.putPart(id, number, from("x"), { signal });
+    const numbers = async (afterNumber: number, countMax: number) => {
+      const page = await again.listParts(id, { afterNumber, countMax });
+      return [...page.items.map(({ partNumber }) => partNumber), page.isTruncated];
+    };
+    assert.deepEqual(await numbers(0, 10), [1, 7, 10_000, false]);
+    assert.deepEqual(await numbers(0, 2), [1, 7, true]);
+    assert.deepEqual(await numbers(7, 1), [10_000, false]);
+    assert.deepEqual(await numbers(10_000, 1), [false]);
   });
 
   test(`${name}: buckets are made once, listed, and deleted only when empty`, async () => {

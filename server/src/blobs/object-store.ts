@@ -142,6 +142,24 @@ export interface UploadId {
   readonly uploadId: string;
 }
 
+export interface ListPartsOptions {
+  readonly afterNumber: number;
+  readonly countMax: number;
+}
+
+export interface ListUploadsOptions {
+  readonly prefix: string;
+  /** A place, whether or not an upload is there; without an id, all uploads of that key are before it. Null: from the beginning. */
+  readonly after: { readonly key: string; readonly uploadId: string | null } | null;
+  readonly countMax: number;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** Whether there are more behind them. */
+  readonly isTruncated: boolean;
+}
+
 /** Everything S3 needs of a store that holds the bytes itself. */
 export interface BucketStore extends ObjectStore {
   buckets(): Promise<readonly BucketHead[]>;
@@ -158,8 +176,8 @@ export interface BucketStore extends ObjectStore {
   completeUpload(upload: UploadId, parts: readonly CompletedPart[], options: CompleteOptions): Promise<ObjectHead>;
   abortUpload(upload: UploadId): Promise<void>;
   headUpload(upload: UploadId): Promise<UploadHead>;
-  /** Ascending by number, at most 10,000. */
-  listParts(upload: UploadId): Promise<readonly PartHead[]>;
+  /** Ascending by number. */
+  listParts(upload: UploadId, options: ListPartsOptions): Promise<Page<PartHead>>;
   /** In the order of keys, then of ids, which is that of their starts. Unfinished ones end by themselves after `uploadAgeMsMax`. */
-  listUploads(bucket: string): Promise<readonly UploadHead[]>;
+  listUploads(bucket: string, options: ListUploadsOptions): Promise<Page<UploadHead>>;
 }

@@ -5,6 +5,7 @@
 export type {
   Datapoint,
   Dimension,
+  ListedSeries,
   MetricName,
   PointsQuery,
   ResolutionMs,
@@ -28,7 +29,7 @@ export {
   type ModelMetricsSource,
   type RequestTimes,
 } from "./inference-metrics.ts";
-export { MinuteSeries, type MinuteSeriesOptions, type SampleOptions } from "./minute-series.ts";
+export { isListed, MinuteSeries, type MinuteSeriesOptions, type SampleOptions } from "./minute-series.ts";
 export {
   MetricRegistry,
   type CounterRow,

@@ -1,6 +1,7 @@
 import type { Clock } from "../base/index.ts";
 import type {
   Datapoint,
+  ListedSeries,
   MetricName,
   PointsQuery,
   ResolutionMs,
@@ -88,13 +89,12 @@ export class MinuteSeries {
     this.#pointFor(series, options.timestampMs)?.addSet(set);
   }
 
-  /** Metrics that have points; one entry for each unit. */
-  list(filter: SeriesFilter): readonly SeriesKey[] {
-    const found: SeriesKey[] = [];
-    for (const ofUnits of this.#metrics.values()) {
-      for (const series of ofUnits) if (matches(series, filter)) found.push(series.key);
-    }
-    return found;
+  /**
+   * Every metric, with its series by unit, in no order; `isListed` tells whether a series is asked for. To be looked at in pieces where
+   * others wait: metrics may come and go meanwhile.
+   */
+  metrics(): Iterable<readonly ListedSeries[]> {
+    return this.#metrics.values();
   }
 
   /** Ascending in time; several units give several datapoints of one time. Points wider than the period are left out. */
@@ -259,7 +259,8 @@ function storedPoint(seriesNumber: number, point: SeriesPoint): StoredPoint {
   return { seriesNumber, periodMs, startMs, sampleCount, sum, minimum, maximum, histogram };
 }
 
-function matches(series: Series, filter: SeriesFilter): boolean {
+/** Whether a series has points and is one of those that the filter asks for. */
+export function isListed(series: ListedSeries, filter: SeriesFilter): boolean {
   const { key } = series;
   if (series.isEmpty) return false;
   if (filter.namespace !== null && filter.namespace !== key.namespace) return false;

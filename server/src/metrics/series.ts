@@ -55,6 +55,13 @@ export interface SeriesFilter {
   readonly recordedSinceMs: number | null;
 }
 
+/** What a listing looks at. */
+export interface ListedSeries {
+  readonly key: SeriesKey;
+  readonly isEmpty: boolean;
+  readonly lastRecordedMs: number;
+}
+
 /** A series held for recording on a hot path: no look-up, no allocation per sample. */
 export interface SeriesRecorder {
   /** One sample, now. NaN and infinities are a caller's bug. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { ByteBudget, Clock, Logger } from "../../base/index.ts";
+import type { ByteBudget, Clock, Logger, LoopTurns } from "../../base/index.ts";
 import type { Authenticator, CredentialLookup } from "../../signing/index.ts";
 import type { Permits } from "./permit.ts";
 import type { ServiceRow } from "./service-row.ts";
@@ -28,5 +28,6 @@ export interface GatewayState extends GatewayOptions {
   readonly clock: Clock;
   readonly operationBodyBytesMax: number;
   readonly requestMemory: ByteBudget;
+  readonly turns: LoopTurns;
   readonly authenticator: Authenticator | null;
 }

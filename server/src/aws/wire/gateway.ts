@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { AwsError, ByteBudget, ByteLease, systemClock } from "../../base/index.ts";
+import { AwsError, ByteBudget, ByteLease, systemClock, LoopTurns } from "../../base/index.ts";
 import { Authenticator, type CredentialScope } from "../../signing/index.ts";
 import { detectDestination } from "./detect.ts";
 import type { GatewayOptions, GatewayState } from "./gateway-options.ts";
@@ -27,6 +27,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     table: new ServiceTable(options.services),
     operationBodyBytesMax: options.operationBodyBytesMax ?? operationBodyBytesMaxDefault,
     requestMemory: options.requestMemory ?? new ByteBudget(Infinity),
+    turns: new LoopTurns(),
     authenticator: options.credentials === null ? null : new Authenticator(options.credentials, clock),
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -47,12 +48,13 @@ export function createGateway(options: GatewayOptions): Gateway {
 async function serve(gateway: GatewayState, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { destination, scope } = detectDestination(gateway.table, request);
   const aborter = new AbortController();
+  const { signal } = aborter;
   const memory = new ByteLease(gateway.requestMemory);
   response.once("close", () => {
     memory[Symbol.dispose]();
     if (!response.writableFinished) aborter.abort(new AwsError("RequestCanceled", "The client closed the connection"));
   });
-  const context = contextOf(gateway, scope, { signal: aborter.signal, memory });
+  const context = contextOf(gateway, scope, { signal, memory, turn: () => gateway.turns.next(signal) });
   // What is answered here is data, never a page: a browser neither guesses its type nor runs what is in it.
   response.setHeader("X-Content-Type-Options", "nosniff");
   const { authenticator, logger, clock } = gateway;
@@ -64,7 +66,7 @@ async function serve(gateway: GatewayState, request: IncomingMessage, response: 
 function contextOf(
   gateway: GatewayState,
   scope: CredentialScope | null,
-  call: Pick<CallContext, "signal" | "memory">,
+  call: Pick<CallContext, "signal" | "memory" | "turn">,
 ): CallContext {
   const accessKeyId = scope?.accessKeyId ?? null;
   const credential = accessKeyId === null ? undefined : gateway.credentials?.(accessKeyId);

@@ -13,6 +13,8 @@ export interface CallContext {
   readonly signal: AbortSignal;
   /** What the call holds of the memory for calls in flight: its body, its answer. All of it goes back when the connection is done with it. */
   readonly memory: ByteLease;
+  /** Waits for the call's next turn of the event loop; rejects when the client is gone. Before each piece of a long computation. */
+  readonly turn: () => Promise<void>;
 }
 
 /** One AWS API of the platform. What the gateway knows of a service is what its row says. */

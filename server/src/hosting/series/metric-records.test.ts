@@ -211,9 +211,7 @@ test("bytes on disk are bounded: the oldest hours go; an evicted series' row goe
   assert.equal(count(records, "metric_series"), 2);
   const restored = open(records, clock, { seriesMax: 2 });
   assert.deepEqual(
-    restored.series
-      .list({ namespace: null, metricName: null, dimensions: [], recordedSinceMs: null })
-      .map(({ metricName }) => metricName),
+    [...restored.series.metrics()].flat().map(({ key }) => key.metricName),
     ["m3", "m4"],
   );
   restored.series.recorder(named("m5")).record(1);

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { MinuteSeries } from "../../../metrics/index.ts";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
@@ -36,12 +35,13 @@ interface DataResult {
 export interface GetMetricDataOptions {
   readonly series: MinuteSeries;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
+  /** Waits for the call's next turn of the event loop. */
+  readonly turn: () => Promise<void>;
 }
 
 /** Computes between other work, a fraction of a millisecond at a time. */
 export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
-  const { series, clock, signal } = options;
+  const { series, clock, turn } = options;
   const queries = input.MetricDataQueries;
   checkQueries(queries);
   const range = { startMs: input.StartTime.getTime(), endMs: input.EndTime.getTime() };
@@ -51,20 +51,18 @@ export async function getMetricData(options: GetMetricDataOptions, input: GetMet
   const results: DataResult[] = [];
   for (const query of queries) {
     if (query.ReturnData === false) continue;
-    const value = await inTurns(evaluation.resolve(query.Id), signal);
+    const value = await inTurns(evaluation.resolve(query.Id), turn);
     results.push(...printResult(query, value, isDescending));
-    await setImmediate();
   }
   return pageOf(results, input);
 }
 
-/** Runs the steps to their end; the event loop has its turn between any two. */
-async function inTurns<Result>(steps: Steps<Result>, signal: AbortSignal): Promise<Result> {
+/** Runs the steps to their end, each in a turn of its own. */
+async function inTurns<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
   for (;;) {
+    await turn();
     const { done, value } = steps.next();
     if (done === true) return value;
-    await setImmediate();
-    signal.throwIfAborted();
   }
 }
 

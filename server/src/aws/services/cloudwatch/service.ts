@@ -1,10 +1,22 @@
-import { setImmediate } from "node:timers/promises";
 import { AwsError, type Clock } from "../../../base/index.ts";
-import type { Datapoint, MinuteSeries, SeriesKey } from "../../../metrics/index.ts";
+import {
+  isListed,
+  type Datapoint,
+  type ListedSeries,
+  type MinuteSeries,
+  type SeriesFilter,
+  type SeriesKey,
+} from "../../../metrics/index.ts";
 import cloudwatch from "../../spec/gen/cloudwatch.json" with { type: "json" };
 import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
 import { asServiceModel } from "../../spec/index.ts";
-import { anyResource, type ModelledService, type OperationRows } from "../../wire/index.ts";
+import {
+  anyResource,
+  firstInOrder,
+  type CallContext,
+  type ModelledService,
+  type OperationRows,
+} from "../../wire/index.ts";
 import { dimensionsOf } from "./dimensions.ts";
 import { getMetricData } from "./get-metric-data.ts";
 import { putMetricData } from "./put-metric-data.ts";
@@ -17,8 +29,6 @@ export interface CloudWatchParts {
 
 const datapointsMax = 1440;
 const metricsPerPage = 500;
-/** Named and compared in about a millisecond. */
-const metricsPerTurn = 1000;
 const hourMs = 3_600_000;
 /** A metric without a new datapoint for so long is not listed. */
 const listedMs = 14 * 24 * hourMs;
@@ -34,7 +44,7 @@ export function cloudwatchService({ series, clock }: CloudWatchParts) {
     GetMetricData: {
       action: "cloudwatch:GetMetricData",
       resource: anyResource,
-      handle: (input, { signal }) => getMetricData({ series, clock, signal }, input),
+      handle: (input, { turn }) => getMetricData({ series, clock, turn }, input),
     },
     PutMetricData: {
       action: "cloudwatch:PutMetricData",
@@ -44,7 +54,7 @@ export function cloudwatchService({ series, clock }: CloudWatchParts) {
     ListMetrics: {
       action: "cloudwatch:ListMetrics",
       resource: anyResource,
-      handle: (input, { signal }) => listMetrics({ series, clock }, input, signal),
+      handle: (input, context) => listMetrics({ series, clock }, input, context),
     },
   };
   return {
@@ -107,46 +117,38 @@ function checkDatapointCount(startMs: number, endMs: number, period: number): vo
   );
 }
 
-/** The page is chosen in turns with other work, and holds a few pages of names at most. */
+interface ListedMetric {
+  readonly id: string;
+  readonly key: SeriesKey;
+}
+
 async function listMetrics(
   { series, clock }: CloudWatchParts,
   input: CloudwatchInputs["ListMetricsInput"],
-  signal: AbortSignal,
+  { turn }: CallContext,
 ) {
-  const found = series.list({
+  const filter: SeriesFilter = {
     namespace: input.Namespace ?? null,
     metricName: input.MetricName ?? null,
     dimensions: (input.Dimensions ?? []).map(({ Name, Value }) => ({ name: Name, value: Value ?? null })),
     recordedSinceMs: clock.epochMs() - (input.RecentlyActive === "PT3H" ? 3 * hourMs : listedMs),
-  });
-  const after = input.NextToken === undefined ? null : Buffer.from(input.NextToken, "base64").toString();
-  let first = new Map<string, SeriesKey>();
-  let cut: string | null = null;
-  for (const [index, key] of found.entries()) {
-    if (index % metricsPerTurn === metricsPerTurn - 1) {
-      await setImmediate();
-      signal.throwIfAborted();
-    }
-    const id = metricId(key);
-    if ((after !== null && id <= after) || (cut !== null && id > cut)) continue;
-    first.set(id, key);
-    if (first.size < 4 * metricsPerPage) continue;
-    first = firstOf(first, metricsPerPage + 1);
-    cut = [...first.keys()].at(-1) ?? null;
-  }
-  first = firstOf(first, metricsPerPage + 1);
-  const page = [...first].slice(0, metricsPerPage);
-  const last = page.at(-1)?.[0];
-  return {
-    Metrics: page.map(([, key]) => printMetric(key)),
-    NextToken: last !== undefined && first.size > page.length ? Buffer.from(last).toString("base64") : undefined,
   };
-}
-
-/** Those with the smallest ids, in their order. */
-function firstOf(metrics: ReadonlyMap<string, SeriesKey>, countMax: number): Map<string, SeriesKey> {
-  const sorted = [...metrics].sort(([a], [b]) => (a < b ? -1 : Number(a > b)));
-  return new Map(sorted.slice(0, countMax));
+  const after = input.NextToken === undefined ? null : Buffer.from(input.NextToken, "base64").toString();
+  const entryOf = (ofUnits: readonly ListedSeries[]): ListedMetric | null => {
+    const found = ofUnits.find((each) => isListed(each, filter));
+    if (found === undefined) return null;
+    const id = metricId(found.key);
+    return after === null || id > after ? { id, key: found.key } : null;
+  };
+  const order = (a: ListedMetric, b: ListedMetric) => (a.id < b.id ? -1 : Number(a.id > b.id));
+  // One more tells whether there is another page.
+  const first = await firstInOrder(series.metrics(), { entryOf, order, countMax: metricsPerPage + 1 }, turn);
+  const page = first.slice(0, metricsPerPage);
+  const last = page.at(-1)?.id;
+  return {
+    Metrics: page.map(({ key }) => printMetric(key)),
+    NextToken: last !== undefined && first.length > page.length ? Buffer.from(last).toString("base64") : undefined,
+  };
 }
 
 /** Units do not tell metrics apart here. */

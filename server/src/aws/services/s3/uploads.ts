@@ -1,12 +1,10 @@
 import { AwsError } from "../../../base/index.ts";
 import {
   checksumAlgorithms,
-  compareKeys,
   partNumberMax,
   type BodyExpectation,
   type ChecksumType,
   type CompletedPart,
-  type UploadHead,
   type UploadId,
 } from "../../../blobs/index.ts";
 import { malformed, readXml } from "../../wire/index.ts";
@@ -176,8 +174,7 @@ export async function listParts(request: S3Request): Promise<void> {
     fallback: partsPerPageMax,
     max: partsPerPageMax,
   });
-  const rest = (await store.listParts(id)).filter((part) => part.partNumber > after);
-  const shown = rest.slice(0, partsMax);
+  const { items: shown, isTruncated } = await store.listParts(id, { afterNumber: after, countMax: partsMax });
   const algorithm = upload.checksumAlgorithm?.toUpperCase();
   sendXml(request, "ListPartsResult", {
     Bucket: id.bucket,
@@ -186,7 +183,7 @@ export async function listParts(request: S3Request): Promise<void> {
     PartNumberMarker: after,
     NextPartNumberMarker: shown.at(-1)?.partNumber ?? after,
     MaxParts: partsMax,
-    IsTruncated: rest.length > shown.length && partsMax > 0,
+    IsTruncated: isTruncated && partsMax > 0,
     Part: shown.map((part) => ({
       PartNumber: part.partNumber,
       LastModified: new Date(part.lastModifiedMs).toISOString(),
@@ -212,15 +209,9 @@ export async function listUploads(request: S3Request): Promise<void> {
     fallback: partsPerPageMax,
     max: partsPerPageMax,
   });
-  // Markers are a place, whether or not an upload is still there; without an id, all uploads of that key are behind.
-  const isBehind = (upload: UploadHead) => {
-    const order = compareKeys(upload.key, keyMarker);
-    return order > 0 || (order === 0 && idMarker !== "" && upload.uploadId > idMarker);
-  };
-  const all = (await store.listUploads(bucket)).filter((upload) => upload.key.startsWith(prefix));
-  const rest = all.filter(isBehind);
-  const shown = rest.slice(0, uploadsMax);
-  const isTruncated = rest.length > shown.length && uploadsMax > 0;
+  const after = keyMarker === "" ? null : { key: keyMarker, uploadId: idMarker === "" ? null : idMarker };
+  const { items: shown, ...page } = await store.listUploads(bucket, { prefix, after, countMax: uploadsMax });
+  const isTruncated = page.isTruncated && uploadsMax > 0;
   sendXml(request, "ListMultipartUploadsResult", {
     Bucket: bucket,
     KeyMarker: keyMarker,

@@ -1,5 +1,5 @@
-import { invalid, type Hosting } from "../../../hosting/index.ts";
-import { anyResource } from "../../wire/index.ts";
+import { invalid, type EndpointRecord, type Hosting } from "../../../hosting/index.ts";
+import { anyResource, firstInOrder, type CallContext } from "../../wire/index.ts";
 import type { SageMakerRows } from "./rows.ts";
 
 /** Where a row stands in its listing. */
@@ -15,19 +15,22 @@ interface Listed extends Place {
 }
 
 interface Question {
-  readonly NameContains?: string | undefined;
-  readonly CreationTimeAfter?: Date | undefined;
-  readonly CreationTimeBefore?: Date | undefined;
-  readonly LastModifiedTimeAfter?: Date | undefined;
-  readonly LastModifiedTimeBefore?: Date | undefined;
-  readonly StatusEquals?: string | undefined;
-  readonly SortBy?: string | undefined;
-  readonly SortOrder?: string | undefined;
-  readonly MaxResults?: number | undefined;
-  readonly NextToken?: string | undefined;
+  readonly NameContains?: string;
+  readonly CreationTimeAfter?: Date;
+  readonly CreationTimeBefore?: Date;
+  readonly LastModifiedTimeAfter?: Date;
+  readonly LastModifiedTimeBefore?: Date;
+  readonly StatusEquals?: string;
+  readonly SortBy?: "Name" | "CreationTime" | "Status";
+  readonly SortOrder?: "Ascending" | "Descending";
+  readonly MaxResults?: number;
+  readonly NextToken?: string;
 }
 
 const pageLengthDefault = 10;
+
+const itself = <Row>(row: Row): Row => row;
+const withStatus = (record: EndpointRecord) => ({ ...record, status: record.state.at });
 
 export function listOperations(
   hosting: Hosting,
@@ -36,8 +39,8 @@ export function listOperations(
     ListModels: {
       action: "sagemaker:ListModels",
       resource: anyResource,
-      async handle(input) {
-        const { page, token } = pageOf([...hosting.models.values()], input);
+      async handle(input, context) {
+        const { page, token } = await pageOf({ rows: hosting.models.values(), entryOf: itself }, input, context);
         const rows = page.map((each) => ({
           ModelName: each.name,
           ModelArn: each.arn,
@@ -49,8 +52,8 @@ export function listOperations(
     ListEndpointConfigs: {
       action: "sagemaker:ListEndpointConfigs",
       resource: anyResource,
-      async handle(input) {
-        const { page, token } = pageOf([...hosting.configs.values()], input);
+      async handle(input, context) {
+        const { page, token } = await pageOf({ rows: hosting.configs.values(), entryOf: itself }, input, context);
         const rows = page.map((each) => ({
           EndpointConfigName: each.name,
           EndpointConfigArn: each.arn,
@@ -62,9 +65,8 @@ export function listOperations(
     ListEndpoints: {
       action: "sagemaker:ListEndpoints",
       resource: anyResource,
-      async handle(input) {
-        const listed = [...hosting.endpoints.values()].map((each) => ({ ...each, status: each.state.at }));
-        const { page, token } = pageOf(listed, input);
+      async handle(input, context) {
+        const { page, token } = await pageOf({ rows: hosting.endpoints.values(), entryOf: withStatus }, input, context);
         const rows = page.map((each) => ({
           EndpointName: each.name,
           EndpointArn: each.arn,
@@ -79,19 +81,24 @@ export function listOperations(
 }
 
 /** Newest first unless asked otherwise; a token is where the page before ended, whatever has come or gone since. */
-function pageOf<Row extends Listed>(
-  rows: readonly Row[],
+async function pageOf<Row, Entry extends Listed>(
+  { rows, entryOf }: { readonly rows: Iterable<Row>; readonly entryOf: (row: Row) => Entry },
   question: Question,
-): { page: Row[]; token: { NextToken?: string } } {
-  const direction = (question.SortOrder ?? "Descending").startsWith("Desc") ? -1 : 1;
+  { turn }: CallContext,
+): Promise<{ readonly page: readonly Entry[]; readonly token: { readonly NextToken?: string } }> {
+  const direction = question.SortOrder === "Ascending" ? 1 : -1;
   const order = (a: Place, b: Place) => direction * compare(a, b, question.SortBy);
   const after = question.NextToken === undefined ? null : placeOf(question.NextToken);
-  const left = rows
-    .filter((row) => matches(row, question) && (after === null || order(row, after) > 0))
-    .toSorted(order);
-  const page = left.slice(0, question.MaxResults ?? pageLengthDefault);
+  const wanted = (row: Row) => {
+    const entry = entryOf(row);
+    return matches(entry, question) && (after === null || order(entry, after) > 0) ? entry : null;
+  };
+  const pageLength = question.MaxResults ?? pageLengthDefault;
+  // One more tells whether there is another page.
+  const first = await firstInOrder(rows, { entryOf: wanted, order, countMax: pageLength + 1 }, turn);
+  const page = first.slice(0, pageLength);
   const last = page.at(-1);
-  return { page, token: last === undefined || page.length === left.length ? {} : { NextToken: tokenOf(last) } };
+  return { page, token: last === undefined || first.length === page.length ? {} : { NextToken: tokenOf(last) } };
 }
 
 function tokenOf({ name, createdMs, status = "" }: Place): string {
@@ -117,7 +124,7 @@ function matches(row: Listed, question: Question): boolean {
   );
 }
 
-function compare(a: Place, b: Place, sortBy: string | undefined): number {
+function compare(a: Place, b: Place, sortBy: Question["SortBy"]): number {
   const byName = a.name < b.name ? -1 : Number(a.name > b.name);
   if (sortBy === "Name") return byName;
   if (sortBy === "Status") return (a.status ?? "").localeCompare(b.status ?? "") || byName;

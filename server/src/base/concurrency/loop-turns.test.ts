@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LoopTurns } from "./loop-turns.ts";
+
+const never = new AbortController().signal;
+
+test("of many that compute, one has its turn in each round of the event loop, and all come to their end in order", async () => {
+  const turns = new LoopTurns();
+  let taken = 0;
+  let takenBefore = 0;
+  let mostInARound = 0;
+  let isOver = false;
+  const look = () => {
+    mostInARound = Math.max(mostInARound, taken - takenBefore);
+    takenBefore = taken;
+    if (!isOver) setImmediate(look);
+  };
+  look();
+  const ended: number[] = [];
+  const compute = async (which: number) => {
+    for (let step = 0; step < 10; step += 1) {
+      await turns.next(never);
+      taken += 1;
+    }
+    ended.push(which);
+  };
+  await Promise.all(Array.from({ length: 20 }, (_, which) => compute(which)));
+  isOver = true;
+  assert.equal(taken, 200);
+  assert.equal(mostInARound, 1);
+  assert.deepEqual(
+    ended,
+    ended.toSorted((a, b) => a - b),
+  );
+});
+
+test("who has gone away does not get its turn, and holds nobody up", async () => {
+  const turns = new LoopTurns();
+  const gone = new AbortController();
+  const left = turns.next(gone.signal);
+  const stayed = turns.next(never);
+  gone.abort(new Error("gone"));
+  await assert.rejects(left, { message: "gone" });
+  await stayed;
+});

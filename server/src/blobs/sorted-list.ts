@@ -1,0 +1,46 @@
+/** Items in the order that is given, found by halving: a page of them is a search and a walk, however many there are. */
+export class SortedList<Item> {
+  readonly #order: (a: Item, b: Item) => number;
+  #items: Item[] = [];
+
+  constructor(order: (a: Item, b: Item) => number) {
+    this.#order = order;
+  }
+
+  get length(): number {
+    return this.#items.length;
+  }
+
+  at(position: number): Item | undefined {
+    return this.#items[position];
+  }
+
+  /** In place of all that was there. */
+  load(items: Iterable<Item>): void {
+    this.#items = [...items].sort(this.#order);
+  }
+
+  insert(item: Item): void {
+    this.#items.splice(this.#place(item), 0, item);
+  }
+
+  delete(item: Item): void {
+    this.#items.splice(this.#place(item), 1);
+  }
+
+  /** Position of the first item for which `holds` is false; it is true for all items before. */
+  firstNot(holds: (item: Item) => boolean): number {
+    let low = 0;
+    let high = this.#items.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (holds(this.#items[middle] as Item)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #place(item: Item): number {
+    return this.firstNot((other) => this.#order(other, item) < 0);
+  }
+}
