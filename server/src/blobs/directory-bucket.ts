@@ -132,7 +132,7 @@ export class DirectoryBucket {
     const version = this.#nextVersion;
     this.#nextVersion += 1;
     const encoded = encodeEntry(stored);
-    await createDurably(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [shard.synced]);
+    await createDurably(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
     const entry = { ...stored, version, offset: stored.data === null ? encoded.byteLength : 0 };
     this.index.set(entry);
     return entry;

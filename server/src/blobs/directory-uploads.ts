@@ -106,7 +106,7 @@ export class DirectoryUploads {
     try {
       await mkdir(folder);
       const description = Buffer.from(sealedText({ head, options }));
-      await createDurably(join(folder, "upload.json"), [description], [syncFolder(this.#folder)]);
+      await createDurably(join(folder, "upload.json"), [description], [() => syncFolder(this.#folder)]);
       // Another bucket of this name may have the folder by now.
       if (this.#isClosed) throw noSuchBucket();
     } catch (cause) {

@@ -17,12 +17,12 @@ export async function writePieces(
 /**
  * A file under a name that nothing had before, there whatever happens once this returns. The file and its folder are synced together,
  * which the disk takes as one: a name that a power failure leaves without its bytes was never answered for, and its reader finds out.
- * `others` is awaited too. On failure nothing is left.
+ * `others` are synced with them. On failure nothing is left.
  */
 export async function createDurably(
   path: string,
   pieces: readonly Buffer[],
-  others: readonly Promise<void>[] = [],
+  others: readonly (() => Promise<void>)[] = [],
 ): Promise<void> {
   const aside = `${path}.tmp`;
   try {
@@ -30,7 +30,7 @@ export async function createDurably(
     const byteLength = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
     await writePieces(file, pieces, { offset: 0, byteLength });
     await rename(aside, path);
-    await allOf([file.sync(), syncFolder(dirname(path)), ...others]);
+    await allOf([file.sync(), syncFolder(dirname(path)), ...others.map((other) => other())]);
   } catch (error) {
     await rm(aside, { force: true });
     await rm(path, { force: true });
