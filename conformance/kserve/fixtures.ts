@@ -1,3 +1,4 @@
+import { blsModels } from "./bls-models.ts";
 import { controlModels } from "./control-models.ts";
 import { habitModels } from "./habit-models.ts";
 import type { ModelSource } from "./model-source.ts";
@@ -43,6 +44,19 @@ export const fixtures = {
       "--model-control-mode=explicit",
       ...Object.keys(streamedModels).map((name) => `--load-model=${name}`),
       keepGoing,
+    ],
+    env: {},
+  },
+  /** Models that call others, and load them. */
+  bls: {
+    models: blsModels,
+    flags: [
+      "--model-control-mode=explicit",
+      ...["add_sub", "upper", "errors", "report", "chain", "streams", "spoils", "identity_all", "identity_matrix"].map(
+        (name) => `--load-model=${name}`,
+      ),
+      "--load-model=calls",
+      "--load-model=calls_async",
     ],
     env: {},
   },

@@ -8,6 +8,7 @@ import struct
 
 import numpy as np
 from galatea_worker import datatypes as _datatypes
+from galatea_worker.made_request import InferenceTrace, PreferredMemory, is_model_ready, load_model, unload_model
 from galatea_worker.model_config import ModelConfig
 from galatea_worker.objects import InferenceRequest, InferenceResponse, Tensor, TritonError, TritonModelException
 from galatea_worker.response_sender import InferenceResponseSender
@@ -130,11 +131,6 @@ def _refused(name, feature):
 
 MetricFamily = _refused_class("MetricFamily", "metrics of a model's own")
 Metric = _refused_class("Metric", "metrics of a model's own")
-PreferredMemory = _refused_class("PreferredMemory", "calling other models, BLS")
-InferenceTrace = _refused_class("InferenceTrace", "traces")
-load_model = _refused("load_model", "loading models from models")
-unload_model = _refused("unload_model", "unloading models from models")
-is_model_ready = _refused("is_model_ready", "asking for models from models")
 
 
 def get_input_tensor_by_name(inference_request, name):

@@ -3,7 +3,29 @@
 import json
 import sys
 
-from galatea_worker import wire
+from galatea_worker import call_wire, wire
+
+
+CALL = {
+    "execution": 7,
+    "model": "m",
+    "version": "2",
+    "id": "ü",
+    "correlation": [str(2**64 - 1)],
+    "flags": 3,
+    "timeout": 2**40,
+    "outputs": ["OUT"],
+    "parameters": '{"a": 1}',
+    "names": ["A", "B"],
+}
+CONTROL = {
+    "model": "m",
+    "version": "",
+    "config": "{}",
+    "dependents": True,
+    "files": ["file:1/model.py", "file:1/empty"],
+    "lengths": [5, 0],
+}
 
 
 def encoded():
@@ -18,6 +40,11 @@ def encoded():
         "finalResponse": wire.encode_response(7, 1, True, None, 0).hex(),
         "askOfResponse": wire.encode_ask(7, [4096], 9).hex(),
         "released": wire.encode_released([1, 2, 3]).hex(),
+        "call": call_wire.encode_message(wire.CALL, 5, call_wire.STREAMED, CALL, outputs).hex(),
+        "callAsk": call_wire.encode_ask(5, [4096, 2**34]).hex(),
+        "callCancel": call_wire.encode_cancel(5).hex(),
+        "callTaken": call_wire.encode_taken(5, 8).hex(),
+        "control": call_wire.encode_control(6, call_wire.LOAD, CONTROL, [b"x = 1", b""]).hex(),
     }
 
 
@@ -44,6 +71,21 @@ def check(vectors):
     assert wire.decode_space(memoryview(bytes.fromhex(vectors["noSpaceOfResponse"]))) == (None, "full")
     credit = memoryview(bytes.fromhex(vectors["credit"]))
     assert wire.HEADER.unpack_from(credit) == (16, wire.CREDIT, 8, 7, 1)
+    space = memoryview(bytes.fromhex(vectors["callSpace"]))
+    assert wire.HEADER.unpack_from(space)[1:4] == (wire.CALL_SPACE, 1, 5)
+    assert wire.decode_space(space) == ([(4, 4096, 512)], "")
+    assert wire.decode_space(memoryview(bytes.fromhex(vectors["noCallSpace"]))) == (None, "full")
+    answer = memoryview(bytes.fromhex(vectors["callAnswer"]))
+    assert wire.HEADER.unpack_from(answer)[1:] == (wire.CALL_ANSWER, 2, 5, 0)
+    text, loans, tensors, inline_offset = call_wire.decode_message(answer)
+    assert text == {"names": ["OUT", "LARGE"], "parameters": ""}, text
+    assert loans == call_wire.decode_loans(answer) == [(3, 1, 5 * 2**32, 2**20)], loans
+    assert tensors == [(0, 11, (1, 2), wire.INLINE, 0, 8), (1, 1, (3,), 0, 64, 3)], tensors
+    assert bytes(answer[inline_offset:]) == bytes(range(1, 9))
+    failed = memoryview(bytes.fromhex(vectors["callFailed"]))
+    assert wire.HEADER.unpack_from(failed)[1:] == (wire.CALL_ANSWER, 0, 5, call_wire.LAST)
+    assert call_wire.decode_message(failed)[:3] == ({"code": 4, "message": "full"}, [], [])
+    assert call_wire.decode_controlled(memoryview(bytes.fromhex(vectors["controlled"]))) == {"ready": True}
 
 
 def main():

@@ -1,6 +1,7 @@
 /** Every case of the suite, as data. */
 import type { Case } from "../case.ts";
 import { batching } from "./batching.ts";
+import { bls } from "./bls.ts";
 import { compression } from "./compression.ts";
 import { container } from "./container.ts";
 import { containerStreams } from "./container-streams.ts";
@@ -42,6 +43,7 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   habits: modelHabits,
   "python-utils": pythonUtils,
   ensembles,
+  bls,
   batching,
   compression,
   generate: generates,

@@ -20,6 +20,8 @@ class LentBlock(np.ndarray):
 
     # Others read these bytes as well: they are copied before a model can write to them.
     is_shared = False
+    # The model has an array over them that it can write to.
+    is_viewed = False
 
     def __array_finalize__(self, parent: np.ndarray | None) -> None:
         self.lent_id = -1

@@ -77,6 +77,15 @@ class Channel:
                     os.sched_yield()
         return self._socket.recv_into(into)
 
+    def fileno(self):
+        """The socket, for an event loop that looks at it."""
+        return self._socket.fileno()
+
+    def has_frame(self):
+        """Whether `receive` would give a frame without reading."""
+        have = self._end - self._start
+        return have >= wire.HEADER_BYTES and have >= wire.HEADER.unpack_from(self._view, self._start)[0]
+
     def look(self):
         """Takes what has arrived, without waiting, and gives the header of each whole frame that `receive` is going to give.
 
@@ -131,11 +140,12 @@ class Channel:
 
     def flush_released(self):
         """Tells the server what was released. Never waits for the lock: whoever holds it looks again when it lets go."""
-        while self._released or self._later:
+        while (self._released and self.idle) or self._later:
             if not self._lock.acquire(False):
                 return
             try:
-                taken = self.take_released()
+                # While an execution runs they go with its result.
+                taken = self.take_released() if self.idle else ()
                 if taken:
                     self._socket.sendall(wire.encode_released(taken))
                 while self._later:

@@ -2,10 +2,10 @@
 
 import collections
 import inspect
+import threading
 import time
 
 from . import failures, outputs, wire
-from .frame_turns import FrameTurns
 from .objects import TritonModelException
 
 _now = time.perf_counter_ns
@@ -80,7 +80,7 @@ class DecoupledService:
     def __init__(self, worker, output_names, answers_max):
         self._worker = worker
         self._channel = worker.channel
-        self._turns = FrameTurns(worker.channel, self._dispatch)
+        self.turns = self._turns = worker.turns_with(self._dispatch)
         self._outputs = worker.outputs_of(self._ask_space)
         self._output_names = output_names
         self._answers_max = answers_max
@@ -93,6 +93,10 @@ class DecoupledService:
         self._asks = {}
         self._last_ask = 0
         self._loop = None
+        # The thread that calls `execute`, and the execution that it is in; those of coroutines.
+        self._main = threading.get_ident()
+        self._executing = None
+        self._of_coroutine = None
 
     def run(self):
         """Serves frames. Returns when the server is gone or asked for the end."""
@@ -110,7 +114,9 @@ class DecoupledService:
 
     def _dispatch(self, frame):
         _, kind, count, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
-        if kind == wire.CREDIT:
+        if kind in wire.OF_CALLS:
+            self._worker.dispatch_call(frame, kind, frame_id)
+        elif kind == wire.CREDIT:
             state = self._open.get((frame_id, extra))
             if state is not None:
                 state.credit += count
@@ -149,6 +155,7 @@ class DecoupledService:
         status = wire.STATUS_BATCH_FAILED
         try:
             # The list is the model's, as what is in it.
+            self._executing = execution_id
             result = self._worker.call_execute(requests[:])
             if inspect.iscoroutine(result):
                 self._start(result, execution_id, count)
@@ -163,6 +170,7 @@ class DecoupledService:
                 # With the result all that is open ends.
                 for place in range(count):
                     self._close(self._open.get((execution_id, place)))
+        self._executing = None
         request = requests = result = None
         durations = (opened - began, _now() - opened, 0)
         if message is None:
@@ -244,6 +252,12 @@ class DecoupledService:
         error = ("error", 1, _DROPPED)
         self._channel.send_whenever(wire.encode_response(state.execution_id, state.place, True, error, 0))
 
+    def calling_execution(self):
+        """The execution that the calling code belongs to; None for a thread of the model's."""
+        if threading.get_ident() == self._main:
+            return self._executing
+        return None if self._of_coroutine is None else self._of_coroutine.get()
+
     def is_gone(self, state):
         """Whether nobody waits for the request's answers any more."""
         self._turns.poll()
@@ -276,13 +290,15 @@ class DecoupledService:
     def _start(self, coroutine, execution_id, count):
         """Runs an asynchronous `execute` on a loop of its own thread; the instance is free for the next meanwhile."""
         import asyncio
-        import threading
+        import contextvars
 
         if self._loop is None:
+            self._of_coroutine = contextvars.ContextVar("execution", default=None)
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
         async def awaited():
+            self._of_coroutine.set(execution_id)
             try:
                 self._check(await coroutine)
             except BaseException as error:  # noqa: B902 - whatever it raises ends what it has not answered

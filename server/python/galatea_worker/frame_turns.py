@@ -1,4 +1,4 @@
-"""Who reads the socket of a decoupled model's worker: whoever waits for something that comes through it, one at a time."""
+"""Who reads the socket of a worker whose model is decoupled or calls others: whoever waits for something that comes through it, one at a time."""
 
 import threading
 
@@ -9,13 +9,32 @@ class FrameTurns:
     `dispatch(frame)` is called with `changed` held. What threads wait for changes with `changed` held, or by a frame.
     """
 
-    def __init__(self, channel, dispatch):
+    def __init__(self, channel, dispatch, is_reading=False):
         self.changed = threading.Condition()
         # The server is gone.
         self.is_over = False
         self._channel = channel
         self._dispatch = dispatch
-        self._is_reading = False
+        # Whoever read before there were turns does so until `hand_over`.
+        self._is_reading = is_reading
+        self._is_handed_over = not is_reading
+        # Told when somebody stops reading while frames are there: event loops, which look at the socket and not at what was read from it.
+        self.watchers = {}
+
+    def hand_over(self, frame=None):
+        """Whoever read the socket before there were turns does so no more; `frame` came meanwhile."""
+        with self.changed:
+            if frame is not None:
+                self._dispatch(frame)
+            if not self._is_handed_over:
+                self._is_handed_over = True
+                self._is_reading = False
+            self.changed.notify_all()
+
+    def redirect(self, dispatch):
+        """Frames go there from now on."""
+        with self.changed:
+            self._dispatch = dispatch
 
     def wait(self, is_there):
         """Until `is_there()`, or the server is gone. The caller must not hold `changed`."""
@@ -25,6 +44,9 @@ class FrameTurns:
                     self.changed.wait()
                 else:
                     self._read()
+            if self.watchers and not self._is_reading and self._channel.has_frame():
+                for tell in list(self.watchers.values()):
+                    tell()
 
     def _read(self):
         self._is_reading = True

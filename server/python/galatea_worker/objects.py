@@ -125,9 +125,12 @@ class Tensor:
         """
         buffer = self._buffer
         array = np.ndarray(self._shape, dtype, buffer, self._offset)
-        if type(buffer) is LentBlock and buffer.is_shared:
-            array = array.copy()
-            self._buffer, self._offset = array, 0
+        if type(buffer) is LentBlock:
+            if buffer.is_shared:
+                array = array.copy()
+                self._buffer, self._offset = array, 0
+            else:
+                buffer.is_viewed = True
         return array
 
     def taken(self):
@@ -174,13 +177,16 @@ class Tensor:
 
 
 class InferenceRequest:
-    """One request of a batch."""
+    """One request of a batch; or one that the model makes, for another model."""
 
-    # `_wire` is the request as it was decoded (`wire.WireRequest`): most models look at nothing but its tensors.
-    __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers")
+    # `_wire` is the request as it was decoded (`wire.WireRequest`): most models look at nothing but its tensors. One that the model made has
+    # no `_place`, and a name and version of the model that it is for.
+    __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers", "_model_name", "_wanted_version")
 
-    def __init__(self, *_arguments, **_options):
-        raise TritonModelException("pb_utils.InferenceRequest: calling other models (BLS) is not supported yet")
+    def __init__(self, *arguments, **options):
+        from .made_request import make
+
+        make(self, *arguments, **options)
 
     def inputs(self):
         """The input tensors, in a list of the caller's own."""
@@ -218,16 +224,20 @@ class InferenceRequest:
         """Whether the client has gone away. The answer of such a request is dropped: what costs time may be left undone."""
         from .worker import is_given_up
 
-        return is_given_up(*self._place)
+        return self._place is not None and is_given_up(*self._place)
 
     def trace(self):
-        """Traces are not built."""
-        raise TritonModelException("pb_utils.InferenceRequest.trace() is not supported yet")
+        """The request's trace. Traces are not built: it has no context."""
+        from .made_request import InferenceTrace
+
+        return InferenceTrace()
 
     def get_response_sender(self):
         """What may send this request's one response, in place of returning it; any number of them in a decoupled model."""
         from .response_sender import DecoupledResponseSender, InferenceResponseSender, Reply
 
+        if self._place is None:
+            raise TritonModelException("The request was made by the model itself: it has no response sender.")
         if self._answers is not None:
             return DecoupledResponseSender(self._answers)
         if self._reply is None:
@@ -238,11 +248,17 @@ class InferenceRequest:
         """Rescheduling is not built."""
         raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
 
-    def exec(self, decoupled=False):  # noqa: ARG002
-        """BLS is not built."""
-        raise TritonModelException("pb_utils.InferenceRequest.exec() is not supported yet")
+    def exec(self, decoupled=False):
+        """Asks the model and waits: the InferenceResponse, an error among it; with `decoupled` an iterator over any number of them."""
+        from .made_request import execute
 
-    async_exec = exec
+        return execute(self, decoupled)
+
+    def async_exec(self, decoupled=False):
+        """The same to be awaited."""
+        from .made_request import execute_awaited
+
+        return execute_awaited(self, decoupled)
 
 
 class InferenceResponse:

@@ -17,6 +17,11 @@ SPACE = 5
 FINALIZE = 6
 CANCEL = 7
 CREDIT = 8
+CALL_ANSWER = 9
+CALL_SPACE = 10
+CONTROLLED = 11
+# Of them those that a model which calls others waits for.
+OF_CALLS = frozenset((CALL_ANSWER, CALL_SPACE, CONTROLLED))
 
 # Worker to server.
 HELLO = 65
@@ -30,6 +35,11 @@ LOG = 72
 FINALIZED = 73
 FAILED = 74
 RESPONSE_SENT = 75
+CALL = 76
+CALL_ASK = 77
+CALL_CANCEL = 78
+CALL_TAKEN = 79
+CONTROL = 80
 
 # Server to zygote; ZYGOTE_FORK carries four descriptors: socket, lifeline, output, arena.
 ZYGOTE_FORK = 129

@@ -6,11 +6,13 @@ import inspect
 import json
 import os
 import sys
+import threading
 import time
 
 from . import arena as arena_module
 from . import failures, model_import, objects, outputs, process_title, response_sender, wire  # noqa: F401 - the sender: warm for forks
 from .channel import Channel
+from .frame_turns import FrameTurns
 from .model_config import ModelConfig
 from .objects import InferenceResponse, TritonError, TritonModelException
 
@@ -37,6 +39,33 @@ def model_directory():
     if _worker is None:
         raise TritonModelException("pb_utils.get_model_dir is used outside of a worker process")
     return _worker.version_directory
+
+
+def may_call():
+    """Whether the model is up: before that it calls no others."""
+    return _worker is not None and _worker.may_call
+
+
+def calls():
+    """The calls of this process to other models."""
+    if _worker is None:
+        raise TritonModelException("pb_utils: other models are reached from a worker process only")
+    return _worker.calls()
+
+
+def awaited_calls():
+    """Those that coroutines await."""
+    return _worker.awaited_calls()
+
+
+def calling_execution():
+    """The execution that the calling code belongs to; None where it belongs to none."""
+    return _worker.calling_execution()
+
+
+def instance_name():
+    """As messages name it."""
+    return _worker.instance_name
 
 
 def is_given_up(execution_id, place):
@@ -67,6 +96,17 @@ class Worker:
         self._model = None
         self._execute = None
         self._loop = None
+        # The execution that runs; None between two.
+        self._executing = None
+        # Made with the model's first call to another: who reads the socket from then on, the calls, and what was asked for besides.
+        self._turns = None
+        self._calls = None
+        self._awaited_calls = None
+        self._calls_max = 0
+        self._space = None
+        # Whether the main thread holds the channel's `reading`.
+        self._reads_alone = True
+        self._making_calls = threading.Lock()
         # Of a model that is decoupled: who serves it once it is initialized.
         self._decoupled = None
         self._known_modules = 0
@@ -87,7 +127,7 @@ class Worker:
             else:
                 channel.idle = True
                 channel.flush_released()
-                frame = channel.receive()
+                frame = self._next()
                 channel.idle = False
             if frame is None:
                 return
@@ -105,6 +145,102 @@ class Worker:
                 if self._decoupled is not None:
                     return self._decoupled.run()
 
+    # Who reads the socket: the main thread alone, while no code of the model runs, until the model calls another.
+
+    def _stop_reading(self):
+        """Code of the model is about to run."""
+        if self._reads_alone:
+            self._reads_alone = False
+            self.channel.reading.release()
+        if self._turns is not None:
+            self._turns.hand_over()
+
+    def _start_reading(self):
+        """Code of the model has run."""
+        if self._turns is None:
+            self.channel.reading.acquire()
+            self._reads_alone = True
+            if self._turns is not None:
+                self._stop_reading()
+
+    def _next(self):
+        """The next frame of the main thread; None when the server is gone."""
+        if self._turns is None:
+            frame = self.channel.receive()
+            if self._turns is None or frame is None:
+                return frame
+            # A thread of the model has made the first call meanwhile.
+            self._turns.hand_over(frame)
+        self._stop_reading()
+        self._turns.wait(lambda: self._waiting)
+        return self._waiting.pop(0) if self._waiting else None
+
+    def turns_with(self, dispatch):
+        """Turns whose frames go to `dispatch`, for a model all of whose threads may wait."""
+        if self._turns is None:
+            return FrameTurns(self.channel, dispatch)
+        self._turns.redirect(dispatch)
+        return self._turns
+
+    def _dispatch(self, frame):
+        """A frame that came to whoever read; `changed` is held."""
+        _, kind, _, frame_id, _ = wire.HEADER.unpack_from(frame, 0)
+        if kind in wire.OF_CALLS:
+            self.dispatch_call(frame, kind, frame_id)
+        elif kind == wire.SPACE:
+            self._space = wire.decode_space(frame)
+        else:
+            self._waiting.append(memoryview(bytes(frame)))
+
+    # Calls to other models.
+
+    @property
+    def may_call(self):
+        """Whether the model is up."""
+        return self._model is not None
+
+    def dispatch_call(self, frame, kind, call_id):
+        """A frame about a call of this process's."""
+        if self._calls is not None:
+            self._calls.dispatch(frame, kind, call_id)
+
+    def calls(self):
+        """The model's calls. With the first of them whoever waits reads, in turns."""
+        if self._calls is None:
+            with self._making_calls:
+                if self._calls is None:
+                    self._calls = self._make_calls()
+        return self._calls
+
+    def _make_calls(self):
+        from .calls import Calls
+
+        rest = (self._arena, self._inline_bytes_max, self._calls_max)
+        if self._decoupled is not None:
+            return Calls(self.channel, self._decoupled.turns, *rest)
+        turns = FrameTurns(self.channel, self._dispatch, is_reading=True)
+        calls = Calls(self.channel, turns, *rest)
+        # From here on whoever holds `reading` hands over when it lets go.
+        self._turns = turns
+        if self.channel.reading.acquire(False):
+            self.channel.reading.release()
+            turns.hand_over()
+        return calls
+
+    def awaited_calls(self):
+        """Those of them that coroutines await."""
+        calls = self.calls()
+        with self._making_calls:
+            if self._awaited_calls is None:
+                from .awaited_calls import AwaitedCalls
+
+                self._awaited_calls = AwaitedCalls(calls, self.channel, self._turns or self._decoupled.turns)
+            return self._awaited_calls
+
+    def calling_execution(self):
+        """The execution that the calling code belongs to: threads of a model that answers in order belong to what it executes."""
+        return self._executing if self._decoupled is None else self._decoupled.calling_execution()
+
     # Lifecycle.
 
     def _on_lifecycle(self, kind, body):
@@ -113,12 +249,14 @@ class Worker:
             wire.COMPLETE: (self._complete, wire.COMPLETED),
             wire.INITIALIZE: (self._initialize, wire.INITIALIZED),
         }[kind]
+        self._stop_reading()
         try:
             # In here, because what a model completed its configuration with may be anything.
             reply = json.dumps(step(body), allow_nan=False)
         except BaseException as error:  # noqa: B902 - whatever a model raises is its failure to load
             reply_kind = wire.FAILED
             reply = json.dumps({"message": _described(error), "outOfMemory": failures.is_out_of_memory(error)})
+        self._start_reading()
         self.channel.send(wire.frame(reply_kind, reply.encode("utf-8")))
 
     def _load(self, body):
@@ -126,6 +264,7 @@ class Worker:
         self._arena = arena_module.Arena(self._arena_fd, body["arenaBytes"])
         os.close(self._arena_fd)
         self._inline_bytes_max = body["inlineBytesMax"]
+        self._calls_max = body["callsMax"]
         self.version_directory = body["versionDirectory"]
         self._known_modules = len(sys.modules)
         for path in body["path"]:
@@ -190,9 +329,11 @@ class Worker:
 
     def finalize(self):
         """The end of the model."""
-        if self._model is not None and hasattr(self._model, "finalize"):
+        model, self._model = self._model, None
+        self._stop_reading()
+        if model is not None and hasattr(model, "finalize"):
             try:
-                self._model.finalize()
+                model.finalize()
             except BaseException as error:  # noqa: B902 - logged only, as Triton does
                 log(2, "finalize: " + _described(error), __file__, 0)
         sys.stdout.flush()
@@ -210,7 +351,8 @@ class Worker:
         requests, spaces, lent = self.open_requests(execution_id, frame)
         frame = None
         opened = _now()
-        self.channel.reading.release()
+        self._executing = execution_id
+        self._stop_reading()
         responses = answers = None
         status = wire.STATUS_BATCH_FAILED
         try:
@@ -222,15 +364,21 @@ class Worker:
             error.__traceback__ = None
             error = None
         finally:
-            self.channel.reading.acquire()
+            self._start_reading()
         executed = _now()
         released = []
         if responses is not None:
             try:
+                if self._calls is not None:
+                    lent = lent + self._calls.loans_of(execution_id)
                 placed = self._outputs.answers(execution_id, requests, responses, spaces, lent)
+                if self._calls is not None:
+                    self._calls.pin(placed)
                 # The model's own objects go first, so that what they held is reported back with this very answer.
                 responses = requests = lent = None
                 released = self.channel.take_released()
+                if self._calls is not None:
+                    released = released + self._calls.take_released()
                 answers = self._outputs.settled(execution_id, placed, spaces, released)
             except BaseException as error:  # noqa: B902 - objects whose text or bytes cannot be taken
                 message = _described(error)
@@ -246,7 +394,10 @@ class Worker:
         else:
             durations = (durations[0], durations[1], _now() - executed)
             data = wire.encode_result(execution_id, released, answers, durations)
+        self._executing = None
         self.channel.send(data)
+        if self._calls is not None:
+            self._calls.settled()
         if executed - opened > _SLOW_NS:
             self._find_given_up()
 
@@ -258,7 +409,12 @@ class Worker:
 
     def _find_given_up(self):
         """Clients of this execution and of those behind it may have left."""
-        headers = [wire.HEADER.unpack_from(frame, 0) for frame in self._waiting] + self.channel.look()
+        if self._turns is None:
+            arrived = self.channel.look()
+        else:
+            self._turns.poll()
+            arrived = []
+        headers = [wire.HEADER.unpack_from(frame, 0) for frame in list(self._waiting)] + arrived
         for _, kind, _, execution_id, place in headers:
             if kind == wire.CANCEL:
                 self._given_up.setdefault(execution_id, set()).add(place)
@@ -267,11 +423,15 @@ class Worker:
         """See the function of this name. While no model code runs the socket is not looked at."""
         if self._decoupled is not None:
             return self._decoupled.is_given_up(execution_id, place)
-        if self.channel.reading.acquire(False):
+        if self._turns is not None:
+            self._find_given_up()
+        elif self.channel.reading.acquire(False):
             try:
                 self._find_given_up()
             finally:
                 self.channel.reading.release()
+            if self._turns is not None:
+                self._turns.hand_over()
         return place in self._given_up.get(execution_id, ())
 
     def _call(self, requests):
@@ -352,15 +512,22 @@ class Worker:
 
     def _ask_space(self, execution_id, sizes):
         """Blocks for outputs of these sizes, [(lent_id, offset, size)]; other frames that come meanwhile are kept for their turn."""
+        self._space = None
         self.channel.send(wire.encode_ask(execution_id, sizes))
-        while True:
+        while self._turns is None and self._space is None:
             frame = self.channel.receive()
             if frame is None:
                 os._exit(0)
-            if wire.HEADER.unpack_from(frame, 0)[1] == wire.SPACE:
-                break
-            self._waiting.append(memoryview(bytes(frame)))
-        blocks, reason = wire.decode_space(frame)
+            if self._turns is None:
+                self._dispatch(frame)
+            else:
+                self._turns.hand_over(frame)
+        if self._space is None:
+            self._stop_reading()
+            self._turns.wait(lambda: self._space is not None)
+            if self._space is None:
+                os._exit(0)
+        blocks, reason = self._space
         if blocks is None:
             raise TritonModelException(reason)
         return blocks

@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
-import type { Backend } from "../backends/index.ts";
+import { noOtherModels, type Backend } from "../backends/index.ts";
 import type { BackendCheck } from "../repository/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
 import { checkWarmUps } from "../engine/index.ts";
@@ -77,7 +77,8 @@ export class BackendChecks implements AsyncDisposable {
       try {
         const source = { servedName, modelDirectory, version, versionDirectory: directory };
         const { signal } = new AbortController();
-        const context = { arena, backendConfig: new Map<string, string>(), onHealth: () => {}, signal };
+        const about = { backendConfig: new Map<string, string>(), onHealth: () => {}, others: noOtherModels };
+        const context = { arena, ...about, signal };
         await backend.complete(source, config, context);
       } catch (error) {
         if (!(error instanceof InferenceError)) throw error;

@@ -1,6 +1,7 @@
 import type { Instance } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena } from "../tensor/index.ts";
+import type { OtherModels } from "./other-models.ts";
 
 /** Where one version of a model lies on disk, and under which name it is served. */
 export interface ModelSource {
@@ -22,6 +23,8 @@ export interface LoadContext {
   readonly onHealth: (health: { readonly ok: true } | { readonly ok: false; readonly reason: string }) => void;
   /** Called when what `memoryBytes` says has changed by itself: runs left memory behind, or it was given back. */
   readonly onMemory?: () => void;
+  /** The door to the other models of the namespace, for models that call them. */
+  readonly others: OtherModels;
   readonly signal: AbortSignal;
 }
 

@@ -1,11 +1,12 @@
 import { InferenceError, type Clock, type Logger } from "../base/index.ts";
-import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backends/index.ts";
+import type { Backend, LoadContext, LoadedModel, ModelSource, OtherModels } from "../backends/index.ts";
 import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
 import type { RequestRecord } from "../inference/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { readLabels } from "./labels.ts";
 import { contentOf } from "./model-content.ts";
 import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
+import { ModelDoor, type DoorParts } from "./model-door.ts";
 import { warmUp } from "./warm-up.ts";
 import type { ModelHealth } from "./serving-version.ts";
 
@@ -17,6 +18,8 @@ export interface BuiltVersion {
   readonly model: LoadedModel;
   readonly health: ModelHealth;
   readonly loadNs: number;
+  /** What its model reaches others through; null for an ensemble. */
+  readonly door: OtherModels | null;
   /** Of the requests that warmed it up, for its statistics. */
   readonly warmUps: readonly RequestRecord[];
 }
@@ -26,6 +29,7 @@ export interface BuilderParts {
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
   readonly autoComplete: boolean;
   readonly budget: MemoryBudget;
+  readonly doors: DoorParts;
   readonly clock: Clock;
   readonly log: Logger;
   readonly fillRandom: (bytes: Uint8Array) => void;
@@ -54,8 +58,10 @@ export class VersionBuilder {
     const { source, config: found } = order;
     const startNs = this.#parts.clock.monotonicNs();
     const health: ModelHealth = { unhealthy: null };
+    const door = new ModelDoor(this.#parts.doors, order.namespace);
     const context: LoadContext = {
       arena: order.arena,
+      others: door,
       backendConfig: this.#parts.backendConfig(found.backend),
       signal: order.signal,
       onHealth: (said) => {
@@ -66,7 +72,8 @@ export class VersionBuilder {
     const labels = await readLabels(source.modelDirectory, found);
     const { config, model, warmUps } = await this.#load(order, context);
     const loadNs = this.#parts.clock.monotonicNs() - startNs;
-    return { version: source.version, config, labels, model, health, loadNs, warmUps };
+    door.loaded();
+    return { version: source.version, config, labels, model, health, loadNs, warmUps, door };
   }
 
   async #load(order: BuildOrder, context: LoadContext): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {

@@ -2,6 +2,7 @@ import { randomFillSync } from "node:crypto";
 import { type ByteBudget, type Clock, InferenceError, type Logger, TaskGroup } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
+import { CallGraph } from "./call-graph.ts";
 import type { Catalog } from "./catalog.ts";
 import type {
   Engine,
@@ -17,6 +18,7 @@ import { MemoryBudget } from "./memory-budget.ts";
 import { modelMetadata, serverExtensions } from "./metadata.ts";
 import { ModelLease } from "./model-lease.ts";
 import { ModelTable, type ModelEntry } from "./model-entry.ts";
+import type { ServingVersion } from "./serving-version.ts";
 import { ModelLoader, type LoadSpace } from "./model-loader.ts";
 import { VersionObservers, type EngineMetrics } from "./observers.ts";
 import { schedulerFor } from "./scheduler-for.ts";
@@ -67,6 +69,8 @@ export class EngineCore implements Engine, AsyncDisposable {
   /** Ends loads in progress: the server exits. */
   readonly #closing = new AbortController();
   #exiting = false;
+  /** Namespaces that finish what is under way, and begin nothing. */
+  readonly #closingSpaces = new Map<string, Promise<void>>();
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -88,6 +92,14 @@ export class EngineCore implements Engine, AsyncDisposable {
       autoComplete: options.autoComplete,
       budget: this.#budget,
       clock: options.clock,
+      calls: new CallGraph(options.clock),
+      doors: {
+        table: this.#table,
+        clock: options.clock,
+        load: (namespace, name, override, signal) => this.#loadCalled(namespace, name, override, signal),
+        unload: (namespace, name, unloadDependents) => this.#unloadCalled(namespace, name, unloadDependents),
+        isClosing: (namespace) => this.#exiting || this.#closingSpaces.has(namespace),
+      },
       drainMsMax: options.drainMsMax,
       log: options.log,
       fillRandom: randomFillSync,
@@ -123,6 +135,7 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   open({ namespace, modelName, modelVersion }: ModelTarget): ServedModel {
     if (this.#exiting) throw new InferenceError("UNAVAILABLE", "Server not ready");
+    if (this.#closingSpaces.has(namespace)) throw noVersion(modelName);
     const serving = this.#table.require(namespace, modelName).lookup(modelVersion);
     return new ModelLease(serving, () => this.#spaces.get(namespace)?.arena ?? null);
   }
@@ -177,6 +190,30 @@ export class EngineCore implements Engine, AsyncDisposable {
   async loadModel(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
     this.#requireExplicit();
     await this.#load(this.#space(""), modelName, override, signal);
+  }
+
+  /** A model loads another of its namespace. */
+  async #loadCalled(
+    namespace: string,
+    name: string,
+    override: LoadOverride | null,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#requireControlOf(namespace);
+    await this.#load(this.#space(namespace), name, override, signal);
+  }
+
+  #unloadCalled(namespace: string, name: string, unloadDependents: boolean): Promise<void> {
+    this.#requireControlOf(namespace);
+    const entry = this.#table.entry(namespace, name);
+    if (entry !== undefined) this.#loader.unload(entry, unloadDependents);
+    return Promise.resolve();
+  }
+
+  #requireControlOf(namespace: string): void {
+    if (namespace === "") this.#requireExplicit();
+    if (this.#exiting || this.#closingSpaces.has(namespace))
+      throw new InferenceError("UNAVAILABLE", "the models of this namespace are being unloaded");
   }
 
   #load(space: LoadSpace, name: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
@@ -239,10 +276,24 @@ export class EngineCore implements Engine, AsyncDisposable {
     }
   }
 
+  /**
+   * In two phases. First nothing is begun any more, and what is under way ends as it would, its calls to other models among it; then the
+   * models end. Ended at once, a model would be gone from under the one that calls it.
+   */
   async closeNamespace(namespace: string): Promise<void> {
     const space = this.#spaces.get(namespace);
-    if (space === undefined || namespace === "")
+    if (space === undefined || namespace === "" || this.#closingSpaces.has(namespace))
       throw new InferenceError("NOT_FOUND", `model repository '${namespace}' is not registered`);
+    const closing = this.#endSpace(space);
+    this.#closingSpaces.set(namespace, closing);
+    await closing.finally(() => this.#closingSpaces.delete(namespace));
+  }
+
+  async #endSpace(space: LoadSpace): Promise<void> {
+    const { namespace } = space;
+    // Whoever opens a model meanwhile finds the namespace closing.
+    await Promise.resolve();
+    await this.#drain(namespace);
     const served = await Promise.all(
       this.#table.entries(namespace).map((entry) => entry.inTurn(() => Promise.resolve(takeReady(entry)))),
     );
@@ -256,6 +307,27 @@ export class EngineCore implements Engine, AsyncDisposable {
     this.#table.remove(namespace);
     this.#spaces.delete(namespace);
     space.arena[Symbol.dispose]();
+  }
+
+  /** Waits until no call holds any model of the namespace; models that take too long are abandoned. */
+  async #drain(namespace: string): Promise<void> {
+    const { clock, drainMsMax } = this.#options;
+    let isLate = false;
+    using _late = clock.timer(drainMsMax, () => {
+      isLate = true;
+      for (const serving of this.#served(namespace))
+        if (!serving.isIdle) serving.abandon(`its unload waited for ${drainMsMax / 1000} s`);
+    });
+    // A call that ends may have let another begin.
+    for (;;) {
+      const busy = this.#served(namespace).filter((serving) => !serving.isIdle);
+      if (isLate || busy.length === 0) return;
+      await Promise.all(busy.map((serving) => serving.whenIdle()));
+    }
+  }
+
+  #served(namespace: string): ServingVersion[] {
+    return this.#table.entries(namespace).flatMap((entry) => entry.ready().map(({ serving }) => serving));
   }
 
   memory(namespace?: string) {
@@ -293,13 +365,19 @@ export class EngineCore implements Engine, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#exit();
     await Promise.allSettled(this.#loads);
-    for (const namespace of this.#spaces.keys()) if (namespace !== "") await this.closeNamespace(namespace);
+    await Promise.all([...this.#spaces.keys()].map((namespace) => this.#drain(namespace)));
+    for (const namespace of this.#spaces.keys())
+      if (namespace !== "") await (this.#closingSpaces.get(namespace) ?? this.closeNamespace(namespace));
     const own = this.#space("");
     for (const entry of this.#table.entries("")) this.#loader.unload(entry, false);
     await this.#draining[Symbol.asyncDispose]();
     for (const backend of this.#options.backends) await backend[Symbol.asyncDispose]();
     own.arena[Symbol.dispose]();
   }
+}
+
+function noVersion(modelName: string): InferenceError {
+  return new InferenceError("NOT_FOUND", `Request for unknown model: '${modelName}' has no available versions`);
 }
 
 /** Takes a model's versions out of service; they are the caller's to end. */

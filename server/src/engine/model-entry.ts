@@ -85,6 +85,11 @@ export class ModelEntry {
     return ready.sort((a, b) => a.version - b.version);
   }
 
+  /** Whether a load or unload of this name is under way. */
+  get isBusy(): boolean {
+    return this.#turns.count > 0;
+  }
+
   /** Runs `work` after every earlier load or unload of this name. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.run(work);

@@ -1,8 +1,9 @@
 import { assert, InferenceError, type Clock } from "../base/index.ts";
-import type { LoadedModel } from "../backends/index.ts";
+import type { LoadedModel, OtherModels } from "../backends/index.ts";
 import {
   newRecord,
   type AnswerSink,
+  type CallingExecution,
   type InferenceRequest,
   type InferenceResponse,
   type RequestRecord,
@@ -11,6 +12,7 @@ import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Scheduler, Settlement, StepResult } from "../scheduling/index.ts";
 import { releaseTensors, type Tensor } from "../tensor/index.ts";
 import { AnswerStream } from "./answer-stream.ts";
+import type { CallGraph } from "./call-graph.ts";
 import { checkRequest } from "./check-request.ts";
 import { modelFacts, reshaped, reshapedInputs, type ModelFacts } from "./model-facts.ts";
 import type { ModelView } from "./model-view.ts";
@@ -33,6 +35,9 @@ export class ServingVersion implements AsyncDisposable {
   readonly #observer: RequestObserver;
   readonly #clock: Clock;
   readonly #drainMsMax: number;
+  readonly #calls: CallGraph;
+  /** Itself, where calls between models are looked at: what its executions name as their owner. */
+  readonly #owner: object;
   readonly #reshapes: boolean;
   readonly #steps: readonly ServingVersion[];
   /** Ensembles made of this version that have not ended; it answers them whatever has taken its place. */
@@ -40,7 +45,8 @@ export class ServingVersion implements AsyncDisposable {
   #released: () => void = () => {};
   /** Calls that have been given this version and have not ended. */
   #callCount = 0;
-  #callsEnded: () => void = () => {};
+  /** Of those who wait for the end of all of them. */
+  #idle: PromiseWithResolvers<void> | null = null;
 
   constructor(parts: {
     config: ModelConfig;
@@ -54,6 +60,9 @@ export class ServingVersion implements AsyncDisposable {
     scheduler: Scheduler;
     observer: RequestObserver;
     clock: Clock;
+    calls: CallGraph;
+    /** The door that its model was given; null for an ensemble. */
+    door: OtherModels | null;
     /** How long its end waits for requests and for the model's own code. */
     drainMsMax: number;
   }) {
@@ -69,6 +78,8 @@ export class ServingVersion implements AsyncDisposable {
     this.#observer = parts.observer;
     this.#clock = parts.clock;
     this.#drainMsMax = parts.drainMsMax;
+    this.#calls = parts.calls;
+    this.#owner = parts.door ?? this;
     this.#reshapes =
       this.facts.inputs.some((input) => input.backendShape !== null) ||
       [...this.facts.outputByName.values()].some((output) => output.backendShape !== null);
@@ -87,12 +98,30 @@ export class ServingVersion implements AsyncDisposable {
     return this.#responseTo(request, record);
   }
 
+  /** The same for another model; an error from before the request is handed over passes through `refused`. */
+  inferCalled(
+    request: InferenceRequest,
+    refused: (error: InferenceError) => InferenceError,
+  ): Promise<InferenceResponse> {
+    let record: RequestRecord;
+    try {
+      record = newRecord(request.receivedNs, this.#checked(request));
+    } catch (error) {
+      return Promise.reject(refused(InferenceError.from(error)));
+    }
+    return this.#responseTo(request, record);
+  }
+
   /**
    * The same for a decoupled model, whose answers go to `sink`: the last one in every outcome, be it an error. Resolves when that has been
    * given; never rejects.
    */
-  async stream(request: InferenceRequest, sink: AnswerSink): Promise<void> {
-    await this.streamStep(request, sink);
+  async stream(
+    request: InferenceRequest,
+    sink: AnswerSink,
+    refused: (error: InferenceError) => InferenceError = asItIs,
+  ): Promise<void> {
+    await this.streamStep(request, sink, refused);
   }
 
   #isDecoupled(): InferenceError {
@@ -102,12 +131,12 @@ export class ServingVersion implements AsyncDisposable {
     );
   }
 
-  #checked(request: InferenceRequest): number {
+  #checked(request: InferenceRequest, refused: (error: InferenceError) => InferenceError = asItIs): number {
     try {
       return checkRequest(request, this.facts);
     } catch (error) {
       releaseTensors(request.inputs);
-      throw error;
+      throw refused(InferenceError.from(error));
     }
   }
 
@@ -124,11 +153,15 @@ export class ServingVersion implements AsyncDisposable {
   }
 
   /** The same, with the times of the request. */
-  async streamStep(request: InferenceRequest, sink: AnswerSink): Promise<RequestRecord> {
+  async streamStep(
+    request: InferenceRequest,
+    sink: AnswerSink,
+    refused: (error: InferenceError) => InferenceError = asItIs,
+  ): Promise<RequestRecord> {
     const answers = new AnswerStream(sink, this.#reshapes ? (response) => this.#reshapeOutputs(response) : null);
     const record = newRecord(request.receivedNs, 1);
     try {
-      record.batchSize = this.#checked(request);
+      record.batchSize = this.#checked(request, refused);
       await this.#schedule({ ...request, answers }, record);
       answers.end(null);
     } catch (error) {
@@ -142,7 +175,36 @@ export class ServingVersion implements AsyncDisposable {
     return this.#schedule(request, record) as Promise<InferenceResponse>;
   }
 
-  async #schedule(request: InferenceRequest, record: RequestRecord): Promise<Settlement> {
+  #schedule(request: InferenceRequest, record: RequestRecord): Promise<Settlement> {
+    const { caller } = request;
+    return caller === null || this.model === null
+      ? this.#run(request, record)
+      : this.#runCalled(request, record, { caller, instanceCount: this.model.instances.length });
+  }
+
+  /** A request of another model may wait for what waits for it: then it ends with the graph's word. */
+  async #runCalled(
+    request: InferenceRequest,
+    record: RequestRecord,
+    call: { readonly caller: CallingExecution; readonly instanceCount: number },
+  ): Promise<Settlement> {
+    using open = this.#calls.begin({
+      ...call,
+      target: this.#owner,
+      targetName: this.facts.name,
+      get isQueued() {
+        return record.startedNs === 0;
+      },
+    });
+    const signal = request.signal === null ? open.signal : AbortSignal.any([request.signal, open.signal]);
+    try {
+      return await this.#run({ ...request, signal }, record);
+    } catch (error) {
+      throw open.signal.aborted ? open.signal.reason : error;
+    }
+  }
+
+  async #run(request: InferenceRequest, record: RequestRecord): Promise<Settlement> {
     const toBackend = this.#reshapes ? { ...request, inputs: reshapedInputs(request.inputs, this.facts) } : request;
     try {
       const settlement = await this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs));
@@ -173,16 +235,32 @@ export class ServingVersion implements AsyncDisposable {
     let isHeld = true;
     return {
       [Symbol.dispose]: () => {
-        if (isHeld && --this.#callCount === 0) this.#callsEnded();
+        if (isHeld && --this.#callCount === 0) this.#becomeIdle();
         isHeld = false;
       },
     };
   }
 
+  /** Resolves when no call holds it: at once, or when the last that does now, or comes meanwhile, has ended. */
+  whenIdle(): Promise<void> {
+    if (this.#callCount === 0) return Promise.resolve();
+    this.#idle ??= Promise.withResolvers<void>();
+    return this.#idle.promise;
+  }
+
+  #becomeIdle(): void {
+    this.#idle?.resolve();
+    this.#idle = null;
+  }
+
+  get isIdle(): boolean {
+    return this.#callCount === 0;
+  }
+
   /** Fails what is in flight and ends the model's instances by force. For a version that hangs; it is disposed of all the same. */
   abandon(why: string): void {
     const message = `model '${this.facts.name}' version ${this.version} was ended while it executed: ${why}`;
-    this.#callsEnded();
+    this.#becomeIdle();
     this.#scheduler.abandon(new InferenceError("UNAVAILABLE", message));
     this.model?.abandon?.(why);
   }
@@ -200,11 +278,7 @@ export class ServingVersion implements AsyncDisposable {
       this.#released = resolve;
       await promise;
     }
-    if (this.#callCount > 0) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#callsEnded = resolve;
-      await promise;
-    }
+    await this.whenIdle();
     try {
       await this.#scheduler.close();
       await this.model?.[Symbol.asyncDispose]();
@@ -217,4 +291,8 @@ export class ServingVersion implements AsyncDisposable {
     this.#holderCount--;
     if (this.#holderCount === 0) this.#released();
   }
+}
+
+function asItIs(error: InferenceError): InferenceError {
+  return error;
 }

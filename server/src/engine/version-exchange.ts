@@ -3,6 +3,7 @@ import type { RequestRecord } from "../inference/index.ts";
 import { checkEnsembleModels, type ModelConfig } from "../modelconfig/index.ts";
 import type { Scheduler } from "../scheduling/index.ts";
 import type { BuiltVersion } from "./built-version.ts";
+import type { CallGraph } from "./call-graph.ts";
 import { ensemblesAbove } from "./ensemble-graph.ts";
 import { requiredVersionAbsent, stepAbsent } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry, ModelTable, VersionState } from "./model-entry.ts";
@@ -14,6 +15,7 @@ import { ServingVersion } from "./serving-version.ts";
 export interface VersionExchangeParts {
   readonly table: ModelTable;
   readonly clock: Clock;
+  readonly calls: CallGraph;
   /** See ServingVersion. */
   readonly drainMsMax: number;
   readonly log: Logger;
@@ -124,7 +126,7 @@ export class VersionExchange {
     for (const { version } of found.versions) {
       this.#open(
         entry,
-        { version, config, labels, loadNs: 0, health: { unhealthy: null }, warmUps: [] },
+        { version, config, labels, loadNs: 0, health: { unhealthy: null }, warmUps: [], door: null },
         { kind: "ensemble", steps },
       );
     }
@@ -152,6 +154,8 @@ export class VersionExchange {
       scheduler,
       observer,
       clock,
+      calls: this.#parts.calls,
+      door: built.door,
       drainMsMax: this.#parts.drainMsMax,
     });
     const before = entry.versions.get(version);

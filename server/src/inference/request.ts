@@ -1,5 +1,6 @@
 import type { ParameterValue } from "./parameters.ts";
 import type { Clock } from "../base/index.ts";
+import type { CallingExecution } from "./calling-execution.ts";
 import type { Tensor } from "../tensor/index.ts";
 import type { AnswerSink } from "./answers.ts";
 
@@ -8,14 +9,6 @@ export interface SequenceFlags {
   readonly id: bigint | string;
   readonly start: boolean;
   readonly end: boolean;
-}
-
-/** The execution of a model that asked for an inference itself, and waits for it. */
-export interface RequestCaller {
-  readonly modelName: string;
-  readonly modelVersion: string;
-  /** As the backend that runs the calling model counts its executions. */
-  readonly executionId: number;
 }
 
 /** The trace that a request is part of. */
@@ -54,8 +47,8 @@ export interface InferenceRequest {
    * what a model asks of other models inherit it: they do not begin to wait anew.
    */
   readonly deadlineNs: number;
-  /** Null for a request from outside; an ensemble's steps have the ensemble's. */
-  readonly caller: RequestCaller | null;
+  /** The execution of a model that asks; null for a request from outside. An ensemble's steps have the ensemble's. */
+  readonly caller: CallingExecution | null;
   /** Null where it is not traced. */
   readonly trace: RequestTrace | null;
   /** Aborts when nobody waits for the answer any more. Null only where no one can leave (warm-up, tests). */

@@ -72,7 +72,7 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
     priority: 2,
     queueTimeoutUs: 7,
     deadlineNs: 1_000_007_000,
-    caller: { modelName: "c", modelVersion: "1", executionId: 3 },
+    caller: { owner: {}, modelName: "c", depth: 1, deadlineNs: 1_000_007_000, holdsInstance: true },
     namespace: "n",
   };
   const answer = inferOne(

@@ -7,6 +7,7 @@ import { type InferenceRequest, noParameters } from "../../inference/index.ts";
 import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
 import { type Arena, createArena, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
+import { noOtherModels } from "../no-other-models.ts";
 import {
   createOnnxRuntimeBackend,
   onnxRuntimeBackendDefaults,
@@ -57,6 +58,7 @@ export async function openWorkshop(
     arena: inArena,
     backendConfig: new Map(Object.entries(backendConfig)),
     onHealth: () => {},
+    others: noOtherModels,
     signal: new AbortController().signal,
   });
   const config = (name: string, text: string) =>

@@ -24,6 +24,7 @@ const creditStep = frameLimits.answersMax / 2;
 /** The answers to the requests of one execution of a decoupled model, from EXECUTE on until each request has had its last. */
 export class ExecutionAnswers {
   readonly executionId: number;
+  readonly batch: readonly InferenceRequest[];
   /** What is left of each request when it is released. */
   readonly sent: readonly SentAnswers[];
   readonly #facts: FrameFacts;
@@ -36,6 +37,7 @@ export class ExecutionAnswers {
 
   constructor(executionId: number, batch: readonly InferenceRequest[], facts: FrameFacts, worker: PythonWorker) {
     this.executionId = executionId;
+    this.batch = batch;
     this.#facts = facts;
     this.#worker = worker;
     this.#openCount = batch.length;

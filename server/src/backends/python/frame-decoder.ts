@@ -20,7 +20,7 @@ import {
 } from "./wire.ts";
 
 /** Reads a frame that cannot be trusted: every read is checked against the frame's end. */
-class FrameReader {
+export class FrameReader {
   readonly #frame: Buffer;
   readonly #view: DataView;
   at = headerBytes;
@@ -156,7 +156,7 @@ function readResponse(reader: FrameReader, inline: Uint8Array): WireResponse {
   return { kind: "outputs", parametersJson: text, outputs };
 }
 
-function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor {
+export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor {
   const at = reader.take(tensorBytes);
   const rank = reader.u8(at + 3);
   if (rank > rankMax) throw new MalformedRecord(`a tensor of ${rank} dimensions`);
@@ -183,7 +183,7 @@ function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor {
   };
 }
 
-/** An ASK frame: the sizes of the output space that the worker needs. */
+/** An ASK or CALL_ASK frame: the sizes of the output space that the worker needs. */
 export function decodeAsk(frame: Buffer): number[] {
   const reader = new FrameReader(frame);
   const { count } = readHeader(frame);

@@ -24,6 +24,13 @@ export const frameLimits = {
   asksMax: 16,
   /** Answers of a decoupled model to one request that its client has not taken; the model waits before it makes another. */
   answersMax: 16,
+  /**
+   * Calls to other models that one worker may have under way, its loads and unloads among them. The worker keeps within half of it for
+   * those that somebody waits for, and within the other for streams whose answers are still to be read.
+   */
+  callsMax: 512,
+  /** Names of inputs, outputs or files in one call. */
+  callNamesMax: 4096,
   /** What is looked through for elements of BYTES outputs in one RESULT, beyond four times the blocks that they lie in. */
   elementBytesMax: 64 * 1024 * 1024,
   /** Of one module that a model imported, and how many of them. */

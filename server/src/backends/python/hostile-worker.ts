@@ -6,6 +6,8 @@ import { InferenceError, silentLogger, systemClock } from "../../base/index.ts";
 import { openPipe, openSocketPair } from "../../native/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import { createArena, type Arena } from "../../tensor/index.ts";
+import { noOtherModels } from "../no-other-models.ts";
+import type { OtherModels } from "../other-models.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { Pace } from "./pace.ts";
 import { PythonInstance } from "./python-instance.ts";
@@ -28,7 +30,10 @@ export interface HostileInstance extends HostileWorker {
   readonly arena: Arena;
 }
 
-export async function openHostileWorker(): Promise<HostileWorker> {
+export async function openHostileWorker(
+  others: OtherModels = noOtherModels,
+  arena: Arena = createArena({ capacityBytes: 64 * 2 ** 20 }),
+): Promise<HostileWorker> {
   adoptOrphans();
   const pair = openSocketPair();
   const lifeline = openPipe();
@@ -42,7 +47,13 @@ export async function openHostileWorker(): Promise<HostileWorker> {
     outputFd: output.readFd,
   };
   const quiet = { clock: systemClock, logger: silentLogger, print: () => {} };
-  const worker = new PythonWorker("hostile_0", forked, { ...quiet, environment: noEnvironment });
+  const worker = new PythonWorker("hostile_0", forked, {
+    ...quiet,
+    environment: noEnvironment,
+    others,
+    arena,
+    inlineBytesMax: 64,
+  });
   const socket = new Socket({ fd: pair.theirs, readable: true, writable: true });
   socket.on("error", () => {}); // The server closes what it does not understand.
   socket.resume();
@@ -57,9 +68,12 @@ export async function openHostileWorker(): Promise<HostileWorker> {
   };
 }
 
-export async function openHostileInstance({ isDecoupled = false } = {}): Promise<HostileInstance> {
-  const hostile = await openHostileWorker();
+export async function openHostileInstance({
+  isDecoupled = false,
+  others = noOtherModels,
+} = {}): Promise<HostileInstance> {
   const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
+  const hostile = await openHostileWorker(others, arena);
   const instance = new PythonInstance(
     {
       name: "hostile_0",
@@ -86,6 +100,7 @@ export async function openHostileInstance({ isDecoupled = false } = {}): Promise
       hangKillMs: null,
       finalizeMs: 0,
       onHealth: () => {},
+      owner: others,
       start: () => Promise.reject(new InferenceError("UNAVAILABLE", "there is one hostile worker only")),
     },
     hostile.worker,

@@ -51,6 +51,13 @@ export class LentBlocks {
     return lent;
   }
 
+  /** A block that the worker reads: what it may hand on to another model. */
+  input(lentId: number): LentBlock {
+    const lent = this.#lent.get(lentId);
+    if (lent?.use !== "input") throw new MalformedRecord(`a tensor in block ${lentId}, which is not lent`);
+    return lent;
+  }
+
   /** The worker says that no view of these is left. */
   giveBack(lentIds: readonly number[]): void {
     for (const lentId of lentIds) {

@@ -18,6 +18,8 @@ export class Pace {
   readonly #isAlone: boolean;
   #lastRunNs = Number.POSITIVE_INFINITY;
   #slowAtNs: number;
+  /** The model has been seen to call others: what waits behind such an execution may wait long, or for itself. */
+  calls = false;
 
   constructor(clock: Clock, instanceCount: number) {
     this.#clock = clock;
@@ -38,6 +40,7 @@ export class Pace {
 
   /** For an instance that has been executing since then; null: it does not. */
   executionsMax(sinceNs: number | null): number {
+    if (this.calls) return 1;
     if (!this.#isAlone && sinceNs !== null) {
       const nowNs = this.#clock.monotonicNs();
       if (nowNs - sinceNs > slowNs || nowNs - this.#slowAtNs < slowMemoryNs) return 1;

@@ -263,7 +263,7 @@ const failures: readonly [name: string, body: string, code: string, message: Reg
     "bls",
     "pb_utils.InferenceRequest(model_name='x')",
     "INTERNAL",
-    /pb_utils\.InferenceRequest: calling other models \(BLS\) is not supported yet/,
+    /message: TypeError: InferenceRequest: inputs is needed\n/,
   ],
   ["metrics", "pb_utils.MetricFamily(name='x')", "INTERNAL", /pb_utils\.MetricFamily is not supported yet/],
   [
@@ -274,9 +274,9 @@ const failures: readonly [name: string, body: string, code: string, message: Reg
   ],
   [
     "memory",
-    "pb_utils.PreferredMemory(pb_utils.TRITONSERVER_MEMORY_CPU, 0)",
+    "pb_utils.PreferredMemory(2, 0)",
     "INTERNAL",
-    /\.PreferredMemory is not supp/,
+    /PreferredMemory: 2 is neither TRITONSERVER_MEMORY_CPU nor TRITONSERVER_MEMORY_GPU/,
   ],
   [
     "sender",

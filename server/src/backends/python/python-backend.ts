@@ -151,6 +151,7 @@ class PythonBackend implements Backend {
         const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
+        worker.others = context.others;
         const about = { source, config, configJson, instanceKind, modelFilename: plan.modelFilename };
         try {
           this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
@@ -184,6 +185,7 @@ class PythonBackend implements Backend {
           finalizeMs,
           onHealth,
           start: (signal) => begin(signal, true),
+          owner: context.others,
         },
         worker,
       );
@@ -206,6 +208,7 @@ class PythonBackend implements Backend {
         context.signal,
       ),
       arena: context.arena,
+      others: context.others,
       inlineBytesMax,
     };
   }

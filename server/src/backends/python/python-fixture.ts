@@ -12,6 +12,7 @@ import {
 } from "../../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../../modelconfig/index.ts";
 import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
+import { noOtherModels } from "../no-other-models.ts";
 import type { Backend, LoadedModel, ModelSource } from "../backend.ts";
 import {
   createPythonBackend,
@@ -101,6 +102,7 @@ export async function openFixture(overrides: Partial<PythonBackendOptions> = {})
     arena,
     backendConfig: new Map<string, string>(),
     onHealth: (one: PythonFixture["health"][number]) => health.push(one),
+    others: noOtherModels,
     signal: new AbortController().signal,
   };
   const source: PythonFixture["source"] = async (name, modelPy, config = oneInOneOut()) => {

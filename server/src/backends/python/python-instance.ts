@@ -1,12 +1,13 @@
 import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import type { Execution, InferenceRequest, Instance, Outcome, Released } from "../../inference/index.ts";
 import { releaseResponse } from "../../inference/index.ts";
-import type { Arena } from "../../tensor/index.ts";
 import { createBackoff, type Backoff } from "../../processes/index.ts";
 import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, spacesMax, type FramePlan } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
+import { lendSpaces } from "./lend-spaces.ts";
+import { PythonCallingExecution } from "./calling-execution.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import type { Pace } from "./pace.ts";
 import type { Traffic } from "./traffic.ts";
@@ -25,6 +26,8 @@ export interface PythonInstanceOptions {
   readonly random: () => number;
   /** A new, initialised worker. */
   readonly start: (signal: AbortSignal) => Promise<PythonWorker>;
+  /** What was loaded, as those know it who look for calls that wait for each other. */
+  readonly owner: object;
   readonly onHealth: (reason: string | null) => void;
   /** An execution of this length is reported with the Python stack of its worker. */
   readonly hangReportMs: number;
@@ -67,6 +70,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   readonly #pending = new Map<number, Pending>();
   /** Of a decoupled model: executions with answers to come, the pending ones among them. */
   readonly #answers = new Map<number, ExecutionAnswers>();
+  /** Executions that have called other models, by id; of a decoupled model until their last answer. */
+  readonly #callers = new Map<number, PythonCallingExecution>();
   readonly #closing = new AbortController();
   #state: State;
   /** The last one there was. */
@@ -109,6 +114,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   /** The worker executes no batch of which all were given up before it began; a model that executes one can ask `is_cancelled()`. */
   givenUp(request: InferenceRequest): void {
+    for (const caller of this.#callers.values()) caller.givenUp(request);
     if (this.#state.at !== "up") return;
     for (const { executionId, batch } of this.#pending.values()) {
       const place = batch.indexOf(request);
@@ -219,10 +225,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (answers === undefined) throw new MalformedRecord(`answers of execution ${id}, which has had all of them`);
     if (kind === kinds.response) {
       answers.answered(decodeResponse(frame));
-      if (answers.isOver) this.#answers.delete(id);
+      if (answers.isOver) this.#over(id);
       return;
     }
-    const asked = this.#lend(worker, id, decodeAsk(frame));
+    const asked = lendSpaces(worker.lent, this.#options.facts.arena, id, decodeAsk(frame));
     if (asked instanceof InferenceError) return worker.send(encodeSpace(id, asked.message, askId));
     answers.lent(askId, asked);
     worker.send(encodeSpace(id, asked, askId));
@@ -238,40 +244,44 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const failure = result.responses === null ? this.#batchFailure(pending, result) : null;
     if (failure === null) answers.released();
     else answers.fail(failure);
-    if (answers.isOver) this.#answers.delete(pending.executionId);
+    const caller = this.#callers.get(pending.executionId);
+    if (caller !== undefined) caller.holdsInstance = false;
+    if (answers.isOver) this.#over(pending.executionId);
     const outcomes = failure === null ? answers.sent : repeated(pending.batch.length, failure);
     this.#ran(pending, result, executionOf(result, outcomes));
+  }
+
+  /** Nothing more can come of the execution. */
+  #over(executionId: number): void {
+    this.#answers.delete(executionId);
+    this.#callers.delete(executionId);
+  }
+
+  /** The execution that calls another model; null when it is over. A model that calls others is handed one at a time from now on. */
+  #callingExecution(executionId: number): PythonCallingExecution | null {
+    const { pace, owner, facts } = this.#options;
+    pace.calls = true;
+    const known = this.#callers.get(executionId);
+    if (known !== undefined) return known;
+    const batch = this.#pending.get(executionId)?.batch ?? this.#answers.get(executionId)?.batch;
+    if (batch === undefined) return null;
+    const caller = new PythonCallingExecution(owner, facts.modelName, batch);
+    caller.holdsInstance = this.#pending.has(executionId);
+    this.#callers.set(executionId, caller);
+    return caller;
   }
 
   #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
     // A worker waits for the answer before it asks for more; one that only asks would let unread answers pile up.
     if (++pending.askCount > frameLimits.asksMax)
       throw new MalformedRecord(`execution ${pending.executionId} asks for space again and again`);
-    const asked = this.#lend(worker, pending.executionId, sizes);
+    const asked = lendSpaces(worker.lent, this.#options.facts.arena, pending.executionId, sizes);
     if (asked instanceof InferenceError) {
       pending.refusal = asked;
       return worker.send(encodeSpace(pending.executionId, asked.message));
     }
     pending.spaces.push(...asked);
     worker.send(encodeSpace(pending.executionId, asked));
-  }
-
-  /** All of it, or why not. */
-  #lend(worker: PythonWorker, executionId: number, sizes: readonly number[]): readonly LentBlock[] | InferenceError {
-    const asked: LentBlock[] = [];
-    const { arena } = this.#options.facts;
-    try {
-      for (const byteLength of sizes) {
-        if (byteLength > arena.capacityBytes) throw beyondArena(byteLength, arena);
-        const block = arena.allocate(byteLength);
-        asked.push(worker.lent.lend(block, executionId, "space"));
-      }
-      return asked;
-    } catch (error) {
-      worker.lent.takeBack(asked);
-      if (error instanceof InferenceError) return error;
-      throw error;
-    }
   }
 
   #onResult(worker: PythonWorker, pending: Pending, result: WireResult): void {
@@ -323,6 +333,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #settle(pending: Pending, execution: Execution): void {
     this.#pending.delete(pending.executionId);
+    if (!this.#answers.has(pending.executionId)) this.#callers.delete(pending.executionId);
     this.#options.traffic.ended(pending.brief);
     if (this.#pending.size > 0) this.#headSinceNs = this.#options.clock.monotonicNs();
     pending.resolve(execution);
@@ -334,6 +345,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#worker = worker;
     const sound = this.#options.clock.timer(soundAfterMs, () => this.#backoff.succeeded());
     worker.attach({
+      callingExecution: (executionId) => this.#callingExecution(executionId),
       onExecutionFrame: (frame) => this.#onFrame(worker, frame),
       onEnd: (reason) => {
         sound[Symbol.dispose]();
@@ -350,6 +362,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     // What had not begun is executed again, with answers of its own.
     for (const answers of this.#answers.values()) answers.fail(died);
     this.#answers.clear();
+    this.#callers.clear();
     if (head !== undefined) this.#settle(head, failed(head.batch.length, died));
     if (this.#state.at === "up" && this.#state.worker === worker) {
       this.#options.logger.error(reason, { instance: this.name });
@@ -434,12 +447,6 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (state.at === "down") state.timer[Symbol.dispose]();
     await this.#worker.ended;
   }
-}
-
-/** Told here: the arena counts in granules, and far fewer than these. */
-function beyondArena(byteLength: number, { usedBytes, capacityBytes }: Arena): InferenceError {
-  const message = `${byteLength} bytes requested, ${usedBytes} of ${capacityBytes} bytes in use`;
-  return new InferenceError("UNAVAILABLE", `shared memory arena is full: ${message}`);
 }
 
 function executionOf(result: WireResult, outcomes: readonly Released[]): Execution {

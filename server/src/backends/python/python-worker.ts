@@ -3,6 +3,9 @@ import { Socket } from "node:net";
 import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import { signalGroup } from "../../native/index.ts";
 import { describeEnd, OutputLines, watchAdopted, type ProcessEnd } from "../../processes/index.ts";
+import type { Arena } from "../../tensor/index.ts";
+import type { OtherModels } from "../other-models.ts";
+import type { PythonCallingExecution } from "./calling-execution.ts";
 import { FrameChannel } from "./frame-channel.ts";
 import { LentBlocks } from "./lent-blocks.ts";
 import { decodeJson, decodeTexts, readHeader } from "./frame-decoder.ts";
@@ -10,11 +13,14 @@ import { frameLimits } from "./frame-limits.ts";
 import { LogRate } from "./log-rate.ts";
 import { encodeFrame, encodeJson, frameBytesMax, kinds, MalformedRecord } from "./wire.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
+import { WorkerCalls } from "./worker-calls.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {
   /** RESULT, ASK, RESPONSE: the frame is good until the call returns. MalformedRecord may be thrown. */
   onExecutionFrame(frame: Buffer): void;
+  /** The execution of that number, for a call to another model; null when it is over. */
+  callingExecution(executionId: number): PythonCallingExecution | null;
   /** The process was reaped; its loans have ended. */
   onEnd(reason: string): void;
 }
@@ -22,6 +28,10 @@ export interface WorkerEvents {
 export interface WorkerOptions {
   /** What it was forked from. */
   readonly environment: PythonEnvironment;
+  readonly others: OtherModels;
+  /** The memory in which the tensors of other models are. */
+  readonly arena: Arena;
+  readonly inlineBytesMax: number;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Takes a line that the worker printed. */
@@ -45,6 +55,8 @@ export class PythonWorker {
   name: string;
   /** Whether the model has auto_complete_config. */
   completes = false;
+  /** What it reaches of other models: the door of the load that it serves. */
+  others: OtherModels;
   readonly lent = new LentBlocks();
   readonly environment: PythonEnvironment;
   /** Resolves with why the process is no more, once it is reaped. */
@@ -55,6 +67,8 @@ export class PythonWorker {
   readonly #output: Socket;
   readonly #lines: OutputLines;
   readonly #logRate: LogRate;
+  /** Made when the worker first calls another model. */
+  #calls: WorkerCalls | null = null;
   #events: WorkerEvents | null = null;
   #call: LifecycleCall | null = null;
   #killedBecause: string | null = null;
@@ -64,6 +78,7 @@ export class PythonWorker {
     this.name = name;
     this.#options = options;
     this.environment = options.environment;
+    this.others = options.others;
     this.pid = forked.pid;
     this.#lifelineFd = forked.lifelineFd;
     this.#lines = new OutputLines(options.clock, options.print);
@@ -178,10 +193,18 @@ export class PythonWorker {
     if (kind === kinds.result || kind === kinds.ask || kind === kinds.released || kind === kinds.response) {
       if (this.#events === null) throw new MalformedRecord(`a frame of kind ${kind} before its model was loaded`);
       this.#events.onExecutionFrame(frame);
-    } else if (kind === kinds.log) this.#log(extra, frame);
+    } else if (callKinds.has(kind)) this.#otherModels().onFrame(frame);
+    else if (kind === kinds.log) this.#log(extra, frame);
     else if (kind === kinds.failed && this.#call !== null) this.#call.reject(failureOf(frame));
     else if (kind === this.#call?.replyKind) this.#call.resolve(decodeJson(frame));
     else if (kind !== kinds.hello && kind !== kinds.finalized) throw new MalformedRecord(`a frame of kind ${kind}`);
+  }
+
+  #otherModels(): WorkerCalls {
+    const { arena, inlineBytesMax } = this.#options;
+    const others = () => this.others;
+    const executionOf = (executionId: number) => this.#events?.callingExecution(executionId) ?? null;
+    return (this.#calls ??= new WorkerCalls({ worker: this, others, arena, inlineBytesMax, executionOf }));
   }
 
   #log(level: number, frame: Buffer): void {
@@ -202,6 +225,7 @@ export class PythonWorker {
     this.#channel.drain();
     this.#channel.close();
     this.#logRate.end();
+    this.#calls?.end();
     this.lent.endAll();
     const reason = this.#reason(end);
     this.#call?.reject(new InferenceError("INTERNAL", reason));
@@ -227,6 +251,14 @@ export class PythonWorker {
     return `Stub process '${this.name}' is not healthy. (${describeEnd(end)}${why}${words})`;
   }
 }
+
+const callKinds: ReadonlySet<number> = new Set([
+  kinds.call,
+  kinds.callAsk,
+  kinds.callCancel,
+  kinds.callTaken,
+  kinds.control,
+]);
 
 const failureTextMax = 65_536;
 

@@ -5,6 +5,14 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import {
+  decodeCall,
+  decodeControl,
+  encodeCallAnswer,
+  encodeCallSpace,
+  encodeControlled,
+  type WireCallAnswer,
+} from "./call-codec.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { decodeAsk, decodeJson, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
 import { encodeCredit, encodeSpace, MalformedRecord, type WireExecute } from "./wire.ts";
@@ -22,7 +30,17 @@ const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
   | "askOfResponse"
   | "spaceOfResponse"
   | "noSpaceOfResponse"
-  | "credit",
+  | "credit"
+  | "call"
+  | "callAsk"
+  | "callCancel"
+  | "callTaken"
+  | "callAnswer"
+  | "callFailed"
+  | "callSpace"
+  | "noCallSpace"
+  | "control"
+  | "controlled",
   string
 >;
 
@@ -139,22 +157,99 @@ test("golden bytes of a decoupled model's worker are read as what they say", () 
   assert.deepEqual([decodeAsk(ask), readHeader(ask).extra], [[4096], 9]);
 });
 
+const callAnswer: WireCallAnswer = {
+  callId: 5,
+  isLast: false,
+  loans: golden.loans,
+  answer: {
+    kind: "outputs",
+    names: ["OUT", "LARGE"],
+    parametersJson: "",
+    outputs: [
+      golden.requests[0]!.inputs[0]!,
+      { nameIndex: 1, datatype: 1, shape: [3], place: 0, byteOffset: 64, byteLength: 3, data: null },
+    ],
+  },
+};
+
+test("what the server answers to a call is the golden bytes", () => {
+  assert.equal(encodeCallAnswer(callAnswer).toString("hex"), vectors.callAnswer);
+  const failed = { kind: "error", code: 4, message: "full" } as const;
+  assert.equal(
+    encodeCallAnswer({ callId: 5, isLast: true, loans: [], answer: failed }).toString("hex"),
+    vectors.callFailed,
+  );
+  assert.equal(encodeCallSpace(5, golden.spaces).toString("hex"), vectors.callSpace);
+  assert.equal(encodeCallSpace(5, "full").toString("hex"), vectors.noCallSpace);
+  assert.equal(encodeControlled(6, { ready: true }).toString("hex"), vectors.controlled);
+});
+
+test("golden bytes of a model that calls others are read as what they say", () => {
+  const { inputs, ...call } = decodeCall(Buffer.from(vectors.call, "hex"));
+  assert.deepEqual(call, {
+    callId: 5,
+    isStreamed: true,
+    executionId: 7,
+    modelName: "m",
+    modelVersion: "2",
+    requestId: "ü",
+    correlation: 2n ** 64n - 1n,
+    flags: 3,
+    timeoutUs: 2 ** 40,
+    requested: ["OUT"],
+    parametersJson: '{"a": 1}',
+    names: ["A", "B"],
+  });
+  const response = decodeResult(Buffer.from(vectors.result, "hex")).responses?.[1];
+  assert.deepEqual(inputs, response?.kind === "outputs" ? response.outputs : null);
+  const ask = Buffer.from(vectors.callAsk, "hex");
+  assert.deepEqual([decodeAsk(ask), readHeader(ask).id], [[4096, 2 ** 34], 5]);
+  const [cancel, taken] = [Buffer.from(vectors.callCancel, "hex"), Buffer.from(vectors.callTaken, "hex")];
+  assert.deepEqual([readHeader(cancel).id, readHeader(taken).id, readHeader(taken).extra], [5, 5, 8]);
+  assert.deepEqual(decodeControl(Buffer.from(vectors.control, "hex")), {
+    controlId: 6,
+    verb: 1,
+    modelName: "m",
+    modelVersion: "",
+    configJson: "{}",
+    unloadDependents: true,
+    files: new Map([
+      ["file:1/model.py", new Uint8Array(Buffer.from("x = 1"))],
+      ["file:1/empty", new Uint8Array()],
+    ]),
+  });
+});
+
 test("the worker's side reads and writes the same golden bytes", async () => {
   const script = fileURLToPath(new URL("../../../python/wire_test.py", import.meta.url));
   await promisify(execFile)("python3", ["-B", script, vectorsPath]);
 });
 
 test("whatever a worker sends, reading it ends in a value or in MalformedRecord", () => {
-  const seeds = [vectors.result, vectors.failure, vectors.ask, vectors.released, vectors.response].map((hex) =>
-    Buffer.from(hex, "hex"),
-  );
+  const seeds = [
+    vectors.result,
+    vectors.failure,
+    vectors.ask,
+    vectors.released,
+    vectors.response,
+    vectors.call,
+    vectors.control,
+  ].map((hex) => Buffer.from(hex, "hex"));
   const change = fc.record({ at: fc.nat(400), value: fc.nat(255) });
   fc.assert(
-    fc.property(fc.nat(4), fc.array(change, { maxLength: 12 }), fc.nat(400), (which, changes, cut) => {
+    fc.property(fc.nat(6), fc.array(change, { maxLength: 12 }), fc.nat(400), (which, changes, cut) => {
       const seed = Buffer.from(seeds[which]!);
       for (const { at, value } of changes) if (at >= 4 && at < seed.length) seed[at] = value;
       const frame = seed.subarray(0, Math.max(16, seed.length - (cut % 50)));
-      for (const decode of [decodeResult, decodeResponse, decodeAsk, decodeReleased, decodeJson]) {
+      for (const decode of [
+        decodeResult,
+        decodeResponse,
+        decodeAsk,
+        decodeReleased,
+        decodeJson,
+        decodeCall,
+        decodeControl,
+      ]) {
         try {
           decode(frame);
         } catch (error) {

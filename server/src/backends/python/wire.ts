@@ -1,6 +1,7 @@
 /**
  * The frames between the server and a worker, and the records between the server and a zygote: see `server/python/WIRE.md`.
- * `execute-encoder.ts` writes what workers execute, `frame-decoder.ts` reads what they answer. The other side of the three is
+ * `execute-encoder.ts` writes what workers execute, `frame-decoder.ts` reads what they answer, `call-codec.ts` has the frames of models
+ * that call others. The other side of the three is
  * `server/python/galatea_worker/wire.py`; both sides read the golden bytes in `conformance/vectors`.
  */
 export const kinds = {
@@ -12,6 +13,9 @@ export const kinds = {
   finalize: 6,
   cancel: 7,
   credit: 8,
+  callAnswer: 9,
+  callSpace: 10,
+  controlled: 11,
   hello: 65,
   loaded: 66,
   completed: 67,
@@ -23,6 +27,11 @@ export const kinds = {
   finalized: 73,
   failed: 74,
   response: 75,
+  call: 76,
+  callAsk: 77,
+  callCancel: 78,
+  callTaken: 79,
+  control: 80,
   zygoteFork: 129,
   zygoteReady: 193,
   zygoteForked: 194,

@@ -5,6 +5,7 @@ import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { ModelSource } from "../backend.ts";
+import type { OtherModels } from "../other-models.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { PythonWorker } from "./python-worker.ts";
@@ -20,6 +21,7 @@ export interface WorkerPlan {
   readonly modelFilename: string;
   readonly environment: PythonEnvironment;
   readonly arena: Arena;
+  readonly others: OtherModels;
   readonly inlineBytesMax: number;
 }
 
@@ -49,13 +51,22 @@ export async function startWorker(
   signal.throwIfAborted();
   const { clock, logger, print } = options;
   const { forked, environment, release } = await forkWorker(options, plan, signal);
-  const worker = new PythonWorker(name, forked, { clock, logger, print, environment });
+  const worker = new PythonWorker(name, forked, {
+    clock,
+    logger,
+    print,
+    environment,
+    others: plan.others,
+    arena: plan.arena,
+    inlineBytesMax: plan.inlineBytesMax,
+  });
   void worker.ended.then(release);
   const body = {
     // Whose model it is the directory says: tenants' models may have the same name.
     title: `${name} (model of ${source.versionDirectory})`,
     arenaBytes: plan.arena.capacityBytes,
     inlineBytesMax: plan.inlineBytesMax,
+    callsMax: frameLimits.callsMax,
     versionDirectory: source.versionDirectory,
     path: [source.versionDirectory, source.modelDirectory],
     package: String(source.version),

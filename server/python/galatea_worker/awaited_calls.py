@@ -1,0 +1,90 @@
+"""Calls that coroutines await. No thread waits for their answers: the loop that runs the coroutine looks at the socket."""
+
+import asyncio
+
+from .calls import ResponseIterator, new_call
+
+
+class AwaitedCalls:
+    """The calls of this process that coroutines have under way, by loop."""
+
+    def __init__(self, calls, channel, turns):
+        self._calls = calls
+        self._fd = channel.fileno()
+        self._turns = turns
+        self._counts = {}
+
+    async def exec(self, request, execution_id, is_stream):
+        """The response, or the iterator over the answers of a decoupled model."""
+        loop = asyncio.get_running_loop()
+        call = new_call(execution_id, is_stream)
+        self._enter(loop)
+        try:
+            await self._begin(call, loop)
+            self._calls.send(call, request)
+            if is_stream:
+                return ResponseIterator(self._calls, call)
+            try:
+                await self._answer(call, loop)
+            except BaseException:  # noqa: B902 - nobody awaits it any more
+                self._calls.drop(call)
+                raise
+            return self._calls.take(call)
+        finally:
+            self._leave(loop)
+
+    async def _begin(self, call, loop):
+        while True:
+            with self._turns.changed:
+                if self._calls.begin(call):
+                    return
+                vacant, tell = _signal(loop)
+                self._calls.vacancies.append(tell)
+            try:
+                await vacant
+            except BaseException:  # noqa: B902 - whoever waits behind it is told in its place
+                if vacant.done() and self._calls.vacancies:
+                    self._calls.vacancies.popleft()()
+                raise
+
+    async def _answer(self, call, loop):
+        there, tell = _signal(loop)
+        with self._turns.changed:
+            call.done = tell
+            if call.answers:
+                return
+        await there
+
+    def _enter(self, loop):
+        count = self._counts.get(loop, 0)
+        self._counts[loop] = count + 1
+        if count:
+            return
+        loop.add_reader(self._fd, self._turns.poll)
+        self._turns.watchers[loop] = lambda: loop.call_soon_threadsafe(self._turns.poll)
+
+    def _leave(self, loop):
+        count = self._counts.pop(loop) - 1
+        if count:
+            self._counts[loop] = count
+            return
+        loop.remove_reader(self._fd)
+        self._turns.watchers.pop(loop, None)
+
+
+def _signal(loop):
+    """A future of the loop, and what makes it happen from any thread."""
+    future = loop.create_future()
+
+    def happen():
+        if not future.done():
+            future.set_result(None)
+
+    def tell():
+        try:
+            loop.call_soon_threadsafe(happen)
+        except RuntimeError:
+            # The loop was closed: nobody awaits anything there.
+            pass
+
+    return future, tell

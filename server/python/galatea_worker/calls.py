@@ -1,0 +1,375 @@
+"""The calls of this process's model to other models of its namespace. Nothing here is made or imported before the first call."""
+
+import collections
+import json
+
+import numpy as np
+
+from . import call_wire, datatypes, objects, wire
+from .arena import LentBlock
+from .objects import InferenceResponse, TritonError, TritonModelException
+
+_CALL_ID_MAX = 0xFFFFFFFF
+# The server is told of answers that were read when it could send half of its bound again, not of each.
+_TAKEN_STEP = 8
+_GONE = "The server is gone."
+
+
+class _Call:
+    """One call, from its first frame until its last answer has been read."""
+
+    __slots__ = ("id", "execution_id", "answers", "is_last_there", "is_dropped", "is_stream", "is_sent", "space", "done")
+
+    def __init__(self, execution_id, is_stream):
+        self.id = 0
+        self.execution_id = execution_id
+        # Frames that nobody has looked at.
+        self.answers = collections.deque()
+        self.is_last_there = False
+        self.is_dropped = False
+        self.is_stream = is_stream
+        self.is_sent = False
+        # What came of asking for space.
+        self.space = None
+        # Told, by whoever reads the socket, when an answer is there; of calls that a coroutine awaits.
+        self.done = None
+
+
+class Calls:
+    """`turns`: who reads the socket. `lends`: the arena's door, as for inputs. `limit`: calls that may be under way at once."""
+
+    def __init__(self, channel, turns, arena, inline_bytes_max, limit):
+        self._channel = channel
+        self._turns = turns
+        self._arena = arena
+        self._inline_bytes_max = inline_bytes_max
+        # Half for calls that somebody waits for, half for streams that wait to be read.
+        self._most = limit // 2
+        self._waited_count = 0
+        self._stream_count = 0
+        # Told, one each, when a call that somebody waits for has ended.
+        self.vacancies = collections.deque()
+        self._open = {}
+        self._last_id = 0
+        # Blocks that answers lie in, which this process sees: [execution_id, flags, offset, size] by id.
+        self._lent = {}
+        # Of them, those that outputs of the execution being answered lie in, and which of these nobody sees any more.
+        self._pinned = ()
+        self._unpinned = []
+        self._released = collections.deque()
+
+    # What comes.
+
+    def dispatch(self, frame, kind, call_id):
+        """A frame about a call; `changed` of the turns is held."""
+        call = self._open.get(call_id)
+        if call is None:
+            return
+        if kind == wire.CALL_SPACE:
+            call.space = wire.decode_space(frame)
+            if call.space[0] is None:
+                self._close(call)
+        else:
+            call.answers.append(bytes(frame))
+            if kind == wire.CONTROLLED or wire.HEADER.unpack_from(frame, 0)[4] & call_wire.LAST:
+                call.is_last_there = True
+                self._close(call)
+            if call.is_dropped:
+                self._forget(call)
+            elif call.done is not None:
+                call.done()
+
+    def _close(self, call):
+        """The server has said its last word: its number is free. `changed` is held."""
+        del self._open[call.id]
+        if call.is_stream:
+            self._stream_count -= 1
+            return
+        self._waited_count -= 1
+        if self.vacancies:
+            self.vacancies.popleft()()
+
+    # Calling.
+
+    def begin(self, call):
+        """Gives the call a number; False where it has to wait for another's end. `changed` is held."""
+        if call.is_stream:
+            if self._stream_count >= self._most:
+                raise TritonModelException(
+                    "%d calls of decoupled models are under way whose answers have not been read; no more may be made before" % self._most
+                )
+            self._stream_count += 1
+        elif self._waited_count >= self._most:
+            return False
+        else:
+            self._waited_count += 1
+        while True:
+            self._last_id = self._last_id % _CALL_ID_MAX + 1
+            if self._last_id not in self._open:
+                break
+        call.id = self._last_id
+        self._open[call.id] = call
+        return True
+
+    def _begin_in_turn(self, call):
+        """The same, waiting."""
+        while True:
+            with self._turns.changed:
+                if self.begin(call):
+                    return call
+            self._turns.wait(lambda: self._waited_count < self._most)
+            self._check_server()
+
+    def _check_server(self):
+        if self._turns.is_over:
+            raise TritonModelException(_GONE)
+
+    def open(self, request, execution_id, is_stream):
+        """Sends a request. Its answers come to the call that is returned, or are there already where it could not be sent."""
+        return self.send(self._begin_in_turn(_Call(execution_id, is_stream)), request)
+
+    def send(self, call, request):
+        """The same for a call that has its number."""
+        try:
+            return self._send(call, request)
+        except BaseException:  # noqa: B902 - whatever it was, the call is not made
+            if not call.is_sent:
+                self._take_back(call)
+            raise
+
+    def _take_back(self, call):
+        """The server has heard nothing of the call, but perhaps a wish for space."""
+        with self._turns.changed:
+            if call.id not in self._open:
+                return
+            self._close(call)
+            if call.space is not None:
+                self._channel.send(call_wire.encode_cancel(call.id))
+
+    def _send(self, call, request):
+        self.flush()
+        tensors, waiting = [], []
+        for index, tensor in enumerate(request._inputs):
+            tensors.append(self._placed(index, tensor, waiting))
+        if waiting:
+            reason = self._fill(call, tensors, waiting)
+            if reason is not None:
+                call.answers.append(("error", reason))
+                call.is_last_there = True
+                return call
+        said = request._wire
+        text = {
+            "execution": call.execution_id,
+            "model": request._model_name,
+            "version": request._wanted_version,
+            "id": said.request_id,
+            "correlation": said.correlation if isinstance(said.correlation, str) else [str(said.correlation)],
+            "flags": said.flags & 0xFFFFFFFF,
+            "timeout": min(said.timeout_us, 2**53 - 1),
+            "outputs": list(request._requested) or None,
+            "parameters": said.parameters,
+            "names": [tensor._name for tensor in request._inputs],
+        }
+        data = call_wire.encode_message(wire.CALL, call.id, call_wire.STREAMED if call.is_stream else 0, text, tensors)
+        if len(data) > wire.FRAME_BYTES_MAX:
+            raise TritonModelException("the request's parameters and small tensors have %d bytes; %d at most are taken" % (len(data), wire.FRAME_BYTES_MAX))
+        call.is_sent = True
+        self._channel.send(data)
+        return call
+
+    def _placed(self, index, tensor, waiting):
+        """A tensor as the wire takes it: small ones inside, those that nobody can write to where they lie, others in space of the call."""
+        array = tensor._array
+        if array is None or tensor._datatype == datatypes.BYTES:
+            block = tensor._buffer
+            array = np.ndarray((tensor._size,), np.uint8, block, tensor._offset)
+            if type(block) is LentBlock and tensor._size > self._inline_bytes_max and (block.is_shared or not block.is_viewed):
+                # From now on the callee reads it too: a model that writes to it later gets a copy.
+                block.is_shared = True
+                return (index, tensor._datatype, tensor._shape, block.lent_id, tensor._offset, tensor._size)
+        if array.nbytes <= self._inline_bytes_max:
+            return (index, tensor._datatype, tensor._shape, wire.INLINE, 0, array.tobytes())
+        waiting.append((index, array))
+        return (index, tensor._datatype, tensor._shape)
+
+    def _fill(self, call, tensors, waiting):
+        """Copies tensors to space that is asked for; the reason where there is none."""
+        self._channel.send(call_wire.encode_ask(call.id, [array.nbytes for _, array in waiting]))
+        self._turns.wait(lambda: call.space is not None)
+        if call.space is None:
+            raise TritonModelException(_GONE)
+        blocks, reason = call.space
+        if blocks is None:
+            return reason
+        for (index, array), (lent_id, offset, _) in zip(waiting, blocks):
+            self._arena.write_array(offset, array)
+            tensors[index] += (lent_id, 0, array.nbytes)
+        return None
+
+    # Answers.
+
+    def take(self, call):
+        """The next answer, waited for. None behind the last."""
+        self._turns.wait(lambda: call.answers or call.is_last_there)
+        if not call.answers:
+            self._check_server()
+            return None
+        return self.opened(call, call.answers.popleft())
+
+    def opened(self, call, frame):
+        """What an answer's frame says, as a response."""
+        if type(frame) is tuple:
+            return _failed(frame[1])
+        text, loans, tensors, inline_offset = call_wire.decode_message(frame)
+        if "message" in text:
+            return _failed(text["message"])
+        inline = bytearray(frame[inline_offset:])
+        lent = [self._lend(call, *loan) for loan in loans]
+        response = InferenceResponse.__new__(InferenceResponse)
+        response._error = None
+        response._parameters = json.loads(text.get("parameters") or "{}")
+        response._outputs = [
+            objects.tensor_of_wire(
+                text["names"][name_index], datatype, shape, (inline if place == wire.INLINE else lent[place], offset, size)
+            )
+            for name_index, datatype, shape, place, offset, size in tensors
+        ]
+        return response
+
+    def _lend(self, call, lent_id, flags, offset, size):
+        self._lent[lent_id] = (call.execution_id, flags, offset, size)
+        return self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self._release)
+
+    def taken(self, call, count):
+        """So many answers of a stream have been read."""
+        if count >= _TAKEN_STEP and not call.is_last_there:
+            self._channel.send(call_wire.encode_taken(call.id, count))
+            return 0
+        return count
+
+    def cancel(self, call):
+        """Nobody waits for the rest: the server ends the call, and says so."""
+        if not call.is_last_there and call.id in self._open:
+            self._channel.send_whenever(call_wire.encode_cancel(call.id))
+
+    def drop(self, call):
+        """Nobody reads the answers any more. From any thread, at any point of its code."""
+        if call.is_dropped:
+            return
+        call.is_dropped = True
+        self.cancel(call)
+        self._forget(call)
+
+    def _forget(self, call):
+        while call.answers:
+            try:
+                frame = call.answers.popleft()
+            except IndexError:
+                return
+            if type(frame) is bytes and wire.HEADER.unpack_from(frame, 0)[1] == wire.CALL_ANSWER:
+                for loan in call_wire.decode_loans(frame):
+                    self._release(loan[0])
+
+    # Blocks that answers lie in.
+
+    def _release(self, lent_id):
+        """The last view of an answer's block is gone. From any thread, at any point of its code."""
+        self._lent.pop(lent_id, None)
+        if lent_id in self._pinned:
+            self._unpinned.append(lent_id)
+        elif self._channel.idle:
+            self._channel.release(lent_id)
+        else:
+            self._released.append(lent_id)
+
+    def loans_of(self, execution_id):
+        """The blocks that outputs of the execution may lie in, [(lent_id, flags, offset, size, None)]."""
+        return [(lent_id, flags, offset, size, None) for lent_id, (owner, flags, offset, size) in list(self._lent.items()) if owner == execution_id]
+
+    def pin(self, answers):
+        """Where outputs of these answers lie in blocks of calls, the result gives those back, and nothing else does."""
+        self._pinned = frozenset(
+            place for kind, _, outputs in answers if kind == "outputs" for _, _, _, place, _, _ in outputs if place in self._lent
+        )
+
+    def take_released(self):
+        """What nobody sees any more, those that were pinned among it; the caller tells the server."""
+        released = self._unpinned[:]
+        del self._unpinned[: len(released)]
+        while self._released:
+            try:
+                released.append(self._released.popleft())
+            except IndexError:
+                break
+        return released
+
+    def settled(self):
+        """The result has been made: what is released now is told by itself."""
+        self._pinned = ()
+        while self._unpinned:
+            self._released.append(self._unpinned.pop())
+        self.flush()
+
+    def flush(self):
+        """Tells the server what nobody sees any more."""
+        released = []
+        while self._released:
+            try:
+                released.append(self._released.popleft())
+            except IndexError:
+                break
+        if released:
+            self._channel.send(wire.encode_released(released))
+
+    # Model control.
+
+    def control(self, verb, text, files):
+        """Asks for a load, an unload or for readiness; what the server says, an object."""
+        call = self._begin_in_turn(_Call(None, False))
+        data = call_wire.encode_control(call.id, verb, text, files)
+        if len(data) > wire.FRAME_BYTES_MAX:
+            with self._turns.changed:
+                self._close(call)
+            raise TritonModelException("the files have %d bytes; %d at most are taken" % (len(data), wire.FRAME_BYTES_MAX))
+        self._channel.send(data)
+        self._turns.wait(lambda: call.answers)
+        if not call.answers:
+            raise TritonModelException(_GONE)
+        return call_wire.decode_controlled(call.answers.popleft())
+
+
+def _failed(message):
+    # Of what comes back from another model Triton keeps the text and not the code.
+    return InferenceResponse(error=TritonError(message))
+
+
+def new_call(execution_id, is_stream):
+    """A call that has no number yet."""
+    return _Call(execution_id, is_stream)
+
+
+class ResponseIterator:
+    """The answers of a decoupled model, or the one of another, in order, once."""
+
+    def __init__(self, calls, call):
+        self._calls = calls
+        self._call = call
+        self._untold = 0
+
+    def __del__(self):
+        self._calls.drop(self._call)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        """The next response, waited for. Raises StopIteration behind the last."""
+        response = self._calls.take(self._call)
+        if response is None:
+            raise StopIteration
+        self._untold = self._calls.taken(self._call, self._untold + 1)
+        return response
+
+    def cancel(self):
+        """Nobody waits for the rest: the model that was called may ask, and what has not begun is not begun."""
+        self._calls.cancel(self._call)

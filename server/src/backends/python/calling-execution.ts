@@ -1,0 +1,43 @@
+import type { CallingExecution, InferenceRequest } from "../../inference/index.ts";
+
+/** An execution that has called another model. When nobody waits for any of its requests any more, its calls end too. */
+export class PythonCallingExecution implements CallingExecution {
+  readonly owner: object;
+  readonly modelName: string;
+  readonly depth: number;
+  readonly deadlineNs: number;
+  holdsInstance = true;
+  readonly #requests: ReadonlySet<InferenceRequest>;
+  readonly #givenUp = new Set<InferenceRequest>();
+  readonly #calls = new Set<AbortController>();
+
+  constructor(owner: object, modelName: string, batch: readonly InferenceRequest[]) {
+    this.owner = owner;
+    this.modelName = modelName;
+    this.depth = 1 + Math.max(0, ...batch.map(({ caller }) => caller?.depth ?? 0));
+    this.deadlineNs = Math.max(...batch.map(({ deadlineNs }) => deadlineNs));
+    this.#requests = new Set(batch);
+    for (const request of batch) if (request.signal?.aborted) this.givenUp(request);
+  }
+
+  /** Nobody waits any more for this request, if it is one of the execution's. */
+  givenUp(request: InferenceRequest): void {
+    if (!this.#requests.has(request)) return;
+    this.#givenUp.add(request);
+    if (this.#isGivenUp) for (const call of this.#calls) call.abort();
+  }
+
+  get #isGivenUp(): boolean {
+    return this.#givenUp.size === this.#requests.size;
+  }
+
+  /** Ends the call with the execution, until `left`. */
+  join(call: AbortController): void {
+    this.#calls.add(call);
+    if (this.#isGivenUp) call.abort();
+  }
+
+  left(call: AbortController): void {
+    this.#calls.delete(call);
+  }
+}

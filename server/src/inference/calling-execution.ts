@@ -1,0 +1,15 @@
+/**
+ * An execution that calls other models while it runs: made when it makes its first call, kept by the requests that it makes.
+ * Whoever looks for calls that wait for each other compares `owner`s.
+ */
+export interface CallingExecution {
+  /** The loaded model version that executes, as the one who loaded it knows it. */
+  readonly owner: object;
+  readonly modelName: string;
+  /** How many calls lie above this one: 1 for a model that a client asked. */
+  readonly depth: number;
+  /** When the last of its requests gives up waiting in queues; Infinity for never. */
+  readonly deadlineNs: number;
+  /** False when its model can execute something else already. */
+  readonly holdsInstance: boolean;
+}
