@@ -14,7 +14,10 @@ export const jsonNumbersRow = {
     const picture = identityJsonRequest(pictureNumbers);
     const timing = { durationMs: context.quick ? 1000 : 4000, warmUpMs: context.quick ? 500 : 1000 };
     const measures: Measure[] = [];
-    for (const clients of [1, 4]) {
+    for (const [clients, ratioMin] of [
+      [1, 1],
+      [4, null],
+    ] as const) {
       const figures = await alternate(context, pair, `pictures at ${clients}`, async (server) => {
         return (await runLoad({ port: server.httpPort, request: picture, clients, ...timing })).perSecond;
       });
@@ -22,7 +25,7 @@ export const jsonNumbersRow = {
         what: `3x224x224 numbers as JSON through a Python identity model: throughput at ${clients}`,
         unit: "/s",
         ...figures,
-        goal: { kind: "at least", of: "ratio", value: 1 },
+        goal: ratioMin === null ? null : { kind: "at least", of: "ratio", value: ratioMin },
       });
     }
     const rise = await alternate(context, pair, "rise of the p99 beside, ms", async ({ httpPort: port }) => {

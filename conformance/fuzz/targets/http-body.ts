@@ -11,7 +11,7 @@ import {
   type PlaceOptions,
 } from "../../../server/src/protocols/infer-codec/index.ts";
 import { completeConfig, parseConfigText } from "../../../server/src/modelconfig/index.ts";
-import { datatypes, releaseTensors } from "../../../server/src/tensor/index.ts";
+import { datatypes, JsonScanner, releaseTensors } from "../../../server/src/tensor/index.ts";
 import { inferBodies, type InferBody } from "../infer-bodies.ts";
 import { pieces } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
@@ -64,7 +64,7 @@ function attempt({ body: { bytes, headerText }, cuts, raw }: Input): boolean {
   const taken = refusing(() => {
     if (headerBytes === 0) return placeRaw(bytes, arena, raw);
     const tail = bytes.subarray(headerBytes);
-    const header = parseInferHeader(bytes.subarray(0, headerBytes), inputBytesMax, memory);
+    const header = parseInferHeader(new JsonScanner(bytes.subarray(0, headerBytes)), inputBytesMax, memory);
     const options: PlaceOptions = {
       modelName: "m",
       tailBytes: tail.length,

@@ -6,6 +6,7 @@ export { BlockPart } from "./block-part.ts";
 export { elementCount, releaseTensors, type Block, type Tensor } from "./tensor.ts";
 export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
 export {
+  JsonDataReading,
   jsonBytesLengthMax,
   jsonElementsMax,
   readJsonData,
@@ -13,7 +14,8 @@ export {
   type IntegerRange,
   type JsonDataTarget,
 } from "./json-data.ts";
-export { printJsonData, printJsonElements } from "./json-print.ts";
+export { JsonDataPrinting, printJsonData, printJsonElements } from "./json-print.ts";
 export { JsonScanner, JsonSyntaxError, jsonDepthMax, type JsonKind, type NumberKind } from "./json-scanner.ts";
+export { JsonWalk } from "./json-walk.ts";
 export { JsonSink } from "./json-sink.ts";
 export { bytesSpell, readJsonString, unescapeJsonString } from "./json-string.ts";

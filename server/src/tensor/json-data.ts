@@ -43,6 +43,8 @@ interface Run {
   readonly elementBytes: number;
   index: number;
   offset: number;
+  /** Arrays that have begun and not ended. */
+  depth: number;
 }
 
 /**
@@ -51,11 +53,35 @@ interface Run {
  * Throws Triton's texts without their `Unable to parse 'data': ` prefix: INTERNAL for a wrong JSON type or count.
  */
 export function readJsonData(scanner: JsonScanner, target: JsonDataTarget): number {
-  if (scanner.kind() !== "array") throw new InferenceError("INTERNAL", "attempt to access JSON non-array as array");
-  const run = newRun(scanner, target);
-  readArray(run);
-  if (run.count !== Infinity && run.index !== target.count) throw shapeMismatch();
-  return run.offset;
+  const reading = new JsonDataReading(scanner, target);
+  reading.advance(Infinity);
+  return reading.byteLength;
+}
+
+/** The same in pieces. Nobody else moves the scanner meanwhile. */
+export class JsonDataReading {
+  readonly #run: Run;
+  readonly #target: JsonDataTarget;
+
+  constructor(scanner: JsonScanner, target: JsonDataTarget) {
+    if (scanner.kind() !== "array") throw new InferenceError("INTERNAL", "attempt to access JSON non-array as array");
+    this.#run = newRun(scanner, target);
+    this.#target = target;
+    if (scanner.open(0x5d)) this.#run.depth = 1;
+  }
+
+  /** The bytes written so far. */
+  get byteLength(): number {
+    return this.#run.offset;
+  }
+
+  /** Goes on for about `textBytes` of the JSON, further only by the rest of an element; true when the array has ended. */
+  advance(textBytes: number): boolean {
+    const run = this.#run;
+    if (!readElements(run, run.scanner.at + textBytes)) return false;
+    if (run.count !== Infinity && run.index !== this.#target.count) throw shapeMismatch();
+    return true;
+  }
 }
 
 /** Reads the one element that the scanner stands on, which is in no array. A string takes at most two bytes more than its text. */
@@ -78,22 +104,29 @@ function newRun(scanner: JsonScanner, target: JsonDataTarget): Run {
     elementBytes: row.bytes,
     index: 0,
     offset: 0,
+    depth: 0,
   };
 }
 
-function readArray(run: Run): void {
+/** Reads from one value of an array to the next until the text at `untilAt`, or the end of the outermost array: then true. */
+function readElements(run: Run, untilAt: number): boolean {
   const { scanner } = run;
-  if (!scanner.open(0x5d)) return;
-  do {
+  while (run.depth > 0) {
+    if (scanner.at >= untilAt) return false;
     if (scanner.peek() === 0x5b) {
-      readArray(run);
+      if (scanner.open(0x5d)) {
+        run.depth++;
+        continue;
+      }
     } else {
       if (run.index === run.count) throw shapeMismatch();
       run.write(run);
       run.offset += run.elementBytes;
       run.index++;
     }
-  } while (scanner.more(0x5d));
+    while (!scanner.more(0x5d)) if (--run.depth === 0) return true;
+  }
+  return true;
 }
 
 function shapeMismatch(): InferenceError {

@@ -8,15 +8,36 @@ import type { JsonSink } from "./json-sink.ts";
  * infinities are literals, both as tritonserver 2.51 does. FP16 and BF16 throw Triton's INVALID_ARG.
  */
 export function printJsonData(sink: JsonSink, datatype: Datatype, data: Uint8Array): void {
-  const row = printerOf(datatype);
-  sink.byte(0x5b);
-  printElements(sink, row, data);
-  sink.byte(0x5d);
+  const printing = new JsonDataPrinting(sink, datatype, data);
+  printing.advance(Infinity);
+}
+
+/** The same in pieces. Nobody else writes to the sink meanwhile. */
+export class JsonDataPrinting {
+  readonly #sink: JsonSink;
+  readonly #printer: Printer | "strings";
+  readonly #data: Uint8Array;
+  #at = 0;
+
+  constructor(sink: JsonSink, datatype: Datatype, data: Uint8Array) {
+    this.#sink = sink;
+    this.#printer = printerOf(datatype);
+    this.#data = data;
+    sink.byte(0x5b);
+  }
+
+  /** Goes on for about `dataBytes` of the tensor, further only by the rest of an element; true when all is printed. */
+  advance(dataBytes: number): boolean {
+    this.#at = printElements(this.#sink, this.#printer, this.#data, { at: this.#at, until: this.#at + dataBytes });
+    const isOver = this.#at >= this.#data.length;
+    if (isOver) this.#sink.byte(0x5d);
+    return isOver;
+  }
 }
 
 /** Prints the elements with commas between them and no brackets: a value of its own where there is one element. */
 export function printJsonElements(sink: JsonSink, datatype: Datatype, data: Uint8Array): void {
-  printElements(sink, printerOf(datatype), data);
+  printElements(sink, printerOf(datatype), data, { at: 0, until: Infinity });
 }
 
 function printerOf(datatype: Datatype): Printer | "strings" {
@@ -30,26 +51,35 @@ function printerOf(datatype: Datatype): Printer | "strings" {
   return row;
 }
 
-function printElements(sink: JsonSink, row: Printer | "strings", data: Uint8Array): void {
-  if (row === "strings") printStrings(sink, data);
-  else {
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-    const { bytes, print } = row;
-    const end = data.length - (data.length % bytes);
-    for (let at = 0; at < end; at += bytes) {
-      if (at > 0) sink.byte(0x2c);
-      print(sink, view, at);
-    }
-  }
+interface Stretch {
+  readonly at: number;
+  readonly until: number;
 }
 
-function printStrings(sink: JsonSink, data: Uint8Array): void {
-  for (let at = 0; at < data.length;) {
-    const end = elementEnd(data, at);
-    if (at > 0) sink.byte(0x2c);
-    sink.stringBytes(data, at + 4, end);
-    at = end;
+/** Prints the elements that begin in a stretch of the data; returns where the next one begins. */
+function printElements(sink: JsonSink, row: Printer | "strings", data: Uint8Array, { at, until }: Stretch): number {
+  if (row === "strings") return printStrings(sink, data, { at, until });
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const { bytes, print } = row;
+  const end = data.length - (data.length % bytes);
+  const stop = Math.min(end, until);
+  let next = at;
+  for (; next < stop; next += bytes) {
+    if (next > 0) sink.byte(0x2c);
+    print(sink, view, next);
   }
+  return next >= end ? data.length : next;
+}
+
+function printStrings(sink: JsonSink, data: Uint8Array, { at, until }: Stretch): number {
+  let next = at;
+  while (next < data.length && next < until) {
+    const end = elementEnd(data, next);
+    if (next > 0) sink.byte(0x2c);
+    sink.stringBytes(data, next + 4, end);
+    next = end;
+  }
+  return next;
 }
 
 function print64(sink: JsonSink, view: DataView, at: number, high: number, signed: boolean): void {

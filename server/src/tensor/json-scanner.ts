@@ -49,6 +49,8 @@ export class JsonScanner {
   value = 0;
   exact = true;
   #depth = 0;
+  /** Where arrays and objects that have been walked before begin and end. */
+  #ends: Map<number, number> | null = null;
 
   constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
     this.bytes = bytes;
@@ -131,6 +133,18 @@ export class JsonScanner {
     if (byte > 0) this.fail("The document root must not be followed by other values.", this.at);
   }
 
+  /** The array or object that begins at `startAt` has been stepped over whole: the next time it is at once. */
+  noteEnd(startAt: number): void {
+    this.#ends ??= new Map();
+    this.#ends.set(startAt, this.at);
+  }
+
+  #isKnown(): boolean {
+    const end = this.#ends?.get(this.at);
+    if (end !== undefined) this.at = end;
+    return end !== undefined;
+  }
+
   skipValue(): void {
     switch (this.kind()) {
       case "string":
@@ -145,11 +159,13 @@ export class JsonScanner {
       case "null":
         return this.#literal("null");
       case "array":
+        if (this.#ends !== null && this.#isKnown()) return;
         if (this.open(0x5d))
           do this.skipValue();
           while (this.more(0x5d));
         return;
       case "object":
+        if (this.#ends !== null && this.#isKnown()) return;
         if (!this.open(0x7d)) return;
         do {
           this.key();

@@ -1,6 +1,6 @@
 import { InferenceError, type ByteLease } from "../../base/index.ts";
 import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
-import { JsonScanner, datatypes, isDatatype, type Datatype } from "../../tensor/index.ts";
+import { datatypes, isDatatype, type Datatype, type JsonScanner } from "../../tensor/index.ts";
 import { scanDocument, type DocumentSpans, type InputSpans, type OutputSpans } from "./document-spans.ts";
 import {
   booleanAt,
@@ -55,11 +55,10 @@ const uncountedBytesMax = 16 * 1024;
 /** Objects take about so many times the bytes of the densest text: `{},` is an object, `1,` a number. */
 const parsedBytesPerByte = 12;
 
-/** `inputBytesMax` bounds each JSON tensor (--http-max-input-size); what a long text becomes is taken from `memory`. */
-export function parseInferHeader(bytes: Uint8Array, inputBytesMax: number, memory: ByteLease): InferHeader {
-  const scanner = new JsonScanner(bytes);
+/** Reads the document the scanner stands at. `inputBytesMax` bounds each JSON tensor (--http-max-input-size); what a long text becomes is taken from `memory`. */
+export function parseInferHeader(scanner: JsonScanner, inputBytesMax: number, memory: ByteLease): InferHeader {
   const spans = parsingRequestJson(() => scanDocument(scanner));
-  const memoryBytes = parsedBytes(bytes.length, spans);
+  const memoryBytes = parsedBytes(scanner.bytes.length, spans);
   if (memoryBytes > 0) memory.grow(memoryBytes);
   const id = spans.idAt === -1 ? "" : stringAt(scanner, spans.idAt, (text) => unableToParse("id", text));
   const { parameters, sequence, priority, queueTimeoutUs, binaryOutputs } = readRequestParameters(

@@ -1,6 +1,7 @@
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
-import { JsonSink, printJsonData, type Datatype, type Tensor } from "../../tensor/index.ts";
+import { JsonDataPrinting, JsonSink, type Datatype, type Tensor } from "../../tensor/index.ts";
 import { classify } from "./classification.ts";
+import { inTurns, printPieceBytes, type TurnsOf } from "./in-turns.ts";
 import type { OutputWish } from "./infer-header.ts";
 
 export interface EncodeOptions {
@@ -60,22 +61,50 @@ export function printParameter(sink: JsonSink, value: ParameterValue): void {
   else sink.ascii(String(value));
 }
 
-/** Encodes synchronously; one sink serves all responses of a thread. Throws for outputs that JSON cannot hold. */
+/** One sink serves all responses that a thread encodes at once. Throws for outputs that JSON cannot hold. */
 export class ResponseEncoder {
   readonly #sink = new JsonSink();
 
   encode(response: InferenceResponse, options: EncodeOptions): EncodedResponse {
     const sink = this.#sink;
     try {
-      return this.#encode(response, options);
+      const printing = new ResponsePrinting(sink, response, options);
+      for (const output of response.outputs) {
+        const data = printing.output(output);
+        if (data === null) continue;
+        data.advance(Infinity);
+        printing.endOutput();
+      }
+      return printing.end();
     } catch (error) {
       sink.reset();
       throw error;
     }
   }
 
-  #encode(response: InferenceResponse, options: EncodeOptions): EncodedResponse {
-    const sink = this.#sink;
+  /** The same for a long text, piece by piece. The response's tensors stay as they are until it is over. */
+  async encodeInTurns(response: InferenceResponse, options: EncodeOptions, turnsOf: TurnsOf): Promise<EncodedResponse> {
+    const printing = new ResponsePrinting(new JsonSink(), response, options);
+    for (const output of response.outputs) {
+      const data = printing.output(output);
+      if (data === null) continue;
+      await inTurns(turnsOf, () => data.advance(printPieceBytes));
+      printing.endOutput();
+    }
+    return printing.end();
+  }
+}
+
+/** The JSON of one response: what is before its outputs, one output after the other, what is behind them. */
+class ResponsePrinting {
+  readonly #sink: JsonSink;
+  readonly #options: EncodeOptions;
+  #tails: Uint8Array[] | null = null;
+  #isFirst = true;
+
+  constructor(sink: JsonSink, response: InferenceResponse, options: EncodeOptions) {
+    this.#sink = sink;
+    this.#options = options;
     sink.byte(0x7b);
     if (options.id !== "") {
       sink.ascii('"id":');
@@ -88,22 +117,40 @@ export class ResponseEncoder {
     sink.string(response.modelVersion);
     if (response.parameters.size > 0) this.#parameters(response.parameters);
     sink.ascii(',"outputs":[');
-    let tails: Uint8Array[] | null = null;
-    let first = true;
-    for (const tensor of response.outputs) {
-      const wish = options.outputs?.find((candidate) => candidate.name === tensor.name);
-      const output =
-        wish === undefined || wish.classCount === 0
-          ? tensor
-          : classify(tensor, wish.classCount, options.batches(), options.labelsOf(tensor.name));
-      if (!first) sink.byte(0x2c);
-      first = false;
-      if (wish?.binary ?? options.binaryOutputs) (tails ??= []).push(this.#binaryOutput(output));
-      else this.#jsonOutput(output);
+  }
+
+  /** An output whose elements are still to be printed, and then its end; null for one that goes out as bytes. */
+  output(tensor: Tensor): JsonDataPrinting | null {
+    const sink = this.#sink;
+    const options = this.#options;
+    const wish = options.outputs?.find((candidate) => candidate.name === tensor.name);
+    const output =
+      wish === undefined || wish.classCount === 0
+        ? tensor
+        : classify(tensor, wish.classCount, options.batches(), options.labelsOf(tensor.name));
+    if (!this.#isFirst) sink.byte(0x2c);
+    this.#isFirst = false;
+    this.#describe(output);
+    if (wish?.binary ?? options.binaryOutputs) {
+      (this.#tails ??= []).push(output.data);
+      sink.ascii(',"parameters":{"binary_data_size":');
+      sink.integer(output.data.length);
+      sink.ascii("}}");
+      return null;
     }
+    sink.ascii(',"data":');
+    return new JsonDataPrinting(sink, output.datatype, output.data);
+  }
+
+  endOutput(): void {
+    this.#sink.byte(0x7d);
+  }
+
+  end(): EncodedResponse {
+    const sink = this.#sink;
     sink.ascii("]}");
     const jsonBytes = sink.byteLength;
-    return { json: sink.take(), jsonBytes, tails };
+    return { json: sink.take(), jsonBytes, tails: this.#tails };
   }
 
   #parameters(parameters: InferenceResponse["parameters"]): void {
@@ -133,20 +180,5 @@ export class ResponseEncoder {
       sink.integer(shape[i]!);
     }
     sink.byte(0x5d);
-  }
-
-  #binaryOutput(output: Tensor): Uint8Array {
-    this.#describe(output);
-    this.#sink.ascii(',"parameters":{"binary_data_size":');
-    this.#sink.integer(output.data.length);
-    this.#sink.ascii("}}");
-    return output.data;
-  }
-
-  #jsonOutput(output: Tensor): void {
-    this.#describe(output);
-    this.#sink.ascii(',"data":');
-    printJsonData(this.#sink, output.datatype, output.data);
-    this.#sink.byte(0x7d);
   }
 }

@@ -1,15 +1,18 @@
 import { InferenceError, type ByteLease } from "../../base/index.ts";
 import {
+  JsonDataReading,
   jsonBytesLengthMax,
   jsonElementsMax,
-  readJsonData,
   readJsonElement,
   releaseTensors,
   type Arena,
+  type Block,
   type Datatype,
   type IntegerRange,
+  type JsonDataTarget,
   type Tensor,
 } from "../../tensor/index.ts";
+import { inTurns, readPieceBytes, wholeTextBytesMax, type TurnsOf } from "./in-turns.ts";
 import { unableToParse } from "./json-access.ts";
 import type { InferHeader, InputHeader } from "./infer-header.ts";
 
@@ -41,35 +44,106 @@ export interface PlacedInputs {
  * Throws with nothing allocated. With plain memory as target a whole tail can be handed over without a copy: see `viewTail`.
  */
 export function placeInputs(header: PlacedHeader, options: PlaceOptions): PlacedInputs {
-  checkTail(header.inputs, options);
-  const capacities = header.inputs.map((input) => capacityBytes(input));
-  let totalBytes = 0;
-  for (const capacity of capacities) totalBytes += aligned(capacity);
-  const block = options.arena !== null && totalBytes > 0 ? options.arena.allocate(totalBytes) : null;
-  if (options.arena === null) options.memory.grow(totalBytes);
-  const bytes = block === null ? new Uint8Array(totalBytes) : block.bytes;
-  const isOnly = header.inputs.length === 1;
-  const tensors: Tensor[] = [];
+  const placing = new Placing(header, options);
   try {
-    const segments: Uint8Array[] = [];
-    let offset = 0;
-    for (const [index, input] of header.inputs.entries()) {
-      const start = offset;
-      const place = bytes.subarray(offset, offset + capacities[index]!);
-      offset += aligned(capacities[index]!);
-      let data = place;
-      if (input.dataAt === -1) segments.push(place);
-      else data = place.subarray(0, fillFromJson(header, input, place, options.integerRange));
-      const own = block === null || isOnly ? block : block.part(start, place.byteLength);
-      tensors.push({ name: input.name, datatype: input.datatype, shape: input.shape, data, block: own });
-    }
-    // The parts hold the block from here on.
-    if (!isOnly) block?.release();
-    return { tensors, tail: new TailWriter(segments) };
+    for (const input of header.inputs) placing.add(input);
+    return placing.placed();
   } catch (error) {
-    if (!isOnly) releaseTensors(tensors);
-    block?.release();
+    placing.release();
     throw error;
+  }
+}
+
+/** The same for long JSON, piece by piece. Rejects with nothing allocated. */
+export async function placeInputsInTurns(
+  header: PlacedHeader,
+  options: PlaceOptions,
+  turnsOf: TurnsOf,
+): Promise<PlacedInputs> {
+  const placing = new Placing(header, options);
+  try {
+    for (const input of header.inputs) {
+      const isLong = input.dataEnd - input.dataAt > wholeTextBytesMax && !input.isElement;
+      if (isLong) await placing.addInTurns(input, turnsOf);
+      else placing.add(input);
+    }
+    return placing.placed();
+  } catch (error) {
+    placing.release();
+    throw error;
+  }
+}
+
+/** The tensors of a request on their way to their places in one block. */
+class Placing {
+  readonly #header: PlacedHeader;
+  readonly #integerRange: IntegerRange;
+  readonly #block: Block | null;
+  readonly #bytes: Uint8Array;
+  readonly #isOnly: boolean;
+  readonly #tensors: Tensor[] = [];
+  readonly #segments: Uint8Array[] = [];
+  #offset = 0;
+
+  constructor(header: PlacedHeader, options: PlaceOptions) {
+    checkTail(header.inputs, options);
+    let totalBytes = 0;
+    for (const input of header.inputs) totalBytes += aligned(capacityBytes(input));
+    this.#header = header;
+    this.#integerRange = options.integerRange;
+    this.#isOnly = header.inputs.length === 1;
+    this.#block = options.arena !== null && totalBytes > 0 ? options.arena.allocate(totalBytes) : null;
+    if (options.arena === null) options.memory.grow(totalBytes);
+    this.#bytes = this.#block === null ? new Uint8Array(totalBytes) : this.#block.bytes;
+  }
+
+  add(input: InputHeader): void {
+    const place = this.#place(input);
+    if (input.dataAt === -1) {
+      this.#segments.push(place);
+      this.#push(input, place, place);
+    } else {
+      const usedBytes = fillFromJson(this.#header, input, place, this.#integerRange);
+      this.#push(input, place, place.subarray(0, usedBytes));
+    }
+  }
+
+  async addInTurns(input: InputHeader, turnsOf: TurnsOf): Promise<void> {
+    const place = this.#place(input);
+    let usedBytes: number;
+    try {
+      const reading = jsonReading(this.#header, input, place, this.#integerRange);
+      await inTurns(turnsOf, () => reading.advance(readPieceBytes));
+      usedBytes = checkedCount(input, reading.byteLength);
+    } catch (error) {
+      throw dataError(input, error);
+    }
+    this.#push(input, place, place.subarray(0, usedBytes));
+  }
+
+  placed(): PlacedInputs {
+    // The parts hold the block from here on.
+    if (!this.#isOnly) this.#block?.release();
+    return { tensors: this.#tensors, tail: new TailWriter(this.#segments) };
+  }
+
+  release(): void {
+    if (!this.#isOnly) releaseTensors(this.#tensors);
+    this.#block?.release();
+  }
+
+  #place(input: InputHeader): Uint8Array {
+    const capacity = capacityBytes(input);
+    const place = this.#bytes.subarray(this.#offset, this.#offset + capacity);
+    this.#offset += aligned(capacity);
+    return place;
+  }
+
+  #push(input: InputHeader, place: Uint8Array, data: Uint8Array): void {
+    const block = this.#block;
+    const startAt = place.byteOffset - this.#bytes.byteOffset;
+    const own = block === null || this.#isOnly ? block : block.part(startAt, place.byteLength);
+    this.#tensors.push({ name: input.name, datatype: input.datatype, shape: input.shape, data, block: own });
   }
 }
 
@@ -143,27 +217,56 @@ const elementBytes: Readonly<Record<Datatype, number>> = {
 };
 
 function fillFromJson(header: PlacedHeader, input: InputHeader, into: Uint8Array, integerRange: IntegerRange): number {
-  const { datatype } = input;
-  if (datatype === "FP16" || datatype === "BF16") throw new Error(`bug: ${datatype} in JSON passed the header's check`);
-  const { scanner } = header;
-  scanner.at = input.dataAt;
-  const count = jsonCount(input);
   try {
-    if (input.isElement) return readJsonElement(scanner, { datatype, into, integerRange });
-    const used = readJsonData(scanner, { datatype, count, into, integerRange });
-    if (count === input.elementCount || datatype === "BYTES") return used;
-    throw new InferenceError("INTERNAL", "Shape does not match true shape of 'data' field");
+    if (input.isElement) {
+      header.scanner.at = input.dataAt;
+      return readJsonElement(header.scanner, { datatype: jsonDatatype(input), into, integerRange });
+    }
+    const reading = jsonReading(header, input, into, integerRange);
+    reading.advance(Infinity);
+    return checkedCount(input, reading.byteLength);
   } catch (error) {
-    if (!(error instanceof InferenceError)) throw error;
-    if (error.code === "INVALID_ARG") {
-      throw new InferenceError("INVALID_ARG", `Unable to parse 'data': ${error.message} of input '${input.name}'`);
-    }
-    // Triton words a wrong element of a BYTES tensor differently from the other datatypes'.
-    if (datatype === "BYTES" && error.reason === "not-a-string") {
-      throw new InferenceError("INTERNAL", `Unable to parse JSON bytes array: ${error.message}`);
-    }
-    throw unableToParse("data", error.message);
+    throw dataError(input, error);
   }
+}
+
+function jsonReading(
+  { scanner }: PlacedHeader,
+  input: InputHeader,
+  into: Uint8Array,
+  integerRange: IntegerRange,
+): JsonDataReading {
+  scanner.at = input.dataAt;
+  return new JsonDataReading(scanner, {
+    datatype: jsonDatatype(input),
+    count: jsonCount(input),
+    into,
+    integerRange,
+  });
+}
+
+function jsonDatatype({ datatype }: InputHeader): JsonDataTarget["datatype"] {
+  if (datatype === "FP16" || datatype === "BF16") throw new Error(`bug: ${datatype} in JSON passed the header's check`);
+  return datatype;
+}
+
+/** What was read is as much as there was room for, which is less than the shape asks for where the text is too short for it. */
+function checkedCount(input: InputHeader, usedBytes: number): number {
+  if (jsonCount(input) === input.elementCount || input.datatype === "BYTES") return usedBytes;
+  throw new InferenceError("INTERNAL", "Shape does not match true shape of 'data' field");
+}
+
+/** An error met while an input's elements were read, in Triton's words. */
+function dataError(input: InputHeader, error: unknown): unknown {
+  if (!(error instanceof InferenceError)) return error;
+  if (error.code === "INVALID_ARG") {
+    return new InferenceError("INVALID_ARG", `Unable to parse 'data': ${error.message} of input '${input.name}'`);
+  }
+  // Triton words a wrong element of a BYTES tensor differently from the other datatypes'.
+  if (input.datatype === "BYTES" && error.reason === "not-a-string") {
+    return new InferenceError("INTERNAL", `Unable to parse JSON bytes array: ${error.message}`);
+  }
+  return unableToParse("data", error.message);
 }
 
 /** Spreads the tail, as it arrives in pieces of any size, over the places of the binary inputs: the one copy from the socket. */

@@ -1,4 +1,4 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, type LoopTurns } from "../../base/index.ts";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
 import { deadlineFromNow, type InferenceRequest } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
@@ -15,6 +15,14 @@ export interface CallRequest {
   readonly compressed: boolean;
 }
 
+/** How bodies are read. */
+export interface CallReading {
+  readonly limits: HttpLimits;
+  readonly integerRange: IntegerRange;
+  /** In which long JSON is read and printed. */
+  readonly turns: LoopTurns;
+}
+
 /** What went wrong with an inference, and under which content type Triton says so. */
 export class InferCallError extends Error {
   readonly error: InferenceError;
@@ -28,13 +36,10 @@ export class InferCallError extends Error {
 }
 
 /** The body of a call. Throws InferCallError or BodyError. */
-export async function readCall(
-  exchange: Exchange,
-  request: CallRequest,
-  { limits, integerRange }: { readonly limits: HttpLimits; readonly integerRange: IntegerRange },
-): Promise<DecodedBody> {
+export async function readCall(exchange: Exchange, request: CallRequest, reading: CallReading): Promise<DecodedBody> {
+  const { limits, integerRange, turns } = reading;
   try {
-    return await readInferBody(exchange, { limits, integerRange, ...request });
+    return await readInferBody(exchange, { limits, integerRange, turns, ...request });
   } catch (error) {
     if (error instanceof BodyError) throw error;
     const told = InferenceError.from(error);

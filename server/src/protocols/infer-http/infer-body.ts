@@ -1,7 +1,7 @@
-import { InferenceError, type ByteLease } from "../../base/index.ts";
+import { InferenceError, type ByteLease, type LoopTurns } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
 import { noParameters } from "../../inference/index.ts";
-import { releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
+import { JsonScanner, releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
 import {
   admit,
   admitting,
@@ -17,8 +17,11 @@ import {
 import {
   parseInferHeader,
   placeInputs,
+  placeInputsInTurns,
   placeRawInput,
   viewTail,
+  walkedDocument,
+  wholeTextBytesMax,
   type InferHeader,
   type PlaceOptions,
   type PlacedInputs,
@@ -32,6 +35,8 @@ export interface InferBodyOptions {
   /** Length of the JSON header; null: the whole body is JSON; 0: there is none, the body is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
+  /** In which long JSON is read. */
+  readonly turns: LoopTurns;
 }
 
 /** What a request says beside its tensors: nothing that holds the text it came in. */
@@ -53,11 +58,12 @@ export async function readInferBody(exchange: Exchange, options: InferBodyOption
   if (declared === -1) return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
   // An empty body has no JSON either: Triton takes it as a raw request of no bytes.
   if (options.headerBytes === 0 || declared === 0) return streamRaw(exchange, declared, options);
-  if (options.headerBytes === null || options.headerBytes === declared) {
-    checkJsonBytes(declared, options);
+  const headerBytes = options.headerBytes ?? declared;
+  if (headerBytes === declared || headerBytes > wholeTextBytesMax) {
+    checkJsonBytes(headerBytes, options);
     return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
   }
-  return streamBinary(exchange, declared, options.headerBytes, options);
+  return streamBinary(exchange, declared, headerBytes, options);
 }
 
 async function readCompressed(exchange: Exchange, { limits }: InferBodyOptions): Promise<GatheredBody> {
@@ -73,10 +79,12 @@ async function readCompressed(exchange: Exchange, { limits }: InferBodyOptions):
 }
 
 /** The body is nobody's afterwards, but for tensors in plain memory, which are views of it. */
-function decodeWhole(body: GatheredBody, exchange: Exchange, options: InferBodyOptions): DecodedBody {
+async function decodeWhole(body: GatheredBody, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   let decoded: DecodedBody | null = null;
   try {
-    decoded = decode(body.bytes(), exchange, options);
+    const bytes = body.bytes();
+    const isLong = (options.headerBytes ?? bytes.length) > wholeTextBytesMax && options.model.arena !== null;
+    decoded = isLong ? await decodeInTurns(bytes, exchange, options) : decode(bytes, exchange, options);
   } finally {
     if (decoded === null || decoded.tensors.every(({ block }) => block !== null)) body.discard();
   }
@@ -90,11 +98,8 @@ function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): De
   if (headerBytes === 0) return decodeRaw(body, exchange, options);
   if (headerBytes > body.length) throw jsonTooShort(headerBytes - body.length);
   checkJsonBytes(headerBytes, options);
-  const header = parseInferHeader(
-    headerBytes === body.length ? body : body.subarray(0, headerBytes),
-    options.limits.inputBytesMax,
-    memory,
-  );
+  const json = headerBytes === body.length ? body : body.subarray(0, headerBytes);
+  const header = parseInferHeader(new JsonScanner(json), options.limits.inputBytesMax, memory);
   const tail = body.subarray(headerBytes);
   const { arena } = model;
   const place = placeOptions(options, tail.length, memory);
@@ -102,6 +107,27 @@ function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): De
   const { tensors, tail: writer } = placeInputs(header, place);
   writer.write(tail);
   memory.shrinkTo(exchangeBytes + header.memoryBytes);
+  return { header: callHeader(header), tensors };
+}
+
+/** The same for long JSON, between whose pieces others have the loop. */
+async function decodeInTurns(body: Buffer, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
+  const { memory, signal } = exchange;
+  const turnsOf = { turns: options.turns, signal };
+  const headerBytes = options.headerBytes ?? body.length;
+  if (headerBytes > body.length) throw jsonTooShort(headerBytes - body.length);
+  checkJsonBytes(headerBytes, options);
+  const scanner = await walkedDocument(body.subarray(0, headerBytes), turnsOf);
+  const header = parseInferHeader(scanner, options.limits.inputBytesMax, memory);
+  const tail = body.subarray(headerBytes);
+  const { tensors, tail: writer } = await placeInputsInTurns(
+    header,
+    placeOptions(options, tail.length, memory),
+    turnsOf,
+  );
+  writer.write(tail);
+  // Plain memory, of a model whose arena has gone meanwhile, stays counted.
+  if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeBytes + header.memoryBytes);
   return { header: callHeader(header), tensors };
 }
 
@@ -187,7 +213,7 @@ async function streamBinary(
   let gathered: Buffer | null = null;
   let gatheredBytes = 0;
   const begin = (json: Buffer) => {
-    header = parseInferHeader(json, options.limits.inputBytesMax, memory);
+    header = parseInferHeader(new JsonScanner(json), options.limits.inputBytesMax, memory);
     // From here on it is the arena that accounts for the tensors.
     memory.shrinkBy(declared - headerBytes);
     placed = placeInputs(header, placeOptions(options, declared - headerBytes, memory));

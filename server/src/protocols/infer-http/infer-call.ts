@@ -1,9 +1,9 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, LoopTurns } from "../../base/index.ts";
 import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import { exchangeBytes, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { jsonTextBytesMax, ResponseEncoder, type EncodedResponse } from "../infer-codec/index.ts";
+import { jsonTextBytesMax, ResponseEncoder, wholeTextBytesMax, type EncodedResponse } from "../infer-codec/index.ts";
 import { callErrorOf, InferCallError, inferenceRequest, readCall, type CallRequest } from "./call-request.ts";
 import { compress, type ResponseEncoding } from "./compression.ts";
 import type { DecodedBody } from "./infer-body.ts";
@@ -34,15 +34,17 @@ const joinedBytesMax = 16 * 1024;
 export class InferCalls {
   readonly #options: InferCallOptions;
   readonly #encoder = new ResponseEncoder();
+  readonly #turns = new LoopTurns();
 
   constructor(options: InferCallOptions) {
     this.#options = options;
   }
 
   async answer(exchange: Exchange, request: InferCallRequest): Promise<void> {
+    const { limits, integerRange } = this.#options;
     const { target, model } = request;
     if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
-    const decoded = await readCall(exchange, request, this.#options);
+    const decoded = await readCall(exchange, request, { limits, integerRange, turns: this.#turns });
     let response: InferenceResponse;
     try {
       response = await model.infer(inferenceRequest(decoded, target, exchange));
@@ -64,14 +66,19 @@ export class InferCalls {
     const heldBytes = memory.bytes;
     let encoded: EncodedResponse;
     try {
-      takeForText(memory, jsonTextBytesMax(response, decoded.header));
-      encoded = this.#encoder.encode(response, {
+      const textBytesMax = jsonTextBytesMax(response, decoded.header);
+      takeForText(memory, textBytesMax);
+      const options = {
         id: decoded.header.id,
         outputs: decoded.header.outputs,
         binaryOutputs: decoded.header.binaryOutputs,
-        labelsOf: (output) => labelsOf(model.view, output),
+        labelsOf: (output: string) => labelsOf(model.view, output),
         batches: () => model.view.config.maxBatchSize > 0,
-      });
+      };
+      encoded =
+        textBytesMax > wholeTextBytesMax
+          ? await this.#encoder.encodeInTurns(response, options, { turns: this.#turns, signal: exchange.signal })
+          : this.#encoder.encode(response, options);
     } catch (error) {
       releaseResponse(response);
       throw new InferCallError(InferenceError.from(error), "text/plain");

@@ -1,4 +1,4 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, LoopTurns } from "../../base/index.ts";
 import { labelsOf } from "../../engine/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
@@ -20,6 +20,7 @@ const eventEnd = Buffer.from("\n\n");
 export class InferEvents {
   readonly #options: { readonly limits: HttpLimits; readonly integerRange: IntegerRange };
   readonly #encoder = new ResponseEncoder();
+  readonly #turns = new LoopTurns();
 
   constructor(options: { readonly limits: HttpLimits; readonly integerRange: IntegerRange }) {
     this.#options = options;
@@ -28,7 +29,7 @@ export class InferEvents {
   /** Throws InferCallError (nothing has been sent) or BodyError (the listener answers). */
   async answer(exchange: Exchange, request: CallRequest): Promise<void> {
     const { target, model } = request;
-    const decoded = await readCall(exchange, request, this.#options);
+    const decoded = await readCall(exchange, request, { ...this.#options, turns: this.#turns });
     refuseBinaryOutputs(decoded);
     const answers = new StreamedAnswers(model, inferenceRequest(decoded, target, exchange));
     await replyEvents(exchange, answers, (outcome, hasBegun) => {

@@ -1,0 +1,33 @@
+import type { LoopTurns } from "../../base/index.ts";
+import { JsonScanner, JsonWalk } from "../../tensor/index.ts";
+import { parsingRequestJson } from "./json-access.ts";
+
+/**
+ * JSON longer than this is read and printed in pieces, between which others have their turn: 150,528 numbers, a picture of 3x224x224, take
+ * 10 ms to read and 20 ms to print (bench/rows/json-numbers.ts).
+ */
+export const wholeTextBytesMax = 128 * 1024;
+/** Of JSON that is read: about 0.2 ms. */
+export const readPieceBytes = 64 * 1024;
+/** Of a tensor that is printed: about 0.5 ms of FP32, which are the slowest. */
+export const printPieceBytes = 16 * 1024;
+
+/** Whose turns, and for whom. */
+export interface TurnsOf {
+  readonly turns: LoopTurns;
+  readonly signal: AbortSignal;
+}
+
+/** Calls `advance` once a turn until it is true. Rejects with what it throws, and with the signal's reason once that is aborted. */
+export async function inTurns({ turns, signal }: TurnsOf, advance: () => boolean): Promise<void> {
+  do await turns.next(signal);
+  while (!advance());
+}
+
+/** A scanner of a request's whole JSON that steps over its long parts at once. Rejects with Triton's words for what is no JSON. */
+export async function walkedDocument(bytes: Uint8Array, of: TurnsOf): Promise<JsonScanner> {
+  const scanner = new JsonScanner(bytes);
+  const walk = new JsonWalk(scanner);
+  await inTurns(of, () => parsingRequestJson(() => walk.advance(readPieceBytes)));
+  return scanner;
+}

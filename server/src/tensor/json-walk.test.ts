@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { JsonDataReading, readJsonData } from "./json-data.ts";
+import { JsonDataPrinting, printJsonData } from "./json-print.ts";
+import { JsonScanner } from "./json-scanner.ts";
+import { JsonSink } from "./json-sink.ts";
+import { JsonWalk } from "./json-walk.ts";
+
+/** Where a step over the whole value ends, or what it throws. */
+function endOf(step: () => number): number | string {
+  try {
+    return step();
+  } catch (error) {
+    return String(error);
+  }
+}
+
+function skipped(bytes: Buffer): number {
+  const scanner = new JsonScanner(bytes);
+  scanner.skipValue();
+  return scanner.at;
+}
+
+function walked(bytes: Buffer, pieceBytes: number): number {
+  const scanner = new JsonScanner(bytes);
+  const walk = new JsonWalk(scanner);
+  while (!walk.advance(pieceBytes));
+  scanner.skipValue();
+  return scanner.at;
+}
+
+/** JSON, and the same with one byte replaced: mostly no JSON. */
+const texts = fc
+  .tuple(
+    fc.json({ maxDepth: 5 }),
+    fc.nat(),
+    fc.option(fc.constantFrom(...Array.from('[]{}",:1e-\\ \0')), { nil: null }),
+  )
+  .map(([text, at, other]) => {
+    const bytes = Buffer.from(text);
+    if (other !== null) bytes[at % bytes.length] = other.charCodeAt(0);
+    return bytes;
+  });
+
+test("a value walked in pieces of any size ends where it ends, or fails as it fails, when stepped over at once", () => {
+  fc.assert(
+    fc.property(texts, fc.integer({ min: 1, max: 40 }), (bytes, pieceBytes) => {
+      assert.equal(
+        endOf(() => walked(bytes, pieceBytes)),
+        endOf(() => skipped(bytes)),
+      );
+    }),
+  );
+});
+
+test("long arrays and objects that were walked are stepped over without a look at them", () => {
+  const bytes = Buffer.from(`{"a": [${"1,".repeat(20_000)}2], "b": {"c": [${"3,".repeat(20_000)}4]}}`);
+  const scanner = new JsonScanner(bytes);
+  const walk = new JsonWalk(scanner);
+  let pieceCount = 1;
+  while (!walk.advance(10_000)) pieceCount++;
+  assert.equal(pieceCount, 9);
+  assert.equal(scanner.at, 0);
+  bytes.fill("!", 1, bytes.length - 1);
+  scanner.skipValue();
+  assert.equal(scanner.at, bytes.length);
+});
+
+test("nesting beyond the bound is refused in pieces as well", () => {
+  const bytes = Buffer.from(`${"[".repeat(103)}${"]".repeat(103)}`);
+  assert.match(String(endOf(() => walked(bytes, 7))), /nesting depth exceeds/);
+});
+
+const nested = fc.letrec<{ value: unknown; array: unknown[] }>((tie) => ({
+  value: fc.oneof(fc.integer({ min: -999, max: 999 }), tie("array")),
+  array: fc.array(tie("value"), { maxLength: 6 }),
+})).array;
+
+test("data read and printed in pieces is what it is when read and printed at once", () => {
+  fc.assert(
+    fc.property(nested, fc.integer({ min: 1, max: 20 }), (value, pieceBytes) => {
+      const bytes = Buffer.from(JSON.stringify(value));
+      const count = value.flat(Infinity).length;
+      const target = (into: Uint8Array) => ({ datatype: "FP32", count, into, integerRange: "refuse" }) as const;
+      const whole = new Uint8Array(4 * count);
+      readJsonData(new JsonScanner(bytes), target(whole));
+      const pieced = new Uint8Array(4 * count);
+      const reading = new JsonDataReading(new JsonScanner(bytes), target(pieced));
+      while (!reading.advance(pieceBytes));
+      assert.deepEqual([reading.byteLength, pieced], [4 * count, whole]);
+
+      const sinks = [new JsonSink(), new JsonSink()] as const;
+      printJsonData(sinks[0], "FP32", whole);
+      const printing = new JsonDataPrinting(sinks[1], "FP32", whole);
+      while (!printing.advance(pieceBytes));
+      assert.equal(sinks[1].take(), sinks[0].take());
+    }),
+  );
+});
+
+test("strings are printed in pieces that end with an element", () => {
+  const data = Buffer.from("\x03\0\0\0abc\0\0\0\0\x02\0\0\0de", "latin1");
+  const sink = new JsonSink();
+  const printing = new JsonDataPrinting(sink, "BYTES", data);
+  let pieceCount = 1;
+  while (!printing.advance(4)) pieceCount++;
+  assert.deepEqual([pieceCount, sink.take()], [3, '["abc","","de"]']);
+});
