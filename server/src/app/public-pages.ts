@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Gateway } from "../aws/index.ts";
 import { AwsError, type Logger } from "../base/index.ts";
-import type { LogEvent, LogStreams } from "../hosting/index.ts";
+import type { LogEvent, LogStream, LogStreams } from "../hosting/index.ts";
 import { credentialScope, pathOf } from "../signing/index.ts";
 import type { LogLinks } from "./log-links.ts";
 import type { PlatformMetrics } from "./platform-metrics.ts";
@@ -98,9 +98,12 @@ async function logPage({ links, logs }: PublicPagesOptions, url: string): Promis
   const group = links.groupOf(url);
   if (group === null)
     return page(403, "This link is not known or has expired; the logs API still has what it showed.\n");
-  const streams = (await logs.streams(group, ""))
-    .toSorted((a, b) => (b.lastEventMs ?? 0) - (a.lastEventMs ?? 0))
-    .slice(0, streamsMax);
+  const all: LogStream[] = [];
+  for (const name of await logs.streamNames(group, "")) {
+    const stream = await logs.stream(group, name);
+    if (stream !== null) all.push(stream);
+  }
+  const streams = all.toSorted((a, b) => (b.lastEventMs ?? 0) - (a.lastEventMs ?? 0)).slice(0, streamsMax);
   const read = { startTimeMs: null, endTimeMs: null, startFromHead: false, eventsMax: linesMax, token: null };
   const lines: { readonly stream: string; readonly event: LogEvent }[] = [];
   for (const { name } of streams) {

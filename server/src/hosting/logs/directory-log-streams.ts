@@ -1,19 +1,10 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { AwsError, type Clock, type Logger, sealLine, Semaphore, unsealLine } from "../../base/index.ts";
-import {
-  asLogEvent,
-  comparePositions,
-  fileNameOf,
-  formatLogLine,
-  formatToken,
-  isHashedName,
-  nameOfFile,
-  parseToken,
-  type LogLine,
-  type LogPosition,
-} from "./log-lines.ts";
-import { LogSegments, noneWhenAbsent } from "./log-segments.ts";
+import { noneWhenAbsent } from "./absent.ts";
+import { fileNameOf, formatLogLine, isHashedName, nameOfFile } from "./log-lines.ts";
+import { readPage } from "./log-reading.ts";
+import { LogSegments } from "./log-segments.ts";
 import type { LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";
 import { LogWriter } from "./log-writer.ts";
 
@@ -27,8 +18,6 @@ export interface DirectoryLogStreamsOptions {
   readonly streamsMax: number;
 }
 
-/** Of one page, as in CloudWatch Logs. */
-const pageLengthMax = 1024 * 1024;
 const lineLengthMax = 256 * 1024;
 const waitingLengthMax = 4 * 1024 * 1024;
 
@@ -57,52 +46,41 @@ class DirectoryLogStreams implements LogStreams {
     this.#options = options;
   }
 
-  async groups(prefix: string): Promise<readonly LogGroup[]> {
-    const groups: LogGroup[] = [];
-    for (const name of await namesIn(this.#options.directory)) {
-      if (!name.startsWith(prefix)) continue;
-      const facts = await this.#facts(name);
-      if (facts === null) continue;
-      let storedBytes = 0;
-      for (const stream of await this.#streamNames(name)) storedBytes += await this.#open(name, stream).byteLength();
-      groups.push({ name, ...facts, storedBytes });
-    }
-    return groups;
+  async groupNames(prefix: string): Promise<readonly string[]> {
+    return (await namesIn(this.#options.directory)).filter((name) => name.startsWith(prefix));
   }
 
-  async streams(group: string, prefix: string): Promise<readonly LogStream[]> {
-    const facts = await this.#existing(group);
-    const found: LogStream[] = [];
-    for (const name of await this.#streamNames(group)) {
-      if (!name.startsWith(prefix)) continue;
-      const segments = this.#open(group, name);
-      const files = await segments.files();
-      const [first, last] = [files[0], files.at(-1)];
-      const lines = async (file: typeof first) => (file === undefined ? [] : await segments.linesOf(file));
-      found.push({
-        name,
-        createdMs: (await stat(segments.directory)).birthtimeMs || facts.createdMs,
-        firstEventMs: (await lines(first))[0]?.timestampMs ?? null,
-        lastEventMs: (await lines(last)).at(-1)?.timestampMs ?? null,
-        storedBytes: await segments.byteLength(),
-      });
-    }
-    return found;
+  async group(name: string): Promise<LogGroup | null> {
+    const facts = await this.#facts(name);
+    if (facts === null) return null;
+    let storedBytes = 0;
+    for (const stream of await this.#streamNames(name)) storedBytes += await this.#open(name, stream).byteLength();
+    return { name, ...facts, storedBytes };
+  }
+
+  async streamNames(group: string, prefix: string): Promise<readonly string[]> {
+    await this.#existing(group);
+    return (await this.#streamNames(group)).filter((name) => name.startsWith(prefix));
+  }
+
+  async stream(group: string, name: string): Promise<LogStream | null> {
+    const segments = this.#open(group, name);
+    const directory = await stat(segments.directory).catch(noneWhenAbsent);
+    if (Array.isArray(directory)) return null;
+    return {
+      name,
+      createdMs: directory.birthtimeMs || (await this.#existing(group)).createdMs,
+      firstEventMs: (await segments.firstLine())?.timestampMs ?? null,
+      lastEventMs: (await segments.lastLine())?.timestampMs ?? null,
+      storedBytes: await segments.byteLength(),
+    };
   }
 
   async read(group: string, stream: string, options: LogReadOptions): Promise<LogPage> {
     await this.#existing(group);
     const segments = this.#open(group, stream);
     if (Array.isArray(await stat(segments.directory).catch(noneWhenAbsent))) throw noSuchStream();
-    const token = options.token === null ? null : parseToken(options.token);
-    if (options.token !== null && token === null) {
-      throw new AwsError("InvalidParameterException", "The specified nextToken is invalid.");
-    }
-    const isForward = token === null ? options.startFromHead : token.direction === "f";
-    const lines = isForward
-      ? await linesAfter(segments, options, token?.position ?? null)
-      : await linesBefore(segments, options, token?.position ?? null);
-    return pageOf(lines, token?.position ?? (await edgeOf(segments, isForward)));
+    return await readPage(segments, options);
   }
 
   async createGroup(group: string): Promise<void> {
@@ -184,11 +162,12 @@ class DirectoryLogStreams implements LogStreams {
 
   async prune(): Promise<void> {
     const nowMs = this.#options.clock.epochMs();
-    for (const group of await this.groups("")) {
-      if (group.retentionDays === null) continue;
-      const beforeMs = nowMs - group.retentionDays * 86_400_000;
-      for (const name of await this.#streamNames(group.name)) {
-        for (const { path } of await this.#open(group.name, name).files()) {
+    for (const group of await this.groupNames("")) {
+      const retentionDays = (await this.#facts(group))?.retentionDays ?? null;
+      if (retentionDays === null) continue;
+      const beforeMs = nowMs - retentionDays * 86_400_000;
+      for (const name of await this.#streamNames(group)) {
+        for (const { path } of await this.#open(group, name).files()) {
           const found = await stat(path).catch(noneWhenAbsent);
           if (!Array.isArray(found) && found.mtimeMs < beforeMs) await rm(path, { force: true });
         }
@@ -320,70 +299,4 @@ function byText(a: string, b: string): number {
 
 function noSuchStream(): AwsError {
   return new AwsError("ResourceNotFoundException", "The specified log stream does not exist.");
-}
-
-function isWanted(line: LogLine, { startTimeMs, endTimeMs }: LogReadOptions): boolean {
-  return (
-    (startTimeMs === null || line.timestampMs >= startTimeMs) && (endTimeMs === null || line.timestampMs < endTimeMs)
-  );
-}
-
-async function linesAfter(
-  segments: LogSegments,
-  options: LogReadOptions,
-  from: LogPosition | null,
-): Promise<readonly LogLine[]> {
-  const found: LogLine[] = [];
-  let length = 0;
-  for (const file of await segments.files()) {
-    if (from !== null && file.segment < from.segment) continue;
-    for (const line of await segments.linesOf(file)) {
-      if (from !== null && comparePositions(line.position, from) < 0) continue;
-      if (!isWanted(line, options)) continue;
-      length += line.message.length;
-      if (found.length >= options.eventsMax || (found.length > 0 && length > pageLengthMax)) return found;
-      found.push(line);
-    }
-  }
-  return found;
-}
-
-async function linesBefore(
-  segments: LogSegments,
-  options: LogReadOptions,
-  before: LogPosition | null,
-): Promise<readonly LogLine[]> {
-  const found: LogLine[] = [];
-  let length = 0;
-  for (const file of (await segments.files()).toReversed()) {
-    if (before !== null && file.segment > before.segment) continue;
-    for (const line of (await segments.linesOf(file)).toReversed()) {
-      if (before !== null && comparePositions(line.position, before) >= 0) continue;
-      if (!isWanted(line, options)) continue;
-      length += line.message.length;
-      if (found.length >= options.eventsMax || (found.length > 0 && length > pageLengthMax)) return found.reverse();
-      found.push(line);
-    }
-  }
-  return found.reverse();
-}
-
-/** The position just behind a line: lines begin at least one byte later. */
-function pageOf(lines: readonly LogLine[], edge: LogPosition): LogPage {
-  const [first, last] = [lines[0], lines.at(-1)];
-  const behind = last === undefined ? edge : { segment: last.position.segment, offset: last.position.offset + 1 };
-  return {
-    events: lines.map(asLogEvent),
-    forwardToken: formatToken("f", behind),
-    backwardToken: formatToken("b", first?.position ?? edge),
-  };
-}
-
-/** Where an empty first page stands: reading forward, at the beginning; else behind everything. */
-async function edgeOf(segments: LogSegments, isForward: boolean): Promise<LogPosition> {
-  const files = await segments.files();
-  if (isForward) return { segment: files[0]?.segment ?? 1, offset: 0 };
-  const last = files.at(-1);
-  const lines = last === undefined ? [] : await segments.linesOf(last);
-  return { segment: last?.segment ?? 1, offset: (lines.at(-1)?.position.offset ?? -1) + 1 };
 }

@@ -23,14 +23,17 @@ export interface LogLine {
   readonly message: string;
 }
 
-/** Whole lines of a segment; an unfinished last line (a write that was cut) and lines that are none of ours are passed over. */
-export function* parseLogLines(bytes: Buffer, segment: number): Generator<LogLine> {
+/**
+ * Whole lines of a segment's bytes, the first of which begins at `position`; an unfinished last line (a write that was cut) and lines
+ * that are none of ours are passed over.
+ */
+export function* parseLogLines(bytes: Buffer, { segment, offset }: LogPosition): Generator<LogLine> {
   let start = 0;
   for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
     const timestampMs = Date.parse(bytes.toString("latin1", start, start + timeLength));
     if (!Number.isNaN(timestampMs) && end >= start + timeLength + 1) {
       const escaped = bytes.toString("utf8", start + timeLength + 1, end);
-      yield { position: { segment, offset: start }, timestampMs, message: unescape(escaped) };
+      yield { position: { segment, offset: offset + start }, timestampMs, message: unescape(escaped) };
     }
     start = end + 1;
   }
@@ -53,10 +56,6 @@ export function parseToken(token: string): { readonly direction: "f" | "b"; read
     direction: match[1] as "f" | "b",
     position: { segment: Number(match[2]), offset: Number(match[3]) },
   };
-}
-
-export function comparePositions(a: LogPosition, b: LogPosition): number {
-  return a.segment - b.segment || a.offset - b.offset;
 }
 
 export function asLogEvent({ position, timestampMs, message }: LogLine): LogEvent {

@@ -1,15 +1,12 @@
-import { appendFile, mkdir, open, readFile, readdir, rm, stat } from "node:fs/promises";
+import { appendFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Turns } from "../../base/index.ts";
-import { parseLogLines, type LogLine } from "./log-lines.ts";
+import { noneWhenAbsent } from "./absent.ts";
+import type { LogLine } from "./log-lines.ts";
+import { linesBefore, linesFrom, type SegmentFile } from "./log-pieces.ts";
 
 /** A stream's bytes lie in this many files; when the newest is full the oldest goes. */
 const segmentsMax = 4;
-
-interface SegmentFile {
-  readonly segment: number;
-  readonly path: string;
-}
 
 /** One stream on disk: a directory of numbered, append-only files. Every call reads what is there; nothing is held open. */
 export class LogSegments {
@@ -40,9 +37,18 @@ export class LogSegments {
       .sort((a, b) => a.segment - b.segment);
   }
 
-  async linesOf(file: SegmentFile): Promise<readonly LogLine[]> {
-    const bytes = await readFile(file.path).catch(noneWhenAbsent);
-    return Buffer.isBuffer(bytes) ? [...parseLogLines(bytes, file.segment)] : [];
+  async firstLine(): Promise<LogLine | null> {
+    for (const file of await this.files()) {
+      for await (const [first] of linesFrom(file, 0)) if (first !== undefined) return first;
+    }
+    return null;
+  }
+
+  async lastLine(): Promise<LogLine | null> {
+    for (const file of (await this.files()).toReversed()) {
+      for await (const [last] of linesBefore(file, null)) if (last !== undefined) return last;
+    }
+    return null;
   }
 
   async #append(bytes: Buffer): Promise<void> {
@@ -95,10 +101,4 @@ function* piecesOf(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
     yield bytes.subarray(start, end);
     start = end;
   }
-}
-
-export function noneWhenAbsent(error: unknown): [] {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT" || code === "ENOTDIR") return [];
-  throw error;
 }

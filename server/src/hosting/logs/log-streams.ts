@@ -46,8 +46,14 @@ export interface LogPage {
  * the oldest go first.
  */
 export interface LogStreams extends AsyncDisposable {
-  groups(prefix: string): Promise<readonly LogGroup[]>;
-  streams(group: string, prefix: string): Promise<readonly LogStream[]>;
+  /** Sorted. */
+  groupNames(prefix: string): Promise<readonly string[]>;
+  /** Null for one that is not there. */
+  group(name: string): Promise<LogGroup | null>;
+  /** Sorted. */
+  streamNames(group: string, prefix: string): Promise<readonly string[]>;
+  /** Null for one that is not there. */
+  stream(group: string, name: string): Promise<LogStream | null>;
   read(group: string, stream: string, options: LogReadOptions): Promise<LogPage>;
 
   createGroup(group: string): Promise<void>;

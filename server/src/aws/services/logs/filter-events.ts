@@ -10,69 +10,115 @@ export interface FilterRequest {
   readonly matches: (message: string) => boolean;
   readonly eventsMax: number;
   readonly token: string | null;
+  /** Waits for the call's next turn of the event loop. */
+  readonly turn: () => Promise<void>;
 }
 
 export interface FilteredEvent extends LogStoreEvent {
   readonly stream: string;
 }
 
-interface Cursor {
-  readonly timestampMs: number;
-  /** Events of that time which earlier pages had. */
-  readonly skipCount: number;
-}
+type Place = Pick<FilteredEvent, "timestampMs" | "stream" | "id">;
 
-/** Matching events of several streams in one order of time. A page's token is the time it ended at and how many of it it had. */
+/** Of one page, as in CloudWatch Logs. */
+const pageLengthMax = 1024 * 1024;
+/** Looked at in a turn: about a millisecond's work. */
+const eventsPerRead = 2000;
+/** Held beyond a page before they are put in order. */
+const addedMax = 2000;
+
+/** Matching events of several streams in one order of time. A page's token is the place of its last event. */
 export async function filterEvents(
   store: LogStore,
   request: FilterRequest,
 ): Promise<{ readonly events: readonly FilteredEvent[]; readonly nextToken: string | null }> {
-  const cursor =
-    request.token === null ? { timestampMs: request.startTimeMs, skipCount: 0 } : parseCursor(request.token);
-  const wantedCount = request.eventsMax + cursor.skipCount + 1;
-  const found: FilteredEvent[] = [];
+  const after = request.token === null ? null : placeOf(request.token);
+  const page = new PageInOrder(request.eventsMax);
   for (const stream of request.streams) {
-    found.push(...(await matchingEvents(store, stream, { ...request, startTimeMs: cursor.timestampMs }, wantedCount)));
+    for await (const event of eventsOf(store, stream, request, after?.timestampMs ?? request.startTimeMs)) {
+      if (request.matches(event.message) && (after === null || compare(event, after) > 0)) page.add(event);
+    }
   }
-  found.sort((a, b) => a.timestampMs - b.timestampMs || compare(a.stream, b.stream) || compare(a.id, b.id));
-  const rest = found.slice(cursor.skipCount);
-  const events = rest.slice(0, request.eventsMax);
+  const { events, isTruncated } = page.end();
   const last = events.at(-1);
-  if (last === undefined || rest.length <= events.length) return { events, nextToken: null };
-  const ofLastTime = events.filter((event) => event.timestampMs === last.timestampMs).length;
-  const skipCount = ofLastTime + (last.timestampMs === cursor.timestampMs ? cursor.skipCount : 0);
-  return { events, nextToken: `${last.timestampMs}/${skipCount}` };
+  return { events, nextToken: last === undefined || !isTruncated ? null : tokenOf(last) };
 }
 
-async function matchingEvents(
+async function* eventsOf(
   store: LogStore,
   stream: string,
-  { group, startTimeMs, endTimeMs, matches }: FilterRequest,
-  countMax: number,
-): Promise<readonly FilteredEvent[]> {
-  const found: FilteredEvent[] = [];
-  let token: string | null = null;
-  while (found.length < countMax) {
-    const page = await store.read(group, stream, {
-      startTimeMs,
-      endTimeMs,
-      startFromHead: true,
-      eventsMax: 10_000,
-      token,
-    });
-    if (page.events.length === 0) break;
-    for (const event of page.events) if (matches(event.message)) found.push({ ...event, stream });
+  { group, endTimeMs, turn }: FilterRequest,
+  startTimeMs: number,
+): AsyncGenerator<FilteredEvent> {
+  const read = { startTimeMs, endTimeMs, startFromHead: true, eventsMax: eventsPerRead };
+  for (let token: string | null = null; ;) {
+    await turn();
+    const page = await store.read(group, stream, { ...read, token });
+    if (page.events.length === 0) return;
+    for (const event of page.events) yield { ...event, stream };
     token = page.forwardToken;
   }
-  return found.slice(0, countMax);
 }
 
-function parseCursor(token: string): Cursor {
-  const match = /^(\d{1,15})\/(\d{1,9})$/.exec(token);
-  if (match === null) throw new AwsError("InvalidParameterException", "The specified nextToken is invalid.");
-  return { timestampMs: Number(match[1]), skipCount: Number(match[2]) };
+/** The first events in order, of any number that are added: holds no more than a few pages of them. */
+class PageInOrder {
+  readonly #eventsMax: number;
+  #held: FilteredEvent[] = [];
+  #heldLength = 0;
+  /** Behind it nothing belongs to the page. */
+  #last: FilteredEvent | null = null;
+
+  constructor(eventsMax: number) {
+    this.#eventsMax = eventsMax;
+  }
+
+  add(event: FilteredEvent): void {
+    if (this.#last !== null && compare(event, this.#last) > 0) return;
+    this.#held.push(event);
+    this.#heldLength += event.message.length;
+    if (this.#held.length > this.#eventsMax + addedMax || this.#heldLength > 4 * pageLengthMax) this.#cut();
+  }
+
+  end(): { readonly events: readonly FilteredEvent[]; readonly isTruncated: boolean } {
+    const { pageCount } = this.#cut();
+    return { events: this.#held.slice(0, pageCount), isTruncated: this.#held.length > pageCount };
+  }
+
+  /** Keeps the page, and one event more where there is one: it says that there is another page. */
+  #cut(): { readonly pageCount: number } {
+    this.#held.sort(compare);
+    let pageCount = 0;
+    let length = 0;
+    for (const event of this.#held) {
+      length += event.message.length;
+      if (pageCount >= this.#eventsMax || (pageCount > 0 && length > pageLengthMax)) break;
+      pageCount += 1;
+    }
+    if (this.#held.length > pageCount) {
+      this.#held = this.#held.slice(0, pageCount + 1);
+      this.#last = this.#held.at(-1) ?? null;
+    }
+    this.#heldLength = this.#held.reduce((sum, event) => sum + event.message.length, 0);
+    return { pageCount };
+  }
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+const tokenOf = ({ timestampMs, id, stream }: Place): string =>
+  Buffer.from(`${timestampMs} ${id} ${stream}`).toString("base64url");
+
+function placeOf(token: string): Place {
+  const match = /^(\d{1,15}) (\S{1,64}) (.+)$/s.exec(Buffer.from(token, "base64url").toString("utf8"));
+  const [, timestampMs, id, stream] = match ?? [];
+  if (id === undefined || stream === undefined) {
+    throw new AwsError("InvalidParameterException", "The specified nextToken is invalid.");
+  }
+  return { timestampMs: Number(timestampMs), id, stream };
+}
+
+function compare(a: Place, b: Place): number {
+  return a.timestampMs - b.timestampMs || byText(a.stream, b.stream) || byText(a.id, b.id);
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
 }

@@ -1,25 +1,12 @@
 /** Where CloudWatch Logs reads and writes: the part of hosting's container logs that it needs. Errors are AwsError. */
 export interface LogStore {
-  groups(prefix: string): Promise<
-    readonly {
-      readonly name: string;
-      readonly createdMs: number;
-      readonly retentionDays: number | null;
-      readonly storedBytes: number;
-    }[]
-  >;
-  streams(
-    group: string,
-    prefix: string,
-  ): Promise<
-    readonly {
-      readonly name: string;
-      readonly createdMs: number;
-      readonly firstEventMs: number | null;
-      readonly lastEventMs: number | null;
-      readonly storedBytes: number;
-    }[]
-  >;
+  /** Sorted, as those of streams are. */
+  groupNames(prefix: string): Promise<readonly string[]>;
+  /** Null for one that is not there. */
+  group(name: string): Promise<StoredGroup | null>;
+  streamNames(group: string, prefix: string): Promise<readonly string[]>;
+  /** Null for one that is not there. */
+  stream(group: string, name: string): Promise<StoredStream | null>;
   read(group: string, stream: string, options: LogStoreRead): Promise<LogStorePage>;
   createGroup(group: string): Promise<void>;
   createStream(group: string, stream: string): Promise<void>;
@@ -31,6 +18,21 @@ export interface LogStore {
     stream: string,
     events: readonly { readonly timestampMs: number; readonly message: string }[],
   ): Promise<void>;
+}
+
+export interface StoredGroup {
+  readonly name: string;
+  readonly createdMs: number;
+  readonly retentionDays: number | null;
+  readonly storedBytes: number;
+}
+
+export interface StoredStream {
+  readonly name: string;
+  readonly createdMs: number;
+  readonly firstEventMs: number | null;
+  readonly lastEventMs: number | null;
+  readonly storedBytes: number;
 }
 
 export interface LogStoreRead {

@@ -5,7 +5,7 @@ import { asServiceModel } from "../../spec/index.ts";
 import type { CallContext, ModelledService, OperationRows } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
-import type { LogStore } from "./log-store.ts";
+import type { LogStore, StoredGroup, StoredStream } from "./log-store.ts";
 
 export interface LogsParts {
   readonly logs: LogStore;
@@ -47,7 +47,7 @@ export function logsService({ logs: store, clock }: LogsParts) {
     FilterLogEvents: {
       action: "logs:FilterLogEvents",
       resource: group,
-      handle: (input) => filter(store, input, clock.epochMs()),
+      handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
     },
     CreateLogGroup: {
       action: "logs:CreateLogGroup",
@@ -105,42 +105,38 @@ export function logsService({ logs: store, clock }: LogsParts) {
 }
 
 async function describeGroups(store: LogStore, input: LogsInputs["DescribeLogGroupsRequest"], context: CallContext) {
-  const groups = await store.groups(input.logGroupNamePrefix ?? "");
+  const names = await store.groupNames(input.logGroupNamePrefix ?? "");
   const { logGroupNamePattern: pattern } = input;
-  const wanted = pattern === undefined ? groups : groups.filter((group) => group.name.includes(pattern));
-  const page = pageBy(wanted, (group) => group.name, input);
+  const wanted = pattern === undefined ? names : names.filter((name) => name.includes(pattern));
+  const page = pageBy(wanted, (name) => name, input);
+  const groups = await Promise.all(page.items.map((name) => store.group(name)));
   return {
-    logGroups: page.items.map((group) => {
-      const arn = `${arnPrefix(context)}${group.name}`;
-      return {
-        logGroupName: group.name,
-        creationTime: Math.trunc(group.createdMs),
-        retentionInDays: group.retentionDays ?? undefined,
-        metricFilterCount: 0,
-        arn: `${arn}:*`,
-        logGroupArn: arn,
-        storedBytes: group.storedBytes,
-        logGroupClass: "STANDARD",
-      };
-    }),
+    logGroups: groups.filter((group) => group !== null).map((group) => printGroup(group, context)),
     nextToken: page.nextToken,
+  };
+}
+
+function printGroup(group: StoredGroup, context: CallContext) {
+  const arn = `${arnPrefix(context)}${group.name}`;
+  return {
+    logGroupName: group.name,
+    creationTime: Math.trunc(group.createdMs),
+    retentionInDays: group.retentionDays ?? undefined,
+    metricFilterCount: 0,
+    arn: `${arn}:*`,
+    logGroupArn: arn,
+    storedBytes: group.storedBytes,
+    logGroupClass: "STANDARD",
   };
 }
 
 async function describeStreams(store: LogStore, input: LogsInputs["DescribeLogStreamsRequest"], context: CallContext) {
   const group = groupOf(input);
-  const byTime = input.orderBy === "LastEventTime";
-  if (byTime && input.logStreamNamePrefix !== undefined) {
-    throw invalid("Cannot order by LastEventTime with a logStreamNamePrefix.");
-  }
-  const keyOf = (stream: { readonly name: string; readonly lastEventMs: number | null }) =>
-    byTime ? `${String(stream.lastEventMs ?? 0).padStart(15, "0")} ${stream.name}` : stream.name;
-  const streams = [...(await store.streams(group, input.logStreamNamePrefix ?? ""))];
-  streams.sort((a, b) => compare(keyOf(a), keyOf(b)));
-  if (input.descending === true) streams.reverse();
-  const page = pageBy(streams, keyOf, { ...input, isDescending: input.descending === true });
+  const { streams, nextToken } = await (input.orderBy === "LastEventTime"
+    ? streamsByTime(store, group, input, context)
+    : streamsByName(store, group, input));
   return {
-    logStreams: page.items.map((stream) => ({
+    logStreams: streams.map((stream) => ({
       logStreamName: stream.name,
       creationTime: Math.trunc(stream.createdMs),
       firstEventTimestamp: stream.firstEventMs ?? undefined,
@@ -150,8 +146,39 @@ async function describeStreams(store: LogStore, input: LogsInputs["DescribeLogSt
       arn: `${arnPrefix(context)}${group}:log-stream:${stream.name}`,
       storedBytes: 0,
     })),
-    nextToken: page.nextToken,
+    nextToken,
   };
+}
+
+/** Only the streams of the page are looked at. */
+async function streamsByName(store: LogStore, group: string, input: LogsInputs["DescribeLogStreamsRequest"]) {
+  const names = await store.streamNames(group, input.logStreamNamePrefix ?? "");
+  const isDescending = input.descending === true;
+  const page = pageBy(isDescending ? names.toReversed() : names, (name) => name, { ...input, isDescending });
+  const streams = await Promise.all(page.items.map((name) => store.stream(group, name)));
+  return { streams: streams.filter((stream) => stream !== null), nextToken: page.nextToken };
+}
+
+async function streamsByTime(
+  store: LogStore,
+  group: string,
+  input: LogsInputs["DescribeLogStreamsRequest"],
+  { turn }: CallContext,
+) {
+  if (input.logStreamNamePrefix !== undefined) {
+    throw invalid("Cannot order by LastEventTime with a logStreamNamePrefix.");
+  }
+  const found: StoredStream[] = [];
+  for (const name of await store.streamNames(group, "")) {
+    await turn();
+    const stream = await store.stream(group, name);
+    if (stream !== null) found.push(stream);
+  }
+  const keyOf = ({ name, lastEventMs }: StoredStream) => `${String(lastEventMs ?? 0).padStart(15, "0")} ${name}`;
+  const sorted = found.toSorted((a, b) => compare(keyOf(a), keyOf(b)));
+  const isDescending = input.descending === true;
+  const page = pageBy(isDescending ? sorted.toReversed() : sorted, keyOf, { ...input, isDescending });
+  return { streams: page.items, nextToken: page.nextToken };
 }
 
 async function getEvents(store: LogStore, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
@@ -173,14 +200,18 @@ async function getEvents(store: LogStore, input: LogsInputs["GetLogEventsRequest
   };
 }
 
-async function filter(store: LogStore, input: LogsInputs["FilterLogEventsRequest"], nowMs: number) {
+async function filter(
+  store: LogStore,
+  input: LogsInputs["FilterLogEventsRequest"],
+  { nowMs, turn }: { readonly nowMs: number; readonly turn: () => Promise<void> },
+) {
   const group = groupOf(input);
   if (input.logStreamNames !== undefined && input.logStreamNamePrefix !== undefined) {
     throw invalid("LogStreamNames and LogStreamNamePrefix cannot be used together.");
   }
-  const known = await store.streams(group, input.logStreamNamePrefix ?? "");
+  const known = await store.streamNames(group, input.logStreamNamePrefix ?? "");
   const wanted = input.logStreamNames === undefined ? null : new Set(input.logStreamNames);
-  const streams = known.map((stream) => stream.name).filter((name) => wanted === null || wanted.has(name));
+  const streams = known.filter((name) => wanted === null || wanted.has(name));
   if (wanted !== null && streams.length < wanted.size) {
     throw new AwsError("ResourceNotFoundException", "The specified log stream does not exist.");
   }
@@ -192,6 +223,7 @@ async function filter(store: LogStore, input: LogsInputs["FilterLogEventsRequest
     matches: parseFilterPattern(input.filterPattern ?? ""),
     eventsMax: input.limit ?? eventsPerPage,
     token: input.nextToken ?? null,
+    turn,
   });
   return {
     events: events.map(({ stream, timestampMs, message, id }) => ({

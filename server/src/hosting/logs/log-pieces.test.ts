@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { formatLogLine, parseLogLines, type LogLine } from "./log-lines.ts";
+import { linesBefore, linesFrom } from "./log-pieces.ts";
+
+const startMs = Date.UTC(2026, 10, 22);
+const pieceBytes = 256 * 1024;
+
+/** A file of some pieces: short lines, empty ones, lines longer than a piece, one that is none of ours, and one without an end. */
+async function written() {
+  const directory = await mkdtemp(join(tmpdir(), "pieces-"));
+  const lengths = Array.from({ length: 6000 }, (_, at) => (at * 7919) % 160);
+  lengths[100] = 300_000;
+  lengths[3000] = 700_000;
+  lengths[5999] = 270_000;
+  const lines = lengths.map((length, at) => formatLogLine(startMs + at, `${at} `.padEnd(length, "x")));
+  lines[50] = "put here by nobody\n";
+  const bytes = Buffer.from(`${lines.join("")}2026-11-22T00:00:00.000Z never ended`);
+  const path = join(directory, "0000000003.log");
+  await writeFile(path, bytes);
+  const all = [...parseLogLines(bytes, { segment: 3, offset: 0 })];
+  return {
+    file: { segment: 3, path },
+    byteLength: bytes.byteLength,
+    all,
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
+  };
+}
+
+const numbers = (lines: readonly LogLine[]) => lines.map(({ position }) => position.offset);
+
+async function gathered(pieces: AsyncIterable<readonly LogLine[]>): Promise<readonly LogLine[]> {
+  const lines: LogLine[] = [];
+  for await (const piece of pieces) lines.push(...piece);
+  return lines;
+}
+
+test("a file's lines are the same piece by piece, forward and backward, from any place", async () => {
+  await using place = await written();
+  const { file, all, byteLength } = place;
+  assert.deepEqual(await gathered(linesFrom(file, 0)), all);
+  assert.deepEqual(await gathered(linesBefore(file, null)), all.toReversed());
+  const offsets = [1, all[1]?.position.offset ?? 0, pieceBytes, 2 * pieceBytes + 1, byteLength - 5, byteLength + 9];
+  for (const at of [99, 100, 101, 3000, 3001, 5997]) {
+    const { offset } = all[at]?.position ?? { offset: 0 };
+    offsets.push(offset - 1, offset, offset + 1);
+  }
+  for (const offset of offsets) {
+    const behind = all.filter(({ position }) => position.offset >= offset);
+    const before = all.filter(({ position }) => position.offset < offset).toReversed();
+    assert.deepEqual(numbers(await gathered(linesFrom(file, offset))), numbers(behind), `from ${offset}`);
+    assert.deepEqual(numbers(await gathered(linesBefore(file, offset))), numbers(before), `before ${offset}`);
+  }
+  assert.deepEqual(await gathered(linesBefore(file, 0)), []);
+  assert.deepEqual(await gathered(linesFrom({ ...file, path: `${file.path}.gone` }, 0)), []);
+});
+
+test("however long a file is, what is parsed in one piece is short, and a page reads no more than its lines", async () => {
+  await using place = await written();
+  const { file } = place;
+  const line = formatLogLine(startMs, "y".repeat(75));
+  for (let written = 0; written < 8; written += 1) await appendFile(file.path, `\n${line.repeat(10_000)}`);
+  for (const pieces of [linesFrom(file, 0), linesBefore(file, null)]) {
+    let most = 0;
+    for await (const piece of pieces) most = Math.max(most, piece.length);
+    assert.ok(most <= pieceBytes / 20, `${most} lines in one piece`);
+  }
+  for (const pieces of [linesFrom(file, 0), linesBefore(file, null)]) {
+    const { value } = await pieces.next();
+    assert.ok(value !== undefined && value.length > 0);
+    const offsets = numbers(value as readonly LogLine[]);
+    assert.ok(Math.max(...offsets) - Math.min(...offsets) <= pieceBytes);
+    await pieces.return(undefined);
+  }
+});
