@@ -1,5 +1,5 @@
 import type { AnswerSink, InferenceRequest, InferenceResponse } from "../inference/index.ts";
-import type { Arena, Datatype } from "../tensor/index.ts";
+import type { BlockSource, Datatype } from "../tensor/index.ts";
 import type { ModelView } from "./model-view.ts";
 
 /** Which model a request is for, as it came on the wire. */
@@ -20,7 +20,7 @@ export interface ServedModel extends Disposable {
   /** False when loaded and not able to answer: a worker that cannot be started, say. */
   readonly isHealthy: boolean;
   /** The shared memory that a request's body is best read into; null when its unload did not wait for this call any longer. */
-  readonly arena: Arena | null;
+  readonly arena: BlockSource | null;
   /** Takes the request's input tensors over, in every outcome. The response is the caller's to release. */
   infer(request: InferenceRequest): Promise<InferenceResponse>;
   /**

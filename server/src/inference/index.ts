@@ -4,5 +4,11 @@ export type { CallingExecution } from "./calling-execution.ts";
 export type { Execution, Instance, Released } from "./instance.ts";
 export { noParameters, type ParameterValue } from "./parameters.ts";
 export { newRecord, type RequestRecord } from "./record.ts";
-export { deadlineFromNow, type InferenceRequest, type RequestTrace, type SequenceFlags } from "./request.ts";
-export { releaseResponse, type InferenceResponse, type Outcome } from "./response.ts";
+export {
+  deadlineFromNow,
+  type InferenceRequest,
+  type RequestHead,
+  type RequestTrace,
+  type SequenceFlags,
+} from "./request.ts";
+export { releaseResponse, type InferenceResponse, type Outcome, type ResponseHead } from "./response.ts";

@@ -18,12 +18,8 @@ export interface RequestTrace {
   readonly parentId: bigint;
 }
 
-/**
- * One inference, parsed. The request owns its input tensors; whoever infers takes it over in every outcome and releases
- * them when nobody (scheduler, worker, ensemble step) reads them any more. Backends that keep a block longer than the
- * request retain it themselves.
- */
-export interface InferenceRequest {
+/** What is said of a request beside its tensors: plain data, which another thread can be sent. */
+export interface RequestHead {
   /** "" when the client gave none. */
   readonly id: string;
   /** "" is the server's own repositories; else the namespace a model archive was registered under. */
@@ -31,7 +27,6 @@ export interface InferenceRequest {
   readonly modelName: string;
   /** "" asks for the highest ready version. */
   readonly modelVersion: string;
-  readonly inputs: readonly Tensor[];
   /** Names of the wanted outputs; null asks for all. */
   readonly requestedOutputs: readonly string[] | null;
   readonly parameters: ReadonlyMap<string, ParameterValue>;
@@ -47,10 +42,19 @@ export interface InferenceRequest {
    * what a model asks of other models inherit it: they do not begin to wait anew.
    */
   readonly deadlineNs: number;
-  /** The execution of a model that asks; null for a request from outside. An ensemble's steps have the ensemble's. */
-  readonly caller: CallingExecution | null;
   /** Null where it is not traced. */
   readonly trace: RequestTrace | null;
+}
+
+/**
+ * One inference, parsed. The request owns its input tensors; whoever infers takes it over in every outcome and releases
+ * them when nobody (scheduler, worker, ensemble step) reads them any more. Backends that keep a block longer than the
+ * request retain it themselves.
+ */
+export interface InferenceRequest extends RequestHead {
+  readonly inputs: readonly Tensor[];
+  /** The execution of a model that asks; null for a request from outside. An ensemble's steps have the ensemble's. */
+  readonly caller: CallingExecution | null;
   /** Aborts when nobody waits for the answer any more. Null only where no one can leave (warm-up, tests). */
   readonly signal: AbortSignal | null;
   /** Where the answers of a decoupled model go; other models have one response, which is the outcome. */

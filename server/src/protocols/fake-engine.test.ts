@@ -1,8 +1,9 @@
-import { contractModels, engineContract } from "../engine/engine.contract.ts";
+import { contractModels, engineContract, type EngineSubject } from "../engine/engine.contract.ts";
 import { InferenceError } from "../base/index.ts";
 import { arenaTensor, FakeEngine, type FakeModel, type FakeModelOptions } from "./fake-engine.ts";
+import { subjectAcrossSeam } from "./seam/across-seam.ts";
 
-engineContract("the fake engine", () => {
+function openFakeSubject(): Promise<EngineSubject> {
   const engine = new FakeEngine();
   let failingWaitsFor: Promise<void> = Promise.resolve();
   const runs: Record<keyof typeof contractModels, FakeModel> = {
@@ -37,4 +38,7 @@ engineContract("the fake engine", () => {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
-});
+}
+
+engineContract("the fake engine", openFakeSubject);
+engineContract("the fake engine across the seam", () => openFakeSubject().then(subjectAcrossSeam));

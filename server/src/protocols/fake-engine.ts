@@ -48,6 +48,8 @@ export class FakeArena implements Arena {
   usedBytes = 0;
 
   readonly #budget: ByteBudget;
+  /** Each block has a place of its own, which is never taken again. */
+  #nextOffset = 0;
 
   constructor(capacityBytes: number, budget: ByteBudget) {
     this.capacityBytes = capacityBytes;
@@ -60,11 +62,13 @@ export class FakeArena implements Arena {
     }
     this.#budget.take(byteLength);
     this.usedBytes += byteLength;
+    const byteOffset = this.#nextOffset;
+    this.#nextOffset += byteLength;
     const bytes = new Uint8Array(byteLength);
     let references = 1;
     const block: Block = {
       arenaId: this.id,
-      byteOffset: 0,
+      byteOffset,
       byteLength,
       bytes,
       get holderCount() {

@@ -5,7 +5,9 @@ import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { ByteBudget, silentLogger, systemClock } from "../base/index.ts";
 import type { InferenceRequest } from "../inference/index.ts";
+import type { Engine } from "../engine/index.ts";
 import { FakeEngine } from "./fake-engine.ts";
+import { acrossSeam } from "./seam/across-seam.ts";
 import { defaultKeepalive } from "./grpc-listener/index.ts";
 import { defaultGrpcLimits, defaultHttpLimits, openKserveGrpc, openKserveHttp } from "./index.ts";
 import { ModelInferRequestSchema } from "./kserve-grpc/gen/grpc_service_pb.js";
@@ -22,7 +24,7 @@ const common = {
 } as const;
 
 /** What a model is told of a request whose body comes in two parts, and the times before the first part and between the two. */
-async function sentInTwoParts(send: (engine: FakeEngine, between: () => Promise<void>) => Promise<void>) {
+async function sentInTwoParts(send: (engine: Engine, between: () => Promise<void>) => Promise<void>) {
   const engine = new FakeEngine();
   let seen: InferenceRequest | null = null;
   engine.add("m", {
@@ -35,7 +37,7 @@ async function sentInTwoParts(send: (engine: FakeEngine, between: () => Promise<
   });
   const beforeNs = systemClock.monotonicNs();
   let betweenNs = 0;
-  await send(engine, async () => {
+  await send(acrossSeam(engine).engine, async () => {
     while (engine.openCount === 0) await new Promise((resolve) => setImmediate(resolve));
     betweenNs = systemClock.monotonicNs();
   });

@@ -1,9 +1,9 @@
 /** Tensors as views of bytes: datatypes, shapes, elements, shared memory. No models, no protocols. */
 export { datatypeOfNumber, datatypes, isDatatype, type ConfigDatatype, type Datatype } from "./datatype.ts";
-export type { Arena } from "./arena.ts";
+export type { Arena, BlockSource } from "./arena.ts";
 export { createArena, type ArenaOptions } from "./memory-arena.ts";
 export { BlockPart } from "./block-part.ts";
-export { elementCount, releaseTensors, type Block, type Tensor } from "./tensor.ts";
+export { elementCount, releaseTensors, type Block, type BlockPlace, type Tensor, type TensorHead } from "./tensor.ts";
 export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
 export {
   JsonDataReading,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine, addUsualModels } from "../fake-engine.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer } from "./index.ts";
@@ -14,6 +15,7 @@ import type { Listener } from "../listener.ts";
 // but for what a test's name says.
 
 const engine = new FakeEngine();
+const seam = acrossSeam(engine);
 let mlRoot: string;
 let socketPath: string;
 let listener: Listener;
@@ -26,7 +28,7 @@ before(async () => {
   await symlink(join(mlRoot, "models", "h1", "model"), join(mlRoot, "models", "h2", "model", "stolen"));
   addUsualModels(engine);
   listener = await openContainer({
-    engine,
+    engine: seam.engine,
     clock: systemClock,
     limits: defaultHttpLimits,
     containerLimits: { ...defaultContainerLimits, modelsMax: 2 },
@@ -46,6 +48,7 @@ after(async () => {
   await listener.close(AbortSignal.abort());
   await rm(mlRoot, { recursive: true });
   assert.equal(engine.arena.usedBytes, 0, "blocks left over");
+  assert.equal(seam.openCount, 0, "what crossed the seam and did not come back");
   assert.equal(budget.usedBytes, 0, "bytes left over");
 });
 beforeEach(async () => {

@@ -5,6 +5,7 @@ import { ByteBudget, InferenceError, silentLogger, systemClock } from "../../bas
 import { noParameters, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { addUsualModels, FakeEngine } from "../fake-engine.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits, openHttpListener } from "../http-listener/index.ts";
 import type { Answers, AnswersOf } from "./answers.ts";
 import { GenerateCalls } from "./index.ts";
@@ -23,6 +24,7 @@ async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serv
   const budget = new ByteBudget(budgetBytes);
   const engine = new FakeEngine(2 ** 30, budget);
   addUsualModels(engine);
+  const seam = acrossSeam(engine);
   const limits = { ...defaultHttpLimits, stallTimeoutMs: 30_000 };
   const taken: AnswersOf = (model, request) => {
     releaseTensors(request.inputs);
@@ -37,7 +39,7 @@ async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serv
     budget,
     logger: silentLogger,
     handle: async (exchange) => {
-      using model = engine.open(target);
+      using model = seam.engine.open(target);
       if (exchange.path === "/generate") await calls.generate(exchange, { target, model });
       else await calls.stream(exchange, { target, model });
     },
@@ -48,7 +50,7 @@ async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serv
     port: listener.port,
     async [Symbol.asyncDispose]() {
       await listener.close(AbortSignal.abort());
-      await until(() => budget.usedBytes === 0 && engine.openCount === 0);
+      await until(() => budget.usedBytes === 0 && engine.openCount === 0 && seam.openCount === 0);
     },
   };
 }
@@ -111,6 +113,31 @@ test("a stream sends each answer as an event, an error among them too, under the
   assert.equal(reply.statusCode, 200);
   assert.equal(reply.headers["content-type"], eventType);
   assert.equal(await textOf(reply), `${event("a")}data: {"error":"no \\"b\\""}\n\n${event("c")}`);
+});
+
+test("the answers of a decoupled model are events, and generate takes just one of them", async () => {
+  await using serving = await serve();
+  serving.engine.add("id_fp32", {
+    inputs: { IN: ["FP32", [-1]] },
+    outputs: { OUT: ["FP32", [1]] },
+    decoupled: true,
+    run: (request) => {
+      const data = request.inputs[0]!.data.slice();
+      return Array.from({ length: data.length / 4 }, (_, index) => ({
+        name: "OUT",
+        datatype: "FP32",
+        shape: [1],
+        data: data.subarray(4 * index, 4 * index + 4),
+        block: null,
+      }));
+    },
+  });
+  const stream = await post(serving.port, "/stream", '{"IN":[1,2]}');
+  const numbers = [1, 2].map((value) => `data: {"OUT":${value}.0,"model_name":"id_fp32","model_version":"1"}\n\n`);
+  assert.deepEqual([stream.statusCode, await textOf(stream)], [200, numbers.join("")]);
+  const one = await post(serving.port, "/generate", '{"IN":[1]}');
+  assert.equal(await textOf(one), '{"OUT":1.0,"model_name":"id_fp32","model_version":"1"}');
+  assert.match(await textOf(await post(serving.port, "/generate")), /exactly 1 response/);
 });
 
 test("a stream of no answers is empty, one that begins with an error has status 400", async () => {

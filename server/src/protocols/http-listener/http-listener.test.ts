@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine, addUsualModels, arenaTensor } from "../fake-engine.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
 import { openKserveHttp } from "../kserve-http/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { defaultHttpLimits, openHttpListener, type HttpLimits } from "./index.ts";
@@ -25,7 +26,7 @@ async function serve(limits: Partial<HttpLimits> = {}, budget = new ByteBudget(2
   addUsualModels(engine);
   const listener = await openKserveHttp({
     clock: systemClock,
-    engine,
+    engine: acrossSeam(engine).engine,
     limits: { ...defaultHttpLimits, ...limits },
     integerRange: "refuse",
     restrictions: new Map(),

@@ -5,8 +5,8 @@ import {
   jsonElementsMax,
   readJsonElement,
   releaseTensors,
-  type Arena,
   type Block,
+  type BlockSource,
   type Datatype,
   type IntegerRange,
   type JsonDataTarget,
@@ -24,7 +24,7 @@ export interface PlaceOptions {
   /** Bytes behind the JSON header. */
   readonly tailBytes: number;
   /** Where tensors go; null for plain memory. */
-  readonly arena: Arena | null;
+  readonly arena: BlockSource | null;
   readonly integerRange: IntegerRange;
   /** Of the request; plain memory is taken from it. */
   readonly memory: ByteLease;

@@ -1,6 +1,6 @@
 import { InferenceError } from "../../base/index.ts";
 import type { ModelConfig } from "../../modelconfig/index.ts";
-import { datatypes, elementCount, type Arena, type Block, type Tensor } from "../../tensor/index.ts";
+import { datatypes, elementCount, type Block, type BlockSource, type Tensor } from "../../tensor/index.ts";
 
 /** The single input of a raw request: where the body's bytes go, and what the tensor will be. */
 export interface RawInput {
@@ -12,7 +12,7 @@ export interface RawInput {
  * A body without JSON (header length 0) is the model's only input: its shape comes from the configuration and the byte count.
  * A BYTES body gets its length prefix here. The caller owns the tensor.
  */
-export function placeRawInput(config: ModelConfig, bodyBytes: number, arena: Arena | null): RawInput {
+export function placeRawInput(config: ModelConfig, bodyBytes: number, arena: BlockSource | null): RawInput {
   const [only] = config.inputs;
   if (config.inputs.length !== 1 || only === undefined) {
     throw refused(

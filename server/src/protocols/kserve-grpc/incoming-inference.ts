@@ -1,6 +1,6 @@
 import type { ByteLease, Clock } from "../../base/index.ts";
 import type { Engine, ServedModel } from "../../engine/index.ts";
-import type { Arena } from "../../tensor/index.ts";
+import type { BlockSource } from "../../tensor/index.ts";
 import type { MessageSink } from "../grpc-listener/index.ts";
 import { InferMessageReader, type InferMessage } from "./infer-message.ts";
 import { checkedVersion } from "./model-version.ts";
@@ -68,7 +68,7 @@ export class IncomingInference implements MessageSink, Disposable {
     return message;
   }
 
-  #arenaOf(message: InferMessage): Arena | null {
+  #arenaOf(message: InferMessage): BlockSource | null {
     try {
       return this.#open(message).arena;
     } catch {

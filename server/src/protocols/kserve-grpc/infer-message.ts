@@ -1,5 +1,5 @@
 import type { ByteLease } from "../../base/index.ts";
-import type { Arena, Block } from "../../tensor/index.ts";
+import type { Block, BlockSource } from "../../tensor/index.ts";
 import { GrpcError, type MessageSink } from "../grpc-listener/index.ts";
 import { readParameterEntry, type WireParameter } from "./infer-parameters.ts";
 import { malformedMessage, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
@@ -60,7 +60,7 @@ export interface InferMessageOptions {
   /** Of this message alone. */
   readonly memory: ByteLease;
   /** Where the tensors of the message's model go, as far as the message has told it; null for plain memory. */
-  readonly arenaOf: (message: InferMessage) => Arena | null;
+  readonly arenaOf: (message: InferMessage) => BlockSource | null;
   /** All of the message has come. */
   readonly done: (message: InferMessage) => void;
 }

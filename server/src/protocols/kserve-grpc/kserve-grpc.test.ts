@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { ByteBudget, systemClock, type Logger } from "../../base/index.ts";
 import { addUsualModels, FakeEngine } from "../fake-engine.ts";
+import { acrossSeam, type AcrossSeam } from "../seam/across-seam.ts";
 import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
 import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage, type GrpcReply } from "../raw-grpc-client.ts";
@@ -22,6 +23,7 @@ const inferPath = "/inference.GRPCInferenceService/ModelInfer";
 const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 let engine: FakeEngine;
+let seam: AcrossSeam;
 const budget = new ByteBudget(2 ** 30);
 let listener: Listener;
 /** Calls of the model `held` that wait to be answered. */
@@ -30,7 +32,7 @@ let wakeHeld = () => {};
 
 function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
   return {
-    engine,
+    engine: seam.engine,
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultGrpcLimits,
     keepalive: defaultKeepalive,
@@ -47,6 +49,7 @@ function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
 
 before(async () => {
   engine = new FakeEngine(2 ** 28);
+  seam = acrossSeam(engine);
   addUsualModels(engine);
   engine.add("held", {
     inputs: { IN: ["FP32", [-1]] },
@@ -63,6 +66,7 @@ after(async () => {
   await listener.close(AbortSignal.abort());
   assert.equal(budget.usedBytes, 0);
   assert.equal(engine.openCount, 0);
+  assert.equal(seam.openCount, 0);
 });
 beforeEach(() => {
   held = [];

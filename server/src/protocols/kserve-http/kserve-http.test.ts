@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine, addUsualModels, arenaTensor } from "../fake-engine.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
@@ -25,6 +26,7 @@ const answers = JSON.parse(
 
 const engine = new FakeEngine();
 addUsualModels(engine);
+const seam = acrossSeam(engine);
 let listener: Listener;
 const budget = new ByteBudget(2 ** 30);
 let port: number;
@@ -33,7 +35,7 @@ const limits = { ...defaultHttpLimits, inputBytesMax: 100_000, bodyBytesMax: 16 
 before(async () => {
   listener = await openKserveHttp({
     clock: systemClock,
-    engine,
+    engine: seam.engine,
     limits,
     integerRange: "wrap",
     restrictions: new Map([["logging", { header: "X-Key", value: "secret" }]]),
@@ -48,6 +50,7 @@ after(async () => {
   assert.equal(engine.arena.usedBytes, 0, "blocks left over");
   assert.equal(budget.usedBytes, 0, "bytes left over");
   assert.equal(engine.openCount, 0, "models held by calls that have ended");
+  assert.equal(seam.openCount, 0, "what crossed the seam and did not come back");
 });
 
 describe("answers are those of tritonserver 2.51, byte for byte", () => {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine, addUsualModels, arenaTensor } from "../fake-engine.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
@@ -23,7 +24,7 @@ async function serve(budgetBytes: number): Promise<Serving> {
   addUsualModels(engine);
   const listener = await openKserveHttp({
     clock: systemClock,
-    engine,
+    engine: acrossSeam(engine).engine,
     budget,
     limits: { ...defaultHttpLimits, stallTimeoutMs: 20_000 },
     integerRange: "refuse",
