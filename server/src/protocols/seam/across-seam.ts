@@ -20,13 +20,13 @@ export interface AcrossSeam {
 export function acrossSeam(engine: Engine): AcrossSeam {
   const { port1: frontPort, port2: enginePort } = new MessageChannel();
   const engineSide = new EngineSide(engine, (message) => {
-    enginePort.postMessage(message);
-    drain<ToFrontEnd>(frontPort, (arrived) => frontEndSide.handle(arrived));
+    enginePort.postMessage(message, []);
+    drain(frontPort, (arrived) => frontEndSide.handle(arrived as ToFrontEnd));
   });
   const frontEndSide = new FrontEndSide({
     post: (message) => {
-      frontPort.postMessage(message);
-      drain<ToEngine>(enginePort, (arrived) => engineSide.handle(arrived));
+      frontPort.postMessage(message, []);
+      drain(enginePort, (arrived) => engineSide.handle(arrived as ToEngine));
     },
     bytesAt: (place) => engineSide.lent.bytesAt(place),
   });
@@ -49,7 +49,7 @@ export function subjectAcrossSeam(subject: EngineSubject): EngineSubject {
   };
 }
 
-function drain<Message>(port: MessagePort, handle: (message: Message) => void): void {
+function drain(port: MessagePort, handle: (message: unknown) => void): void {
   for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))
-    handle(next.message as Message);
+    handle(next.message);
 }

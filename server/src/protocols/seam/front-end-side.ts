@@ -36,11 +36,15 @@ export class FrontEndSide implements Engine {
   }
 
   get live(): boolean {
-    return this.#ask<ServerState>((callId) => ({ kind: "state", callId })).live;
+    return this.#state().live;
   }
 
   get ready(): boolean {
-    return this.#ask<ServerState>((callId) => ({ kind: "state", callId })).ready;
+    return this.#state().ready;
+  }
+
+  #state(): ServerState {
+    return this.#ask((callId) => ({ kind: "state", callId })) as ServerState;
   }
 
   /** Takes a message of the engine's. */
@@ -69,14 +73,14 @@ export class FrontEndSide implements Engine {
   }
 
   open(target: ModelTarget): ServedModel {
-    const { leaseId, view, isHealthy } = this.#ask<Lease>((callId) => ({ kind: "open", callId, target }));
-    const usedBytes = () => this.#ask<number | null>((callId) => ({ kind: "arena", callId, leaseId }));
+    const { leaseId, view, isHealthy } = this.#ask((callId) => ({ kind: "open", callId, target })) as Lease;
+    const usedBytes = () => this.#ask((callId) => ({ kind: "arena", callId, leaseId })) as number | null;
     const arena: BlockSource = {
       get usedBytes() {
         return usedBytes() ?? 0;
       },
       allocate: (byteLength) =>
-        this.#block(this.#ask<BlockPlace>((callId) => ({ kind: "allocate", callId, leaseId, byteLength }))),
+        this.#block(this.#ask((callId) => ({ kind: "allocate", callId, leaseId, byteLength })) as BlockPlace),
     };
     let isOpen = true;
     return {
@@ -141,7 +145,7 @@ export class FrontEndSide implements Engine {
   }
 
   /** A question that is answered before `post` returns. */
-  #ask<Value>(message: (callId: number) => ToEngine): Value {
+  #ask(message: (callId: number) => ToEngine): unknown {
     const callId = ++this.#lastId;
     let answer: { readonly value: unknown } | { readonly error: InferenceError } | null = null;
     this.#calls.set(callId, {
@@ -152,7 +156,7 @@ export class FrontEndSide implements Engine {
     const given = answer as { readonly value: unknown } | { readonly error: InferenceError } | null;
     assert(given !== null, "a question is answered in its place");
     if ("error" in given) throw given.error;
-    return given.value as Value;
+    return given.value;
   }
 
   async #call<Value>(method: PlainMethod, values: readonly unknown[], signal: AbortSignal | null): Promise<Value> {
@@ -164,24 +168,24 @@ export class FrontEndSide implements Engine {
     return (await promise) as Value;
   }
 
-  #told<Value>(method: PlainMethod, ...values: readonly unknown[]): Value {
+  #told(method: PlainMethod, ...values: readonly unknown[]): unknown {
     return this.#ask((callId) => ({ kind: "call", callId, method, values }));
   }
 
   serverMetadata(): ReturnType<Engine["serverMetadata"]> {
-    return this.#told("serverMetadata");
+    return this.#told("serverMetadata") as ReturnType<Engine["serverMetadata"]>;
   }
 
   modelMetadata(target: ModelTarget): ReturnType<Engine["modelMetadata"]> {
-    return this.#told("modelMetadata", target);
+    return this.#told("modelMetadata", target) as ReturnType<Engine["modelMetadata"]>;
   }
 
   statistics(modelName: string, modelVersion: string): ReturnType<Engine["statistics"]> {
-    return this.#told("statistics", modelName, modelVersion);
+    return this.#told("statistics", modelName, modelVersion) as ReturnType<Engine["statistics"]>;
   }
 
   memory(namespace?: string): ReturnType<Engine["memory"]> {
-    return this.#told("memory", namespace);
+    return this.#told("memory", namespace) as ReturnType<Engine["memory"]>;
   }
 
   repositoryIndex(readyOnly: boolean): ReturnType<Engine["repositoryIndex"]> {
