@@ -3,7 +3,7 @@ export { datatypeOfNumber, datatypes, isDatatype, type ConfigDatatype, type Data
 export type { Arena, BlockSource } from "./arena.ts";
 export { createArena, type ArenaOptions } from "./memory-arena.ts";
 export { BlockPart } from "./block-part.ts";
-export { elementCount, releaseTensors, type Block, type BlockPlace, type Tensor, type TensorHead } from "./tensor.ts";
+export { elementCount, releaseTensors, type Block, type ArenaPlace, type Tensor, type TensorHead } from "./tensor.ts";
 export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
 export {
   JsonDataReading,

@@ -1,7 +1,7 @@
 import type { Datatype } from "./datatype.ts";
 
 /** Where a piece of shared memory lies: which arena, and where in it. What another thread or process is told instead of the bytes. */
-export interface BlockPlace {
+export interface ArenaPlace {
   readonly arenaId: number;
   readonly byteOffset: number;
   readonly byteLength: number;
@@ -11,7 +11,7 @@ export interface BlockPlace {
  * A piece of shared memory that tensors lie in, counted by its users. Made with one reference, owned by the caller.
  * `release` by the last user gives the bytes back; using `bytes` after one's own release is a bug.
  */
-export interface Block extends BlockPlace {
+export interface Block extends ArenaPlace {
   readonly bytes: Uint8Array;
   /** References now, its loans to workers among them. 1: nobody but the asker reads these bytes. */
   readonly holderCount: number;

@@ -1,6 +1,5 @@
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from "node:worker_threads";
 import type { Engine } from "../../engine/index.ts";
-import type { EngineSubject } from "../../engine/engine.contract.ts";
 import { EngineSide } from "./engine-side.ts";
 import { FrontEndSide } from "./front-end-side.ts";
 import type { ToEngine, ToFrontEnd } from "./messages.ts";
@@ -38,15 +37,9 @@ export function acrossSeam(engine: Engine): AcrossSeam {
   };
 }
 
-/** A subject of the Engine contract's suite, reached across the seam. */
-export function subjectAcrossSeam(subject: EngineSubject): EngineSubject {
-  const seam = acrossSeam(subject.engine);
-  return {
-    engine: seam.engine,
-    holdFailing: (until) => subject.holdFailing(until),
-    exit: () => subject.exit(),
-    [Symbol.asyncDispose]: () => subject[Symbol.asyncDispose](),
-  };
+/** A subject of the Engine contract's suite, its engine reached across the seam. */
+export function subjectAcrossSeam<Subject extends { readonly engine: Engine }>(subject: Subject): Subject {
+  return { ...subject, engine: acrossSeam(subject.engine).engine };
 }
 
 function drain(port: MessagePort, handle: (message: unknown) => void): void {
