@@ -85,6 +85,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #watch: Disposable | null = null;
   #reportedId = 0;
   #lastResultNs = 0;
+  /** Stands for it where it may not be kept alive. */
+  readonly #mark = {};
 
   constructor(options: PythonInstanceOptions, worker: PythonWorker) {
     this.name = options.name;
@@ -172,7 +174,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     try {
       const requests = batch.map((request) => collector.request(request));
       this.#lendSpaces({ worker, executionId, spaces }, batch.length);
-      const nextIsNear = isLone && brief && nowNs - this.#lastResultNs < nearNs;
+      const mayWaitAwake = traffic.mayWaitAwake(this.#mark);
+      const nextIsNear = mayWaitAwake && isLone && brief && nowNs - this.#lastResultNs < nearNs;
       frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
     } catch (error) {
       // Nothing was sent: what was lent for it comes back, whatever went wrong.
