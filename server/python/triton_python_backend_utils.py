@@ -3,15 +3,29 @@
 Names of Triton that are not built are here too, and say so by name when they are used.
 """
 
+from __future__ import annotations
+
 import inspect
 import struct
+from typing import TYPE_CHECKING
 
 import numpy as np
 from galatea_worker import datatypes as _datatypes
-from galatea_worker.made_request import InferenceTrace, PreferredMemory, is_model_ready, load_model, unload_model
+from galatea_worker.made_request import (  # noqa: F401 - offered to models
+    InferenceTrace,
+    PreferredMemory,
+    is_model_ready,
+    load_model,
+    unload_model,
+)
 from galatea_worker.model_config import ModelConfig
 from galatea_worker.objects import InferenceRequest, InferenceResponse, Tensor, TritonError, TritonModelException
 from galatea_worker.response_sender import InferenceResponseSender
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
 
 __all__ = [
     "InferenceRequest",
@@ -50,7 +64,10 @@ TRITON_STRING_TO_NUMPY = {
 
 
 _TRITON_TO_NUMPY = {number: dtype.type for number, dtype in enumerate(_datatypes.DTYPES) if dtype is not None}
-_NUMPY_TO_TRITON = tuple((numpy_type, number) for number, numpy_type in _TRITON_TO_NUMPY.items()) + ((np.bytes_, _datatypes.BYTES),)
+_NUMPY_TO_TRITON = (
+    *((numpy_type, number) for number, numpy_type in _TRITON_TO_NUMPY.items()),
+    (np.bytes_, _datatypes.BYTES),
+)
 
 
 class LogLevel:
@@ -62,7 +79,7 @@ class LogLevel:
     VERBOSE = 3
 
 
-def _log(level, message, depth):
+def _log(level: int, message: object, depth: int) -> None:
     frame = inspect.currentframe()
     for _ in range(depth):
         frame = frame.f_back if frame is not None and frame.f_back is not None else frame
@@ -81,27 +98,27 @@ class Logger:
     VERBOSE = LogLevel.VERBOSE
 
     @staticmethod
-    def log(message, level=LogLevel.INFO):
+    def log(message: object, level: int = LogLevel.INFO) -> None:
         """One line at a level."""
         _log(level, message, 2)
 
     @staticmethod
-    def log_info(message):
+    def log_info(message: object) -> None:
         """One line of information."""
         _log(LogLevel.INFO, message, 2)
 
     @staticmethod
-    def log_warn(message):
+    def log_warn(message: object) -> None:
         """One warning."""
         _log(LogLevel.WARNING, message, 2)
 
     @staticmethod
-    def log_error(message):
+    def log_error(message: object) -> None:
         """One error."""
         _log(LogLevel.ERROR, message, 2)
 
     @staticmethod
-    def log_verbose(message):
+    def log_verbose(message: object) -> None:
         """One line for those who asked for detail."""
         _log(LogLevel.VERBOSE, message, 2)
 
@@ -109,20 +126,20 @@ class Logger:
 class _RefusedType(type):
     """The type of classes that are not built: they can be named and tested against; whatever else is done with them says so."""
 
-    def __call__(cls, *_arguments, **_options):
+    def __call__(cls, *_arguments: object, **_options: object) -> NoReturn:
         raise TritonModelException("pb_utils.%s is not supported yet (%s)" % (cls.__name__, cls._feature))
 
-    def __getattr__(cls, name):
+    def __getattr__(cls, name: str) -> NoReturn:
         # An AttributeError, so that `hasattr` goes on asking.
         raise AttributeError("pb_utils.%s.%s is not supported yet (%s)" % (cls.__name__, name, cls._feature))
 
 
-def _refused_class(name, feature):
+def _refused_class(name: str, feature: str) -> type:
     return _RefusedType(name, (), {"_feature": feature})
 
 
-def _refused(name, feature):
-    def refuse(*_arguments, **_options):
+def _refused(name: str, feature: str) -> Callable[..., NoReturn]:
+    def refuse(*_arguments: object, **_options: object) -> NoReturn:
         raise TritonModelException("pb_utils.%s is not supported yet (%s)" % (name, feature))
 
     refuse.__name__ = name
@@ -133,7 +150,7 @@ MetricFamily = _refused_class("MetricFamily", "metrics of a model's own")
 Metric = _refused_class("Metric", "metrics of a model's own")
 
 
-def get_input_tensor_by_name(inference_request, name):
+def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Tensor | None:
     """The request's input of that name, None when it has none."""
     for tensor in inference_request._inputs:
         if tensor._name == name:
@@ -141,7 +158,7 @@ def get_input_tensor_by_name(inference_request, name):
     return None
 
 
-def get_output_tensor_by_name(inference_response, name):
+def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) -> Tensor | None:
     """The response's output of that name, None when it has none."""
     for tensor in inference_response._outputs:
         if tensor._name == name:
@@ -149,7 +166,7 @@ def get_output_tensor_by_name(inference_response, name):
     return None
 
 
-def get_input_config_by_name(model_config, name):
+def get_input_config_by_name(model_config: dict[str, Any], name: str) -> dict[str, Any] | None:
     """The configuration (a dict) of an input, None when there is none."""
     for properties in model_config.get("input", ()):
         if properties["name"] == name:
@@ -157,7 +174,7 @@ def get_input_config_by_name(model_config, name):
     return None
 
 
-def get_output_config_by_name(model_config, name):
+def get_output_config_by_name(model_config: dict[str, Any], name: str) -> dict[str, Any] | None:
     """The configuration (a dict) of an output, None when there is none."""
     for properties in model_config.get("output", ()):
         if properties["name"] == name:
@@ -165,17 +182,17 @@ def get_output_config_by_name(model_config, name):
     return None
 
 
-def using_decoupled_model_transaction_policy(model_config):
+def using_decoupled_model_transaction_policy(model_config: dict[str, Any]) -> bool:
     """Whether the configuration (a dict) says decoupled."""
     return bool(model_config.get("model_transaction_policy", {}).get("decoupled", False))
 
 
-def triton_to_numpy_type(data_type):
+def triton_to_numpy_type(data_type: int) -> type | None:
     """A datatype's number to its numpy type; None for what has none."""
     return _TRITON_TO_NUMPY.get(data_type)
 
 
-def numpy_to_triton_type(data_type):
+def numpy_to_triton_type(data_type: Any) -> int | None:
     """A numpy type to the datatype's number; None for what has none, `bool` and `str` of Python among it."""
     for numpy_type, number in _NUMPY_TO_TRITON:
         if data_type == numpy_type:
@@ -183,12 +200,12 @@ def numpy_to_triton_type(data_type):
     return None
 
 
-def triton_string_to_numpy(triton_type_string):
+def triton_string_to_numpy(triton_type_string: str) -> type:
     """'TYPE_FP32' to numpy.float32."""
     return TRITON_STRING_TO_NUMPY[triton_type_string]
 
 
-def serialize_byte_tensor(input_tensor):
+def serialize_byte_tensor(input_tensor: np.ndarray) -> bytes | tuple[()] | None:
     """An array of bytes or objects to uint32 lengths and bytes; () for no elements, None for other arrays, as in Triton."""
     if input_tensor.size == 0:
         return ()
@@ -197,7 +214,7 @@ def serialize_byte_tensor(input_tensor):
     return _datatypes.serialize_elements(input_tensor)
 
 
-def deserialize_bytes_tensor(encoded_tensor):
+def deserialize_bytes_tensor(encoded_tensor: bytes) -> np.ndarray:
     """uint32 lengths and bytes to an array of bytes objects, one dimension. Raises struct.error where they do not add up."""
     elements = []
     at = 0
@@ -210,10 +227,8 @@ def deserialize_bytes_tensor(encoded_tensor):
     return result
 
 
-def get_model_dir():
+def get_model_dir() -> str:
     """The directory of the model's version."""
     from galatea_worker import worker
 
     return worker.model_directory()
-
-

@@ -1,10 +1,11 @@
 """Checks wire.py against the golden bytes: `python wire_test.py VECTORS [--write]`. Needs the standard library only."""
 
+from __future__ import annotations
+
 import json
 import sys
 
 from galatea_worker import call_wire, wire
-
 
 CALL = {
     "execution": 7,
@@ -28,7 +29,7 @@ CONTROL = {
 }
 
 
-def encoded():
+def encoded() -> dict[str, str]:
     """What this side writes."""
     outputs = [(0, 11, (2,), wire.INLINE, 0, b"12345678"), (1, 1, (1, 3), 4, 64, 3)]
     responses = [("error", 3, "bad"), ("outputs", '{"p": 1}', outputs)]
@@ -48,7 +49,7 @@ def encoded():
     }
 
 
-def check(vectors):
+def check(vectors: dict[str, str]) -> None:
     """Raises AssertionError where this side reads or writes anything else."""
     for name, hexadecimal in encoded().items():
         assert vectors[name] == hexadecimal, name
@@ -88,7 +89,7 @@ def check(vectors):
     assert call_wire.decode_controlled(memoryview(bytes.fromhex(vectors["controlled"]))) == {"ready": True}
 
 
-def main():
+def main() -> None:
     """Checks, or writes this side's half anew."""
     with open(sys.argv[1], encoding="utf-8") as file:
         vectors = json.load(file)

@@ -9,6 +9,11 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Optional, Tuple
+
+    Lent = Tuple[
+        int, int, int, int, Optional["LentBlock"]
+    ]  # lent_id, flags, offset, size, and the block where it is at hand
 
 
 class LentBlock(np.ndarray):

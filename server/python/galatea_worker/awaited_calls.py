@@ -1,20 +1,33 @@
 """Calls that coroutines await. No thread waits for their answers: the loop that runs the coroutine looks at the socket."""
 
+from __future__ import annotations
+
 import asyncio
+from typing import TYPE_CHECKING
 
 from .calls import ResponseIterator, new_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .calls import Calls, _Call
+    from .channel import Channel
+    from .frame_turns import FrameTurns
+    from .objects import InferenceRequest, InferenceResponse
 
 
 class AwaitedCalls:
     """The calls of this process that coroutines have under way, by loop."""
 
-    def __init__(self, calls, channel, turns):
+    def __init__(self, calls: Calls, channel: Channel, turns: FrameTurns) -> None:
         self._calls = calls
         self._fd = channel.fileno()
         self._turns = turns
         self._counts = {}
 
-    async def exec(self, request, execution_id, is_stream):
+    async def exec(
+        self, request: InferenceRequest, execution_id: int | None, is_stream: bool
+    ) -> InferenceResponse | ResponseIterator:
         """The response, or the iterator over the answers of a decoupled model."""
         loop = asyncio.get_running_loop()
         call = new_call(execution_id, is_stream)
@@ -26,14 +39,14 @@ class AwaitedCalls:
                 return ResponseIterator(self._calls, call)
             try:
                 await self._answer(call, loop)
-            except BaseException:  # noqa: B902 - nobody awaits it any more
+            except BaseException:
                 self._calls.drop(call)
                 raise
             return self._calls.take(call)
         finally:
             self._leave(loop)
 
-    async def _begin(self, call, loop):
+    async def _begin(self, call: _Call, loop: asyncio.AbstractEventLoop) -> None:
         while True:
             with self._turns.changed:
                 if self._calls.begin(call):
@@ -42,12 +55,12 @@ class AwaitedCalls:
                 self._calls.vacancies.append(tell)
             try:
                 await vacant
-            except BaseException:  # noqa: B902 - whoever waits behind it is told in its place
+            except BaseException:
                 if vacant.done() and self._calls.vacancies:
                     self._calls.vacancies.popleft()()
                 raise
 
-    async def _answer(self, call, loop):
+    async def _answer(self, call: _Call, loop: asyncio.AbstractEventLoop) -> None:
         there, tell = _signal(loop)
         with self._turns.changed:
             call.done = tell
@@ -55,7 +68,7 @@ class AwaitedCalls:
                 return
         await there
 
-    def _enter(self, loop):
+    def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
         count = self._counts.get(loop, 0)
         self._counts[loop] = count + 1
         if count:
@@ -63,7 +76,7 @@ class AwaitedCalls:
         loop.add_reader(self._fd, self._turns.poll)
         self._turns.watchers[loop] = lambda: loop.call_soon_threadsafe(self._turns.poll)
 
-    def _leave(self, loop):
+    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
         count = self._counts.pop(loop) - 1
         if count:
             self._counts[loop] = count
@@ -72,15 +85,15 @@ class AwaitedCalls:
         self._turns.watchers.pop(loop, None)
 
 
-def _signal(loop):
+def _signal(loop: asyncio.AbstractEventLoop) -> tuple[asyncio.Future[None], Callable[[], None]]:
     """A future of the loop, and what makes it happen from any thread."""
     future = loop.create_future()
 
-    def happen():
+    def happen() -> None:
         if not future.done():
             future.set_result(None)
 
-    def tell():
+    def tell() -> None:
         try:
             loop.call_soon_threadsafe(happen)
         except RuntimeError:

@@ -3,10 +3,18 @@
 The twin of this file is `server/src/backends/python/call-codec.ts`; both read the golden bytes in `conformance/vectors`.
 """
 
+from __future__ import annotations
+
 import json
 import struct
+from typing import TYPE_CHECKING
 
 from . import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
 
 MESSAGE_HEAD = struct.Struct("<IIII")  # textBytes, inlineOffset, loanCount, reserved
 
@@ -20,7 +28,7 @@ UNLOAD = 2
 READY = 3
 
 
-def encode_message(kind, call_id, extra, text, tensors):
+def encode_message(kind: int, call_id: int, extra: int, text: dict[str, Any], tensors: Sequence[wire.Output]) -> bytes:
     """A frame of a JSON object and tensors, [(name_index, datatype, shape, place, offset, data)] as in a RESULT."""
     text = json.dumps(text).encode("utf-8")
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size + len(text)
@@ -38,7 +46,9 @@ def encode_message(kind, call_id, extra, text, tensors):
             size = len(data)
             inline.append(data)
             inline_at = offset + size
-        parts.append(wire.TENSOR.pack(name_index, datatype, len(shape), place, offset, size) + wire.DIMS[len(shape)].pack(*shape))
+        parts.append(
+            wire.TENSOR.pack(name_index, datatype, len(shape), place, offset, size) + wire.DIMS[len(shape)].pack(*shape)
+        )
         at += wire.TENSOR_BYTES + 8 * len(shape)
     padding = -at & 15
     inline_offset = at + padding
@@ -46,14 +56,14 @@ def encode_message(kind, call_id, extra, text, tensors):
     return b"".join((head, MESSAGE_HEAD.pack(len(text), inline_offset, 0, 0), *parts, bytes(padding), *inline))
 
 
-def decode_loans(view):
+def decode_loans(view: memoryview) -> list[wire.Loan]:
     """The loans of a CALL_ANSWER, [(lent_id, flags, offset, size)]."""
     loan_count = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)[2]
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size
     return [wire.LENT.unpack_from(view, at + index * wire.LENT_BYTES) for index in range(loan_count)]
 
 
-def decode_message(view):
+def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], list[wire.Input], int]:
     """CALL_ANSWER -> (object, loans, tensors, inline_offset); tensors are (name_index, datatype, shape, place, offset, size)."""
     count = wire.HEADER.unpack_from(view, 0)[2]
     text_bytes, inline_offset, _, _ = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)
@@ -72,28 +82,28 @@ def decode_message(view):
     return text, loans, tensors, inline_offset
 
 
-def encode_ask(call_id, sizes):
+def encode_ask(call_id: int, sizes: list[int]) -> bytes:
     """CALL_ASK: space for the inputs of a call."""
     return wire.frame(wire.CALL_ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), call_id)
 
 
-def encode_cancel(call_id):
+def encode_cancel(call_id: int) -> bytes:
     """CALL_CANCEL: nobody reads the answers any more."""
     return wire.frame(wire.CALL_CANCEL, b"", 0, call_id)
 
 
-def encode_taken(call_id, count):
+def encode_taken(call_id: int, count: int) -> bytes:
     """CALL_TAKEN: so many answers have been read."""
     return wire.frame(wire.CALL_TAKEN, b"", 0, call_id, count)
 
 
-def encode_control(control_id, verb, text, files):
+def encode_control(control_id: int, verb: int, text: dict[str, Any], files: list[bytes]) -> bytes:
     """CONTROL: a JSON object, then the bytes of the files whose lengths it tells."""
     text = json.dumps(text).encode("utf-8")
     head = struct.pack("<II", len(text), 0)
     return wire.frame(wire.CONTROL, b"".join((head, text, *files)), len(files), control_id, verb)
 
 
-def decode_controlled(view):
+def decode_controlled(view: memoryview) -> dict[str, Any]:
     """CONTROLLED -> the JSON object."""
     return json.loads(bytes(view[wire.HEADER_BYTES :]))

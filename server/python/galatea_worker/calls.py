@@ -1,13 +1,25 @@
 """The calls of this process's model to other models of its namespace. Nothing here is made or imported before the first call."""
 
+from __future__ import annotations
+
 import collections
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import call_wire, datatypes, objects, wire
 from .arena import LentBlock
 from .objects import InferenceResponse, TritonError, TritonModelException
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .arena import Arena, Lent
+    from .channel import Channel
+    from .frame_turns import FrameTurns
+    from .objects import InferenceRequest, Tensor
+
 
 _CALL_ID_MAX = 0xFFFFFFFF
 # The server is told of answers that were read when it could send half of its bound again, not of each.
@@ -18,9 +30,19 @@ _GONE = "The server is gone."
 class _Call:
     """One call, from its first frame until its last answer has been read."""
 
-    __slots__ = ("id", "execution_id", "answers", "is_last_there", "is_dropped", "is_stream", "is_sent", "space", "done")
+    __slots__ = (
+        "id",
+        "execution_id",
+        "answers",
+        "is_last_there",
+        "is_dropped",
+        "is_stream",
+        "is_sent",
+        "space",
+        "done",
+    )
 
-    def __init__(self, execution_id, is_stream):
+    def __init__(self, execution_id: int | None, is_stream: bool) -> None:
         self.id = 0
         self.execution_id = execution_id
         # Frames that nobody has looked at.
@@ -38,7 +60,7 @@ class _Call:
 class Calls:
     """`turns`: who reads the socket. `lends`: the arena's door, as for inputs. `limit`: calls that may be under way at once."""
 
-    def __init__(self, channel, turns, arena, inline_bytes_max, limit):
+    def __init__(self, channel: Channel, turns: FrameTurns, arena: Arena, inline_bytes_max: int, limit: int) -> None:
         self._channel = channel
         self._turns = turns
         self._arena = arena
@@ -60,7 +82,7 @@ class Calls:
 
     # What comes.
 
-    def dispatch(self, frame, kind, call_id):
+    def dispatch(self, frame: memoryview, kind: int, call_id: int) -> None:
         """A frame about a call; `changed` of the turns is held."""
         call = self._open.get(call_id)
         if call is None:
@@ -79,7 +101,7 @@ class Calls:
             elif call.done is not None:
                 call.done()
 
-    def _close(self, call):
+    def _close(self, call: _Call) -> None:
         """The server has said its last word: its number is free. `changed` is held."""
         del self._open[call.id]
         if call.is_stream:
@@ -91,12 +113,13 @@ class Calls:
 
     # Calling.
 
-    def begin(self, call):
+    def begin(self, call: _Call) -> bool:
         """Gives the call a number; False where it has to wait for another's end. `changed` is held."""
         if call.is_stream:
             if self._stream_count >= self._most:
                 raise TritonModelException(
-                    "%d calls of decoupled models are under way whose answers have not been read; no more may be made before" % self._most
+                    "%d calls of decoupled models are under way whose answers have not been read; no more may be made before"
+                    % self._most
                 )
             self._stream_count += 1
         elif self._waited_count >= self._most:
@@ -111,7 +134,7 @@ class Calls:
         self._open[call.id] = call
         return True
 
-    def _begin_in_turn(self, call):
+    def _begin_in_turn(self, call: _Call) -> _Call:
         """The same, waiting."""
         while True:
             with self._turns.changed:
@@ -120,24 +143,24 @@ class Calls:
             self._turns.wait(lambda: self._waited_count < self._most)
             self._check_server()
 
-    def _check_server(self):
+    def _check_server(self) -> None:
         if self._turns.is_over:
             raise TritonModelException(_GONE)
 
-    def open(self, request, execution_id, is_stream):
+    def open(self, request: InferenceRequest, execution_id: int | None, is_stream: bool) -> _Call:
         """Sends a request. Its answers come to the call that is returned, or are there already where it could not be sent."""
         return self.send(self._begin_in_turn(_Call(execution_id, is_stream)), request)
 
-    def send(self, call, request):
+    def send(self, call: _Call, request: InferenceRequest) -> _Call:
         """The same for a call that has its number."""
         try:
             return self._send(call, request)
-        except BaseException:  # noqa: B902 - whatever it was, the call is not made
+        except BaseException:
             if not call.is_sent:
                 self._take_back(call)
             raise
 
-    def _take_back(self, call):
+    def _take_back(self, call: _Call) -> None:
         """The server has heard nothing of the call, but perhaps a wish for space."""
         with self._turns.changed:
             if call.id not in self._open:
@@ -146,7 +169,7 @@ class Calls:
             if call.space is not None:
                 self._channel.send(call_wire.encode_cancel(call.id))
 
-    def _send(self, call, request):
+    def _send(self, call: _Call, request: InferenceRequest) -> _Call:
         self.flush()
         tensors, waiting = [], []
         for index, tensor in enumerate(request._inputs):
@@ -172,18 +195,25 @@ class Calls:
         }
         data = call_wire.encode_message(wire.CALL, call.id, call_wire.STREAMED if call.is_stream else 0, text, tensors)
         if len(data) > wire.FRAME_BYTES_MAX:
-            raise TritonModelException("the request's parameters and small tensors have %d bytes; %d at most are taken" % (len(data), wire.FRAME_BYTES_MAX))
+            raise TritonModelException(
+                "the request's parameters and small tensors have %d bytes; %d at most are taken"
+                % (len(data), wire.FRAME_BYTES_MAX)
+            )
         call.is_sent = True
         self._channel.send(data)
         return call
 
-    def _placed(self, index, tensor, waiting):
+    def _placed(self, index: int, tensor: Tensor, waiting: list[tuple[int, np.ndarray]]) -> tuple[Any, ...]:
         """A tensor as the wire takes it: small ones inside, those that nobody can write to where they lie, others in space of the call."""
         array = tensor._array
         if array is None or tensor._datatype == datatypes.BYTES:
             block = tensor._buffer
             array = np.ndarray((tensor._size,), np.uint8, block, tensor._offset)
-            if type(block) is LentBlock and tensor._size > self._inline_bytes_max and (block.is_shared or not block.is_viewed):
+            if (
+                type(block) is LentBlock
+                and tensor._size > self._inline_bytes_max
+                and (block.is_shared or not block.is_viewed)
+            ):
                 # From now on the callee reads it too: a model that writes to it later gets a copy.
                 block.is_shared = True
                 return (index, tensor._datatype, tensor._shape, block.lent_id, tensor._offset, tensor._size)
@@ -192,7 +222,7 @@ class Calls:
         waiting.append((index, array))
         return (index, tensor._datatype, tensor._shape)
 
-    def _fill(self, call, tensors, waiting):
+    def _fill(self, call: _Call, tensors: list[tuple[Any, ...]], waiting: list[tuple[int, np.ndarray]]) -> str | None:
         """Copies tensors to space that is asked for; the reason where there is none."""
         self._channel.send(call_wire.encode_ask(call.id, [array.nbytes for _, array in waiting]))
         self._turns.wait(lambda: call.space is not None)
@@ -208,7 +238,7 @@ class Calls:
 
     # Answers.
 
-    def take(self, call):
+    def take(self, call: _Call) -> InferenceResponse | None:
         """The next answer, waited for. None behind the last."""
         self._turns.wait(lambda: call.answers or call.is_last_there)
         if not call.answers:
@@ -216,7 +246,7 @@ class Calls:
             return None
         return self.opened(call, call.answers.popleft())
 
-    def opened(self, call, frame):
+    def opened(self, call: _Call, frame: bytes | tuple[str, str]) -> InferenceResponse:
         """What an answer's frame says, as a response."""
         if type(frame) is tuple:
             return _failed(frame[1])
@@ -230,29 +260,32 @@ class Calls:
         response._parameters = json.loads(text.get("parameters") or "{}")
         response._outputs = [
             objects.tensor_of_wire(
-                text["names"][name_index], datatype, shape, (inline if place == wire.INLINE else lent[place], offset, size)
+                text["names"][name_index],
+                datatype,
+                shape,
+                (inline if place == wire.INLINE else lent[place], offset, size),
             )
             for name_index, datatype, shape, place, offset, size in tensors
         ]
         return response
 
-    def _lend(self, call, lent_id, flags, offset, size):
+    def _lend(self, call: _Call, lent_id: int, flags: int, offset: int, size: int) -> LentBlock:
         self._lent[lent_id] = (call.execution_id, flags, offset, size)
         return self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self._release)
 
-    def taken(self, call, count):
+    def taken(self, call: _Call, count: int) -> int:
         """So many answers of a stream have been read."""
         if count >= _TAKEN_STEP and not call.is_last_there:
             self._channel.send(call_wire.encode_taken(call.id, count))
             return 0
         return count
 
-    def cancel(self, call):
+    def cancel(self, call: _Call) -> None:
         """Nobody waits for the rest: the server ends the call, and says so."""
         if not call.is_last_there and call.id in self._open:
             self._channel.send_whenever(call_wire.encode_cancel(call.id))
 
-    def drop(self, call):
+    def drop(self, call: _Call) -> None:
         """Nobody reads the answers any more. From any thread, at any point of its code."""
         if call.is_dropped:
             return
@@ -260,7 +293,7 @@ class Calls:
         self.cancel(call)
         self._forget(call)
 
-    def _forget(self, call):
+    def _forget(self, call: _Call) -> None:
         while call.answers:
             try:
                 frame = call.answers.popleft()
@@ -272,7 +305,7 @@ class Calls:
 
     # Blocks that answers lie in.
 
-    def _release(self, lent_id):
+    def _release(self, lent_id: int) -> None:
         """The last view of an answer's block is gone. From any thread, at any point of its code."""
         self._lent.pop(lent_id, None)
         if lent_id in self._pinned:
@@ -282,17 +315,25 @@ class Calls:
         else:
             self._released.append(lent_id)
 
-    def loans_of(self, execution_id):
+    def loans_of(self, execution_id: int | None) -> list[Lent]:
         """The blocks that outputs of the execution may lie in, [(lent_id, flags, offset, size, None)]."""
-        return [(lent_id, flags, offset, size, None) for lent_id, (owner, flags, offset, size) in list(self._lent.items()) if owner == execution_id]
+        return [
+            (lent_id, flags, offset, size, None)
+            for lent_id, (owner, flags, offset, size) in list(self._lent.items())
+            if owner == execution_id
+        ]
 
-    def pin(self, answers):
+    def pin(self, answers: list[wire.Answer]) -> None:
         """Where outputs of these answers lie in blocks of calls, the result gives those back, and nothing else does."""
         self._pinned = frozenset(
-            place for kind, _, outputs in answers if kind == "outputs" for _, _, _, place, _, _ in outputs if place in self._lent
+            place
+            for kind, _, outputs in answers
+            if kind == "outputs"
+            for _, _, _, place, _, _ in outputs
+            if place in self._lent
         )
 
-    def take_released(self):
+    def take_released(self) -> list[int]:
         """What nobody sees any more, those that were pinned among it; the caller tells the server."""
         released = self._unpinned[:]
         del self._unpinned[: len(released)]
@@ -303,14 +344,14 @@ class Calls:
                 break
         return released
 
-    def settled(self):
+    def settled(self) -> None:
         """The result has been made: what is released now is told by itself."""
         self._pinned = ()
         while self._unpinned:
             self._released.append(self._unpinned.pop())
         self.flush()
 
-    def flush(self):
+    def flush(self) -> None:
         """Tells the server what nobody sees any more."""
         released = []
         while self._released:
@@ -323,14 +364,16 @@ class Calls:
 
     # Model control.
 
-    def control(self, verb, text, files):
+    def control(self, verb: int, text: dict[str, Any], files: list[bytes]) -> dict[str, Any]:
         """Asks for a load, an unload or for readiness; what the server says, an object."""
         call = self._begin_in_turn(_Call(None, False))
         data = call_wire.encode_control(call.id, verb, text, files)
         if len(data) > wire.FRAME_BYTES_MAX:
             with self._turns.changed:
                 self._close(call)
-            raise TritonModelException("the files have %d bytes; %d at most are taken" % (len(data), wire.FRAME_BYTES_MAX))
+            raise TritonModelException(
+                "the files have %d bytes; %d at most are taken" % (len(data), wire.FRAME_BYTES_MAX)
+            )
         self._channel.send(data)
         self._turns.wait(lambda: call.answers)
         if not call.answers:
@@ -338,12 +381,12 @@ class Calls:
         return call_wire.decode_controlled(call.answers.popleft())
 
 
-def _failed(message):
+def _failed(message: str) -> InferenceResponse:
     # Of what comes back from another model Triton keeps the text and not the code.
     return InferenceResponse(error=TritonError(message))
 
 
-def new_call(execution_id, is_stream):
+def new_call(execution_id: int | None, is_stream: bool) -> _Call:
     """A call that has no number yet."""
     return _Call(execution_id, is_stream)
 
@@ -351,18 +394,18 @@ def new_call(execution_id, is_stream):
 class ResponseIterator:
     """The answers of a decoupled model, or the one of another, in order, once."""
 
-    def __init__(self, calls, call):
+    def __init__(self, calls: Calls, call: _Call) -> None:
         self._calls = calls
         self._call = call
         self._untold = 0
 
-    def __del__(self):
+    def __del__(self) -> None:
         self._calls.drop(self._call)
 
-    def __iter__(self):
+    def __iter__(self) -> ResponseIterator:
         return self
 
-    def __next__(self):
+    def __next__(self) -> InferenceResponse:
         """The next response, waited for. Raises StopIteration behind the last."""
         response = self._calls.take(self._call)
         if response is None:
@@ -370,6 +413,6 @@ class ResponseIterator:
         self._untold = self._calls.taken(self._call, self._untold + 1)
         return response
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Nobody waits for the rest: the model that was called may ask, and what has not begun is not begun."""
         self._calls.cancel(self._call)

@@ -1,5 +1,7 @@
 """The worker's socket: whole frames in, whole frames out, from any thread."""
 
+from __future__ import annotations
+
 import os
 import socket
 import threading
@@ -15,7 +17,7 @@ _LOOK_BYTES_MAX = 256 * 1024
 class Channel:
     """Frames over a stream socket. Any thread sends; who holds `reading` receives and looks, at first the thread that makes the channel."""
 
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         # The class below socket.socket, whose constructor goes through enumerations and so copies pages that workers share.
         self._socket = socket.SocketType(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
         self._buffer = bytearray(_FIRST_BUFFER_BYTES)
@@ -30,19 +32,19 @@ class Channel:
         self.idle = False
         self.next_is_near = False
 
-    def send(self, data):
+    def send(self, data: bytes) -> None:
         """Sends one frame."""
         with self._lock:
             self._socket.sendall(data)
         if (self._released and self.idle) or self._later:
             self.flush_released()
 
-    def send_whenever(self, data):
+    def send_whenever(self, data: bytes) -> None:
         """Sends one frame as soon as nobody else does, from any thread, at any point of its code: it never waits for the lock."""
         self._later.append(data)
         self.flush_released()
 
-    def receive(self):
+    def receive(self) -> memoryview | None:
         """The next frame as a view that is good until the next call; None when the server is gone."""
         while True:
             have = self._end - self._start
@@ -62,7 +64,7 @@ class Channel:
                 return None
             self._end += count
 
-    def _receive_some(self, into):
+    def _receive_some(self, into: memoryview) -> int:
         """Waits for bytes. A frame that is near is looked for: falling asleep and being woken costs more than a small model.
 
         Looking gives way to whatever else could run.
@@ -77,16 +79,16 @@ class Channel:
                     os.sched_yield()
         return self._socket.recv_into(into)
 
-    def fileno(self):
+    def fileno(self) -> int:
         """The socket, for an event loop that looks at it."""
         return self._socket.fileno()
 
-    def has_frame(self):
+    def has_frame(self) -> bool:
         """Whether `receive` would give a frame without reading."""
         have = self._end - self._start
         return have >= wire.HEADER_BYTES and have >= wire.HEADER.unpack_from(self._view, self._start)[0]
 
-    def look(self):
+    def look(self) -> list[tuple[int, int, int, int, int]]:
         """Takes what has arrived, without waiting, and gives the header of each whole frame that `receive` is going to give.
 
         A frame that `receive` gave is no longer good then.
@@ -112,7 +114,7 @@ class Channel:
             headers.append(header)
         return headers
 
-    def _make_room(self, size):
+    def _make_room(self, size: int) -> None:
         if self._start + size <= len(self._buffer):
             return
         kept = bytes(self._view[self._start : self._end])
@@ -123,13 +125,13 @@ class Channel:
         self._start = 0
         self._end = len(kept)
 
-    def release(self, lent_id):
+    def release(self, lent_id: int) -> None:
         """Called when the last view of a lent block is gone, from any thread, at any point of its code."""
         self._released.append(lent_id)
         if self.idle:
             self.flush_released()
 
-    def take_released(self):
+    def take_released(self) -> list[int]:
         """The ids released since; the caller tells the server."""
         released = self._released
         if not released:
@@ -138,7 +140,7 @@ class Channel:
         del released[: len(taken)]
         return taken
 
-    def flush_released(self):
+    def flush_released(self) -> None:
         """Tells the server what was released. Never waits for the lock: whoever holds it looks again when it lets go."""
         while (self._released and self.idle) or self._later:
             if not self._lock.acquire(False):

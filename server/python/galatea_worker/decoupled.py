@@ -1,12 +1,23 @@
 """Serves a decoupled model: any number of answers to each request, from any thread, also after `execute` has returned."""
 
+from __future__ import annotations
+
 import collections
 import inspect
 import threading
 import time
+from typing import TYPE_CHECKING
 
-from . import failures, outputs, wire
+from . import failures, wire
 from .objects import TritonModelException
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+    from typing import Any
+
+    from .objects import InferenceResponse
+    from .worker import Worker
+
 
 _now = time.perf_counter_ns
 _CLOSED = "Unable to send response. Response sender has been closed."
@@ -19,7 +30,7 @@ class _State:
 
     __slots__ = ("execution_id", "place", "requested", "credit", "is_closed", "is_gone")
 
-    def __init__(self, execution_id, place, requested, credit):
+    def __init__(self, execution_id: int, place: int, requested: Sequence[str], credit: int) -> None:
         self.execution_id = execution_id
         self.place = place
         self.requested = requested
@@ -36,20 +47,20 @@ class Answers:
 
     __slots__ = ("_state", "_service")
 
-    def __init__(self, state, service):
+    def __init__(self, state: _State, service: DecoupledService) -> None:
         self._state = state
         self._service = service
 
-    def __del__(self):
+    def __del__(self) -> None:
         # At any point of any thread's code.
         if not self._state.is_closed:
             self._service.dropped(self._state)
 
-    def send(self, response, is_final):
+    def send(self, response: InferenceResponse | None, is_final: bool) -> None:
         """Sends an answer, None with the final flag alone. Waits while the client has not taken the answers before it."""
         self._service.send(self._state, response, is_final)
 
-    def is_cancelled(self):
+    def is_cancelled(self) -> bool:
         """Whether the request's client has gone away."""
         return self._service.is_gone(self._state)
 
@@ -59,7 +70,7 @@ class _Request:
 
     __slots__ = ("_requested",)
 
-    def __init__(self, requested):
+    def __init__(self, requested: Sequence[str]) -> None:
         self._requested = requested
 
 
@@ -68,7 +79,7 @@ class _Ask:
 
     __slots__ = ("execution_id", "ask_id", "granted")
 
-    def __init__(self, execution_id):
+    def __init__(self, execution_id: int) -> None:
         self.execution_id = execution_id
         self.ask_id = 0
         self.granted = None
@@ -77,7 +88,7 @@ class _Ask:
 class DecoupledService:
     """Takes over from the worker when its model is initialized."""
 
-    def __init__(self, worker, output_names, answers_max):
+    def __init__(self, worker: Worker, output_names: tuple[str, ...], answers_max: int) -> None:
         self._worker = worker
         self._channel = worker.channel
         self.turns = self._turns = worker.turns_with(self._dispatch)
@@ -98,7 +109,7 @@ class DecoupledService:
         self._executing = None
         self._of_coroutine = None
 
-    def run(self):
+    def run(self) -> None:
         """Serves frames. Returns when the server is gone or asked for the end."""
         # What is released is told at once: results come at other times than the ends of what they lent.
         self._channel.idle = True
@@ -106,13 +117,13 @@ class DecoupledService:
         while True:
             self._turns.wait(lambda: self._waiting)
             if not self._waiting:
-                return
+                return None
             frame = self._waiting.popleft()
             if wire.HEADER.unpack_from(frame, 0)[1] == wire.FINALIZE:
                 return self._worker.finalize()
             self._on_execute(frame)
 
-    def _dispatch(self, frame):
+    def _dispatch(self, frame: memoryview) -> None:
         _, kind, count, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
         if kind in wire.OF_CALLS:
             self._worker.dispatch_call(frame, kind, frame_id)
@@ -135,14 +146,15 @@ class DecoupledService:
                 self._not_begun[frame_id] = set()
             self._waiting.append(memoryview(bytes(frame)))
 
-    def _on_execute(self, frame):
+    def _on_execute(self, frame: memoryview) -> None:
         began = _now()
         count, execution_id = wire.HEADER.unpack_from(frame, 0)[2:4]
         self._turns.poll()
         with self._turns.changed:
             given_up = self._not_begun.pop(execution_id)
             if len(given_up) == count:
-                return self._skip(execution_id, frame)
+                self._skip(execution_id, frame)
+                return
             requests = self._worker.open_requests(execution_id, frame)[0]
             frame = None
             for place, request in enumerate(requests):
@@ -161,7 +173,7 @@ class DecoupledService:
                 self._start(result, execution_id, count)
             else:
                 self._check(result)
-        except BaseException as error:  # noqa: B902 - SystemExit fails the batch as in Triton, and leaves the process
+        except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
             message = self._worker.described(error)[: failures.TEXT_CHARACTERS_MAX]
             if failures.is_out_of_memory(error):
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
@@ -178,19 +190,19 @@ class DecoupledService:
         else:
             self._channel.send(wire.encode_batch_failure(execution_id, (), message, durations, status))
 
-    def _check(self, result):
+    def _check(self, result: Any) -> None:
         if result is not None:
             self._worker.refuse(
                 "Python model '%s' is using the decoupled mode and the execute function must return None."
                 % self._worker.instance_name
             )
 
-    def _skip(self, execution_id, frame):
+    def _skip(self, execution_id: int, frame: memoryview) -> None:
         """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
         released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]]
         self._channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
-    def _close(self, state):
+    def _close(self, state: _State | None) -> None:
         if state is not None and not state.is_closed:
             state.is_closed = True
             self._open.pop((state.execution_id, state.place), None)
@@ -198,13 +210,13 @@ class DecoupledService:
 
     # Answers.
 
-    def send(self, state, response, is_final):
+    def send(self, state: _State, response: InferenceResponse | None, is_final: bool) -> None:
         """See Answers.send."""
         frame = None
         if response is not None and self._takes_credit(state):
             try:
                 frame = self._frame(state, response, is_final)
-            except BaseException:  # noqa: B902 - whatever it is, the answer was not sent
+            except BaseException:
                 with self._turns.changed:
                     state.credit += 1
                 raise
@@ -218,7 +230,7 @@ class DecoupledService:
             if frame is not None:
                 self._channel.send(frame)
 
-    def _frame(self, state, response, is_final):
+    def _frame(self, state: _State, response: InferenceResponse, is_final: bool) -> bytes:
         ask = _Ask(state.execution_id)
         request = _Request(state.requested)
         answer = self._outputs.answers(ask, (request,), (response,), [], ())[0]
@@ -230,7 +242,7 @@ class DecoupledService:
             )
         return frame
 
-    def _takes_credit(self, state):
+    def _takes_credit(self, state: _State) -> bool:
         """Whether the answer is to be sent: the answers of a request whose client has gone are dropped."""
         while True:
             with self._turns.changed:
@@ -245,31 +257,31 @@ class DecoupledService:
                     raise TritonModelException("Unable to send response. The server is gone.")
             self._turns.wait(lambda: state.credit > 0 or state.is_closed or state.is_gone)
 
-    def dropped(self, state):
+    def dropped(self, state: _State) -> None:
         """Nobody can send the final flag any more. Never waits for a lock."""
         state.is_closed = True
         self._open.pop((state.execution_id, state.place), None)
         error = ("error", 1, _DROPPED)
         self._channel.send_whenever(wire.encode_response(state.execution_id, state.place, True, error, 0))
 
-    def calling_execution(self):
+    def calling_execution(self) -> int | None:
         """The execution that the calling code belongs to; None for a thread of the model's."""
         if threading.get_ident() == self._main:
             return self._executing
         return None if self._of_coroutine is None else self._of_coroutine.get()
 
-    def is_gone(self, state):
+    def is_gone(self, state: _State) -> bool:
         """Whether nobody waits for the request's answers any more."""
         self._turns.poll()
         return state.is_gone
 
-    def is_given_up(self, execution_id, place):
+    def is_given_up(self, execution_id: int, place: int) -> bool:
         """The same for a request that is asked itself."""
         self._turns.poll()
         state = self._open.get((execution_id, place))
         return state is not None and state.is_gone
 
-    def _ask_space(self, ask, sizes):
+    def _ask_space(self, ask: _Ask, sizes: list[int]) -> list[wire.Block]:
         """Blocks for the outputs of one response, [(lent_id, offset, size)]."""
         with self._turns.changed:
             self._last_ask = self._last_ask % _ASK_ID_MAX + 1
@@ -287,7 +299,7 @@ class DecoupledService:
 
     # Coroutines.
 
-    def _start(self, coroutine, execution_id, count):
+    def _start(self, coroutine: Coroutine[Any, Any, Any], execution_id: int, count: int) -> None:
         """Runs an asynchronous `execute` on a loop of its own thread; the instance is free for the next meanwhile."""
         import asyncio
         import contextvars
@@ -297,11 +309,11 @@ class DecoupledService:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
-        async def awaited():
+        async def awaited() -> None:
             self._of_coroutine.set(execution_id)
             try:
                 self._check(await coroutine)
-            except BaseException as error:  # noqa: B902 - whatever it raises ends what it has not answered
+            except BaseException as error:  # noqa: BLE001 - whatever it raises ends what it has not answered
                 message = "Failed to process the request(s) for model '%s', message: %s" % (
                     self._worker.instance_name,
                     self._worker.described(error),
@@ -311,7 +323,7 @@ class DecoupledService:
 
         asyncio.run_coroutine_threadsafe(awaited(), self._loop)
 
-    def _fail(self, execution_id, count, message):
+    def _fail(self, execution_id: int, count: int, message: str) -> None:
         """Ends what is still open of an execution with an error."""
         for place in range(count):
             with self._turns.changed:

@@ -1,6 +1,14 @@
 """Who reads the socket of a worker whose model is decoupled or calls others: whoever waits for something that comes through it, one at a time."""
 
+from __future__ import annotations
+
 import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .channel import Channel
 
 
 class FrameTurns:
@@ -9,7 +17,7 @@ class FrameTurns:
     `dispatch(frame)` is called with `changed` held. What threads wait for changes with `changed` held, or by a frame.
     """
 
-    def __init__(self, channel, dispatch, is_reading=False):
+    def __init__(self, channel: Channel, dispatch: Callable[[memoryview], None], is_reading: bool = False) -> None:
         self.changed = threading.Condition()
         # The server is gone.
         self.is_over = False
@@ -21,7 +29,7 @@ class FrameTurns:
         # Told when somebody stops reading while frames are there: event loops, which look at the socket and not at what was read from it.
         self.watchers = {}
 
-    def hand_over(self, frame=None):
+    def hand_over(self, frame: memoryview | None = None) -> None:
         """Whoever read the socket before there were turns does so no more; `frame` came meanwhile."""
         with self.changed:
             if frame is not None:
@@ -31,12 +39,12 @@ class FrameTurns:
                 self._is_reading = False
             self.changed.notify_all()
 
-    def redirect(self, dispatch):
+    def redirect(self, dispatch: Callable[[memoryview], None]) -> None:
         """Frames go there from now on."""
         with self.changed:
             self._dispatch = dispatch
 
-    def wait(self, is_there):
+    def wait(self, is_there: Callable[[], object]) -> None:
         """Until `is_there()`, or the server is gone. The caller must not hold `changed`."""
         with self.changed:
             while not is_there() and not self.is_over:
@@ -48,7 +56,7 @@ class FrameTurns:
                 for tell in list(self.watchers.values()):
                     tell()
 
-    def _read(self):
+    def _read(self) -> None:
         self._is_reading = True
         frame = None
         self.changed.release()
@@ -65,7 +73,7 @@ class FrameTurns:
         else:
             self._dispatch(frame)
 
-    def poll(self):
+    def poll(self) -> None:
         """Takes what has arrived, without waiting; where another thread reads there is nothing to take."""
         with self.changed:
             if self._is_reading:

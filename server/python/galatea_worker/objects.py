@@ -1,12 +1,25 @@
 """The objects that model code sees: tensors, requests, responses, errors."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from . import datatypes, wire
 from .arena import LentBlock
 
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Sequence
+    from typing import Any, NoReturn
 
-def text_of(what, value):
+    from .arena import Lent
+    from .calls import ResponseIterator
+    from .made_request import InferenceTrace
+    from .response_sender import InferenceResponseSender
+
+
+def text_of(what: str, value: object) -> str:
     """A name or message that the model gave: str, or bytes of UTF-8. Raises TypeError."""
     if isinstance(value, bytes):
         return value.decode("utf-8")
@@ -36,18 +49,18 @@ class TritonError:
 
     __slots__ = ("_message", "_code")
 
-    def __init__(self, message, code=INTERNAL):
+    def __init__(self, message: str | bytes, code: int = INTERNAL) -> None:
         message = text_of("TritonError: message", message)
         if not isinstance(code, int) or not 0 <= code <= 7:
             raise TypeError("TritonError: %r is not a TritonError code" % (code,))
         self._message = message
         self._code = code
 
-    def message(self):
+    def message(self) -> str:
         """The text that the client reads."""
         return self._message
 
-    def code(self):
+    def code(self) -> int:
         """One of TritonError's constants."""
         return self._code
 
@@ -57,13 +70,15 @@ class Tensor:
 
     __slots__ = ("_name", "_datatype", "_shape", "_array", "_buffer", "_offset", "_size")
 
-    def __init__(self, name, tensor):
+    def __init__(self, name: str | bytes, tensor: np.ndarray) -> None:
         if type(name) is not str:
             name = text_of("Tensor: name", name)
         if not isinstance(tensor, np.ndarray):
             raise TypeError("Tensor: a numpy.ndarray is needed for '%s', found %s" % (name, type(tensor).__name__))
         if type(tensor) is not np.ndarray and isinstance(tensor, np.ma.MaskedArray):
-            raise TypeError("Tensor: '%s' is a masked array, whose masked places have no value: answer its filled()" % name)
+            raise TypeError(
+                "Tensor: '%s' is a masked array, whose masked places have no value: answer its filled()" % name
+            )
         dtype = tensor.dtype
         number = _NUMBERS.get(dtype) or datatypes.number_of_dtype(dtype)
         if number == 0:
@@ -83,23 +98,23 @@ class Tensor:
             tensor = tensor.copy()
         self._array = tensor
 
-    def name(self):
+    def name(self) -> str:
         """The tensor's name."""
         return self._name
 
-    def shape(self):
+    def shape(self) -> list[int]:
         """Dimensions as a list, the batch dimension included."""
         return list(self._shape)
 
-    def triton_dtype(self):
+    def triton_dtype(self) -> int:
         """The datatype's number in the configuration (TYPE_FP32 is 11)."""
         return self._datatype
 
-    def is_cpu(self):
+    def is_cpu(self) -> bool:
         """True: tensors lie in the machine's memory."""
         return True
 
-    def as_numpy(self):
+    def as_numpy(self) -> np.ndarray:
         """The elements: a writable view for numeric datatypes, an object array of bytes for BYTES."""
         if self._array is not None:
             return self._array
@@ -118,7 +133,7 @@ class Tensor:
         self._array = array
         return array
 
-    def _elements(self, dtype):
+    def _elements(self, dtype: Any) -> np.ndarray:
         """An array over the tensor's bytes that the model may write to: a copy where others read them as well.
 
         Copied by hand: a private mapping of the pages costs more than copying them from 4 KiB to 16 MiB, read or written.
@@ -133,18 +148,18 @@ class Tensor:
                 buffer.is_viewed = True
         return array
 
-    def taken(self):
+    def taken(self) -> Tensor:
         """The same tensor over bytes of its own."""
         if self._datatype != datatypes.BYTES and self._array is not None:
             return Tensor(self._name, self._array.copy())
         data = bytes(memoryview(self._buffer)[self._offset : self._offset + self._size])
         return tensor_of_wire(self._name, self._datatype, self._shape, (data, 0, len(data)))
 
-    def to_dlpack(self):
+    def to_dlpack(self) -> Any:
         """A DLPack capsule over the same memory."""
         return self.__dlpack__()
 
-    def __dlpack__(self, **options):
+    def __dlpack__(self, **options: Any) -> Any:
         if self._datatype == datatypes.BYTES:
             raise TritonModelException("DLPack does not have support for string tensors.")
         if self._datatype != datatypes.BF16:
@@ -153,11 +168,11 @@ class Tensor:
 
         return dlpack.bfloat_capsule(self._elements(np.uint16))
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
     @staticmethod
-    def from_dlpack(name, tensor):
+    def from_dlpack(name: str, tensor: Any) -> Tensor:
         """A tensor over what `tensor`, a DLPack capsule or an object with `__dlpack__`, exports in the machine's memory."""
         if not hasattr(np, "from_dlpack"):
             raise TritonModelException("Tensor.from_dlpack needs numpy 1.22 or newer, found %s" % np.__version__)
@@ -168,9 +183,11 @@ class Tensor:
         try:
             array, is_bfloat = dlpack.import_array(tensor)
         except ValueError as error:
-            raise TritonModelException("Tensor.from_dlpack: %s" % error)
+            raise TritonModelException("Tensor.from_dlpack: %s" % error) from error
         if not array.flags.c_contiguous:
-            raise TritonModelException("DLPack tensor is not contiguous. Only contiguous DLPack tensors that are stored in C-Order are supported.")
+            raise TritonModelException(
+                "DLPack tensor is not contiguous. Only contiguous DLPack tensors that are stored in C-Order are supported."
+            )
         if is_bfloat:
             return tensor_of_wire(name, datatypes.BF16, array.shape, (array, 0, array.nbytes))
         return Tensor(name, array)
@@ -183,56 +200,56 @@ class InferenceRequest:
     # no `_place`, and a name and version of the model that it is for.
     __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers", "_model_name", "_wanted_version")
 
-    def __init__(self, *arguments, **options):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         from .made_request import make
 
         make(self, *arguments, **options)
 
-    def inputs(self):
+    def inputs(self) -> list[Tensor]:
         """The input tensors, in a list of the caller's own."""
         return list(self._inputs)
 
-    def request_id(self):
+    def request_id(self) -> str:
         """The client's id, '' without one."""
         return self._wire.request_id
 
-    def correlation_id(self):
+    def correlation_id(self) -> int | str:
         """The sequence's id: int or str, 0 without one."""
         return self._wire.correlation
 
-    def flags(self):
+    def flags(self) -> int:
         """TRITONSERVER_REQUEST_FLAG_* bits."""
         return self._wire.flags
 
-    def set_flags(self, flags):
+    def set_flags(self, flags: int) -> None:
         """Replaces the flags."""
         self._wire.flags = flags
 
-    def timeout(self):
+    def timeout(self) -> int:
         """Microseconds, 0 for none."""
         return self._wire.timeout_us
 
-    def parameters(self):
+    def parameters(self) -> str:
         """The request's parameters as JSON text, '{}' without any."""
         return self._wire.parameters or "{}"
 
-    def requested_output_names(self):
+    def requested_output_names(self) -> set[str]:
         """Names of the outputs that the client wants, as a set."""
         return set(self._requested)
 
-    def is_cancelled(self):
+    def is_cancelled(self) -> bool:
         """Whether the client has gone away. The answer of such a request is dropped: what costs time may be left undone."""
         from .worker import is_given_up
 
         return self._place is not None and is_given_up(*self._place)
 
-    def trace(self):
+    def trace(self) -> InferenceTrace:
         """The request's trace. Traces are not built: it has no context."""
         from .made_request import InferenceTrace
 
         return InferenceTrace()
 
-    def get_response_sender(self):
+    def get_response_sender(self) -> InferenceResponseSender:
         """What may send this request's one response, in place of returning it; any number of them in a decoupled model."""
         from .response_sender import DecoupledResponseSender, InferenceResponseSender, Reply
 
@@ -244,17 +261,17 @@ class InferenceRequest:
             self._reply = Reply()
         return InferenceResponseSender(self)
 
-    def set_release_flags(self, _flags):
+    def set_release_flags(self, _flags: int) -> NoReturn:
         """Rescheduling is not built."""
         raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
 
-    def exec(self, decoupled=False):
+    def exec(self, decoupled: bool = False) -> InferenceResponse | ResponseIterator:
         """Asks the model and waits: the InferenceResponse, an error among it; with `decoupled` an iterator over any number of them."""
         from .made_request import execute
 
         return execute(self, decoupled)
 
-    def async_exec(self, decoupled=False):
+    def async_exec(self, decoupled: bool = False) -> Coroutine[Any, Any, InferenceResponse | ResponseIterator]:
         """The same to be awaited."""
         from .made_request import execute_awaited
 
@@ -266,11 +283,18 @@ class InferenceResponse:
 
     __slots__ = ("_outputs", "_error", "_parameters")
 
-    def __init__(self, output_tensors=None, error=None, parameters=None):
+    def __init__(
+        self,
+        output_tensors: Iterable[Tensor] | None = None,
+        error: TritonError | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> None:
         outputs = [] if output_tensors is None else list(output_tensors)
         for tensor in outputs:
             if type(tensor) is not Tensor and not isinstance(tensor, Tensor):
-                raise TypeError("InferenceResponse: output_tensors must hold pb_utils.Tensor, found %s" % type(tensor).__name__)
+                raise TypeError(
+                    "InferenceResponse: output_tensors must hold pb_utils.Tensor, found %s" % type(tensor).__name__
+                )
         if error is not None and not isinstance(error, TritonError):
             raise TypeError("InferenceResponse: error must be a pb_utils.TritonError, found %s" % type(error).__name__)
         if parameters is not None and not isinstance(parameters, dict):
@@ -282,11 +306,11 @@ class InferenceResponse:
         self._error = error
         self._parameters = parameters
 
-    def output_tensors(self):
+    def output_tensors(self) -> list[Tensor]:
         """The tensors, in a list of the caller's own."""
         return list(self._outputs)
 
-    def taken(self):
+    def taken(self) -> InferenceResponse:
         """The same response over bytes of its own: what the model does to its arrays from now on changes nothing."""
         response = InferenceResponse.__new__(InferenceResponse)
         response._outputs = [tensor.taken() for tensor in self._outputs]
@@ -294,22 +318,24 @@ class InferenceResponse:
         response._parameters = self._parameters and dict(self._parameters)
         return response
 
-    def has_error(self):
+    def has_error(self) -> bool:
         """Whether the request failed."""
         return self._error is not None
 
-    def error(self):
+    def error(self) -> TritonError | None:
         """The error or None."""
         return self._error
 
-    def parameters(self):
+    def parameters(self) -> str:
         """The response's parameters as JSON text."""
         import json
 
         return json.dumps(self._parameters) if self._parameters else ""
 
 
-def request_of_wire(decoded, inputs, requested, place):
+def request_of_wire(
+    decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], place: tuple[int, int]
+) -> InferenceRequest:
     """An InferenceRequest over decoded parts; `place` is its execution's id and its position there."""
     request = InferenceRequest.__new__(InferenceRequest)
     request._inputs = inputs
@@ -324,7 +350,9 @@ def request_of_wire(decoded, inputs, requested, place):
 _new_tensor = Tensor.__new__
 
 
-def tensors_of_wire(names, inputs, inline, lent):
+def tensors_of_wire(
+    names: Sequence[str], inputs: list[wire.Input], inline: bytearray, lent: Sequence[Lent]
+) -> list[Tensor]:
     """The Tensors of a request's decoded inputs, whose bytes lie in `inline` or in one of the blocks `lent`."""
     tensors = []
     for name_index, datatype, shape, place, offset, size in inputs:
@@ -340,7 +368,7 @@ def tensors_of_wire(names, inputs, inline, lent):
     return tensors
 
 
-def tensor_of_wire(name, datatype, shape, place):
+def tensor_of_wire(name: str, datatype: int, shape: tuple[int, ...], place: tuple[Any, int, int]) -> Tensor:
     """A Tensor over bytes that somebody else owns; `place` is (buffer, offset, size)."""
     tensor = Tensor.__new__(Tensor)
     tensor._name = name

@@ -1,10 +1,20 @@
 """What a model answers, as the wire takes it: small outputs inside the frame, large ones where they lie or in lent space."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import datatypes, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .arena import Arena, Lent
+    from .objects import InferenceResponse, Tensor
 
 
 class Outputs:
@@ -13,7 +23,13 @@ class Outputs:
     `ask_space(execution_id, sizes)` gives blocks, [(lent_id, offset, size)], for outputs that no lent space holds.
     """
 
-    def __init__(self, names, inline_bytes_max, arena, ask_space):
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        inline_bytes_max: int,
+        arena: Arena,
+        ask_space: Callable[[Any, list[int]], list[wire.Block]],
+    ) -> None:
         self._names = names
         self._index = {name: index for index, name in enumerate(names)}
         self._inline_bytes_max = inline_bytes_max
@@ -22,7 +38,14 @@ class Outputs:
         # Of the execution that is being answered: blocks that outputs stay in and the model can write to, by id where they begin.
         self._own = {}
 
-    def answers(self, execution_id, requests, responses, spaces, lent):
+    def answers(
+        self,
+        execution_id: Any,
+        requests: Sequence[Any],
+        responses: Sequence[InferenceResponse],
+        spaces: list[wire.Block],
+        lent: Sequence[Lent],
+    ) -> list[wire.Answer]:
         """One answer per response. `spaces` may be written to; a tensor that lies in one of the blocks `lent` stays there.
 
         Not before `settled` looked at them may they be sent.
@@ -49,7 +72,9 @@ class Outputs:
             answers = _placed(answers)
         return answers
 
-    def settled(self, execution_id, answers, spaces, released):
+    def settled(
+        self, execution_id: int, answers: list[wire.Answer], spaces: list[wire.Block], released: Sequence[int]
+    ) -> list[wire.Answer]:
         """The answers, once the model's objects are gone: an output whose block it still sees, not being in `released`, is copied.
 
         Otherwise a model that keeps its input could change what it answered with.
@@ -59,7 +84,7 @@ class Outputs:
             return answers
         waiting = []
 
-        def copied(output):
+        def copied(output: wire.Output) -> wire.Output | _Large:
             index, datatype, shape, lent_id, offset, size = output
             if lent_id not in kept:
                 return output
@@ -73,7 +98,7 @@ class Outputs:
         self._place(execution_id, waiting, spaces)
         return _placed(answers)
 
-    def _output(self, index, tensor, lent, waiting):
+    def _output(self, index: int, tensor: Tensor, lent: Sequence[Lent], waiting: list[_Large]) -> wire.Output | _Large:
         array = tensor._array
         datatype = tensor._datatype
         if array is None or datatype == datatypes.BYTES:
@@ -96,7 +121,7 @@ class Outputs:
         waiting.append(large)
         return large
 
-    def _place(self, execution_id, waiting, spaces):
+    def _place(self, execution_id: Any, waiting: list[_Large], spaces: list[wire.Block]) -> None:
         """Finds a block for each large output: first among the lent ones, then by asking once for all that is left."""
         missing = []
         for large in waiting:
@@ -113,15 +138,19 @@ class Outputs:
         for large, (lent_id, offset, _) in zip(missing, blocks):
             self._write(large, lent_id, offset)
 
-    def _write(self, large, lent_id, offset):
+    def _write(self, large: _Large, lent_id: int, offset: int) -> None:
         self._arena.write_array(offset, large.array)
         large.placed = (large.index, large.datatype, large.shape, lent_id, 0, large.size)
         large.array = None
 
 
-def _placed(answers):
+def _placed(answers: list[tuple[Any, ...]]) -> list[wire.Answer]:
     return [
-        (kind, first, [one.placed if isinstance(one, _Large) else one for one in second] if kind == "outputs" else second)
+        (
+            kind,
+            first,
+            [one.placed if isinstance(one, _Large) else one for one in second] if kind == "outputs" else second,
+        )
         for kind, first, second in answers
     ]
 
@@ -131,7 +160,7 @@ class _Large:
 
     __slots__ = ("index", "datatype", "shape", "array", "size", "placed")
 
-    def __init__(self, index, datatype, shape, array, size):
+    def __init__(self, index: int, datatype: int, shape: tuple[int, ...], array: np.ndarray, size: int) -> None:
         self.index = index
         self.datatype = datatype
         self.shape = shape

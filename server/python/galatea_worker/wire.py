@@ -3,7 +3,21 @@
 The twin of this file is `server/src/backends/python/wire.ts`; both read the golden bytes in `conformance/vectors`.
 """
 
+from __future__ import annotations
+
 import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, List, Tuple, Union
+
+    Block = Tuple[int, int, int]  # lent_id, offset, size
+    Loan = Tuple[int, int, int, int]  # lent_id, flags, offset, size
+    Input = Tuple[int, int, Tuple[int, ...], int, int, int]  # name_index, datatype, shape, place, offset, size
+    Output = Tuple[int, int, Tuple[int, ...], int, int, Union[bytes, int]]  # the same; bytes where they are inline
+    Answer = Union[Tuple[str, int, str], Tuple[str, str, List[Any]]]  # see `_encode_responses`
+
 
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 RESPONSE_FRAME_BYTES_MAX = 4 * 1024 * 1024
@@ -54,7 +68,8 @@ LENT = struct.Struct("<IIQQ")  # lentId, flags (LENT_SHARED), byteOffset, byteLe
 # inputCount, requestedCount, correlationTextBytes, reserved, idBytes, parametersBytes, flags, reserved, correlation, timeoutUs
 REQUEST = struct.Struct("<HHHHIIIIQQ")
 TENSOR = struct.Struct("<HBBIQQ")  # nameIndex, datatype, rank, place, byteOffset, byteLength
-RESULT_HEAD = struct.Struct("<IIIIQQQ")  # releasedCount, inlineOffset, messageBytes, reserved, inputNs, inferNs, outputNs
+# releasedCount, inlineOffset, messageBytes, reserved, inputNs, inferNs, outputNs
+RESULT_HEAD = struct.Struct("<IIIIQQQ")
 RESPONSE = struct.Struct("<HHII")  # status (0: outputs, 1: error), outputCount or error code, textBytes, reserved
 
 DIMS = [struct.Struct("<%dq" % rank) for rank in range(33)]
@@ -97,12 +112,12 @@ ERROR_CODES = (
 )
 
 
-def pad8(size):
+def pad8(size: int) -> int:
     """Bytes that bring `size` to the next multiple of eight."""
     return -size & 7
 
 
-def frame(kind, body=b"", count=0, frame_id=0, extra=0):
+def frame(kind: int, body: bytes = b"", count: int = 0, frame_id: int = 0, extra: int = 0) -> bytes:
     """One whole frame."""
     return HEADER.pack(HEADER_BYTES + len(body), kind, count, frame_id, extra) + body
 
@@ -113,7 +128,7 @@ class WireRequest:
     __slots__ = ("inputs", "requested", "request_id", "correlation", "parameters", "flags", "timeout_us")
 
 
-def decode_execute(view):
+def decode_execute(view: memoryview) -> tuple[list[Loan], list[Block], list[WireRequest], int]:
     """EXECUTE -> (loans, spaces, requests, inline_offset); loans are (id, flags, offset, size), spaces (id, offset, size)."""
     request_count = HEADER.unpack_from(view, 0)[2]
     loan_count, space_count, inline_offset, _ = EXECUTE_HEAD.unpack_from(view, HEADER_BYTES)
@@ -135,7 +150,7 @@ def decode_execute(view):
     return loans, spaces, requests, inline_offset
 
 
-def _decode_request(view, at, request):
+def _decode_request(view: memoryview, at: int, request: WireRequest) -> int:
     (
         input_count,
         requested_count,
@@ -177,19 +192,23 @@ def _decode_request(view, at, request):
     return at
 
 
-def encode_result(execution_id, released, responses, durations):
+def encode_result(
+    execution_id: int, released: Sequence[int], responses: Sequence[Answer], durations: tuple[int, int, int]
+) -> bytes:
     """RESULT. `responses` as `_encode_responses` takes them."""
     return _encode_responses((RESULT, execution_id, STATUS_RESPONSES), released, responses, (0, 0, *durations))
 
 
-def encode_response(execution_id, place, is_final, response, ask_id):
+def encode_response(execution_id: int, place: int, is_final: bool, response: Answer | None, ask_id: int) -> bytes:
     """RESPONSE of a decoupled model: one response, or None with the final flag alone; `ask_id` names the space that it lies in, 0 for none."""
     responses = () if response is None else (response,)
     head = (RESPONSE_SENT, execution_id, RESPONSE_FINAL if is_final else 0)
     return _encode_responses(head, (), responses, (ask_id, place, 0, 0, 0))
 
 
-def _encode_responses(head, released, responses, rest):
+def _encode_responses(
+    head: tuple[int, int, int], released: Sequence[int], responses: Sequence[Answer], rest: tuple[int, ...]
+) -> bytes:
     """A frame of responses. `responses`: ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]).
 
     `data` is the bytes of an inline tensor, else the size of what lies at `offset` of the block `place`.
@@ -209,7 +228,9 @@ def _encode_responses(head, released, responses, rest):
             outputs = ()
         else:
             outputs = second
-            packed = _response_with_text(0, len(outputs), first) if first else _RESPONSE_PADDED.pack(0, len(outputs), 0, 0)
+            packed = (
+                _response_with_text(0, len(outputs), first) if first else _RESPONSE_PADDED.pack(0, len(outputs), 0, 0)
+            )
         parts.append(packed)
         at += len(packed)
         for name_index, datatype, shape, place, offset, data in outputs:
@@ -236,14 +257,20 @@ def _encode_responses(head, released, responses, rest):
     return b"".join(parts)
 
 
-def _response_with_text(status, number, text):
+def _response_with_text(status: int, number: int, text: str) -> bytes:
     """The head of a response and its text, which begin where the frame is a multiple of eight long and end there."""
     data = text.encode("utf-8", "replace")
     packed = RESPONSE.pack(status, number, len(data), 0) + data
     return packed + bytes(pad8(len(packed)))
 
 
-def encode_batch_failure(execution_id, released, message, durations, status=STATUS_BATCH_FAILED):
+def encode_batch_failure(
+    execution_id: int,
+    released: Sequence[int],
+    message: str,
+    durations: tuple[int, int, int],
+    status: int = STATUS_BATCH_FAILED,
+) -> bytes:
     """RESULT of a batch that failed as a whole."""
     text = message.encode("utf-8", "replace")
     packed = struct.pack("<%dI" % len(released), *released)
@@ -252,17 +279,17 @@ def encode_batch_failure(execution_id, released, message, durations, status=STAT
     return frame(RESULT, body, 0, execution_id, status)
 
 
-def encode_released(released):
+def encode_released(released: Sequence[int]) -> bytes:
     """RELEASED: blocks that no view of this process reads any more."""
     return frame(RELEASED, struct.pack("<%dI" % len(released), *released), 0, 0, len(released))
 
 
-def encode_ask(execution_id, sizes, ask_id=0):
+def encode_ask(execution_id: int, sizes: list[int], ask_id: int = 0) -> bytes:
     """ASK: output space of these sizes is needed to finish an execution, or, with an id, for one response of a decoupled model."""
     return frame(ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id, ask_id)
 
 
-def decode_space(view):
+def decode_space(view: memoryview) -> tuple[list[Block] | None, str]:
     """SPACE -> (blocks, "") or (None, reason)."""
     size, _, count, _, extra = HEADER.unpack_from(view, 0)
     if extra & SPACE_REFUSED:

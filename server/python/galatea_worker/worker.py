@@ -1,5 +1,7 @@
 """One worker: loads a model and executes batches until the server says otherwise or is gone."""
 
+from __future__ import annotations
+
 import gc
 import importlib
 import inspect
@@ -8,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from . import arena as arena_module
 from . import failures, model_import, objects, outputs, process_title, response_sender, wire  # noqa: F401 - the sender: warm for forks
@@ -15,6 +18,17 @@ from .channel import Channel
 from .frame_turns import FrameTurns
 from .model_config import ModelConfig
 from .objects import InferenceResponse, TritonError, TritonModelException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any, NoReturn
+
+    from .arena import Lent
+    from .awaited_calls import AwaitedCalls
+    from .calls import Calls
+    from .objects import InferenceRequest
+    from .thread_pools import Pools
+
 
 # Not shown in the traces of a model's errors.
 _OWN_DIRECTORY = os.path.join(os.path.dirname(__file__), "")
@@ -26,7 +40,7 @@ _SLOW_NS = 1_000_000
 _worker = None
 
 
-def log(level, message, filename, line):
+def log(level: int, message: str, filename: str, line: int) -> None:
     """A line for the server's log."""
     if _worker is None:
         raise TritonModelException("pb_utils.Logger is used outside of a worker process")
@@ -34,41 +48,41 @@ def log(level, message, filename, line):
     _worker.channel.send(wire.frame(wire.LOG, body, extra=level))
 
 
-def model_directory():
+def model_directory() -> str:
     """The directory of the model's version."""
     if _worker is None:
         raise TritonModelException("pb_utils.get_model_dir is used outside of a worker process")
     return _worker.version_directory
 
 
-def may_call():
+def may_call() -> bool:
     """Whether the model is up: before that it calls no others."""
     return _worker is not None and _worker.may_call
 
 
-def calls():
+def calls() -> Calls:
     """The calls of this process to other models."""
     if _worker is None:
         raise TritonModelException("pb_utils: other models are reached from a worker process only")
     return _worker.calls()
 
 
-def awaited_calls():
+def awaited_calls() -> AwaitedCalls:
     """Those that coroutines await."""
     return _worker.awaited_calls()
 
 
-def calling_execution():
+def calling_execution() -> int | None:
     """The execution that the calling code belongs to; None where it belongs to none."""
     return _worker.calling_execution()
 
 
-def instance_name():
+def instance_name() -> str:
     """As messages name it."""
     return _worker.instance_name
 
 
-def is_given_up(execution_id, place):
+def is_given_up(execution_id: int, place: int) -> bool:
     """Whether nobody waits any more for a request of an execution that has begun; from any thread."""
     return _worker.is_given_up(execution_id, place)
 
@@ -77,14 +91,14 @@ class Refused(Exception):
     """A whole batch, or a step of the model's life, fails with this text alone."""
 
 
-def _described(error):
+def _described(error: BaseException) -> str:
     return str(error) if isinstance(error, Refused) else failures.describe(error, _OWN_FILES)
 
 
 class Worker:
     """The state of one worker process."""
 
-    def __init__(self, fd, arena_fd, pools):
+    def __init__(self, fd: int, arena_fd: int, pools: Pools) -> None:
         self.channel = Channel(fd)
         self._pools = pools
         self._arena_fd = arena_fd
@@ -117,7 +131,7 @@ class Worker:
         self._name = ""
         self.version_directory = ""
 
-    def run(self):
+    def run(self) -> None:
         """Serves frames. Returns when the server is gone or asked for the end."""
         self.channel.send(wire.frame(wire.HELLO, frame_id=os.getpid()))
         channel = self.channel
@@ -130,7 +144,7 @@ class Worker:
                 frame = self._next()
                 channel.idle = False
             if frame is None:
-                return
+                return None
             kind = wire.HEADER.unpack_from(frame, 0)[1]
             if kind == wire.EXECUTE:
                 self._on_execute(frame)
@@ -139,7 +153,7 @@ class Worker:
                 self._given_up.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
             elif kind == wire.FINALIZE:
                 self.finalize()
-                return
+                return None
             else:
                 self._on_lifecycle(kind, json.loads(bytes(frame[wire.HEADER_BYTES :])))
                 if self._decoupled is not None:
@@ -147,7 +161,7 @@ class Worker:
 
     # Who reads the socket: the main thread alone, while no code of the model runs, until the model calls another.
 
-    def _stop_reading(self):
+    def _stop_reading(self) -> None:
         """Code of the model is about to run."""
         if self._reads_alone:
             self._reads_alone = False
@@ -155,7 +169,7 @@ class Worker:
         if self._turns is not None:
             self._turns.hand_over()
 
-    def _start_reading(self):
+    def _start_reading(self) -> None:
         """Code of the model has run."""
         if self._turns is None:
             self.channel.reading.acquire()
@@ -163,7 +177,7 @@ class Worker:
             if self._turns is not None:
                 self._stop_reading()
 
-    def _next(self):
+    def _next(self) -> memoryview | None:
         """The next frame of the main thread; None when the server is gone."""
         if self._turns is None:
             frame = self.channel.receive()
@@ -175,14 +189,14 @@ class Worker:
         self._turns.wait(lambda: self._waiting)
         return self._waiting.pop(0) if self._waiting else None
 
-    def turns_with(self, dispatch):
+    def turns_with(self, dispatch: Callable[[memoryview], None]) -> FrameTurns:
         """Turns whose frames go to `dispatch`, for a model all of whose threads may wait."""
         if self._turns is None:
             return FrameTurns(self.channel, dispatch)
         self._turns.redirect(dispatch)
         return self._turns
 
-    def _dispatch(self, frame):
+    def _dispatch(self, frame: memoryview) -> None:
         """A frame that came to whoever read; `changed` is held."""
         _, kind, _, frame_id, _ = wire.HEADER.unpack_from(frame, 0)
         if kind in wire.OF_CALLS:
@@ -195,16 +209,16 @@ class Worker:
     # Calls to other models.
 
     @property
-    def may_call(self):
+    def may_call(self) -> bool:
         """Whether the model is up."""
         return self._model is not None
 
-    def dispatch_call(self, frame, kind, call_id):
+    def dispatch_call(self, frame: memoryview, kind: int, call_id: int) -> None:
         """A frame about a call of this process's."""
         if self._calls is not None:
             self._calls.dispatch(frame, kind, call_id)
 
-    def calls(self):
+    def calls(self) -> Calls:
         """The model's calls. With the first of them whoever waits reads, in turns."""
         if self._calls is None:
             with self._making_calls:
@@ -212,7 +226,7 @@ class Worker:
                     self._calls = self._make_calls()
         return self._calls
 
-    def _make_calls(self):
+    def _make_calls(self) -> Calls:
         from .calls import Calls
 
         rest = (self._arena, self._inline_bytes_max, self._calls_max)
@@ -227,7 +241,7 @@ class Worker:
             turns.hand_over()
         return calls
 
-    def awaited_calls(self):
+    def awaited_calls(self) -> AwaitedCalls:
         """Those of them that coroutines await."""
         calls = self.calls()
         with self._making_calls:
@@ -237,13 +251,13 @@ class Worker:
                 self._awaited_calls = AwaitedCalls(calls, self.channel, self._turns or self._decoupled.turns)
             return self._awaited_calls
 
-    def calling_execution(self):
+    def calling_execution(self) -> int | None:
         """The execution that the calling code belongs to: threads of a model that answers in order belong to what it executes."""
         return self._executing if self._decoupled is None else self._decoupled.calling_execution()
 
     # Lifecycle.
 
-    def _on_lifecycle(self, kind, body):
+    def _on_lifecycle(self, kind: int, body: memoryview) -> None:
         step, reply_kind = {
             wire.LOAD: (self._load, wire.LOADED),
             wire.COMPLETE: (self._complete, wire.COMPLETED),
@@ -253,13 +267,13 @@ class Worker:
         try:
             # In here, because what a model completed its configuration with may be anything.
             reply = json.dumps(step(body), allow_nan=False)
-        except BaseException as error:  # noqa: B902 - whatever a model raises is its failure to load
+        except BaseException as error:  # noqa: BLE001 - whatever a model raises is its failure to load
             reply_kind = wire.FAILED
             reply = json.dumps({"message": _described(error), "outOfMemory": failures.is_out_of_memory(error)})
         self._start_reading()
         self.channel.send(wire.frame(reply_kind, reply.encode("utf-8")))
 
-    def _load(self, body):
+    def _load(self, body: dict[str, Any]) -> dict[str, Any]:
         process_title.show(body["title"])
         self._arena = arena_module.Arena(self._arena_fd, body["arenaBytes"])
         os.close(self._arena_fd)
@@ -274,7 +288,7 @@ class Worker:
         self._model_class = module.TritonPythonModel
         return {"completes": hasattr(self._model_class, "auto_complete_config")}
 
-    def _complete(self, body):
+    def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
         completed = self._model_class.auto_complete_config(ModelConfig(body["config"]))
         if not isinstance(completed, ModelConfig):
             raise Refused(
@@ -283,7 +297,7 @@ class Worker:
             )
         return {"config": completed.as_dict()}
 
-    def _initialize(self, body):
+    def _initialize(self, body: dict[str, Any]) -> dict[str, Any]:
         if not hasattr(self._model_class, "execute"):
             raise Refused("Python model %s does not implement `execute` method." % body["path"])
         self._name = body["args"]["model_instance_name"]
@@ -307,34 +321,34 @@ class Worker:
     # What serves a decoupled model needs of it.
 
     @property
-    def instance_name(self):
+    def instance_name(self) -> str:
         """As messages name it."""
         return self._name
 
-    def outputs_of(self, ask_space):
+    def outputs_of(self, ask_space: Callable[[Any, list[int]], list[wire.Block]]) -> outputs.Outputs:
         """What turns responses into frames, asking for space in another way."""
         return outputs.Outputs(self._output_names, self._inline_bytes_max, self._arena, ask_space)
 
-    def call_execute(self, requests):
+    def call_execute(self, requests: list[InferenceRequest]) -> Any:
         """The model's `execute`."""
         return self._execute(requests)
 
-    def described(self, error):
+    def described(self, error: BaseException) -> str:
         """What a failure of the model's is told as."""
         return _described(error)
 
-    def refuse(self, message):
+    def refuse(self, message: str) -> NoReturn:
         """Fails with this text alone."""
         raise Refused(message)
 
-    def finalize(self):
+    def finalize(self) -> None:
         """The end of the model."""
         model, self._model = self._model, None
         self._stop_reading()
         if model is not None and hasattr(model, "finalize"):
             try:
                 model.finalize()
-            except BaseException as error:  # noqa: B902 - logged only, as Triton does
+            except BaseException as error:  # noqa: BLE001 - logged only, as Triton does
                 log(2, "finalize: " + _described(error), __file__, 0)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -342,11 +356,12 @@ class Worker:
 
     # Execution.
 
-    def _on_execute(self, frame):
+    def _on_execute(self, frame: memoryview) -> None:
         began = _now()
         count, execution_id, next_is_near = wire.HEADER.unpack_from(frame, 0)[2:]
         if self._given_up and len(self._given_up.get(execution_id, ())) == count:
-            return self._skip(execution_id, frame)
+            self._skip(execution_id, frame)
+            return
         self.channel.next_is_near = next_is_near != 0
         requests, spaces, lent = self.open_requests(execution_id, frame)
         frame = None
@@ -357,7 +372,7 @@ class Worker:
         status = wire.STATUS_BATCH_FAILED
         try:
             responses = self._call(requests)
-        except BaseException as error:  # noqa: B902 - SystemExit fails the batch as in Triton, and leaves the process
+        except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
             message = _described(error)
             if failures.is_out_of_memory(error):
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
@@ -380,7 +395,7 @@ class Worker:
                 if self._calls is not None:
                     released = released + self._calls.take_released()
                 answers = self._outputs.settled(execution_id, placed, spaces, released)
-            except BaseException as error:  # noqa: B902 - objects whose text or bytes cannot be taken
+            except BaseException as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
                 message = _described(error)
                 if failures.is_out_of_memory(error):
                     status = wire.STATUS_BATCH_OUT_OF_MEMORY
@@ -401,13 +416,13 @@ class Worker:
         if executed - opened > _SLOW_NS:
             self._find_given_up()
 
-    def _skip(self, execution_id, frame):
+    def _skip(self, execution_id: int, frame: memoryview) -> None:
         """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
         del self._given_up[execution_id]
         released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]] + self.channel.take_released()
         self.channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
-    def _find_given_up(self):
+    def _find_given_up(self) -> None:
         """Clients of this execution and of those behind it may have left."""
         if self._turns is None:
             arrived = self.channel.look()
@@ -419,7 +434,7 @@ class Worker:
             if kind == wire.CANCEL:
                 self._given_up.setdefault(execution_id, set()).add(place)
 
-    def is_given_up(self, execution_id, place):
+    def is_given_up(self, execution_id: int, place: int) -> bool:
         """See the function of this name. While no model code runs the socket is not looked at."""
         if self._decoupled is not None:
             return self._decoupled.is_given_up(execution_id, place)
@@ -434,7 +449,7 @@ class Worker:
                 self._turns.hand_over()
         return place in self._given_up.get(execution_id, ())
 
-    def _call(self, requests):
+    def _call(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         try:
             # The list is the model's, as what is in it.
             result = self._execute(requests[:])
@@ -444,22 +459,24 @@ class Worker:
                 if request._reply is not None:
                     return self._sent(requests, result)
             return self._checked(requests, result)
-        except BaseException as error:  # noqa: B902 - what was sent before stays
+        except BaseException as error:  # noqa: BLE001 - what was sent before stays
             return self._sent_before(requests, error)
 
-    def _sent(self, requests, result):
+    def _sent(self, requests: list[InferenceRequest], result: Any) -> list[InferenceResponse]:
         """The responses of a batch some of whose requests have senders: what was sent, or is going to be, else what was returned."""
         result = self._checked(requests, [None] * len(requests) if result is None else result)
         responses = []
         for request, returned in zip(requests, result):
             reply = request._reply
-            response = reply and (reply.response or returned or reply.wait()) or returned
+            response = (reply and (reply.response or returned or reply.wait())) or returned
             if response is None:
-                response = InferenceResponse(error=TritonError("The response sender went away without having sent a response."))
+                response = InferenceResponse(
+                    error=TritonError("The response sender went away without having sent a response.")
+                )
             responses.append(response)
         return responses
 
-    def _sent_before(self, requests, error):
+    def _sent_before(self, requests: list[InferenceRequest], error: BaseException) -> list[InferenceResponse]:
         """Of a batch whose `execute` raised: responses where any were sent, else raises again."""
         sent = [request._reply and request._reply.response for request in requests]
         if not any(sent):
@@ -469,7 +486,7 @@ class Worker:
         return [response or failed for response in sent]
 
     @staticmethod
-    def _checked(requests, result):
+    def _checked(requests: list[InferenceRequest], result: Any) -> list[InferenceResponse]:
         if not isinstance(result, list):
             raise Refused("Expected a list in the execute return, found type '%s'." % type(result))
         if len(result) != len(requests):
@@ -487,7 +504,7 @@ class Worker:
                 )
         return result
 
-    def _await(self, coroutine):
+    def _await(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         if self._loop is None:
             import asyncio
 
@@ -495,11 +512,19 @@ class Worker:
             asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(coroutine)
 
-    def open_requests(self, execution_id, frame):
+    def open_requests(
+        self, execution_id: int, frame: memoryview
+    ) -> tuple[list[InferenceRequest], list[wire.Block], list[Lent]]:
         loans, spaces, wire_requests, inline_offset = wire.decode_execute(frame)
         inline = bytearray(frame[inline_offset:])
         lent = [
-            (lent_id, flags, offset, size, self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self.channel.release))
+            (
+                lent_id,
+                flags,
+                offset,
+                size,
+                self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self.channel.release),
+            )
             for lent_id, flags, offset, size in loans
         ]
         names = self._input_names
@@ -510,7 +535,7 @@ class Worker:
             requests.append(objects.request_of_wire(one, inputs, requested, (execution_id, len(requests))))
         return requests, spaces, lent
 
-    def _ask_space(self, execution_id, sizes):
+    def _ask_space(self, execution_id: int, sizes: list[int]) -> list[wire.Block]:
         """Blocks for outputs of these sizes, [(lent_id, offset, size)]; other frames that come meanwhile are kept for their turn."""
         self._space = None
         self.channel.send(wire.encode_ask(execution_id, sizes))
@@ -533,7 +558,7 @@ class Worker:
         return blocks
 
 
-def start(fd, arena_fd, pools):
+def start(fd: int, arena_fd: int, pools: Pools) -> None:
     """Becomes the worker of this process; returns when it has served."""
     global _worker
     _worker = Worker(fd, arena_fd, pools)
