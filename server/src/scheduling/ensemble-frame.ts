@@ -45,7 +45,7 @@ export class EnsembleFrame {
   }
 
   get firstSteps(): readonly number[] {
-    return this.#run.plan.firstSteps[this.level] ?? [];
+    return this.#run.plan.firstSteps[this.level] ?? noSteps;
   }
 
   /** Takes an owned tensor's reference over: kept while somebody is going to read it. */
@@ -65,15 +65,11 @@ export class EnsembleFrame {
     }
   }
 
-  /** A step has ended for this frame: the steps that have nothing more to wait for. */
-  ended(step: GraphStep): readonly number[] {
-    let ready: number[] | null = null;
-    for (const dependent of this.#run.plan.dependents[step.index] ?? []) {
-      const waitsFor = (this.#waitsFor[dependent] as number) - 1;
-      this.#waitsFor[dependent] = waitsFor;
-      if (waitsFor === 0) (ready ??= []).push(dependent);
-    }
-    return ready ?? noSteps;
+  /** One of the steps that this one waits for has ended: whether it was the last. */
+  isReached(step: number): boolean {
+    const waitsFor = (this.#waitsFor[step] as number) - 1;
+    this.#waitsFor[step] = waitsFor;
+    return waitsFor === 0;
   }
 
   /** The inputs of a step, with references of their own. */

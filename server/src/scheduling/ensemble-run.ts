@@ -58,7 +58,7 @@ export class EnsembleRun implements FrameRun {
   /** Where steps may run side by side, the failure of one ends the others. */
   readonly #controller: AbortController | null;
   /** Frames whose answers are made, and wait until others are taken. */
-  readonly #made: EnsembleFrame[] = [];
+  #made: EnsembleFrame[] | null = null;
   #isGiving = false;
   #isFinalGiven = false;
   #untakenCount = 0;
@@ -68,7 +68,7 @@ export class EnsembleRun implements FrameRun {
   /** Requests to steps that have not ended. */
   #stepCount = 0;
   /** Those that wait for a place. */
-  readonly #waiting = new Set<WaitingStep>();
+  #waiting: Set<WaitingStep> | null = null;
 
   constructor(
     shared: EnsembleShared,
@@ -129,43 +129,37 @@ export class EnsembleRun implements FrameRun {
     const { gates } = this.#shared;
     const streams = this.#streamsOf(this.graph.steps[index] as GraphStep);
     // Nothing is made for a step that finds its place free, as nearly all do.
-    if (streams === null && gates.enter(index)) return void this.#run(frame, index);
+    if (streams === null && gates.enter(index)) return this.#run(frame, index);
     const waiting = new WaitingStep(index, streams === null ? [gates] : [streams, gates], () => {
-      this.#waiting.delete(waiting);
-      void this.#run(frame, index);
+      this.#waiting?.delete(waiting);
+      this.#run(frame, index);
     });
-    this.#waiting.add(waiting);
+    (this.#waiting ??= new Set()).add(waiting);
     waiting.begin();
   }
 
-  async #run(frame: EnsembleFrame, index: number): Promise<void> {
+  #run(frame: EnsembleFrame, index: number): void {
     const step = this.graph.steps[index] as GraphStep;
     this.#stepCount++;
-    if (step.isDecoupled) await this.#stream(frame, step);
-    else await this.#infer(frame, step);
-    this.#stepCount--;
-    this.#shared.gates.leave(index);
-    this.#streamsOf(step)?.leave(index);
-    this.#endIfIdle();
+    if (step.isDecoupled) void this.#stream(frame, step);
+    else void this.#infer(frame, step);
   }
 
-  /** What bounds a step that runs several times, and gives many answers each time. */
-  #streamsOf({ isDecoupled, level }: GraphStep): StepGates | null {
-    return isDecoupled && level > 0 ? this.#streams : null;
-  }
-
+  /** One function for all of it: each that waited for another would cost every step a turn. */
   async #infer(frame: EnsembleFrame, step: GraphStep): Promise<void> {
     try {
       const { response, record } = await this.#shared.models.infer(step.index, this.#stepRequest(frame, step));
-      if (this.#state !== "running") return releaseResponse(response);
-      this.#addTimes(record);
-      frame.storeOutputs(step, response);
-      for (const ready of frame.ended(step)) this.#reach(frame, ready);
-      frame.openCount--;
-      this.#advance(frame);
+      if (this.#state === "running") {
+        this.#addTimes(record);
+        frame.storeOutputs(step, response);
+        for (const next of this.plan.dependents[step.index] ?? []) if (frame.isReached(next)) this.#reach(frame, next);
+        frame.openCount--;
+        this.#advance(frame);
+      } else releaseResponse(response);
     } catch (error) {
       this.#stepFailed(InferenceError.from(error));
     }
+    this.#stepOver(step);
   }
 
   async #stream(frame: EnsembleFrame, step: GraphStep): Promise<void> {
@@ -173,6 +167,20 @@ export class EnsembleRun implements FrameRun {
       respond: (outcome, isFinal, taken) => this.#onAnswer(frame, step, { outcome, isFinal, taken }),
     });
     this.#addTimes(record);
+    this.#streamsOf(step)?.leave(step.index);
+    this.#stepOver(step);
+  }
+
+  /** The request to the step has been released, and has had its last answer. */
+  #stepOver(step: GraphStep): void {
+    this.#stepCount--;
+    this.#shared.gates.leave(step.index);
+    this.#endIfIdle();
+  }
+
+  /** What bounds a step that runs several times, and gives many answers each time. */
+  #streamsOf({ isDecoupled, level }: GraphStep): StepGates | null {
+    return isDecoupled && level > 0 ? this.#streams : null;
   }
 
   #onAnswer(frame: EnsembleFrame, step: GraphStep, answer: StepAnswer): void {
@@ -229,7 +237,7 @@ export class EnsembleRun implements FrameRun {
     if (frame.openCount > 0 || this.#state !== "running") return;
     if (frame.level < this.plan.outputLevel) return this.#close(frame);
     if (this.#request.answers === undefined) return this.#finish(frame);
-    this.#made.push(frame);
+    (this.#made ??= []).push(frame);
     this.#giveMade();
   }
 
@@ -252,7 +260,7 @@ export class EnsembleRun implements FrameRun {
     if (this.#isGiving) return;
     this.#isGiving = true;
     while (this.#state === "running" && this.#untakenCount < untakenMax) {
-      const frame = this.#made.shift();
+      const frame = this.#made?.shift();
       if (frame === undefined) break;
       this.#give(frame);
       if (this.#state === "running") this.#close(frame);
@@ -313,13 +321,13 @@ export class EnsembleRun implements FrameRun {
   #fail(error: InferenceError): void {
     if (this.#state === "settled") return;
     this.#settle();
-    for (const waiting of this.#waiting) waiting.giveUp();
-    this.#waiting.clear();
+    for (const waiting of this.#waiting ?? []) waiting.giveUp();
+    this.#waiting = null;
     this.#controller?.abort(error);
     this.#root.discard();
     for (const frame of this.#frames ?? []) frame.discard();
     this.#frames?.clear();
-    this.#made.length = 0;
+    this.#made = null;
     this.#reject(error);
   }
 
