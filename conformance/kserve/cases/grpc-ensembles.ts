@@ -48,6 +48,12 @@ const subset = (name: string, output: string, contents: readonly string[]): Case
     ),
   );
 
+const generated = (name: string, verb: "generate" | "generate_stream", model: string, code: Code): Case =>
+  asked(
+    name,
+    post(`/v2/models/${model}/${verb}`, { CODE: typeof code === "string" ? code : code.join("\n") }, "bytes"),
+  );
+
 /** Ensembles with decoupled steps: later steps run once for each answer. */
 export const grpcEnsembles: readonly Case[] = [
   one("a decoupled model alone", "many_alone", [...said("1", "2", "3"), settled, final]),
@@ -207,6 +213,13 @@ export const grpcEnsembles: readonly Case[] = [
     "a step that leaves out one of two outputs, in an ensemble that is not decoupled",
     infer("leaves_out", { inputs: [input("K", "INT32", [1], [2])] }, "ensemble"),
   ),
+  ...(["generate", "generate_stream"] as const).flatMap((verb) => [
+    generated(`${verb}: one answer`, verb, "many_then", last("2 + 3")),
+    generated(`${verb}: several answers`, verb, "many_then", [...said("1", "2 + 3"), settled, final]),
+    generated(`${verb}: no answer`, verb, "many_then", final),
+    generated(`${verb}: an error of a later step`, verb, "many_then", [...said("1", failing), settled, final]),
+    generated(`${verb}: two decoupled models`, verb, "many_many", last(last("7"))),
+  ]),
   asked(
     "statistics",
     modelStream([run("many_counted", [...said("1", "2"), settled, final])], "map"),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { InferenceError } from "../base/index.ts";
+import { systemClock, type InferenceError } from "../base/index.ts";
 import { releaseResponse } from "../inference/index.ts";
 import { chainOf, echoConfig, EngineBench, failing, requestTo } from "./engine-fixtures.ts";
 
@@ -33,6 +33,15 @@ describe("engine", () => {
         ["echo2", 1, 1],
       ],
     );
+  });
+
+  it("counts a request's duration from when it was received, before its body was decoded", async () => {
+    await bench.load("chain");
+    const receivedNs = systemClock.monotonicNs() - 5e9;
+    await bench.answer({ ...requestTo("chain", [1]), receivedNs });
+    const spent = new Map(bench.engine.statistics("", "").map(({ name, success }) => [name, success.ns / 1e9]));
+    assert.ok(spent.get("chain")! >= 5, "decoding is left out");
+    assert.ok(spent.get("echo2")! < 5, "a step was received when it was reached");
   });
 
   it("makes nothing of a model whose label file is missing", async () => {

@@ -6,8 +6,20 @@ import { newRecord, type InferenceResponse } from "../inference/index.ts";
 import { releaseTensors } from "../tensor/index.ts";
 import { input, options, output, scheduled, steps } from "./ensemble-fixtures.ts";
 import { adaptShape } from "./ensemble-graph.ts";
-import { createEnsembleScheduler } from "./index.ts";
-import { ensembleModel, modelOf, requestOf, send, tensorOf, turn, inferOne } from "./scheduling-fixtures.ts";
+import { createDynamicBatchScheduler, createEnsembleScheduler } from "./index.ts";
+import {
+  HandClock,
+  HandInstance,
+  dynamicModel,
+  ensembleModel,
+  inferOne,
+  modelOf,
+  noPolicy,
+  requestOf,
+  send,
+  tensorOf,
+  turn,
+} from "./scheduling-fixtures.ts";
 
 const diamond = () => steps("a: I>X,Y", "b: X>P", "c: Y>Q", "d: P,Q>O");
 const diamondConfig = { inputs: [input("I")], outputs: [output("O"), output("P")] };
@@ -91,6 +103,39 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
     await hand.step(name).end();
   }
   assert.equal((await answer).parameters.get("sequence_id"), 42n);
+});
+
+test("the deadline of a request runs on from one step's queue to the next", async () => {
+  const clock = new HandClock();
+  const policy = { ...noPolicy, defaultTimeoutUs: 10_000, allowTimeoutOverride: true };
+  const instances = [new HandInstance("a_0_0"), new HandInstance("b_0_0")];
+  const model = dynamicModel(1, { defaultQueuePolicy: policy });
+  const models = instances.map((instance) =>
+    createDynamicBatchScheduler([instance], model, { clock, queueLengthMax: 9 }),
+  );
+  const graph = steps("a: I>X", "b: X>O");
+  const scheduler = createEnsembleScheduler(
+    ensembleModel(graph, { inputs: [input("I")], outputs: [output("O")] }),
+    graph.map(({ modelName }) => modelOf(modelName)),
+    {
+      async infer(step, request) {
+        const record = newRecord(0, 1);
+        return { response: await inferOne(models[step]!, request, record, () => {}), record };
+      },
+      stream: () => assert.fail("no step is decoupled"),
+    },
+    { ...options, clock },
+  );
+  const deadlineNs = clock.monotonicNs() + 5e6;
+  const busy = send(models[1]!, "busy");
+  const sent = send(scheduler, "r", { inputs: [tensorOf("I", [1])], deadlineNs });
+  await clock.move(3);
+  await instances[0]!.end();
+  assert.deepEqual([instances[0]!.log, sent.outcome], [["r"], "waiting"]);
+  await clock.move(2);
+  assert.equal(sent.outcome, "UNAVAILABLE in ensemble 'e', Request timeout expired");
+  await instances[1]!.end();
+  assert.deepEqual([busy.outcome, instances[1]!.log], ["busy", ["busy"]]);
 });
 
 test("a failed step's message gets the ensemble's name, keeps its code, and ends the other branch", async () => {
