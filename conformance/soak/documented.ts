@@ -14,6 +14,13 @@ const documented: readonly DocumentedError[] = [
     grpc: 13,
   },
   {
+    // Until the next start, which the instance waits for longer each time.
+    cause: "its worker was killed while it was started again",
+    text: /^Stub process '\w+' is not healthy\. \(restart failed: (cannot fork a Python worker: (the worker died|it ended) before it began|Stub process '\w+' is not healthy\. \(signal SIGKILL\))\)$/,
+    http: 500,
+    grpc: 13,
+  },
+  {
     cause: "its model was unloaded",
     text: /^Request for unknown model: 'coming' (is not found|has no available versions)$/,
     http: 404,
