@@ -85,7 +85,7 @@ function checkMap(walk: Walk, shape: MapShape, value: Record<string, unknown>, p
 const isScalar = (shape: Shape): boolean => shape.type !== "structure" && shape.type !== "list" && shape.type !== "map";
 
 function fail(walk: Walk, shape: Shape, value: unknown, path: string, constraint: string): void {
-  const shown = shape.sensitive === true ? "Value" : `Value '${bounded(render(value))}'`;
+  const shown = shape.sensitive === true ? "Value" : `Value '${bounded(render(value, shownCharsMax + 1))}'`;
   walk.failures.push(`${shown} at '${path}' failed to satisfy constraint: ${constraint}`);
 }
 
@@ -163,15 +163,28 @@ function join(path: string, member: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-/** As Java prints collections. */
-function render(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(render).join(", ")}]`;
+/** As Java prints collections: at least the first characters of a value, which may be megabytes long. */
+function render(value: unknown, charsMax: number): string {
+  if (Array.isArray(value))
+    return `[${renderItems(value.entries(), charsMax, ([, item], left) => render(item, left))}]`;
   if (value instanceof Date) return value.toISOString();
   if (value instanceof Uint8Array) return `<${value.byteLength} bytes>`;
   if (typeof value !== "object" || value === null) return String(value);
-  return `{${Object.entries(value)
-    .map(([key, inner]) => `${key}=${render(inner)}`)
-    .join(", ")}}`;
+  const entries = Object.entries(value).values();
+  return `{${renderItems(entries, charsMax, ([key, item], left) => `${key}=${render(item, left)}`)}}`;
+}
+
+function renderItems<Item>(
+  items: Iterable<Item>,
+  charsMax: number,
+  renderItem: (item: Item, charsLeft: number) => string,
+): string {
+  let text = "";
+  for (const item of items) {
+    if (text.length > charsMax) break;
+    text += `${text === "" ? "" : ", "}${renderItem(item, charsMax - text.length)}`;
+  }
+  return text;
 }
 
 const bounded = (text: string) => (text.length <= shownCharsMax ? text : `${text.slice(0, shownCharsMax)}...`);

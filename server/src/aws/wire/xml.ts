@@ -15,7 +15,8 @@ export function writeXml(name: string, content: XmlContent, namespace: string | 
 
 function element(name: string, content: XmlContent, namespace: string | null): string {
   const open = namespace === null ? name : `${name} xmlns="${escapeXml(namespace)}"`;
-  if (typeof content !== "object") return `<${open}>${escapeXml(String(content))}</${name}>`;
+  if (typeof content === "string") return `<${open}>${escapeXml(content)}</${name}>`;
+  if (typeof content !== "object") return `<${open}>${content}</${name}>`;
   let inner = "";
   for (const [child, value] of Object.entries(content)) {
     if (value === null || value === undefined) continue;
@@ -35,6 +36,8 @@ const entities: Readonly<Record<string, string>> = {
 
 /** What XML 1.0 cannot hold at all (other control characters, lone surrogates) becomes U+FFFD. */
 export function escapeXml(text: string): string {
+  // Most texts are dates, numbers and names, of which an answer may hold a hundred thousand.
+  if (/^[\w .:/+-]*$/.test(text)) return text;
   return (
     text
       .toWellFormed()

@@ -8,18 +8,30 @@ type MetricDatum = CloudwatchInputs["MetricDatum"];
 const hourMs = 3_600_000;
 const valuesMax = 150;
 
+/** Recorded in a turn: of 150 values each, some milliseconds' work. */
+const dataPerTurn = 100;
+
+export interface PutMetricDataOptions {
+  readonly series: MinuteSeries;
+  readonly clock: Clock;
+  /** Waits for the call's next turn of the event loop. */
+  readonly turn: () => Promise<void>;
+}
+
 /** All of a request is checked before any of it is recorded. */
-export function putMetricData(
-  series: MinuteSeries,
-  clock: Clock,
+export async function putMetricData(
+  { series, clock, turn }: PutMetricDataOptions,
   input: CloudwatchInputs["PutMetricDataInput"],
-): Record<string, never> {
+): Promise<Record<string, never>> {
   const namespace = input.Namespace;
   if (namespace.startsWith("AWS/")) throw invalid(`The value ${namespace} for parameter Namespace is invalid.`);
   const nowMs = clock.epochMs();
   const data = input.MetricData ?? [];
   for (const [index, datum] of data.entries()) checkDatum(datum, `MetricData.member.${index + 1}`, nowMs);
-  for (const datum of data) record(series, namespace, datum, nowMs);
+  for (const [index, datum] of data.entries()) {
+    if (index > 0 && index % dataPerTurn === 0) await turn();
+    record(series, namespace, datum, nowMs);
+  }
   return {};
 }
 

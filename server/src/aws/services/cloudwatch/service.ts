@@ -49,7 +49,7 @@ export function cloudwatchService({ series, clock }: CloudWatchParts) {
     PutMetricData: {
       action: "cloudwatch:PutMetricData",
       resource: anyResource,
-      handle: async (input) => putMetricData(series, clock, input),
+      handle: (input, { turn }) => putMetricData({ series, clock, turn }, input),
     },
     ListMetrics: {
       action: "cloudwatch:ListMetrics",
