@@ -12,7 +12,9 @@ export {
   type NumberShape,
   type OperationModel,
   type ServiceModel,
+  type ScalarShape,
   type Shape,
   type StringShape,
   type StructureShape,
+  type TimestampFormat,
 } from "./service-model.ts";

@@ -37,9 +37,11 @@ export interface MemberModel {
   readonly location?: "header" | "headers" | "uri" | "querystring" | "statusCode";
   readonly locationName?: string;
   readonly flattened?: boolean;
-  readonly timestampFormat?: string;
+  readonly timestampFormat?: TimestampFormat;
   readonly streaming?: boolean;
 }
+
+export type TimestampFormat = "unixTimestamp" | "iso8601" | "rfc822";
 
 interface Traits {
   readonly sensitive?: boolean;
@@ -71,17 +73,12 @@ export type StringShape = Traits &
 export type NumberShape = Traits & Bounds & { readonly type: "integer" | "long" | "float" | "double" };
 export type BlobShape = Traits & Bounds & { readonly type: "blob"; readonly streaming?: boolean };
 export type BooleanShape = Traits & { readonly type: "boolean" };
-export type TimestampShape = Traits & { readonly type: "timestamp"; readonly timestampFormat?: string };
+export type TimestampShape = Traits & { readonly type: "timestamp"; readonly timestampFormat?: TimestampFormat };
 
-export type Shape =
-  | StructureShape
-  | ListShape
-  | MapShape
-  | StringShape
-  | NumberShape
-  | BlobShape
-  | BooleanShape
-  | TimestampShape;
+/** Those that hold a value and no other shape. */
+export type ScalarShape = StringShape | NumberShape | BlobShape | BooleanShape | TimestampShape;
+
+export type Shape = StructureShape | ListShape | MapShape | ScalarShape;
 
 /** Of a file that scripts/aws-spec.ts wrote: the compiler infers `type: string` from JSON, so the closed unions are asserted here. */
 export const asServiceModel = (json: unknown): ServiceModel => json as ServiceModel;

@@ -1,5 +1,5 @@
-import { AwsError } from "../../base/index.ts";
-import type { MemberModel, ServiceModel, Shape } from "../spec/index.ts";
+import { AwsError, unreachable } from "../../base/index.ts";
+import type { MemberModel, ScalarShape, ServiceModel, StructureShape } from "../spec/index.ts";
 import { formatTimestamp, parseTimestamp } from "./timestamp.ts";
 import { shapeOf } from "./validate.ts";
 
@@ -46,14 +46,23 @@ export function fromJson(model: ServiceModel, member: MemberModel, value: unknow
       }
       return map;
     }
-    default:
+    case "string":
+    case "boolean":
+    case "integer":
+    case "long":
+    case "float":
+    case "double":
+    case "timestamp":
+    case "blob":
       return scalarFromJson(shape, member, value);
+    default:
+      return unreachable(shape);
   }
 }
 
 function structureFromJson(
   model: ServiceModel,
-  shape: Shape & { type: "structure" },
+  shape: StructureShape,
   value: Record<string, unknown>,
   depth: number,
 ): Record<string, unknown> {
@@ -65,7 +74,7 @@ function structureFromJson(
   return structure;
 }
 
-function scalarFromJson(shape: Shape, member: MemberModel, value: unknown): unknown {
+function scalarFromJson(shape: ScalarShape, member: MemberModel, value: unknown): unknown {
   switch (shape.type) {
     case "string":
       if (typeof value !== "string") throw wrongType(value, "a String");
@@ -90,7 +99,7 @@ function scalarFromJson(shape: Shape, member: MemberModel, value: unknown): unkn
       if (typeof value !== "string") throw wrongType(value, "a Blob");
       return Buffer.from(value, "base64");
     default:
-      throw wrongType(value, shape.type);
+      return unreachable(shape);
   }
 }
 
@@ -150,7 +159,12 @@ export function toJson(model: ServiceModel, member: MemberModel, value: unknown)
     case "float":
     case "double":
       return Number.isFinite(value) ? value : String(value);
-    default:
+    case "string":
+    case "boolean":
+    case "integer":
+    case "long":
       return value;
+    default:
+      return unreachable(shape);
   }
 }

@@ -1,5 +1,5 @@
-import { AwsError } from "../../base/index.ts";
-import type { MemberModel, OperationModel, ServiceModel, Shape } from "../spec/index.ts";
+import { AwsError, unreachable } from "../../base/index.ts";
+import type { MemberModel, OperationModel, ScalarShape, ServiceModel } from "../spec/index.ts";
 import { formatTimestamp, parseTimestamp } from "./timestamp.ts";
 import { shapeOf } from "./validate.ts";
 import { writeXml, type XmlContent, type XmlElements } from "./xml.ts";
@@ -77,8 +77,17 @@ function fromForm(model: ServiceModel, member: MemberModel, node: FormNode, path
       }
       return map;
     }
-    default:
+    case "string":
+    case "boolean":
+    case "integer":
+    case "long":
+    case "float":
+    case "double":
+    case "timestamp":
+    case "blob":
       return scalarFromText(shape, member, node.text ?? "", path);
+    default:
+      return unreachable(shape);
   }
 }
 
@@ -89,8 +98,7 @@ function indexed(node: FormNode | undefined): FormNode[] {
     .map(([, child]) => child);
 }
 
-/** Also reads headers and path labels. */
-export function scalarFromText(shape: Shape, member: MemberModel, text: string, path: string): unknown {
+function scalarFromText(shape: ScalarShape, member: MemberModel, text: string, path: string): unknown {
   const refuse = (wanted: string) =>
     new AwsError(
       "MalformedInput",
@@ -112,8 +120,10 @@ export function scalarFromText(shape: Shape, member: MemberModel, text: string, 
       return parseTimestamp(text, member.timestampFormat ?? shape.timestampFormat);
     case "blob":
       return Buffer.from(text, "base64");
-    default:
+    case "string":
       return text;
+    default:
+      return unreachable(shape);
   }
 }
 
@@ -158,7 +168,14 @@ function toXml(model: ServiceModel, member: MemberModel, value: unknown): XmlCon
       return formatTimestamp(value as Date, member.timestampFormat ?? shape.timestampFormat ?? "iso8601");
     case "blob":
       return Buffer.from(value as Uint8Array).toString("base64");
-    default:
+    case "string":
+    case "boolean":
+    case "integer":
+    case "long":
+    case "float":
+    case "double":
       return value as string | number | boolean;
+    default:
+      return unreachable(shape);
   }
 }

@@ -1,4 +1,5 @@
-import { AwsError } from "../../base/index.ts";
+import { AwsError, unreachable } from "../../base/index.ts";
+import type { TimestampFormat } from "../spec/index.ts";
 
 /** JSON: epoch seconds (fractions allowed); query and XML: ISO 8601; headers: RFC 1123. Any of them is read. */
 export function parseTimestamp(value: unknown, format: string | undefined): Date {
@@ -14,13 +15,15 @@ export function parseTimestamp(value: unknown, format: string | undefined): Date
 
 const shown = (value: unknown) => (typeof value === "string" ? `'${value.slice(0, 64)}'` : typeof value);
 
-export function formatTimestamp(value: Date, format: string): string | number {
+export function formatTimestamp(value: Date, format: TimestampFormat): string | number {
   switch (format) {
     case "unixTimestamp":
       return value.getTime() / 1000;
     case "rfc822":
       return value.toUTCString();
-    default:
+    case "iso8601":
       return value.toISOString();
+    default:
+      return unreachable(format);
   }
 }

@@ -1,4 +1,4 @@
-import { AwsError, assert } from "../../base/index.ts";
+import { AwsError, assert, unreachable } from "../../base/index.ts";
 import type { ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape } from "../spec/index.ts";
 import { compilePattern, patternInputCharsMax } from "./pattern.ts";
 
@@ -40,8 +40,18 @@ function check(walk: Walk, shape: Shape, value: unknown, path: string): void {
       return checkList(walk, shape, value as unknown[], path);
     case "map":
       return checkMap(walk, shape, value as Record<string, unknown>, path);
-    default:
+    case "string":
+    case "boolean":
+    case "integer":
+    case "long":
+    case "float":
+    case "double":
+    case "timestamp":
+    case "blob":
       for (const constraint of failedConstraints(shape, value)) fail(walk, shape, value, path, constraint);
+      return;
+    default:
+      return unreachable(shape);
   }
 }
 
@@ -100,8 +110,14 @@ function failedConstraints(shape: Shape, value: unknown): string[] {
       return failedNumber(shape, value as number);
     case "blob":
       return failedBounds(shape, (value as Uint8Array).byteLength);
-    default:
+    case "boolean":
+    case "timestamp":
+    case "structure":
+    case "list":
+    case "map":
       return [];
+    default:
+      return unreachable(shape);
   }
 }
 

@@ -1,6 +1,7 @@
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { MinuteSeries } from "../../../metrics/index.ts";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
+import { dataQueries, type DataQuery, type ExpressionQuery, type MetricStat } from "./data-queries.ts";
 import { dimensionsOf } from "./dimensions.ts";
 import {
   evaluateExpression,
@@ -14,10 +15,7 @@ import {
 import { checkPeriod, checkRange, roundedStartMs, statisticOf } from "./statistics.ts";
 
 type GetMetricDataInput = CloudwatchInputs["GetMetricDataInput"];
-type MetricDataQuery = CloudwatchInputs["MetricDataQuery"];
-type MetricStat = CloudwatchInputs["MetricStat"];
 
-const queriesMax = 500;
 const datapointsMaxDefault = 100_800;
 /** Times that an expression may fill. */
 const expressionTimesMax = 100_800;
@@ -42,16 +40,15 @@ export interface GetMetricDataOptions {
 /** Computes between other work, a fraction of a millisecond at a time. */
 export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
   const { series, clock, turn } = options;
-  const queries = input.MetricDataQueries;
-  checkQueries(queries);
+  const queries = dataQueries(input.MetricDataQueries);
   const range = { startMs: input.StartTime.getTime(), endMs: input.EndTime.getTime() };
   checkRange(range.startMs, range.endMs);
   const evaluation = new Evaluation(series, clock.epochMs(), range, queries);
   const isDescending = input.ScanBy !== "TimestampAscending";
   const results: DataResult[] = [];
   for (const query of queries) {
-    if (query.ReturnData === false) continue;
-    const value = await inTurns(evaluation.resolve(query.Id), turn);
+    if (!query.isReturned) continue;
+    const value = await inTurns(evaluation.resolve(query.id), turn);
     results.push(...printResult(query, value, isDescending));
   }
   return pageOf(results, input);
@@ -71,7 +68,7 @@ class Evaluation {
   readonly #series: MinuteSeries;
   readonly #nowMs: number;
   readonly #range: { readonly startMs: number; readonly endMs: number };
-  readonly #queries: ReadonlyMap<string, MetricDataQuery>;
+  readonly #queries: ReadonlyMap<string, DataQuery>;
   readonly #values = new Map<string, MathValue>();
   readonly #open = new Set<string>();
   readonly #budget = new MathBudget(valuesMax);
@@ -80,12 +77,12 @@ class Evaluation {
     series: MinuteSeries,
     nowMs: number,
     range: { readonly startMs: number; readonly endMs: number },
-    queries: readonly MetricDataQuery[],
+    queries: readonly DataQuery[],
   ) {
     this.#series = series;
     this.#nowMs = nowMs;
     this.#range = range;
-    this.#queries = new Map(queries.map((query) => [query.Id, query]));
+    this.#queries = new Map(queries.map((query) => [query.id, query]));
   }
 
   *resolve(id: string): Steps<MathValue> {
@@ -95,8 +92,7 @@ class Evaluation {
     if (query === undefined) throw mathError(`there is no metric or expression with the id ${id}`);
     if (this.#open.has(id)) throw mathError(`the expressions around ${id} read each other in a circle`);
     this.#open.add(id);
-    const value =
-      query.MetricStat === undefined ? yield* this.#expression(query) : yield* this.#metric(query.MetricStat);
+    const value = query.kind === "metric" ? yield* this.#metric(query.stat) : yield* this.#expression(query);
     this.#open.delete(id);
     this.#values.set(id, value);
     return value;
@@ -129,12 +125,11 @@ class Evaluation {
     return values;
   }
 
-  #expression(query: MetricDataQuery): Steps<MathValue> {
-    const expression = query.Expression ?? "";
+  #expression(query: ExpressionQuery): Steps<MathValue> {
     const periodMs = this.#periodMs(query);
     const startMs = roundedStartMs(this.#range.startMs, periodMs, this.#nowMs);
     const count = Math.min(expressionTimesMax, Math.ceil((this.#range.endMs - startMs) / periodMs));
-    return evaluateExpression(expression, {
+    return evaluateExpression(query.expression, {
       resolve: (id) => this.#resolveKnown(id),
       metrics: (contains) => this.#metrics(contains),
       budget: this.#budget,
@@ -149,46 +144,25 @@ class Evaluation {
   *#metrics(contains: string): Steps<readonly TimeSeries[]> {
     const found: TimeSeries[] = [];
     for (const [id, query] of this.#queries) {
-      if (query.MetricStat === undefined || !id.includes(contains)) continue;
+      if (query.kind !== "metric" || !id.includes(contains)) continue;
       found.push((yield* this.resolve(id)) as TimeSeries);
     }
     return found;
   }
 
   /** An expression's own, else the longest of what it reads, else of all metrics. */
-  #periodMs(query: MetricDataQuery): number {
-    if (query.Period !== undefined) return query.Period * 1000;
-    const read = namesIn(query.Expression ?? "")
+  #periodMs({ expression, periodSeconds }: ExpressionQuery): number {
+    if (periodSeconds !== null) return periodSeconds * 1000;
+    const read = namesIn(expression)
       .map((id) => this.#queries.get(id))
       .filter((each) => each !== undefined);
     const all = read.length > 0 ? read : [...this.#queries.values()];
-    return Math.max(60, ...all.map((each) => each.MetricStat?.Period ?? each.Period ?? 0)) * 1000;
+    const seconds = all.map((each) => (each.kind === "metric" ? each.stat.Period : (each.periodSeconds ?? 0)));
+    return Math.max(60, ...seconds) * 1000;
   }
 }
 
-function checkQueries(queries: readonly MetricDataQuery[]): void {
-  if (queries.length > queriesMax) {
-    throw new AwsError(
-      "ValidationError",
-      `The collection MetricDataQueries must not have a size greater than ${queriesMax}.`,
-    );
-  }
-  const ids = new Set<string>();
-  for (const { Id, MetricStat: stat, Expression: expression } of queries) {
-    if (!/^[a-z]\w*$/.test(Id)) throw new AwsError("ValidationError", `The value ${Id} for parameter Id is invalid.`);
-    if (ids.has(Id))
-      throw new AwsError("ValidationError", `The values for parameter id in MetricDataQueries are not unique.`);
-    ids.add(Id);
-    if ((stat === undefined) === (expression === undefined)) {
-      const text = `Exactly one of the parameters MetricStat and Expression must be specified for the query ${Id}.`;
-      throw new AwsError("ValidationError", text);
-    }
-  }
-}
-
-function printResult(query: MetricDataQuery, value: MathValue, isDescending: boolean): readonly DataResult[] {
-  const id = query.Id;
-  const label = query.Label ?? query.MetricStat?.Metric.MetricName ?? id;
+function printResult({ id, label }: DataQuery, value: MathValue, isDescending: boolean): readonly DataResult[] {
   if (typeof value === "number") throw mathError(`the expression of ${id} gives a number, not a series`);
   const all = Array.isArray(value) ? (value as readonly TimeSeries[]) : [value as TimeSeries];
   return all.map((series) => {

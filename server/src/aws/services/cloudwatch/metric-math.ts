@@ -1,4 +1,4 @@
-import { AwsError } from "../../../base/index.ts";
+import { AwsError, unreachable } from "../../../base/index.ts";
 
 /** Values by time in ms. */
 export type TimeSeries = ReadonlyMap<number, number>;
@@ -160,20 +160,28 @@ const operations: Readonly<Record<string, (left: number, right: number) => numbe
 const spellings: Readonly<Record<string, string>> = { "&&": "AND", "||": "OR" };
 
 function* evaluate(node: Node, scope: MathScope): Steps<MathValue> {
-  if (node.kind === "number") return node.value;
-  if (node.kind === "text") throw mathError(`a text cannot stand here: ${node.value}`);
-  if (node.kind === "name") {
-    const value = yield* scope.resolve(node.value);
-    if (value === undefined) throw mathError(`there is no metric or expression with the id ${node.value}`);
-    return value;
+  switch (node.kind) {
+    case "number":
+      return node.value;
+    case "text":
+      throw mathError(`a text cannot stand here: ${node.value}`);
+    case "name": {
+      const value = yield* scope.resolve(node.value);
+      if (value === undefined) throw mathError(`there is no metric or expression with the id ${node.value}`);
+      return value;
+    }
+    case "call": {
+      const run = Object.hasOwn(functions, node.name) ? functions[node.name] : undefined;
+      if (run === undefined) throw mathError(`the function ${node.name} is not supported here`);
+      return yield* run(node.parameters, scope);
+    }
+    case "binary": {
+      const operation = operations[spellings[node.sign] ?? node.sign] as Operation;
+      return yield* combine(yield* evaluate(node.left, scope), yield* evaluate(node.right, scope), operation, scope);
+    }
+    default:
+      return unreachable(node);
   }
-  if (node.kind === "call") {
-    const run = Object.hasOwn(functions, node.name) ? functions[node.name] : undefined;
-    if (run === undefined) throw mathError(`the function ${node.name} is not supported here`);
-    return yield* run(node.parameters, scope);
-  }
-  const operation = operations[spellings[node.sign] ?? node.sign] as Operation;
-  return yield* combine(yield* evaluate(node.left, scope), yield* evaluate(node.right, scope), operation, scope);
 }
 
 type Operation = (left: number, right: number) => number;

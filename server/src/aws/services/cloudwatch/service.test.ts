@@ -307,3 +307,31 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
   const last = await list({ NextToken: Buffer.from('["n","m",[["d","099499"]]]').toString("base64") });
   assert.deepEqual([valuesOf(last), last.NextToken], [numbered(99_500), undefined]);
 });
+
+test("PutMetricData records a hundred data a turn, those of entities too, and none where one of them is wrong", async () => {
+  const clock = new HandClock();
+  const series = new MinuteSeries({ clock, seriesMax: 1000, bytesMax: 1e8 });
+  const { handle } = cloudwatchService({ series, clock }).operations.PutMetricData;
+  let recorded = 0;
+  let most = 0;
+  const metricCount = () => [...series.metrics()].length;
+  const look = () => {
+    most = Math.max(most, metricCount() - recorded);
+    recorded = metricCount();
+    return Promise.resolve();
+  };
+  const data = Array.from({ length: 250 }, (_, at) => ({ MetricName: `m${at}`, Values: [1, 2], Counts: [1, 3] }));
+  const wrong = { MetricName: "wrong", Values: [1], Counts: [] };
+  const put = (input: Omit<Parameters<typeof handle>[0], "Namespace">) =>
+    handle({ Namespace: "n", ...input }, { turn: look } as CallContext);
+  await assert.rejects(put({ MetricData: data, EntityMetricData: [{ MetricData: [wrong] }] }), {
+    message: /^The parameters EntityMetricData\.member\.1\.MetricData\.member\.1\.Values and /,
+  });
+  assert.equal(metricCount(), 0);
+  await put({ MetricData: data, EntityMetricData: [{ MetricData: [{ MetricName: "entity", Value: 7 }] }] });
+  await look();
+  assert.deepEqual([metricCount(), most], [251, 100]);
+  const name = { namespace: "n", metricName: "m249", dimensions: [] };
+  const [point] = series.query(name, { startMs: clock.nowMs, endMs: clock.nowMs + 1, periodMs: minute, unit: null });
+  assert.deepEqual([point?.sampleCount, point?.sum], [4, 7]);
+});
