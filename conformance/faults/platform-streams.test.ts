@@ -74,6 +74,20 @@ test("an error before any answer is a ModelError with the container's status, on
   );
 });
 
+test("the environment of the model says what an invocation is; what it cannot be fails the endpoint", async () => {
+  const modelDataUrl = `s3://${bucket}/streaming.tar.gz`;
+  const typed = (inferenceType: string) => ({ SAGEMAKER_TRITON_INFERENCE_TYPE: inferenceType });
+  await createEndpoint(platform, { name: "flat", modelDataUrl, environment: typed("generate_stream") });
+  await createEndpoint(platform, { name: "wrong", modelDataUrl, environment: typed("stream") });
+  await endpointIs(platform, "flat", "InService");
+  const Body = JSON.stringify({ CODE: "sender.send(answer(1)); sender.send(answer(2), FINAL)" });
+  const reply = await platform.runtime.send(new InvokeEndpointCommand({ EndpointName: "flat", Body }));
+  const event = (value: number) => `data: {"OUT":"${value}","model_name":"streaming","model_version":"1"}\n\n`;
+  assert.equal(reply.Body.transformToString(), event(1) + event(2));
+  const said = /ERROR: Invalid SAGEMAKER_TRITON_INFERENCE_TYPE 'stream'/;
+  assert.match(await endpointIs(platform, "wrong", "Failed"), said);
+});
+
 test("answers beyond the bound of an invocation are refused, and the model is told that nobody waits", async () => {
   const { status, message } = await refused(invoke(endless("long", 4096)));
   assert.deepEqual([status, message], [413, "HTTP content length exceeded 6291456 bytes."]);

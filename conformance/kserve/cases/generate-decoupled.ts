@@ -23,6 +23,16 @@ const item = (name: string, ...steps: readonly Step[]): Case => ({
   steps,
 });
 
+/** Both ways, of an ensemble with a decoupled step. */
+const ensemble = (model: string, name: string, code: string | readonly string[]): Case => ({
+  name: `generate decoupled: ensemble: ${model}: ${name}`,
+  fixture: "streamed",
+  steps: ["generate", "generate_stream"].map((verb) => post(`/v2/models/${model}/${verb}`, body(code), "bytes")),
+});
+/** Answers that the next step evaluates; the flag comes when the later steps of all answers before it are over. */
+const said = (...values: readonly string[]) => values.map((value) => `sender.send(answer(${JSON.stringify(value)}))`);
+const settled = "time.sleep(0.3)";
+
 const three = "for i in range(3): sender.send(answer(i))";
 const final = "sender.send(flags=FINAL)";
 const one = "sender.send(answer('one'), FINAL)";
@@ -87,6 +97,20 @@ export const generatesDecoupled: readonly Case[] = [
     post("/v2/models/streams_async/generate", { CODE: "1" }, "bytes"),
     post("/v2/models/streams_async/generate_stream", { CODE: "3" }, "bytes"),
   ),
+  ensemble("many_then", "a step for each answer", [...said("1", "2 + 3", "'x'"), settled, final]),
+  ensemble("many_then", "one answer", [...said("1"), settled, final]),
+  ensemble("many_then", "no answer", final),
+  ensemble("many_then", "a step that fails for one of the answers", [
+    ...said("1"),
+    settled,
+    ...said("1 / 0"),
+    settled,
+    ...said("2"),
+    settled,
+    final,
+  ]),
+  ensemble("many_alone", "an error between answers", [...said("1"), "sender.send(error('no'))", ...said("2"), final]),
+  ensemble("many_nested", "an ensemble of an ensemble", [...said("'1 + 1'", "'2 + 2'"), settled, final]),
   item(
     "requests that cannot be mapped",
     post("/v2/models/streams/generate_stream", { NO: 1 }, "error"),
