@@ -367,7 +367,11 @@ class Worker:
         frame = None
         opened = _now()
         self._executing = execution_id
-        self._stop_reading()
+        if self._turns is None:
+            self._reads_alone = False
+            self.channel.reading.release()
+        if self._turns is not None:
+            self._stop_reading()
         responses = answers = None
         status = wire.STATUS_BATCH_FAILED
         try:
@@ -379,7 +383,8 @@ class Worker:
             error.__traceback__ = None
             error = None
         finally:
-            self._start_reading()
+            if self._turns is None:
+                self._start_reading()
         executed = _now()
         released = []
         if responses is not None:

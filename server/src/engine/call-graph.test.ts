@@ -1,20 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock, type InferenceError } from "../base/index.ts";
-import type { CallingExecution } from "../inference/index.ts";
+import type { CallingExecution, RequestCaller } from "../inference/index.ts";
 import { CallGraph, knotOf, type NestedCall } from "./call-graph.ts";
 
 const a = { name: "a" };
 const b = { name: "b" };
-const execution = (owner: { name: string }, holdsInstance = true): CallingExecution => ({
+const execution = (
+  owner: { name: string },
+  { holdsInstance = true, answers = [] as readonly RequestCaller[] } = {},
+): CallingExecution => ({
   owner,
   modelName: owner.name,
   depth: 1,
   deadlineNs: Number.POSITIVE_INFINITY,
+  answers: new Set(answers),
   holdsInstance,
 });
-const call = (caller: CallingExecution, target: { name: string }, more: Partial<NestedCall> = {}): NestedCall => ({
-  caller,
+const call = (by: CallingExecution, target: { name: string }, more: Partial<NestedCall> = {}): NestedCall => ({
+  caller: { execution: by },
   target,
   targetName: target.name,
   instanceCount: 1,
@@ -28,12 +32,13 @@ test("a model that calls itself waits for itself when it has one instance", () =
   assert.deepEqual(knotOf([call(execution(a), a, { instanceCount: 2 })]), []);
 });
 
-test("a calls b, which calls a", () => {
-  const calls = [call(execution(a), b, { isQueued: false }), call(execution(b), a)];
-  // The first executes: what waits is the second, for the instance that the first holds.
-  assert.deepEqual(knotOf(calls), []);
-  const both = [call(execution(a), b), call(execution(b), a)];
-  assert.deepEqual(knotOf(both), both);
+test("a calls b, which calls a: what b executes waits for itself", () => {
+  const first = call(execution(a), b, { isQueued: false });
+  const second = call(execution(b, { answers: [first.caller] }), a);
+  assert.deepEqual(knotOf([first, second]), [first, second]);
+  // Of b another execution waits, which nobody of them has asked for.
+  assert.deepEqual(knotOf([first, call(execution(b), a)]), []);
+  assert.deepEqual(knotOf([first, { ...second, instanceCount: 2 }]), []);
 });
 
 test("two requests that hold what the other wants wait for each other, and nobody else is drawn in", () => {
@@ -49,7 +54,7 @@ test("an execution with one call that goes on waits for nothing for ever", () =>
 });
 
 test("an execution that holds no instance keeps nobody from one", () => {
-  assert.deepEqual(knotOf([call(execution(a, false), a)]), []);
+  assert.deepEqual(knotOf([call(execution(a, { holdsInstance: false }), a)]), []);
 });
 
 test("the youngest call of a knot fails when the knot is seen a second time, and one that ended meanwhile does not", () => {

@@ -1,9 +1,9 @@
 import { InferenceError, type Clock } from "../base/index.ts";
-import type { CallingExecution } from "../inference/index.ts";
+import type { CallingExecution, RequestCaller } from "../inference/index.ts";
 
 /** A call between models that has not been answered. */
 export interface NestedCall {
-  readonly caller: CallingExecution;
+  readonly caller: RequestCaller;
   /** What was loaded of the model that is called; compared with the `owner` of executions. */
   readonly target: object;
   readonly targetName: string;
@@ -13,23 +13,24 @@ export interface NestedCall {
 }
 
 /**
- * Calls that can only be answered when another of them has been: each waits for an instance, and all instances that it could have are
- * held by executions whose calls, all of them, wait in the same way. Empty where every call may still go on.
+ * Calls that can only be answered when another of them has been. Each waits for an instance while executions with such calls hold all that
+ * it could have, or is executed by one of those; an execution is one of them when all of its calls are. Empty where every call may go on.
  */
 export function knotOf<Call extends NestedCall>(calls: readonly Call[]): readonly Call[] {
-  const byCaller = Map.groupBy(calls, ({ caller }) => caller);
-  const stuck = new Map<CallingExecution, Call[]>();
-  for (const [caller, own] of byCaller)
-    if (caller.holdsInstance && own.every(({ isQueued }) => isQueued)) stuck.set(caller, own);
+  const stuck = new Map<CallingExecution, readonly Call[]>();
+  for (const [execution, own] of Map.groupBy(calls, ({ caller }) => caller.execution))
+    if (execution.holdsInstance) stuck.set(execution, own);
   for (;;) {
-    const held = new Map<object, number>();
-    for (const { owner } of stuck.keys()) held.set(owner, (held.get(owner) ?? 0) + 1);
-    const free = [...stuck].filter(([, own]) =>
-      own.some(({ target, instanceCount }) => (held.get(target) ?? 0) < instanceCount),
-    );
-    if (free.length === 0) return [...stuck.values()].flat();
-    for (const [caller] of free) stuck.delete(caller);
+    const byOwner = Map.groupBy(stuck.keys(), ({ owner }) => owner);
+    const free = [...stuck].filter(([, own]) => !own.every((call) => waitsFor(call, byOwner.get(call.target) ?? [])));
+    if (free.length === 0) return calls.filter(({ caller }) => stuck.has(caller.execution));
+    for (const [execution] of free) stuck.delete(execution);
   }
+}
+
+/** Whether the call waits for one of `stuck`, which are executions of the model that it calls. */
+function waitsFor({ caller, instanceCount, isQueued }: NestedCall, stuck: readonly CallingExecution[]): boolean {
+  return isQueued ? stuck.length >= instanceCount : stuck.some(({ answers }) => answers.has(caller));
 }
 
 /** How often is looked for knots, and so for how long one has lasted when it is seen a second time. */
@@ -87,7 +88,7 @@ export class CallGraph {
     if (this.#isLooking) this.#lookLater();
     const knot = knotOf([...this.#calls]);
     const lasting = knot.filter((call) => this.#seen.has(call));
-    const youngest = lasting.length === knot.length ? knot.at(-1) : undefined;
+    const youngest = lasting.length === knot.length ? knot.findLast(({ isQueued }) => isQueued) : undefined;
     this.#seen = new Set(knot);
     youngest?.controller.abort(waitForEachOther(youngest));
   }
@@ -96,7 +97,7 @@ export class CallGraph {
 function waitForEachOther({ caller, targetName }: NestedCall): InferenceError {
   return new InferenceError(
     "UNAVAILABLE",
-    `model '${caller.modelName}' waits for '${targetName}', all of whose instances wait for answers that come after this one: ` +
+    `model '${caller.execution.modelName}' waits for '${targetName}', all of whose instances wait for answers that come after this one: ` +
       "models that call each other in a circle need more instances than the circle has turns",
   );
 }

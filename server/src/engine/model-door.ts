@@ -73,6 +73,7 @@ export class ModelDoor implements OtherModels {
       const { clock } = this.#parts;
       const own = deadlineFromNow(clock, call.queueTimeoutUs);
       const deadlineNs = Math.min(own, call.caller?.deadlineNs ?? own);
+      const caller = call.caller === null ? null : { execution: call.caller };
       const more = {
         namespace: this.#namespace,
         priority: 0,
@@ -80,7 +81,7 @@ export class ModelDoor implements OtherModels {
         deadlineNs,
         trace: null,
       };
-      return { serving, request: { ...call, ...more } };
+      return { serving, request: { ...call, ...more, caller } };
     } catch (error) {
       releaseTensors(call.inputs);
       throw error;

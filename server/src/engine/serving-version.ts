@@ -3,9 +3,9 @@ import type { LoadedModel, OtherModels } from "../backends/index.ts";
 import {
   newRecord,
   type AnswerSink,
-  type CallingExecution,
   type InferenceRequest,
   type InferenceResponse,
+  type RequestCaller,
   type RequestRecord,
 } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
@@ -186,7 +186,7 @@ export class ServingVersion implements AsyncDisposable {
   async #runCalled(
     request: InferenceRequest,
     record: RequestRecord,
-    call: { readonly caller: CallingExecution; readonly instanceCount: number },
+    call: { readonly caller: RequestCaller; readonly instanceCount: number },
   ): Promise<Settlement> {
     using open = this.#calls.begin({
       ...call,

@@ -1,3 +1,8 @@
+/** Who asks for a request that a model makes: one object for each call, kept by all requests that come of it. */
+export interface RequestCaller {
+  readonly execution: CallingExecution;
+}
+
 /**
  * An execution that calls other models while it runs: made when it makes its first call, kept by the requests that it makes.
  * Whoever looks for calls that wait for each other compares `owner`s.
@@ -10,6 +15,8 @@ export interface CallingExecution {
   readonly depth: number;
   /** When the last of its requests gives up waiting in queues; Infinity for never. */
   readonly deadlineNs: number;
+  /** The calls of other models that it executes. */
+  readonly answers: ReadonlySet<RequestCaller>;
   /** False when its model can execute something else already. */
   readonly holdsInstance: boolean;
 }

@@ -1,6 +1,6 @@
 import type { ParameterValue } from "./parameters.ts";
 import type { Clock } from "../base/index.ts";
-import type { CallingExecution } from "./calling-execution.ts";
+import type { RequestCaller } from "./calling-execution.ts";
 import type { Tensor } from "../tensor/index.ts";
 import type { AnswerSink } from "./answers.ts";
 
@@ -53,8 +53,8 @@ export interface RequestHead {
  */
 export interface InferenceRequest extends RequestHead {
   readonly inputs: readonly Tensor[];
-  /** The execution of a model that asks; null for a request from outside. An ensemble's steps have the ensemble's. */
-  readonly caller: CallingExecution | null;
+  /** The model that asks; null for a request from outside. An ensemble's steps have the ensemble's. */
+  readonly caller: RequestCaller | null;
   /** Aborts when nobody waits for the answer any more. Null only where no one can leave (warm-up, tests). */
   readonly signal: AbortSignal | null;
   /** Where the answers of a decoupled model go; other models have one response, which is the outcome. */

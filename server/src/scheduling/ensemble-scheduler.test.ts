@@ -84,7 +84,16 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
     priority: 2,
     queueTimeoutUs: 7,
     deadlineNs: 1_000_007_000,
-    caller: { owner: {}, modelName: "c", depth: 1, deadlineNs: 1_000_007_000, holdsInstance: true },
+    caller: {
+      execution: {
+        owner: {},
+        modelName: "c",
+        depth: 1,
+        deadlineNs: 1_000_007_000,
+        answers: new Set<never>(),
+        holdsInstance: true,
+      },
+    },
     namespace: "n",
   };
   const answer = inferOne(

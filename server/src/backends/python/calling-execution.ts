@@ -1,4 +1,4 @@
-import type { CallingExecution, InferenceRequest } from "../../inference/index.ts";
+import type { CallingExecution, InferenceRequest, RequestCaller } from "../../inference/index.ts";
 
 /** An execution that has called another model. When nobody waits for any of its requests any more, its calls end too. */
 export class PythonCallingExecution implements CallingExecution {
@@ -6,6 +6,7 @@ export class PythonCallingExecution implements CallingExecution {
   readonly modelName: string;
   readonly depth: number;
   readonly deadlineNs: number;
+  readonly answers: ReadonlySet<RequestCaller>;
   holdsInstance = true;
   readonly #requests: ReadonlySet<InferenceRequest>;
   readonly #givenUp = new Set<InferenceRequest>();
@@ -14,8 +15,9 @@ export class PythonCallingExecution implements CallingExecution {
   constructor(owner: object, modelName: string, batch: readonly InferenceRequest[]) {
     this.owner = owner;
     this.modelName = modelName;
-    this.depth = 1 + Math.max(0, ...batch.map(({ caller }) => caller?.depth ?? 0));
+    this.depth = 1 + Math.max(0, ...batch.map(({ caller }) => caller?.execution.depth ?? 0));
     this.deadlineNs = Math.max(...batch.map(({ deadlineNs }) => deadlineNs));
+    this.answers = new Set(batch.flatMap(({ caller }) => (caller === null ? [] : [caller])));
     this.#requests = new Set(batch);
     for (const request of batch) if (request.signal?.aborted) this.givenUp(request);
   }

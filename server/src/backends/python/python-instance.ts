@@ -336,7 +336,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #settle(pending: Pending, execution: Execution): void {
     this.#pending.delete(pending.executionId);
-    if (!this.#answers.has(pending.executionId)) this.#callers.delete(pending.executionId);
+    if (this.#callers.size > 0 && !this.#answers.has(pending.executionId)) this.#callers.delete(pending.executionId);
     this.#options.traffic.ended(pending.brief);
     if (this.#pending.size > 0) this.#headSinceNs = this.#options.clock.monotonicNs();
     pending.resolve(execution);

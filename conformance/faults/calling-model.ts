@@ -1,0 +1,36 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { infer, outputOf, type Answer } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+
+const config = (count: number) => `backend: "python"
+max_batch_size: 0
+input [
+  { name: "CODE" data_type: TYPE_STRING dims: [ 1 ] },
+  { name: "VALUE" data_type: TYPE_INT32 dims: [ -1 ] optional: true }
+]
+output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] }, { name: "VALUE" data_type: TYPE_INT32 dims: [ -1 ] } ]
+instance_group { count: ${count} kind: KIND_CPU }
+`;
+
+/** Writes a model that runs the code of its requests, and may call others in it: models/calling.py. */
+export async function writeCallingModel(repository: string, name: string, count = 1): Promise<void> {
+  const program = fileURLToPath(new URL("models/calling.py", import.meta.url));
+  await writeFaultyModel(repository, name, { config: config(count), text: await readFile(program, "utf8") });
+}
+
+const body = (code: string) =>
+  JSON.stringify({
+    inputs: [{ name: "CODE", datatype: "BYTES", shape: [1], data: [code] }],
+    outputs: [{ name: "OUT" }],
+  });
+
+/** The model runs the code. */
+export function running(port: number, model: string, code: string, signal?: AbortSignal): Promise<Answer> {
+  return infer(port, model, body(code), signal === undefined ? {} : { signal });
+}
+
+/** What it leaves in `out`. */
+export async function told(port: number, model: string, code: string): Promise<string> {
+  return String(outputOf(await running(port, model, code), "OUT")[0]);
+}

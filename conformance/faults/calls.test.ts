@@ -1,0 +1,218 @@
+/** Models that call each other, and what becomes of the one when something happens to the other. */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { errorOf, load, unload } from "./asking.ts";
+import { running, told, writeCallingModel } from "./calling-model.ts";
+import { processesMarked } from "./processes.ts";
+import { openServing, type Serving } from "./serving.ts";
+import { leftBy, writeStreamingModel } from "./streaming-model.ts";
+import { pidIn, until } from "./until.ts";
+
+let serving: Serving;
+let port: number;
+
+const models = ["a", "b", "c", "pair"];
+
+before(async () => {
+  serving = await openServing({
+    flags: [
+      "--model-control-mode=explicit",
+      ...[...models, "streams"].map((name) => `--load-model=${name}`),
+      "--unload-timeout-secs=5",
+    ],
+    write: async ({ repository }) => {
+      for (const name of models) await writeCallingModel(repository, name, name === "pair" ? 2 : 1);
+      await writeStreamingModel(repository, "streams");
+    },
+  });
+  port = serving.server.httpPort;
+});
+after(() => serving[Symbol.asyncDispose]());
+
+const left = (model: string, name: string) => leftBy(serving.repository, model, name);
+const allow = (model: string, name: string) => writeFile(join(serving.repository, model, name), "");
+const waitFor = (name: string) => `\nwhile not has(${JSON.stringify(name)}): time.sleep(0.01)`;
+const quoted = JSON.stringify;
+const inCircle = /error: model '[abc]' waits for '[abc]', all of whose instances wait/;
+
+test("a model that calls itself with one instance fails soon, and goes on", async () => {
+  assert.match(await told(port, "a", 'out = call("a", "out = 1")'), inCircle);
+  assert.equal(await told(port, "a", "out = 5"), "5");
+});
+
+test("with two instances it does not wait for itself; two at once do, and one of them fails", async () => {
+  assert.equal(await told(port, "pair", 'out = call("pair", "out = 1")'), "[[b'1']]");
+  const both = await Promise.all(
+    [1, 2].map(() => told(port, "pair", 'time.sleep(0.3); out = call("pair", "out = 1")')),
+  );
+  assert.ok(
+    both.some((text) => text === "[[b'1']]"),
+    both.join(),
+  );
+});
+
+test("a calls b, which calls a: the call that closes the circle fails, and what was above it goes on", async () => {
+  const inner = 'out = call("a", "out = 1")';
+  assert.match(await told(port, "a", `out = call("b", ${quoted(inner)})`), inCircle);
+});
+
+test("two requests that hold what the other wants do not hang", async () => {
+  const crossed = (other: string) => `time.sleep(0.2); out = call(${quoted(other)}, "out = 1")`;
+  const texts = await Promise.all([told(port, "a", crossed("b")), told(port, "b", crossed("a"))]);
+  assert.ok(texts.some((text) => inCircle.test(text)) && texts.includes("[[b'1']]"), texts.join());
+});
+
+test("calls nest", async () => {
+  const innermost = 'out = call("c", "out = 7")';
+  assert.equal(await told(port, "a", `out = call("b", ${quoted(innermost)})`), `[[b"[[b'7']]"]]`);
+});
+
+test("a model that is killed while it is called: the call fails with its end, the caller goes on", async () => {
+  const text = await told(port, "a", 'out = call("b", "import os; os.kill(os.getpid(), 9)")');
+  assert.match(text, /^error: Stub process 'b_0_0' is not healthy/);
+  await until("it is back", async () => (await running(port, "b", "out = 1")).status === 200);
+});
+
+test("a model that is killed while it calls: whom it called is told, nothing of it stays", async () => {
+  const called = `leave("began", "")\nwhile not request.is_cancelled(): time.sleep(0.01)\nleave("told", "so")`;
+  const asked = running(port, "a", `import os; leave("pid", os.getpid()); out = call("b", ${quoted(called)})`);
+  const pid = await pidIn(join(serving.repository, "a", "pid"));
+  await left("b", "began");
+  process.kill(pid, "SIGKILL");
+  assert.match(errorOf(await asked, 500), /Stub process 'a_0_0' is not healthy/);
+  assert.equal(await left("b", "told"), "so");
+  await until("it is back", async () => (await running(port, "a", "out = 1")).status === 200);
+});
+
+test("a client that leaves ends the call, and whom its model called is told", async () => {
+  const called = `leave("waits", "")\nwhile not request.is_cancelled(): time.sleep(0.01)\nleave("ended", "by its caller")`;
+  const client = new AbortController();
+  const asked = running(port, "a", `leave("heard", call("b", ${quoted(called)}))`, client.signal);
+  await left("b", "waits");
+  client.abort();
+  await assert.rejects(asked);
+  assert.equal(await left("b", "ended"), "by its caller");
+  assert.match(await left("a", "heard"), /cancelled/);
+});
+
+test("a model that is unloaded while it is called answers first; then it is not ready", async () => {
+  const asked = told(port, "a", `out = call("c", ${quoted(`leave("called", "")${waitFor("go")}\nout = 3`)})`);
+  await left("c", "called");
+  assert.equal((await unload(port, "c")).status, 200);
+  await allow("c", "go");
+  assert.equal(await asked, "[[b'3']]");
+  await until("c is unloaded", async () => /is not ready/.test(await told(port, "a", 'out = call("c", "out = 1")')));
+  assert.equal((await load(port, "c")).status, 200);
+  assert.equal(await told(port, "a", 'out = call("c", "out = 1")'), "[[b'1']]");
+});
+
+test("a model that is called and hangs is ended by its unload, and its caller is told so", async () => {
+  const asked = told(port, "a", `out = call("c", ${quoted(`leave("hangs", "")\nwhile True: time.sleep(1)`)})`);
+  await left("c", "hangs");
+  assert.equal((await unload(port, "c")).status, 200);
+  assert.equal(await asked, "error: model 'c' version 1 was ended while it executed: its unload waited for 5 s");
+  assert.equal((await load(port, "c")).status, 200);
+});
+
+test("a model may load and unload others, and unload itself, while it executes", async () => {
+  const code =
+    'pb_utils.unload_model("c"); pb_utils.load_model("c"); out = call("c", "out = 2"); pb_utils.unload_model("a")';
+  assert.equal(await told(port, "a", code), "[[b'2']]");
+  await until("it is unloaded", async () => (await running(port, "a", "out = 1")).status !== 200);
+  assert.equal((await load(port, "a")).status, 200);
+});
+
+test("a tensor that is changed while another model reads it is not seen changed", async () => {
+  const reads = `time.sleep(0.3); out = value.as_numpy().tolist()[:2], int(value.as_numpy().sum())`;
+  const code = `import asyncio
+array = np.ones(100000, np.int32)
+tensor = pb_utils.Tensor("VALUE", array)
+call_it = asked("b", ${quoted(reads)}); call_it._inputs.append(tensor)
+async def both():
+    task = asyncio.ensure_future(call_it.async_exec())
+    await asyncio.sleep(0.1)
+    array[:] = 5
+    return shown(await task)
+out = asyncio.new_event_loop().run_until_complete(both())`;
+  assert.equal(await told(port, "a", code), "[[b'([1, 1], 100000)']]");
+});
+
+test("what a model was answered is its own, and so is what it hands on unread", async () => {
+  const makes = 'given = pb_utils.Tensor("VALUE", np.full(50000, 4, np.int32)); model.kept = given.as_numpy()';
+  const spoils = "array = value.as_numpy(); out = int(array.sum()); array[:] = 9; model.kept = array";
+  const code = `made = asked("b", ${quoted(makes)}, outputs=["VALUE"]).exec().output_tensors()[0]
+sums = []
+for _ in range(3):
+    again = asked("c", ${quoted(spoils)}); again._inputs.append(made); sums += shown(again.exec())
+out = sums, int(made.as_numpy().sum())
+made.as_numpy()[:] = 0
+out = out + (int(asked("b", "out = 1", outputs=["OUT"]).exec().has_error()),)`;
+  assert.equal(await told(port, "a", code), "([[b'200000'], [b'200000'], [b'200000']], 200000, 0)");
+});
+
+test("answers beyond the arena fail their call", async () => {
+  const makes = 'given = pb_utils.Tensor("VALUE", np.broadcast_to(np.int32(1), 2**36))';
+  assert.match(await told(port, "a", `out = call("b", ${quoted(makes)}, outputs=["VALUE"])`), /^error: .*/);
+  assert.match(await told(port, "a", `out = call("b", "out = 1", np.zeros(2**31, np.int32))`), /^error: .*bytes/);
+  assert.equal(await told(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
+});
+
+test("ten thousand calls whose answers nobody reads leave nothing behind", async () => {
+  const code = `import asyncio
+async def many():
+    tasks = [asyncio.ensure_future(asked("b", "given = pb_utils.Tensor('VALUE', np.ones(2000, np.int32))", outputs=["VALUE"]).async_exec()) for _ in range(10000)]
+    await asyncio.sleep(0)
+    for task in tasks: task.cancel()
+loop = asyncio.new_event_loop()
+loop.run_until_complete(many()); loop.close()
+out = "made"`;
+  assert.equal(await told(port, "a", code), "made");
+  assert.equal(await told(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
+});
+
+test("streams that nobody reads are bounded, and end when they are dropped", async () => {
+  const says = quoted("for i in range(1000): sender.send(answer(i))\nsender.send(flags=FINAL)");
+  const one = `pb_utils.InferenceRequest(model_name="streams", inputs=[pb_utils.Tensor("CODE", np.array([${says}.encode()], object))], requested_output_names=["OUT"]).exec(decoupled=True)`;
+  const code = `held = []
+try:
+    while True: held.append(${one})
+except pb_utils.TritonModelException as error:
+    out = len(held), str(error)[:30]
+held.clear()`;
+  assert.equal(await told(port, "a", code), "(256, '256 calls of decoupled models ')");
+  const sum = `out = sum(1 for each in ${one})`;
+  assert.equal(await told(port, "a", sum), "1001");
+});
+
+test("threads of a model call, also when no execution runs", async () => {
+  const code = `def work():
+    leave("thread", call("b", "out = 8"))
+threading.Timer(0.2, work).start()
+results = []
+threads = [threading.Thread(target=lambda: results.append(call("b", "out = 1"))) for _ in range(20)]
+[t.start() for t in threads]; [t.join() for t in threads]
+out = len(results), results[0]`;
+  assert.equal(await told(port, "a", code), "(20, [[b'1']])");
+  assert.equal(await left("a", "thread"), "[[b'8']]");
+  assert.equal(await told(port, "a", "out = 1"), "1");
+});
+
+test("the first call of a model may come from a thread while its model waits for requests", async () => {
+  await writeCallingModel(serving.repository, "fresh");
+  assert.equal((await load(port, "fresh")).status, 200);
+  await told(port, "fresh", 'threading.Timer(0.2, lambda: leave("first", call("b", "out = 8"))).start()');
+  assert.equal(await left("fresh", "first"), "[[b'8']]");
+  assert.equal(await told(port, "fresh", "out = 1"), "1");
+});
+
+test("a model that calls is handed one execution at a time, and loses none when it dies", async () => {
+  const asked = Array.from({ length: 6 }, (_, index) =>
+    running(port, "a", `time.sleep(0.05); out = call("b", "out = ${index}")`),
+  );
+  await running(port, "a", "import os; os.kill(os.getpid(), 9)");
+  const answers = await Promise.all(asked);
+  assert.ok(answers.filter(({ status }) => status !== 200).length <= 1);
+  assert.equal(processesMarked(serving.mark).length > 0, true);
+});
