@@ -15,12 +15,12 @@ import { echoConfig, EngineBench, requestTo } from "./engine-fixtures.ts";
 
 const callsConfig = echoConfig.replace('backend: "echo"', 'backend: "calls"');
 
-/** Each execution of one of its models asks `then` what to answer. */
+/** Each execution of one of its models asks `answer` what to answer. */
 class CallingBackend implements Backend {
   readonly name = "calls";
   /** By the name of the model: the door of the last load. */
   readonly doors = new Map<string, OtherModels>();
-  then: (request: InferenceRequest, others: OtherModels) => Promise<Outcome> = (request, others) =>
+  answer: (request: InferenceRequest, others: OtherModels) => Promise<Outcome> = (request, others) =>
     others.infer(callOf("echo", request, this.executionOf(others, request)));
   onLoad: (others: OtherModels) => Promise<void> = () => Promise.resolve();
 
@@ -39,7 +39,9 @@ class CallingBackend implements Backend {
           givenUp: () => {},
           execute: async (batch) => {
             const outcomes = await Promise.all(
-              batch.map((request) => this.then(request, others).catch((error: unknown) => InferenceError.from(error))),
+              batch.map((request) =>
+                this.answer(request, others).catch((error: unknown) => InferenceError.from(error)),
+              ),
             );
             return { outcomes, computeInputNs: 0, computeInferNs: 1, computeOutputNs: 0 };
           },
@@ -123,7 +125,7 @@ test("a model that is not there, and one that is asked for what it has not, fail
       "Model echo - Error when running inference: Failed for execute the inference request. Model 'echo' is not ready.",
   });
   await bench.load("echo");
-  calls.then = (request, others) => others.infer({ ...callOf("echo", request, null), requestedOutputs: ["NONE"] });
+  calls.answer = (request, others) => others.infer({ ...callOf("echo", request, null), requestedOutputs: ["NONE"] });
   await assert.rejects(bench.infer(requestTo("caller", [1])), {
     code: "INVALID_ARG",
     message: "Model echo - Error when running inference: unexpected inference output 'NONE' for model 'echo'",
@@ -155,7 +157,7 @@ test("a namespace closes when what is under way has ended, its calls to other mo
   await door.load("echo", null, bench.signal);
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  calls.then = async (request, others) => {
+  calls.answer = async (request, others) => {
     begun.resolve();
     await goOn.promise;
     return await others.infer(callOf("echo", request, calls.executionOf(others, request)));
@@ -180,7 +182,7 @@ test("a server that stops lets what is under way call others", async () => {
   await bench.load("echo");
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  calls.then = async (request, others) => {
+  calls.answer = async (request, others) => {
     begun.resolve();
     await goOn.promise;
     return await others.infer(callOf("echo", request, calls.executionOf(others, request)));
@@ -198,7 +200,7 @@ test("calls that never end are bounded in their depth", async () => {
   await using _bench = bench;
   await bench.load("caller");
   await bench.load("echo");
-  calls.then = (request, others) => {
+  calls.answer = (request, others) => {
     const above = { ...calls.executionOf(others, request), depth: 33 };
     return others.infer(callOf("echo", request, above));
   };
@@ -219,6 +221,6 @@ test("a model that waits for itself fails, and the requests that nobody called f
   const { bench, calls } = await openBench();
   await using _bench = bench;
   await bench.load("caller");
-  calls.then = (request, others) => others.infer(callOf("caller", request, calls.executionOf(others, request)));
+  calls.answer = (request, others) => others.infer(callOf("caller", request, calls.executionOf(others, request)));
   await assert.rejects(bench.infer(requestTo("caller", [1])), { code: "UNAVAILABLE", message: /waits for 'caller'/ });
 });
