@@ -35,7 +35,9 @@ def shown(response):
 def run(model, request):
     code = pb_utils.get_input_tensor_by_name(request, "CODE").as_numpy().reshape(-1)[0].decode()
     value = pb_utils.get_input_tensor_by_name(request, "VALUE")
-    scope = dict(globals(), threading=threading, time=time, model=model, request=request, value=value, out=None, given=None)
+    scope = dict(
+        globals(), threading=threading, time=time, model=model, request=request, value=value, out=None, given=None
+    )
     scope["call"] = lambda *arguments, **options: shown(asked(*arguments, **options).exec())
     exec(code, scope)
     out = pb_utils.Tensor("OUT", np.array([str(scope["out"])], dtype=object))
