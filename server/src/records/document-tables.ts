@@ -1,0 +1,119 @@
+import type { DocumentChange, ListQuery } from "./documents.ts";
+import type { Migration, SqlValue, Statement } from "./statement.ts";
+
+/** `document_gone` knows the last deletions, and `document_feed` up to which version they have been forgotten. */
+export const documentMigrations: readonly Migration[] = [
+  {
+    id: "documents-1",
+    sql: `CREATE TABLE document (
+      kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX document_by_version ON document (version);
+    CREATE TABLE document_order (
+      kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, key TEXT NOT NULL,
+      PRIMARY KEY (kind, name, value, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX document_order_by_key ON document_order (kind, key);
+    CREATE TABLE document_gone (
+      kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (kind, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX document_gone_by_version ON document_gone (version);
+    CREATE TABLE document_feed (one INTEGER PRIMARY KEY CHECK (one = 1), forgotten_version INTEGER NOT NULL) STRICT;
+    INSERT INTO document_feed VALUES (1, 0)`,
+  },
+];
+
+/** The last version is that of a document or of the last deletion, which is never forgotten alone. */
+export const lastVersionSql = `SELECT MAX(
+    (SELECT COALESCE(MAX(version), 0) FROM document),
+    (SELECT COALESCE(MAX(version), 0) FROM document_gone),
+    (SELECT forgotten_version FROM document_feed)
+  ) AS version`;
+
+/** The statements of one change. The first of them is the one that finds, or does not find, what the change expects. */
+export function changeStatements(change: DocumentChange, version: number): readonly Statement[] {
+  const { kind, key } = change;
+  const place = [kind, key] as const;
+  if (change.do === "check") {
+    const sql = "UPDATE document SET version = version WHERE kind = ? AND key = ? AND version = ?";
+    return [{ sql, values: [...place, change.expects], changes: 1 }];
+  }
+  const outOfOrders = { sql: "DELETE FROM document_order WHERE kind = ? AND key = ?", values: place };
+  if (change.do === "delete") {
+    const goes: Statement =
+      change.expects === "any"
+        ? { sql: "DELETE FROM document WHERE kind = ? AND key = ?", values: place }
+        : {
+            sql: "DELETE FROM document WHERE kind = ? AND key = ? AND version = ?",
+            values: [...place, change.expects === "absent" ? -1 : change.expects],
+            changes: change.expects === "absent" ? 0 : 1,
+          };
+    const told = { sql: "INSERT OR REPLACE INTO document_gone VALUES (?, ?, ?)", values: [...place, version] };
+    return [goes, outOfOrders, told];
+  }
+  const ordered = Object.entries(change.orders ?? {}).map(([name, value]) => ({
+    sql: "INSERT INTO document_order VALUES (?, ?, ?, ?)",
+    values: [kind, name, value, key],
+  }));
+  const back = { sql: "DELETE FROM document_gone WHERE kind = ? AND key = ?", values: place };
+  return [putStatement(change, version), outOfOrders, ...ordered, back];
+}
+
+function putStatement(
+  { kind, key, body, expects }: Extract<DocumentChange, { readonly do: "put" }>,
+  version: number,
+): Statement {
+  const insert = "INSERT INTO document (kind, key, version, body) VALUES (?, ?, ?, ?) ON CONFLICT DO";
+  const values = [kind, key, version, body];
+  if (expects === "absent") return { sql: `${insert} NOTHING`, values, changes: 1 };
+  if (expects === "any") {
+    return { sql: `${insert} UPDATE SET version = excluded.version, body = excluded.body`, values };
+  }
+  const sql = "UPDATE document SET version = ?, body = ? WHERE kind = ? AND key = ? AND version = ?";
+  return { sql, values: [version, body, kind, key, expects], changes: 1 };
+}
+
+/** Higher than every character that a text may go on with. */
+const lastCharacter = "\u{10ffff}";
+
+/** One row more than was asked for says whether there is more. */
+export function listStatement({ kind, order, isDescending, prefix = "", after, limit }: ListQuery): {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+} {
+  const direction = isDescending ? "DESC" : "ASC";
+  const beyond = isDescending ? "<" : ">";
+  const [value, from] =
+    order === null
+      ? ["document.key", "document WHERE document.kind = ?"]
+      : [
+          "document_order.value",
+          `document_order JOIN document ON document.kind = document_order.kind AND document.key = document_order.key
+            WHERE document_order.kind = ? AND document_order.name = ?`,
+        ];
+  const key = order === null ? "document.key" : "document_order.key";
+  const conditions = [
+    ...(prefix === "" ? [] : [`${value} >= ?`, `${value} < ?`]),
+    ...(after === null ? [] : [`(${value}, ${key}) ${beyond} (?, ?)`]),
+  ];
+  const sql = `SELECT ${value} AS value, document.key, document.version, document.body FROM ${from}
+    ${conditions.map((each) => `AND ${each}`).join(" ")} ORDER BY ${value} ${direction}, ${key} ${direction} LIMIT ?`;
+  const values = [
+    kind,
+    ...(order === null ? [] : [order]),
+    ...(prefix === "" ? [] : [prefix, prefix + lastCharacter]),
+    ...(after === null ? [] : [after.value, after.key]),
+    limit + 1,
+  ];
+  return { sql, values };
+}
+
+/** Versions that changed documents, and what they are by now: as many rows as asked, and those of the last one's version. */
+export const changesSql = `SELECT kind, key, version, body FROM document WHERE version > ?1 AND version <= ?2
+  UNION ALL SELECT kind, key, version, NULL FROM document_gone WHERE version > ?1 AND version <= ?2
+  ORDER BY version, kind, key`;
+
+/** The version with which a batch ends: that of its last row, or the last there is. */
+export const batchEndSql = `SELECT version FROM (
+    SELECT version FROM document WHERE version > ?1 UNION ALL SELECT version FROM document_gone WHERE version > ?1
+  ) ORDER BY version LIMIT 1 OFFSET ?2`;
