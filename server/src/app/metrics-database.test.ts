@@ -47,11 +47,11 @@ test("metrics that an earlier release kept among the records move to their own d
     logger: listening,
   });
   assert.deepEqual(told, []);
-  assert.equal(kept.rows("SELECT key FROM hosting_record").length, 1);
-  assert.deepEqual(kept.rows("SELECT name FROM sqlite_master WHERE name LIKE 'metric%'"), []);
-  assert.equal(moved.rows("SELECT number FROM metric_series")[0]?.["number"], 7);
-  assert.equal(moved.rows("SELECT id FROM metric_block").length, 1);
-  assert.deepEqual(moved.rows("SELECT name FROM sqlite_master WHERE name = 'hosting_record'"), []);
+  assert.equal((await kept.rows("SELECT key FROM document")).length, 1);
+  assert.deepEqual(await kept.rows("SELECT name FROM sqlite_master WHERE name LIKE 'metric%'"), []);
+  assert.equal((await moved.rows("SELECT number FROM metric_series"))[0]?.["number"], 7);
+  assert.equal((await moved.rows("SELECT id FROM metric_block")).length, 1);
+  assert.deepEqual(await moved.rows("SELECT name FROM sqlite_master WHERE name = 'hosting_record'"), []);
 });
 
 test("records that cannot be read give no metrics, and say so", () => {

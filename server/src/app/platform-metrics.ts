@@ -25,13 +25,9 @@ export function createPlatformMetrics(hosting: Hosting, startedMs: number): Plat
   });
   const endpoints = registry.gauge("galatea_endpoints", "Endpoints by status.");
   for (const status of ["Creating", "InService", "Updating", "RollingBack", "Deleting", "Failed"] as const)
-    endpoints.readFrom({ status }, () => count(hosting.endpoints.values(), ({ state }) => state.at === status));
+    endpoints.readFrom({ status }, () => hosting.figures().endpoints.get(status) ?? 0);
   const instances = registry.gauge("galatea_instances_in_service", "Instances that answer their health check.");
-  instances.readFrom({}, () =>
-    [...hosting.endpoints.values()]
-      .flatMap(({ name }) => hosting.running(name)?.fleets ?? [])
-      .reduce((sum, { members }) => sum + count(members, ({ isInService }) => isInService), 0),
-  );
+  instances.readFrom({}, () => hosting.figures().instancesInServiceCount);
   const requests = registry.counter(
     "galatea_requests_total",
     "Requests that ended, by the status they were answered with.",
@@ -41,10 +37,4 @@ export function createPlatformMetrics(hosting: Hosting, startedMs: number): Plat
     answered: (status) => (rows[Math.floor(status / 100)] as CounterRow).add(1),
     text: () => registry.print(),
   };
-}
-
-function count<Item>(items: Iterable<Item>, holds: (item: Item) => boolean): number {
-  let sum = 0;
-  for (const item of items) if (holds(item)) sum++;
-  return sum;
 }

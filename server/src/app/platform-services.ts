@@ -4,7 +4,7 @@ import { systemClock as clock, type Logger } from "../base/index.ts";
 import type { BucketStore } from "../blobs/index.ts";
 import type { Hosting, LogStreams } from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
-import type { Records } from "../records/index.ts";
+import type { Documents } from "../records/index.ts";
 import { recordedIdentities } from "./identities.ts";
 
 /** SageMaker's own limit for the body of an invocation. */
@@ -17,7 +17,7 @@ export interface ServicesParts {
   readonly hosting: Hosting;
   readonly store: BucketStore;
   readonly logs: LogStreams;
-  readonly records: Records;
+  readonly documents: Documents;
   readonly series: MinuteSeries;
   readonly accountId: string;
   readonly logger: Logger;
@@ -27,8 +27,8 @@ export interface ServicesParts {
 export async function platformServices(
   parts: ServicesParts,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
-  const { hosting, store, logs, records, series, accountId, logger } = parts;
-  const identities = recordedIdentities(records, logger);
+  const { hosting, store, logs, documents, series, accountId, logger } = parts;
+  const identities = recordedIdentities(documents, logger);
   const iam = { store: identities, clock, randomBytes };
   await ensureRole(iam, accountId, executionRoleName);
   const sessions = new StsSessions({ clock, randomBytes, sessionsMax });

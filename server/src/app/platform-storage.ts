@@ -4,7 +4,7 @@ import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
 import { hostingMigrations, metricMigrations, MetricRecords, metricRecordsLimits } from "../hosting/index.ts";
 import { MinuteSeries } from "../metrics/index.ts";
 import { lockDirectory } from "../processes/index.ts";
-import { openRecords, recordsDefaults, type Records } from "../records/index.ts";
+import { openDocuments, openRecords, recordsDefaults, type Documents } from "../records/index.ts";
 import type { DataDirectories } from "./directories.ts";
 import { takeOverMetrics } from "./metrics-database.ts";
 
@@ -12,7 +12,7 @@ const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 
 /** What the platform keeps on disk. */
 export interface PlatformStorage {
-  readonly records: Records;
+  readonly documents: Documents;
   readonly series: MinuteSeries;
   readonly store: BucketStore;
 }
@@ -51,7 +51,7 @@ export async function openStorage(
   const series = new MinuteSeries({ clock: systemClock, ...seriesLimits });
   // Closed after everything that records, before the records.
   opening.use(
-    new MetricRecords({
+    await MetricRecords.open({
       records: metricDatabase,
       series,
       limits: metricRecordsLimits,
@@ -59,5 +59,5 @@ export async function openStorage(
       logger: log,
     }),
   );
-  return { records, series, store };
+  return { documents: await openDocuments(records), series, store };
 }

@@ -20,7 +20,6 @@ import {
   hostingLimits,
   instanceLimits,
   invocationLimits,
-  modelDataUrlOf,
   type LogStreams,
   type Owner,
 } from "../hosting/index.ts";
@@ -75,7 +74,7 @@ export interface Platform extends AsyncDisposable {
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
   const { directories, log, owner = ownerDefault } = options;
   await using opening = new AsyncDisposableStack();
-  const { records, series, store } = await openStorage(opening, directories, log);
+  const { documents, series, store } = await openStorage(opening, directories, log);
   const { server, close } = createPlatformServer(options.serverLimits);
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
   const certificate = await clientCertificate(directories.clients, log);
@@ -94,11 +93,11 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const instances: InstanceCredentials = createInstanceCredentials({
     url: containersUrl(url),
     randomBytes,
-    modelDataUrls: () => modelDataUrls(hosting),
+    modelDataUrls: () => hosting.modelDataUrls(),
   });
   const hosting: Hosting = opening.use(
-    new Hosting({
-      records,
+    await Hosting.open({
+      documents,
       limits: hostingLimits,
       random: Math.random,
       fleet: {
@@ -117,7 +116,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   );
   await hosting.resume();
   const { accountId } = owner;
-  const aws = await platformServices({ hosting, store, logs, records, series, accountId, logger: log });
+  const aws = await platformServices({ hosting, store, logs, documents, series, accountId, logger: log });
   const { refuses, gateway } = openDoor(options, aws, instances);
   const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
   openTo(publicPages({ gateway, refuses, metrics, links, logs, logger: log, open: options.keys === null }));
@@ -212,17 +211,6 @@ function credentialLookup(
 /** The address of every interface is one that clients of this machine cannot all reach. */
 function containersUrl(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
-}
-
-/** Of every model there is, and of those that were deleted while an endpoint runs them. */
-function* modelDataUrls(hosting: Hosting): Iterable<string> {
-  const running = [...hosting.endpoints.values()].flatMap(({ plans }) => plans.map(({ model }) => model));
-  for (const { containers } of [...hosting.models.values(), ...running]) {
-    for (const container of containers) {
-      const url = modelDataUrlOf(container);
-      if (url !== null) yield url;
-    }
-  }
 }
 
 /** Behind CONNECT the hosts of STS are this platform's own. */

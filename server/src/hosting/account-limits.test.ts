@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock } from "../base/index.ts";
-import { openRecords, recordsDefaults } from "../records/index.ts";
+import { openDocuments, openRecords, recordsDefaults } from "../records/index.ts";
 import type { FleetOptions } from "./endpoints/fleet-options.ts";
-import { hostingMigrations } from "./store/hosting-store.ts";
-import { Hosting, hostingLimits } from "./hosting.ts";
+import { Hosting } from "./hosting.ts";
+import { hostingLimits } from "./quotas.ts";
+import { hostingMigrations } from "./store/hosting-migrations.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-limits-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -22,21 +23,21 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
     migrations: hostingMigrations,
     logger: silentLogger,
   });
-  await using hosting = new Hosting({
-    records,
+  await using hosting = await Hosting.open({
+    documents: await openDocuments(records),
     limits: { ...hostingLimits, modelsMax: 1, configsMax: 1, endpointsMax: 0 },
     random: Math.random,
     // Nothing is started.
     fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
   });
-  const model = (name: string) => hosting.createModel({ name, owner, containers: [{}], request: {} });
-  const config = (name: string) => hosting.createConfig({ name, owner, variants: [], request: {} });
+  const model = (name: string) => hosting.createModel({ name, owner, containers: [{}], request: {}, tags: [] });
+  const config = (name: string) => hosting.createConfig({ name, owner, variants: [], request: {}, tags: [] });
   await model("a");
   await config("a");
   for (const [asked, what, unit, limit] of [
     [model("b"), "Number of models", "Models", 1],
     [config("b"), "Number of endpoint configurations", "Endpoint Configurations", 1],
-    [hosting.createEndpoint("a", "a", owner), "Number of endpoints", "Endpoints", 0],
+    [hosting.createEndpoint({ name: "a", configName: "a", owner, tags: [] }), "Number of endpoints", "Endpoints", 0],
   ] as const) {
     await assert.rejects(asked, {
       code: "ResourceLimitExceeded",

@@ -34,7 +34,8 @@ export {
   type EndpointState,
   type FleetOptions,
 } from "./endpoints/index.ts";
-export { Hosting, hostingLimits, type HostingLimits, type HostingOptions, type Tag } from "./hosting.ts";
+export { Hosting, type EndpointDescription, type HostingFigures, type HostingOptions } from "./hosting.ts";
+export { hostingLimits, type HostingLimits } from "./quotas.ts";
 export { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
 export {
   instanceLimits,
@@ -80,4 +81,11 @@ export {
   type MetricRecordsLimits,
   type MetricRecordsOptions,
 } from "./series/index.ts";
-export { hostingMigrations, RecordTable } from "./store/index.ts";
+export {
+  hostingMigrations,
+  type ListAnswer,
+  type ListedPlace,
+  type ListQuestion,
+  type Tag,
+  type TimeRange,
+} from "./store/index.ts";

@@ -183,7 +183,7 @@ function taken(series: MinuteSeries, openAtMs: number | null = null): SeriesChan
   return parts[0] ?? { opened: [], points: [], evicted: [] };
 }
 
-test("what was taken restores a store that answers the same; nothing is taken twice", () => {
+test("what was taken restores a store that answers the same; nothing is taken twice", async () => {
   const clock = clockAt(start);
   const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
   const recorder = series.recorder(latency);
@@ -201,7 +201,7 @@ test("what was taken restores a store that answers the same; nothing is taken tw
   assert.deepEqual([changes.opened.length, changes.points.length], [2, 2]);
   assert.deepEqual(taken(series).points, []);
   const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
-  restored.load({ series: changes.opened, points: changes.points, nextNumber: 3 });
+  await restored.load({ series: changes.opened, points: [changes.points], nextNumber: 3 });
   const [first, second] = restored.query(latency, { ...everything, startMs: start, periodMs: minute });
   assert.deepEqual([first?.sampleCount, first?.sum, first?.maximum], [100, 5050, 100]);
   assert.ok(Math.abs((first?.percentile(0.9) ?? 0) - 90) < 1.5);
@@ -230,7 +230,7 @@ test("what could not be written is taken again, in the state it has then; parts 
   assert.equal(again.points.find(({ seriesNumber }) => seriesNumber === 1)?.sampleCount, 2);
 });
 
-test("a series that was evicted is told once it had been stored, and its number is not given again", () => {
+test("a series that was evicted is told once it had been stored, and its number is not given again", async () => {
   const clock = clockAt(start);
   const series = new MinuteSeries({ clock, seriesMax: 1, bytesMax: 1e6 });
   const recorder = series.recorder(latency);
@@ -248,12 +248,12 @@ test("a series that was evicted is told once it had been stored, and its number 
   const restored = new MinuteSeries({ clock, seriesMax: 5, bytesMax: 1e6 });
   const opened = [{ ...changes.opened[0], number: 1 } as StoredSeries, ...changes.opened];
   const points = changes.points.flatMap((point) => [{ ...point, seriesNumber: 1, sum: 9 }, point]);
-  restored.load({ series: opened, points, nextNumber: 4 });
+  await restored.load({ series: opened, points: [points], nextNumber: 4 });
   assert.equal(restored.query(latency, { ...everything, startMs: start, periodMs: minute })[0]?.sum, 1);
   assert.deepEqual(taken(restored).evicted, [1]);
 });
 
-test("a merged point is stored once, when it is complete, and stands for the points that it was made of", () => {
+test("a merged point is stored once, when it is complete, and stands for the points that it was made of", async () => {
   const clock = clockAt(start);
   const tiers = [
     { periodMs: minute, retentionMs: 10 * minute },
@@ -276,7 +276,7 @@ test("a merged point is stored once, when it is complete, and stands for the poi
   );
   // The process ended before the minutes were deleted.
   const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
-  restored.load({ series: minutes.opened, points: [...minutes.points, ...merged.points], nextNumber: 2 });
+  await restored.load({ series: minutes.opened, points: [minutes.points, merged.points], nextNumber: 2 });
   const [point] = restored.query(latency, { ...everything, startMs: start, periodMs: 5 * minute });
   assert.deepEqual([point?.sampleCount, point?.sum], [5, 10]);
 });

@@ -159,7 +159,7 @@ export class MinuteSeries {
   }
 
   /** Puts back what was persisted, before anything is recorded. Of two states of one point the later one counts. */
-  load({ series, points, nextNumber }: StoredContents): void {
+  async load({ series, points, nextNumber }: StoredContents): Promise<void> {
     this.#nextNumber = nextNumber;
     for (const identity of series) {
       const former = this.#find(identity.key);
@@ -168,9 +168,11 @@ export class MinuteSeries {
       this.#open(identity).isStored = true;
     }
     let restored = 0;
-    for (const stored of points) {
-      this.#byNumber.get(stored.seriesNumber)?.restore(SeriesPoint.restore(stored));
-      if (++restored % restoredMax === 0) this.#age(this.#options.clock.epochMs());
+    for await (const part of points) {
+      for (const stored of part) {
+        this.#byNumber.get(stored.seriesNumber)?.restore(SeriesPoint.restore(stored));
+        if (++restored % restoredMax === 0) this.#age(this.#options.clock.epochMs());
+      }
     }
     this.#age(this.#options.clock.epochMs());
     for (const each of this.#all()) if (each.isEmpty) this.#evict(each);

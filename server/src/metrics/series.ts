@@ -94,10 +94,10 @@ export interface SeriesChanges {
   readonly evicted: readonly number[];
 }
 
-/** What was persisted; points in the order in which they were written. */
+/** What was persisted; points in the order in which they were written, a part of them at a time. */
 export interface StoredContents {
   readonly series: Iterable<StoredSeries>;
-  readonly points: Iterable<StoredPoint>;
+  readonly points: Iterable<Iterable<StoredPoint>> | AsyncIterable<Iterable<StoredPoint>>;
   /** Above every number that was ever given. */
   readonly nextNumber: number;
 }

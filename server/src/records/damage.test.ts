@@ -41,8 +41,8 @@ async function open(directory: string, options: Partial<typeof recordsDefaults> 
   return { told, records: await openRecords({ path, migrations, ...recordsDefaults, ...options, logger }) };
 }
 
-const rowsOf = (records: Records) =>
-  records.rows("SELECT name, body FROM thing ORDER BY name").map(({ name, body }) => ({ name, body }));
+const rowsOf = async (records: Records) =>
+  (await records.rows("SELECT name, body FROM thing ORDER BY name")).map(({ name, body }) => ({ name, body }));
 
 /** What a killed platform leaves: everything in the write-ahead log; and what one leaves that was stopped. */
 const killed = join(root, "killed");
@@ -81,14 +81,14 @@ function flip(path: string, bit: number): void {
 async function assertWhole(directory: string, what: string): Promise<readonly string[]> {
   const { records, told } = await open(directory);
   try {
-    assert.deepEqual(rowsOf(records), expected, `${what}; told: ${told.join("\n")}`);
+    assert.deepEqual(await rowsOf(records), expected, `${what}; told: ${told.join("\n")}`);
     await records.write([{ sql: "INSERT INTO thing VALUES ('z', '')", values: [] }]);
   } finally {
     await records[Symbol.asyncDispose]();
   }
   // What was repaired is sound: the next opening has nothing to tell.
   const again = await open(directory);
-  assert.equal(rowsOf(again.records).length, count + 1, what);
+  assert.equal((await rowsOf(again.records)).length, count + 1, what);
   assert.deepEqual(again.told, [], `${what}; again`);
   await again.records[Symbol.asyncDispose]();
   rmSync(directory, { recursive: true });
@@ -158,7 +158,7 @@ test("with both copies damaged, what either has is there, and the rest is told",
   writeFileSync(journal, damaged.join("\n"));
   writeFileSync(join(directory, "records.db"), "garbage");
   const { records, told } = await open(directory);
-  assert.equal(rowsOf(records).length, count - 1);
+  assert.equal((await rowsOf(records)).length, count - 1);
   assert.equal(told.length, 2);
   assert.match(told.join("\n"), /second copy .*"damagedLines":"6"/);
   await records[Symbol.asyncDispose]();
@@ -169,7 +169,7 @@ test("without a second copy, lost commits are counted and the damaged log is kep
   const path = join(directory, "records.db-wal");
   flip(path, Math.floor(readFileSync(path).length * 0.55) * 8);
   const { records, told } = await open(directory, { keepsJournal: false } as never);
-  const left = rowsOf(records).length;
+  const left = (await rowsOf(records)).length;
   assert.ok(left < count && left > 0, String(left));
   assert.equal(told.length, 1);
   assert.match(told[0] ?? "", new RegExp(`last writes to a database are lost.*"lostCommits":${count - left}`));
@@ -185,7 +185,7 @@ test("without a second copy, any flipped bit leaves a database that opens and ca
       flip(join(copy, file), bit);
       const { records, told } = await open(copy, { keepsJournal: false } as never);
       await records.write([{ sql: "INSERT INTO thing VALUES ('z', '')", values: [] }]);
-      assert.ok(rowsOf(records).length === count + 1 || told.length > 0, `${file} bit ${bit}: a silent loss`);
+      assert.ok((await rowsOf(records)).length === count + 1 || told.length > 0, `${file} bit ${bit}: a silent loss`);
       await records[Symbol.asyncDispose]();
       rmSync(copy, { recursive: true });
     }),
@@ -209,7 +209,7 @@ test("the second copy is begun anew when it has grown, and one former copy is ke
   await records[Symbol.asyncDispose]();
   rmSync(join(directory, "records.db"));
   const again = await open(directory);
-  assert.deepEqual(rowsOf(again.records), [{ name: "same", body: `59${body}` }]);
+  assert.deepEqual(await rowsOf(again.records), [{ name: "same", body: `59${body}` }]);
   await again.records[Symbol.asyncDispose]();
 });
 
@@ -223,7 +223,7 @@ test("records of a release without a second copy open as they are and get one", 
     database.exec("INSERT INTO applied_migration VALUES ('test-1'); INSERT INTO thing VALUES ('a', 'b')");
   }
   const { records, told } = await open(directory);
-  assert.deepEqual(rowsOf(records), [{ name: "a", body: "b" }]);
+  assert.deepEqual(await rowsOf(records), [{ name: "a", body: "b" }]);
   assert.deepEqual(told, []);
   await records[Symbol.asyncDispose]();
   assert.match(readFileSync(join(directory, "records.db.journal"), "utf8"), /"table":"thing","row":\["a","b"\]/);

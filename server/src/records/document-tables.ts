@@ -1,4 +1,4 @@
-import type { DocumentChange, ListQuery } from "./documents.ts";
+import type { DocumentChange, DocumentQuery } from "./documents.ts";
 import type { Migration, SqlValue, Statement } from "./statement.ts";
 
 /** `document_gone` knows the last deletions, and `document_feed` up to which version they have been forgotten. */
@@ -30,7 +30,7 @@ export const lastVersionSql = `SELECT MAX(
     (SELECT forgotten_version FROM document_feed)
   ) AS version`;
 
-/** The statements of one change. The first of them is the one that finds, or does not find, what the change expects. */
+/** The statements of one change; one of them finds, or does not find, what the change expects. */
 export function changeStatements(change: DocumentChange, version: number): readonly Statement[] {
   const { kind, key } = change;
   const place = [kind, key] as const;
@@ -40,16 +40,16 @@ export function changeStatements(change: DocumentChange, version: number): reado
   }
   const outOfOrders = { sql: "DELETE FROM document_order WHERE kind = ? AND key = ?", values: place };
   if (change.do === "delete") {
+    const told: Statement = {
+      sql: "INSERT OR REPLACE INTO document_gone SELECT kind, key, ? FROM document WHERE kind = ? AND key = ?",
+      values: [version, ...place],
+    };
+    const sql = "DELETE FROM document WHERE kind = ? AND key = ?";
     const goes: Statement =
       change.expects === "any"
-        ? { sql: "DELETE FROM document WHERE kind = ? AND key = ?", values: place }
-        : {
-            sql: "DELETE FROM document WHERE kind = ? AND key = ? AND version = ?",
-            values: [...place, change.expects === "absent" ? -1 : change.expects],
-            changes: change.expects === "absent" ? 0 : 1,
-          };
-    const told = { sql: "INSERT OR REPLACE INTO document_gone VALUES (?, ?, ?)", values: [...place, version] };
-    return [goes, outOfOrders, told];
+        ? { sql, values: place }
+        : { sql: `${sql} AND version = ?`, values: [...place, change.expects], changes: 1 };
+    return [told, goes, outOfOrders];
   }
   const ordered = Object.entries(change.orders ?? {}).map(([name, value]) => ({
     sql: "INSERT INTO document_order VALUES (?, ?, ?, ?)",
@@ -77,7 +77,7 @@ function putStatement(
 const lastCharacter = "\u{10ffff}";
 
 /** One row more than was asked for says whether there is more. */
-export function listStatement({ kind, order, isDescending, prefix = "", after, limit }: ListQuery): {
+export function listStatement({ kind, order, isDescending, prefix = "", after, limit }: DocumentQuery): {
   readonly sql: string;
   readonly values: readonly SqlValue[];
 } {

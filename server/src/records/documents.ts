@@ -22,17 +22,17 @@ export type DocumentChange =
       readonly orders?: Readonly<Record<string, string>>;
       readonly expects: Expectation;
     }
-  | { readonly do: "delete"; readonly kind: string; readonly key: string; readonly expects: Expectation }
+  | { readonly do: "delete"; readonly kind: string; readonly key: string; readonly expects: number | "any" }
   /** Changes nothing: the transaction is made only while this document has this version. */
   | { readonly do: "check"; readonly kind: string; readonly key: string; readonly expects: number };
 
 /** Where a document stands in a listing. */
-export interface ListPosition {
+export interface DocumentPosition {
   readonly value: string;
   readonly key: string;
 }
 
-export interface ListQuery {
+export interface DocumentQuery {
   readonly kind: string;
   /** The order that documents were put with; null: by key, which is their value then. Values, then keys, ascend by their UTF-8 bytes. */
   readonly order: string | null;
@@ -40,21 +40,21 @@ export interface ListQuery {
   /** Only what has a value that begins with this. */
   readonly prefix?: string;
   /** Only what follows, in the direction of the listing. */
-  readonly after: ListPosition | null;
-  /** At most `listMax`. */
+  readonly after: DocumentPosition | null;
+  /** At most `documentsListedMax`. */
   readonly limit: number;
 }
 
-export const listMax = 1000;
+export const documentsListedMax = 1000;
 
 export interface ListedDocument extends Document {
   readonly value: string;
 }
 
-export interface ListPage {
+export interface DocumentPage {
   readonly documents: readonly ListedDocument[];
   /** To go on after; null where there is nothing more. */
-  readonly next: ListPosition | null;
+  readonly next: DocumentPosition | null;
 }
 
 /** A document as it is by now; null: it is gone. */
@@ -75,7 +75,7 @@ export interface ChangeBatch {
 /** Implementations pass `documents.contract.ts`. */
 export interface Documents {
   get(kind: string, key: string): Promise<Document | null>;
-  list(query: ListQuery): Promise<ListPage>;
+  list(query: DocumentQuery): Promise<DocumentPage>;
   /**
    * Makes all changes or none, and resolves with their version when they are on disk (fsync). Rejects with DocumentConflict when one of
    * them does not find what it expects. No two changes of one write may name the same document.

@@ -3,5 +3,22 @@
  * fsync, many with one; reads see what is committed. Owners of tables bring their migrations and their statements; nobody else
  * stores anything with SQLite. The invocation path never comes here.
  */
+export { documentMigrations } from "./document-tables.ts";
+export {
+  ChangesForgotten,
+  DocumentConflict,
+  documentsListedMax,
+  type ChangeBatch,
+  type ChangedDocument,
+  type Document,
+  type DocumentChange,
+  type DocumentPage,
+  type DocumentPosition,
+  type DocumentQuery,
+  type Documents,
+  type Expectation,
+  type ListedDocument,
+} from "./documents.ts";
+export { documentLimits, openDocuments, type DocumentLimits } from "./sqlite-documents.ts";
 export { openRecords, recordsDefaults, type Records, type RecordsOptions } from "./records.ts";
 export { RecordsError, type Migration, type SqlValue, type Statement, type WriteResult } from "./statement.ts";

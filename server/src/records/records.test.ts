@@ -15,7 +15,8 @@ const migrations: readonly Migration[] = [
   { id: "test-1", sql: "CREATE TABLE thing (name TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT" },
 ];
 const insert = (name: string, number: number) => ({ sql: "INSERT INTO thing VALUES (?, ?)", values: [name, number] });
-const names = (records: Records) => records.rows("SELECT name FROM thing ORDER BY name").map((row) => row.name);
+const names = async (records: Records) =>
+  (await records.rows("SELECT name FROM thing ORDER BY name")).map((row) => row.name);
 
 test("a transaction is written whole or not at all, and its neighbours in the same commit are not harmed", async () => {
   await using records = await openRecords({ path: join(root, "a.sqlite"), migrations, ...recordsDefaults, logger });
@@ -30,7 +31,7 @@ test("a transaction is written whole or not at all, and its neighbours in the sa
   );
   assert(outcomes[1]?.status === "rejected" && outcomes[1].reason instanceof RecordsError);
   assert.match(outcomes[1].reason.message, /UNIQUE constraint failed: thing.name/);
-  assert.deepEqual(names(records), ["a", "b", "d"]);
+  assert.deepEqual(await names(records), ["a", "b", "d"]);
 });
 
 test("migrations are applied once and in order; closing writes what was handed over", async () => {
@@ -43,7 +44,7 @@ test("migrations are applied once and in order; closing writes what was handed o
   const more = [...migrations, { id: "test-2", sql: "ALTER TABLE thing ADD COLUMN note TEXT" }];
   await using second = await openRecords({ path, migrations: more, ...recordsDefaults, logger });
   assert.deepEqual(
-    second.rows("SELECT name, note FROM thing").map((row) => ({ ...(row as object) })),
+    (await second.rows("SELECT name, note FROM thing")).map((row) => ({ ...(row as object) })),
     [{ name: "kept", note: null }],
   );
 });
@@ -53,7 +54,7 @@ test("a migration that fails leaves the database as it was and says which", asyn
   const path = join(root, "c.sqlite");
   await assert.rejects(openRecords({ path, migrations: broken, ...recordsDefaults, logger }), /migration test-2/);
   await using records = await openRecords({ path, migrations, ...recordsDefaults, logger });
-  assert.deepEqual(records.rows("SELECT name FROM sqlite_master WHERE name = 'half'"), []);
+  assert.deepEqual(await records.rows("SELECT name FROM sqlite_master WHERE name = 'half'"), []);
 });
 
 test("writes above the limit are refused at once", async () => {
@@ -91,6 +92,6 @@ test("whatever was acknowledged is there after kill -9", async () => {
   const acknowledged = Number(output.trimEnd().split("\n").at(-1));
   assert(acknowledged >= 38);
   await using records = await openRecords({ path, migrations, ...recordsDefaults, logger });
-  const numbers = records.rows("SELECT number FROM thing ORDER BY number").map((row) => row.number);
+  const numbers = (await records.rows("SELECT number FROM thing ORDER BY number")).map((row) => row.number);
   assert.deepEqual(numbers.slice(0, acknowledged + 1), [...Array(acknowledged + 1).keys()]);
 });

@@ -26,8 +26,8 @@ export interface Records extends AsyncDisposable {
    * several with one fsync. Rejects with RecordsError when SQLite refuses it; nothing of it was written then.
    */
   write(statements: readonly Statement[]): Promise<readonly WriteResult[]>;
-  /** Rows of what is committed. Reads the calling thread's page cache: for start-up and rare questions, not for a hot path. */
-  rows(sql: string, ...values: SqlValue[]): readonly Readonly<Record<string, SqlValue>>[];
+  /** Rows of what is committed, of one moment. Reads the calling thread's page cache: a question is to ask for a bounded number of rows. */
+  rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]>;
 }
 
 /**
@@ -62,7 +62,7 @@ class SqliteRecords implements Records {
     return this.#writer.write(statements);
   }
 
-  rows(sql: string, ...values: SqlValue[]): readonly Readonly<Record<string, SqlValue>>[] {
+  async rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]> {
     let statement = this.#prepared.get(sql);
     if (statement === undefined) {
       statement = this.#reader.prepare(sql);
@@ -160,7 +160,9 @@ class Writer {
         for (const { transaction, results } of message.results) this.#take(transaction)?.resolve(results);
         return;
       case "refused":
-        this.#take(message.transaction)?.reject(new RecordsError(message.message, message.sqliteCode));
+        this.#take(message.transaction)?.reject(
+          new RecordsError(message.message, message.sqliteCode, message.unexpectedAt),
+        );
         return;
       case "closed":
     }

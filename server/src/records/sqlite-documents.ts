@@ -1,21 +1,15 @@
 import { Gate, orAborted } from "../base/index.ts";
-import {
-  batchEndSql,
-  changesSql,
-  changeStatements,
-  lastVersionSql,
-  listStatement,
-} from "./document-tables.ts";
+import { batchEndSql, changesSql, changeStatements, lastVersionSql, listStatement } from "./document-tables.ts";
 import {
   ChangesForgotten,
   DocumentConflict,
-  listMax,
+  documentsListedMax,
   type ChangeBatch,
   type Document,
   type DocumentChange,
   type Documents,
-  type ListPage,
-  type ListQuery,
+  type DocumentPage,
+  type DocumentQuery,
 } from "./documents.ts";
 import type { Records } from "./records.ts";
 import { RecordsError, type SqlValue, type Statement } from "./statement.ts";
@@ -60,8 +54,8 @@ class SqliteDocuments implements Documents {
     return row === undefined ? null : { kind, key, version: Number(row["version"]), body: String(row["body"]) };
   }
 
-  async list(query: ListQuery): Promise<ListPage> {
-    const limit = Math.min(query.limit, listMax);
+  async list(query: DocumentQuery): Promise<DocumentPage> {
+    const limit = Math.min(query.limit, documentsListedMax);
     const { sql, values } = listStatement({ ...query, limit });
     const rows = await this.#records.rows(sql, ...values);
     const documents = rows.slice(0, limit).map((row) => ({

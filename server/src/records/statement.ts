@@ -4,6 +4,8 @@ export type SqlValue = string | number | bigint | null | Uint8Array;
 export interface Statement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
+  /** How many rows it has to change; with another number its transaction is refused. Absent: any. */
+  readonly changes?: number;
 }
 
 export interface WriteResult {
@@ -24,16 +26,19 @@ export function diskCodeOf(sqliteCode: number): string | null {
   return diskCodes[sqliteCode & 0xff] ?? null;
 }
 
-/** A transaction that SQLite refused (a constraint, a bug in the statement): nothing of it was written. */
+/** A transaction that was refused (a constraint, an expectation, a bug in the statement): nothing of it was written. */
 export class RecordsError extends Error {
   readonly sqliteCode: number;
   /** `ENOSPC`, `EROFS`: what it tells of the disk. */
   readonly code: string | null;
+  /** Which of the statements changed another number of rows than it had to; null where that is not why. */
+  readonly unexpectedAt: number | null;
 
-  constructor(message: string, sqliteCode: number, options?: ErrorOptions) {
-    super(message, options);
+  constructor(message: string, sqliteCode: number, unexpectedAt: number | null = null) {
+    super(message);
     this.name = "RecordsError";
     this.sqliteCode = sqliteCode;
     this.code = diskCodeOf(sqliteCode);
+    this.unexpectedAt = unexpectedAt;
   }
 }

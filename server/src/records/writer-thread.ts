@@ -20,7 +20,13 @@ export type FromWriter =
   | { readonly kind: "copy-failed"; readonly message: string }
   | { readonly kind: "failed-to-open"; readonly message: string; readonly code: string | null }
   | { readonly kind: "committed"; readonly results: readonly { transaction: number; results: WriteResult[] }[] }
-  | { readonly kind: "refused"; readonly transaction: number; readonly message: string; readonly sqliteCode: number }
+  | {
+      readonly kind: "refused";
+      readonly transaction: number;
+      readonly message: string;
+      readonly sqliteCode: number;
+      readonly unexpectedAt: number | null;
+    }
   | { readonly kind: "closed" };
 
 /** Prepared statements kept; the writers' texts are few and fixed. */
@@ -43,7 +49,7 @@ function commitWaiting(opened: OpenDatabase): void {
     for (const { transaction, statements } of batch) {
       database.exec("SAVEPOINT one");
       try {
-        const results = statements.map((statement) => runOne(database, statement));
+        const results = statements.map((statement, index) => runExpected(database, statement, index));
         database.exec("RELEASE one");
         committed.push({ transaction, results });
       } catch (error) {
@@ -80,6 +86,22 @@ function copyCommit(
   }
 }
 
+/** The statement at this place of its transaction changed another number of rows than it had to. */
+class UnexpectedChanges extends Error {
+  readonly at: number;
+
+  constructor({ sql, changes }: Statement, at: number, found: number) {
+    super(`${found} rows instead of ${changes} were changed by: ${sql}`);
+    this.at = at;
+  }
+}
+
+function runExpected(database: DatabaseSync, statement: Statement, index: number): WriteResult {
+  const result = runOne(database, statement);
+  if (statement.changes === undefined || statement.changes === result.changes) return result;
+  throw new UnexpectedChanges(statement, index, result.changes);
+}
+
 function runOne(database: DatabaseSync, { sql, values }: Statement): WriteResult {
   let statement = prepared.get(sql);
   if (statement === undefined) {
@@ -92,8 +114,14 @@ function runOne(database: DatabaseSync, { sql, values }: Statement): WriteResult
 
 function refuse(transaction: number, error: unknown): void {
   const { message, errcode } = error as { message?: string; errcode?: number };
-  const reply = { kind: "refused", transaction, message: message ?? String(error), sqliteCode: errcode ?? 0 } as const;
-  port?.postMessage(reply satisfies FromWriter, []);
+  const reply: FromWriter = {
+    kind: "refused",
+    transaction,
+    message: message ?? String(error),
+    sqliteCode: errcode ?? 0,
+    unexpectedAt: error instanceof UnexpectedChanges ? error.at : null,
+  };
+  port?.postMessage(reply, []);
 }
 
 function close({ database, journal, mark }: OpenDatabase): void {

@@ -1,5 +1,6 @@
 /** What keeps many models on one instance: which are on its disk, which are in its container's memory, and who waits for them. */
-export { ModelAgent, agentLimits, type ModelLease } from "./model-agent.ts";
+export { agentLimits } from "./agent-limits.ts";
+export { ModelAgent, type ModelLease } from "./model-agent.ts";
 export {
   ContainerLostError,
   ModelLoadError,

@@ -5,7 +5,8 @@ import { ArchiveError } from "../../blobs/index.ts";
 import { silentLogger, systemClock } from "../../base/index.ts";
 import { modelTreesContract } from "../contracts/index.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
-import { ModelAgent, agentLimits, type AgentLimits } from "./model-agent.ts";
+import { agentLimits, type AgentLimits } from "./agent-limits.ts";
+import { ModelAgent } from "./model-agent.ts";
 import {
   ContainerLostError,
   ModelLoadError,

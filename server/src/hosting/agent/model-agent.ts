@@ -9,6 +9,7 @@ import {
   Semaphore,
   TaskGroup,
 } from "../../base/index.ts";
+import type { AgentLimits } from "./agent-limits.ts";
 import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
@@ -23,34 +24,6 @@ import {
 } from "./model-container.ts";
 import type { ModelSource } from "./model-source.ts";
 import type { ModelTrees } from "./model-trees.ts";
-
-export interface AgentLimits {
-  /** Disk for unpacked archives; equal files count once. */
-  readonly diskBytesMax: number;
-  /** Memory for loaded models. */
-  readonly memoryBytesMax: number;
-  readonly loadsMax: number;
-  /** Requests that may wait for cold models at a time. */
-  readonly waitersMax: number;
-  /** How long a request waits for a cold model before it is told so. */
-  readonly waitMsMax: number;
-  readonly loadMsMax: number;
-  readonly unloadMsMax: number;
-  /** An unload that failed is tried again after this time. */
-  readonly unloadRetryMs: number;
-  /** How old the store's answer about a loaded model may be; 0 asks at each invocation (the local store answers from memory). */
-  readonly headAgeMsMax: number;
-}
-
-export const agentLimits = {
-  loadsMax: 4,
-  waitersMax: 1000,
-  waitMsMax: 55_000,
-  loadMsMax: 360_000,
-  unloadMsMax: 360_000,
-  unloadRetryMs: 1000,
-  headAgeMsMax: 0,
-} as const;
 
 export interface AgentOptions {
   readonly trees: ModelTrees;

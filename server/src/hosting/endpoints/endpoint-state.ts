@@ -65,3 +65,12 @@ export interface EndpointRecord {
   readonly configName: string;
   readonly plans: readonly VariantPlan[];
 }
+
+/** The instances that an endpoint has or is to have; while it is updated those of both sides. */
+export function plannedInstanceCount({ plans, state }: EndpointRecord): number {
+  return instanceCountOf(plans) + (state.at === "Updating" ? instanceCountOf(state.next.plans) : 0);
+}
+
+export function instanceCountOf(plans: readonly VariantPlan[]): number {
+  return plans.reduce((sum, { variant }) => sum + variant.InitialInstanceCount, 0);
+}

@@ -81,8 +81,8 @@ export class Fleet implements AsyncDisposable {
     return this.#plan;
   }
 
-  get members(): readonly FleetMember[] {
-    return this.#members;
+  get inServiceCount(): number {
+    return this.#members.filter((member) => member.isInService).length;
   }
 
   async start(signal: AbortSignal): Promise<void> {

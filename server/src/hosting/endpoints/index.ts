@@ -1,8 +1,10 @@
 /** Endpoints as state machines, and what runs for one: a fleet for each variant, a member for each instance. */
 export {
   failureReason,
+  instanceCountOf,
   isTransient,
   moveEndpoint,
+  plannedInstanceCount,
   type EndpointEvent,
   type EndpointRecord,
   type EndpointState,

@@ -56,17 +56,17 @@ const openDatabase = (name: string) =>
   });
 
 /** A platform's part that this is about, over records that outlive it. */
-function open(records: Records, clock: Clock, { seriesMax = 100, bytesMax = metricRecordsLimits.bytesMax } = {}) {
+async function open(records: Records, clock: Clock, { seriesMax = 100, bytesMax = metricRecordsLimits.bytesMax } = {}) {
   const series = new MinuteSeries({ clock, seriesMax, bytesMax: 1e8 });
   const limits = { ...metricRecordsLimits, bytesMax, pointsPerWrite: 10 };
-  return { series, kept: new MetricRecords({ records, series, limits, clock, logger: silentLogger }) };
+  return { series, kept: await MetricRecords.open({ records, series, limits, clock, logger: silentLogger }) };
 }
 
 /** What a platform would find that started now; it writes nothing. */
 async function found(records: Records, epochMs = start): Promise<MinuteSeries> {
   const clock = new MovedClock();
   clock.ms = epochMs;
-  const { series, kept } = open(
+  const { series, kept } = await open(
     withWrite(records, () => Promise.resolve([])),
     clock,
   );
@@ -94,21 +94,21 @@ const sums = (series: MinuteSeries, key = latency, periodMs = minute) =>
   series
     .query(key, { startMs: start - 100 * day, endMs: start + 100 * day, periodMs, unit: null })
     .map(({ startMs, sum }) => [startMs, sum]);
-const count = (records: Records, table: string) =>
-  Number(records.rows(`SELECT COUNT(*) AS count FROM ${table}`)[0]?.["count"]);
+const count = async (records: Records, table: string) =>
+  Number((await records.rows(`SELECT COUNT(*) AS count FROM ${table}`))[0]?.["count"]);
 
 test("a minute is written when it is over, the open one at a stop; both are there again, and the open one goes on", async () => {
   await using records = await openDatabase("restart");
   const clock = new MovedClock();
-  const first = open(records, clock);
+  const first = await open(records, clock);
   const recorder = first.series.recorder(latency);
   for (let value = 1; value <= 100; value++) recorder.record(value);
   await clock.passTo(start + minute + 250);
-  assert.equal(count(records, "metric_block"), 1);
+  assert.equal(await count(records, "metric_block"), 1);
   recorder.record(7);
   assert.deepEqual(sums(await found(records)), [[start, 5050]], "kill -9 loses what is not over");
   await first.kept[Symbol.asyncDispose]();
-  const second = open(records, clock);
+  const second = await open(records, clock);
   second.series.recorder(latency).record(8);
   assert.deepEqual(sums(second.series), [
     [start, 5050],
@@ -117,25 +117,27 @@ test("a minute is written when it is over, the open one at a stop; both are ther
   const [point] = second.series.query(latency, { startMs: start, endMs: start + minute, periodMs: minute, unit: null });
   assert.ok(Math.abs((point?.percentile(0.9) ?? 0) - 90) < 1.5);
   await second.kept[Symbol.asyncDispose]();
-  const third = open(records, clock);
+  const third = await open(records, clock);
   assert.deepEqual(sums(third.series), sums(second.series));
   await third.kept[Symbol.asyncDispose]();
-  assert.equal(count(records, "metric_series"), 1);
+  assert.equal(await count(records, "metric_series"), 1);
 });
 
 test("each minute adds what changed and rewrites nothing; thousands of series are a few rows", async () => {
   await using records = await openDatabase("sizes");
   const clock = new MovedClock();
-  const { series, kept } = open(records, clock);
+  const { series, kept } = await open(records, clock);
   const recorders = Array.from({ length: 95 }, (_, index) => series.recorder(named(`m${index}`)));
   series.recorder(named("never recorded"));
   for (const [index, recorder] of recorders.entries()) recorder.record(index);
   await clock.passTo(start + minute + 250);
-  assert.deepEqual([count(records, "metric_series"), count(records, "metric_block")], [95, 10]);
+  assert.deepEqual([await count(records, "metric_series"), await count(records, "metric_block")], [95, 10]);
   recorders[3]?.record(1);
   await clock.passTo(start + 2 * minute + 250);
   await clock.passTo(start + 3 * minute + 250);
-  const [row] = records.rows("SELECT COUNT(*) AS count, MAX(byte_count) AS bytes FROM metric_block WHERE id > 10");
+  const [row] = await records.rows(
+    "SELECT COUNT(*) AS count, MAX(byte_count) AS bytes FROM metric_block WHERE id > 10",
+  );
   assert.deepEqual({ ...row }, { count: 1, bytes: 48 });
   await kept[Symbol.asyncDispose]();
 });
@@ -143,23 +145,23 @@ test("each minute adds what changed and rewrites nothing; thousands of series ar
 test("what is over is deleted when what it was merged into is written; nothing is lost or counted twice on the way", async () => {
   await using records = await openDatabase("aging");
   const clock = new MovedClock();
-  const { series, kept } = open(records, clock);
+  const { series, kept } = await open(records, clock);
   const recorder = series.recorder(latency);
   for (let index = 1; index <= 5; index++) {
     recorder.record(index);
     await clock.passTo(start + index * minute + 250);
   }
-  const periods = () => records.rows("SELECT period_ms FROM metric_block").map((row) => row["period_ms"]);
-  assert.deepEqual(periods(), [minute, minute, minute, minute, minute]);
+  const periods = async () => (await records.rows("SELECT period_ms FROM metric_block")).map((row) => row["period_ms"]);
+  assert.deepEqual(await periods(), [minute, minute, minute, minute, minute]);
   clock.ms = start + 15 * day + 4 * minute;
   assert.deepEqual(sums(await found(records, clock.ms), latency, hour), [[start, 15]], "stopped in the meantime");
   await clock.passTo(start + 15 * day + 4 * minute);
-  assert.equal(periods().length, 5);
+  assert.equal((await periods()).length, 5);
   await clock.passTo(start + 15 * day + 5 * minute);
-  assert.deepEqual(periods(), [5 * minute]);
+  assert.deepEqual(await periods(), [5 * minute]);
   assert.deepEqual(sums(await found(records, clock.ms), latency, 5 * minute), [[start, 15]]);
   await clock.passTo(start + 600 * day);
-  assert.deepEqual(periods(), []);
+  assert.deepEqual(await periods(), []);
   await kept[Symbol.asyncDispose]();
 });
 
@@ -175,7 +177,7 @@ test("a write that fails is logged, and made good with the next", async () => {
     lines.push(`${level} ${message} ${String(fields?.["error"])}`),
   );
   const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e8 });
-  const kept = new MetricRecords({ records: failing, series, limits: metricRecordsLimits, clock, logger });
+  const kept = await MetricRecords.open({ records: failing, series, limits: metricRecordsLimits, clock, logger });
   series.recorder(latency).record(1);
   await clock.passTo(start + minute + 250);
   assert.deepEqual(lines, [
@@ -194,7 +196,7 @@ test("a write that fails is logged, and made good with the next", async () => {
 test("bytes on disk are bounded: the oldest hours go; an evicted series' row goes with it", async () => {
   await using records = await openDatabase("bounds");
   const clock = new MovedClock();
-  const { series, kept } = open(records, clock, { seriesMax: 2, bytesMax: 450 });
+  const { series, kept } = await open(records, clock, { seriesMax: 2, bytesMax: 450 });
   const recorder = series.recorder(latency);
   for (let index = 0; index < 12; index++) {
     recorder.record(index);
@@ -208,15 +210,15 @@ test("bytes on disk are bounded: the oldest hours go; an evicted series' row goe
     series.recorder(named(`m${index}`)).record(1);
   }
   await kept[Symbol.asyncDispose]();
-  assert.equal(count(records, "metric_series"), 2);
-  const restored = open(records, clock, { seriesMax: 2 });
+  assert.equal(await count(records, "metric_series"), 2);
+  const restored = await open(records, clock, { seriesMax: 2 });
   assert.deepEqual(
     [...restored.series.metrics()].flat().map(({ key }) => key.metricName),
     ["m3", "m4"],
   );
   restored.series.recorder(named("m5")).record(1);
   await restored.kept[Symbol.asyncDispose]();
-  const numbers = records.rows("SELECT number FROM metric_series").map((row) => row["number"]);
+  const numbers = (await records.rows("SELECT number FROM metric_series")).map((row) => row["number"]);
   assert.deepEqual(numbers, [6, 7], "no number is given twice");
 });
 
@@ -236,7 +238,7 @@ test("what was written is there after kill -9 of the process", async () => {
       return { [Symbol.dispose]() {} };
     } };
     const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e8 });
-    new MetricRecords({ records, series, limits, clock, logger });
+    await MetricRecords.open({ records, series, limits, clock, logger });
     const recorder = series.recorder(${JSON.stringify(latency)});
     recorder.record(0.5);
     setInterval(() => {}, 1000);`;

@@ -40,6 +40,7 @@ const minuteMs = 60_000;
 /** After the minute's end, so that a timer that fires early does not find it open. */
 const afterMinuteMs = 250;
 const blocksPerRead = 64;
+const seriesPerRead = 1000;
 const blocksPerDelete = 200;
 const hourMs = 3_600_000;
 
@@ -53,17 +54,23 @@ export class MetricRecords implements AsyncDisposable {
   /** Never less than what is there; counted anew when it is too much. */
   #byteCount: number;
 
-  constructor(options: MetricRecordsOptions) {
-    const { records, series, clock, logger } = options;
-    this.#options = options;
-    const [sequence] = records.rows("SELECT seq FROM sqlite_sequence WHERE name = 'metric_series'");
-    series.load({
-      series: storedSeries(records, logger),
+  /** The series have what was written when it resolves. */
+  static async open(options: MetricRecordsOptions): Promise<MetricRecords> {
+    const { records, series, logger } = options;
+    const [sequence] = await records.rows("SELECT seq FROM sqlite_sequence WHERE name = 'metric_series'");
+    await series.load({
+      series: await storedSeries(records, logger),
       points: storedPoints(records, logger),
       nextNumber: Number(sequence?.["seq"] ?? 0) + 1,
     });
-    const [total] = records.rows("SELECT SUM(byte_count) AS bytes FROM metric_block");
-    this.#byteCount = Number(total?.["bytes"] ?? 0);
+    const [total] = await records.rows("SELECT SUM(byte_count) AS bytes FROM metric_block");
+    return new MetricRecords(options, Number(total?.["bytes"] ?? 0));
+  }
+
+  private constructor(options: MetricRecordsOptions, byteCount: number) {
+    const { clock, logger } = options;
+    this.#options = options;
+    this.#byteCount = byteCount;
     this.#upkeep = new TaskGroup((error) => logger.error("metrics are no longer written", { error: String(error) }));
     this.#upkeep.run(async (closing) => {
       for (;;) {
@@ -131,7 +138,7 @@ export class MetricRecords implements AsyncDisposable {
   /** Whole hours, oldest first, until a tenth is free. */
   async #deleteOldest(): Promise<void> {
     const { records, limits } = this.#options;
-    const hours = records.rows(
+    const hours = await records.rows(
       `SELECT start_ms / ${hourMs} AS hour, SUM(byte_count) AS bytes FROM metric_block GROUP BY hour ORDER BY hour`,
     );
     let byteCount = hours.reduce((sum, { bytes }) => sum + Number(bytes), 0);
@@ -143,7 +150,7 @@ export class MetricRecords implements AsyncDisposable {
         beforeMs = (Number(hour) + 1) * hourMs;
       }
     }
-    for (const row of records.rows("SELECT DISTINCT period_ms FROM metric_block")) {
+    for (const row of await records.rows("SELECT DISTINCT period_ms FROM metric_block")) {
       await this.#deleteBefore(Number(row["period_ms"]), beforeMs);
     }
     this.#byteCount = byteCount;
@@ -170,14 +177,21 @@ function blocksOf(points: readonly StoredPoint[], series: MinuteSeries): Iterabl
   return blocks.values();
 }
 
-function* storedSeries(records: Records, logger: Logger): Generator<StoredSeries> {
-  for (const { number, body } of records.rows("SELECT number, body FROM metric_series ORDER BY number")) {
-    try {
-      const stored = JSON.parse(unsealed(String(body))) as Omit<StoredSeries, "number">;
-      yield { number: Number(number), ...stored };
-    } catch (error) {
-      logger.error("a metric cannot be read and is left out", { number: Number(number), error: String(error) });
+async function storedSeries(records: Records, logger: Logger): Promise<readonly StoredSeries[]> {
+  const sql = `SELECT number, body FROM metric_series WHERE number > ? ORDER BY number LIMIT ${seriesPerRead}`;
+  const found: StoredSeries[] = [];
+  for (let last = 0; ;) {
+    const rows = await records.rows(sql, last);
+    for (const { number, body } of rows) {
+      last = Number(number);
+      try {
+        const stored = JSON.parse(unsealed(String(body))) as Omit<StoredSeries, "number">;
+        found.push({ number: last, ...stored });
+      } catch (error) {
+        logger.error("a metric cannot be read and is left out", { number: last, error: String(error) });
+      }
     }
+    if (rows.length < seriesPerRead) return found;
   }
 }
 
@@ -189,20 +203,22 @@ function unsealed(body: string): string {
   return found.text;
 }
 
-function* storedPoints(records: Records, logger: Logger): Generator<StoredPoint> {
+async function* storedPoints(records: Records, logger: Logger): AsyncGenerator<readonly StoredPoint[]> {
   const sql = `SELECT id, period_ms, start_ms, points FROM metric_block WHERE id > ? ORDER BY id LIMIT ${blocksPerRead}`;
   for (let id = 0; ;) {
-    const rows = records.rows(sql, id);
+    const rows = await records.rows(sql, id);
+    const points: StoredPoint[] = [];
     for (const row of rows) {
       id = Number(row["id"]);
       const place = { periodMs: Number(row["period_ms"]), startMs: Number(row["start_ms"]) };
       try {
-        yield* decodeBlock(place, row["points"] as Uint8Array);
+        for (const point of decodeBlock(place, row["points"] as Uint8Array)) points.push(point);
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
         logger.error("a block of metrics cannot be read and is left out", { id, error: String(error) });
       }
     }
+    yield points;
     if (rows.length < blocksPerRead) return;
   }
 }

@@ -1,3 +1,6 @@
 /** Where hosting's own records are kept; only hosting opens it. */
-export { endpointRecord, modelRecord } from "./record-forms.ts";
-export { RecordTable, hostingMigrations } from "./hosting-store.ts";
+export { hostingMigrations } from "./hosting-migrations.ts";
+export type { HostingKinds, Tag } from "./hosting-kinds.ts";
+export { HostingStore } from "./hosting-store.ts";
+export { listPage, type ListAnswer, type ListedPlace, type ListQuestion, type TimeRange } from "./listing.ts";
+export type { FoundRecord, RecordKind, StoredRecord } from "./record-kind.ts";

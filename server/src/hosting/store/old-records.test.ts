@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { createLogger, silentLogger, systemClock } from "../../base/index.ts";
-import { openRecords, recordsDefaults } from "../../records/index.ts";
+import { openDocuments, openRecords, recordsDefaults } from "../../records/index.ts";
 import type { FleetOptions } from "../endpoints/fleet-options.ts";
-import { Hosting, hostingLimits } from "../hosting.ts";
-import { hostingMigrations } from "./hosting-store.ts";
+import { Hosting } from "../hosting.ts";
+import { hostingLimits } from "../quotas.ts";
+import { hostingMigrations } from "./hosting-migrations.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-old-records-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -56,14 +57,24 @@ async function writeOldDatabase(path: string): Promise<void> {
   await records.write(rows.map((values) => ({ sql: "INSERT INTO hosting_record VALUES (?, ?, ?)", values })));
 }
 
+const everything = {
+  isDescending: true,
+  nameContains: "",
+  created: { fromMs: null, untilMs: null },
+  modified: { fromMs: null, untilMs: null },
+  status: null,
+  after: null,
+  limit: 10,
+} as const;
+
 test("records of models with one container are read as models with a list of them", async () => {
   const path = join(root, "galatea.db");
   await writeOldDatabase(path);
   const told: string[] = [];
   const logger = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
   await using records = await openRecords({ ...recordsDefaults, path, migrations: hostingMigrations, logger });
-  await using hosting = new Hosting({
-    records,
+  await using hosting = await Hosting.open({
+    documents: await openDocuments(records),
     limits: hostingLimits,
     random: Math.random,
     // Nothing is started.
@@ -71,14 +82,24 @@ test("records of models with one container are read as models with a list of the
   });
   const { container: _, ...rest } = model;
   const current = { ...rest, containers: [container] };
-  assert.deepEqual(hosting.model("ONE", owner), current);
-  assert.deepEqual(hosting.endpoint("failed", owner).plans, [{ variant, model: current }]);
-  const { state } = hosting.endpoint("moving", owner);
+  assert.deepEqual(await hosting.model("ONE", owner), current);
+  assert.deepEqual((await hosting.endpoint("failed", owner)).plans, [{ variant, model: current }]);
+  const { state } = await hosting.endpoint("moving", owner);
   assert.ok(state.at === "Updating");
   assert.deepEqual(state.next.plans, [{ variant, model: current }]);
-  assert.equal(hosting.config("conf", owner).createdMs, 1500);
-  assert.throws(() => hosting.model("none", owner), { code: "ValidationException" });
-  assert.throws(() => hosting.model("torn", owner), { code: "ValidationException" });
+  assert.equal((await hosting.config("conf", owner)).createdMs, 1500);
+  await assert.rejects(hosting.model("none", owner), { code: "ValidationException" });
+  await assert.rejects(hosting.model("torn", owner), { code: "ValidationException" });
+  assert.deepEqual(await hosting.tags(arn("model/one")), [{ Key: "team", Value: "vision" }]);
+  for (const sortBy of ["created", "name"] as const) {
+    const { page, hasMore } = await hosting.listModels({ ...everything, sortBy }, () => Promise.resolve());
+    assert.deepEqual([page, hasMore], [[current], false]);
+  }
+  const { page } = await hosting.listEndpoints({ ...everything, sortBy: "status" }, () => Promise.resolve());
+  assert.deepEqual(
+    page.map(({ name }) => name),
+    ["moving", "failed"],
+  );
   assert.equal(told.length, 2, told.join("\n"));
   assert.match(told.join("\n"), /damaged and left out .*"key":"none".*\n.*damaged and left out .*"key":"torn"/);
 });

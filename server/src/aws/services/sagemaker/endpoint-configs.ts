@@ -1,9 +1,8 @@
-import { invalid, nameKey, type Hosting, type ProductionVariant } from "../../../hosting/index.ts";
+import { invalid, type Hosting, type ProductionVariant } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { notBuilt, refuseMembers, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
-import { putTags } from "./tags.ts";
 
 const instanceTypeDefault = "ml.m5.xlarge";
 
@@ -27,8 +26,8 @@ export function endpointConfigOperations(
           owner,
           variants,
           request: described,
+          tags: tags ?? [],
         });
-        await putTags(hosting, record.arn, tags ?? []);
         return { EndpointConfigArn: record.arn };
       },
     },
@@ -36,7 +35,7 @@ export function endpointConfigOperations(
       action: "sagemaker:DescribeEndpointConfig",
       resource,
       async handle(input, context) {
-        const record = hosting.config(input.EndpointConfigName, context);
+        const record = await hosting.config(input.EndpointConfigName, context);
         return {
           EnableNetworkIsolation: false,
           ...record.request,
@@ -51,9 +50,7 @@ export function endpointConfigOperations(
       action: "sagemaker:DeleteEndpointConfig",
       resource,
       async handle(input, context) {
-        const record = hosting.config(input.EndpointConfigName, context);
-        await hosting.configs.delete(nameKey(record.name));
-        await hosting.tags.delete(record.arn);
+        await hosting.deleteConfig(input.EndpointConfigName, context);
         return {};
       },
     },

@@ -1,9 +1,8 @@
-import { failureReason, type EndpointRecord, type Hosting } from "../../../hosting/index.ts";
+import { failureReason, type EndpointDescription, type Hosting } from "../../../hosting/index.ts";
 import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { refuseMembers, refusedDeploymentMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
-import { putTags } from "./tags.ts";
 
 /** Below the 60 s after which clients give up reading; a waiter that polls every 30 s hears of the move when it happens. */
 const describeHoldMsMax = 25_000;
@@ -20,8 +19,8 @@ export function endpointOperations(
       async handle(input, context) {
         refuseMembers(input, refusedDeploymentMembers);
         const owner = { region: context.region, accountId: context.accountId };
-        const record = await hosting.createEndpoint(input.EndpointName, input.EndpointConfigName, owner);
-        await putTags(hosting, record.arn, input.Tags ?? []);
+        const { EndpointName: name, EndpointConfigName: configName, Tags: tags = [] } = input;
+        const record = await hosting.createEndpoint({ name, configName, owner, tags });
         return { EndpointArn: record.arn };
       },
     },
@@ -29,9 +28,8 @@ export function endpointOperations(
       action: "sagemaker:DescribeEndpoint",
       resource,
       async handle({ EndpointName: name }, context) {
-        hosting.endpoint(name, context);
         await hosting.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
-        return describe(hosting, hosting.endpoint(name, context));
+        return describe(await hosting.describeEndpoint(name, context));
       },
     },
     UpdateEndpoint: {
@@ -55,8 +53,7 @@ export function endpointOperations(
   };
 }
 
-function describe(hosting: Hosting, record: EndpointRecord): SagemakerOperations["DescribeEndpoint"]["output"] {
-  const running = hosting.running(record.name);
+function describe({ record, inServiceCounts }: EndpointDescription): SagemakerOperations["DescribeEndpoint"]["output"] {
   const reason = failureReason(record.state);
   return {
     EndpointName: record.name,
@@ -67,7 +64,6 @@ function describe(hosting: Hosting, record: EndpointRecord): SagemakerOperations
     LastModifiedTime: new Date(record.modifiedMs),
     ...(reason === null ? {} : { FailureReason: reason }),
     ProductionVariants: record.plans.map(({ variant, model }) => {
-      const fleet = running?.fleets.find(({ variantName }) => variantName === variant.VariantName);
       return {
         VariantName: variant.VariantName,
         DeployedImages: [
@@ -79,7 +75,7 @@ function describe(hosting: Hosting, record: EndpointRecord): SagemakerOperations
         ],
         CurrentWeight: variant.InitialVariantWeight,
         DesiredWeight: variant.InitialVariantWeight,
-        CurrentInstanceCount: fleet?.members.filter(({ isInService }) => isInService).length ?? 0,
+        CurrentInstanceCount: inServiceCounts.get(variant.VariantName) ?? 0,
         DesiredInstanceCount: variant.InitialInstanceCount,
         ...(variant.RoutingConfig === undefined ? {} : { RoutingConfig: variant.RoutingConfig }),
       };

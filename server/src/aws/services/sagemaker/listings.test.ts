@@ -1,26 +1,45 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { LoopTurns } from "../../../base/index.ts";
-import type { Hosting } from "../../../hosting/index.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { LoopTurns, silentLogger as logger, systemClock } from "../../../base/index.ts";
+import { Hosting, hostingLimits, hostingMigrations, type FleetOptions } from "../../../hosting/index.ts";
+import { openDocuments, openRecords, recordsDefaults } from "../../../records/index.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { listOperations } from "./listings.ts";
 
+const root = mkdtempSync(join(tmpdir(), "galatea-listings-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const owner = { accountId: "000000000000", region: "us-east-1" };
 const count = 10_000;
 const name = (number: number) => `model-${String(number).padStart(5, "0")}`;
 
 test("ListModels of 10,000 models, by ten clients at once, looks at a thousand rows between two turns of others", async () => {
-  const models = Array.from({ length: count }, (_, at) => {
-    const number = (at * 7919) % count;
-    return { name: name(number), arn: `arn:${number}`, createdMs: Math.floor(number / 4) };
-  });
+  const path = join(root, "records.db");
+  await using records = await openRecords({ ...recordsDefaults, path, migrations: hostingMigrations, logger });
   let touched = 0;
-  function* values() {
-    for (const model of models) {
-      touched += 1;
-      yield model;
-    }
+  const documents = await openDocuments(records);
+  const read = documents.list.bind(documents);
+  documents.list = async (query) => {
+    const page = await read(query);
+    touched += page.documents.length;
+    return page;
+  };
+  let createdCount = 0;
+  // Four at a time are as old as each other.
+  const clock = { ...systemClock, epochMs: () => Math.floor(createdCount++ / 4) };
+  const fleet = { clock, logger } as unknown as FleetOptions;
+  await using hosting = await Hosting.open({ documents, limits: hostingLimits, random: Math.random, fleet });
+  for (let at = 0; at < count; at += 500) {
+    await Promise.all(
+      Array.from({ length: 500 }, (_, more) => {
+        return hosting.createModel({ name: name(at + more), owner, containers: [{}], request: {}, tags: [] });
+      }),
+    );
   }
-  const { handle } = listOperations({ models: { values } } as unknown as Hosting).ListModels;
+  const { handle } = listOperations(hosting).ListModels;
   const turns = new LoopTurns();
   const signal = new AbortController().signal;
   const list = (input: Parameters<typeof handle>[0]) =>

@@ -1,10 +1,9 @@
 import { invalid, parseS3Uri, refusedVariable, resolveImage, unsupportedImageText } from "../../../hosting/index.ts";
-import { nameKey, type ContainerDefinition, type Hosting } from "../../../hosting/index.ts";
+import { type ContainerDefinition, type Hosting } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { notBuilt, refuseMembers, refusedContainerMembers, refusedModelMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
-import { putTags } from "./tags.ts";
 
 /** The bytes of one model's variables together, as the service bounds them. */
 const environmentBytesMax = 32 * 1024;
@@ -23,8 +22,13 @@ export function modelOperations(
         const container = checkedContainer(input);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
-        const record = await hosting.createModel({ name: input.ModelName, owner, containers: [container], request });
-        await putTags(hosting, record.arn, tags ?? []);
+        const record = await hosting.createModel({
+          name: input.ModelName,
+          owner,
+          containers: [container],
+          request,
+          tags: tags ?? [],
+        });
         return { ModelArn: record.arn };
       },
     },
@@ -32,7 +36,7 @@ export function modelOperations(
       action: "sagemaker:DescribeModel",
       resource,
       async handle(input, context) {
-        const record = hosting.model(input.ModelName, context);
+        const record = await hosting.model(input.ModelName, context);
         return {
           EnableNetworkIsolation: false,
           ...record.request,
@@ -46,9 +50,7 @@ export function modelOperations(
       action: "sagemaker:DeleteModel",
       resource,
       async handle(input, context) {
-        const record = hosting.model(input.ModelName, context);
-        await hosting.models.delete(nameKey(record.name));
-        await hosting.tags.delete(record.arn);
+        await hosting.deleteModel(input.ModelName, context);
         return {};
       },
     },

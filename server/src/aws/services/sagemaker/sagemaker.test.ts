@@ -38,7 +38,7 @@ import {
 } from "../../../hosting/index.ts";
 import { ProcessHost } from "../../../hosts/index.ts";
 import { MinuteSeries } from "../../../metrics/index.ts";
-import { openRecords, recordsDefaults } from "../../../records/index.ts";
+import { openDocuments, openRecords, recordsDefaults } from "../../../records/index.ts";
 import { createGateway } from "../../wire/index.ts";
 import { runtimeService } from "../sagemaker-runtime/index.ts";
 import { sagemakerService } from "./index.ts";
@@ -129,8 +129,8 @@ async function openPlatform(directory: string) {
     clock: systemClock,
     logger: silentLogger,
   });
-  const hosting = new Hosting({
-    records,
+  const hosting = await Hosting.open({
+    documents: await openDocuments(records),
     limits: hostingLimits,
     random: Math.random,
     fleet: {
@@ -492,7 +492,8 @@ test("a platform that is started again has its endpoints in service again", asyn
     await deploy(platform, "Again", { ModelDataUrl: "s3://models/one.tar.gz" });
   }
   await using platform = await openPlatform(directory);
-  assert.equal(platform.hosting.endpoints.get("again")?.state.at, "InService");
-  while (platform.hosting.running("Again") === undefined) await new Promise((resolve) => setImmediate(resolve));
+  const again = () => platform.hosting.describeEndpoint("again", { accountId: "000000000000", region: "us-east-1" });
+  assert.equal((await again()).record.state.at, "InService");
+  while ((await again()).inServiceCounts.size === 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal((await platform.invoke("Again", "x")).text, "1:x");
 });

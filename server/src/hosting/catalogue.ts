@@ -1,0 +1,184 @@
+import { unreachable, type Clock } from "../base/index.ts";
+import { DocumentConflict, type DocumentChange } from "../records/index.ts";
+import {
+  hostingArn,
+  nameKey,
+  parseHostingArn,
+  type EndpointConfigRecord,
+  type ModelRecord,
+  type Owner,
+} from "./definitions/index.ts";
+import { alreadyExists, invalid, notFound, type HostingNoun } from "./hosting-errors.ts";
+import type { Quotas } from "./quotas.ts";
+import type { FoundRecord, HostingStore, RecordKind, Tag } from "./store/index.ts";
+
+const tagCountMax = 50;
+
+/** A record without what hosting gives it, and its first tags. */
+export type NewRecord<Value> = Omit<Value, "arn" | "createdMs"> & { readonly tags: readonly Tag[] };
+
+/** Models, endpoint configurations, and the tags of everything: what is only recorded, and runs nowhere. */
+export class Catalogue {
+  readonly #store: HostingStore;
+  readonly #quotas: Quotas;
+  readonly #clock: Clock;
+
+  constructor(store: HostingStore, quotas: Quotas, clock: Clock) {
+    this.#store = store;
+    this.#quotas = quotas;
+    this.#clock = clock;
+  }
+
+  async createModel({ tags, ...model }: NewRecord<ModelRecord>): Promise<ModelRecord> {
+    const { models } = this.#store.kinds;
+    const key = nameKey(model.name);
+    const arn = hostingArn("model", model.name, model.owner);
+    const found = await models.find(key);
+    if (found.at === "found") throw alreadyExists("model", arn);
+    using _reserved = this.#quotas.reserveRecord("models", key);
+    const record = { ...model, arn, createdMs: this.#clock.epochMs() };
+    await this.#create("model", arn, [models.put(key, record, versionOf(found)), ...this.firstTags(arn, tags)]);
+    return record;
+  }
+
+  async createConfig({ tags, ...config }: NewRecord<EndpointConfigRecord>): Promise<EndpointConfigRecord> {
+    const { configs } = this.#store.kinds;
+    const key = nameKey(config.name);
+    const arn = hostingArn("endpoint-config", config.name, config.owner);
+    const noun = "endpoint configuration";
+    const found = await configs.find(key);
+    if (found.at === "found") throw alreadyExists(noun, arn);
+    using _reserved = this.#quotas.reserveRecord("configs", key);
+    for (const { ModelName } of config.variants) await this.model(ModelName, config.owner);
+    const record = { ...config, arn, createdMs: this.#clock.epochMs() };
+    await this.#create(noun, arn, [configs.put(key, record, versionOf(found)), ...this.firstTags(arn, tags)]);
+    return record;
+  }
+
+  async model(name: string, owner: Owner): Promise<ModelRecord> {
+    const found = await this.#store.kinds.models.find(nameKey(name));
+    if (found.at !== "found") throw notFound("model", hostingArn("model", name, owner));
+    return found.value;
+  }
+
+  async config(name: string, owner: Owner): Promise<EndpointConfigRecord> {
+    const found = await this.#store.kinds.configs.find(nameKey(name));
+    if (found.at !== "found") throw notFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
+    return found.value;
+  }
+
+  /** With its tags. */
+  async deleteModel(name: string, owner: Owner): Promise<void> {
+    const { models, tags } = this.#store.kinds;
+    await this.#store.attempt(async () => {
+      const found = await models.find(nameKey(name));
+      if (found.at !== "found") throw notFound("model", hostingArn("model", name, owner));
+      await this.#store.write([models.delete(nameKey(name), found.version), tags.delete(found.value.arn, "any")]);
+    });
+  }
+
+  /** With its tags. */
+  async deleteConfig(name: string, owner: Owner): Promise<void> {
+    const { configs, tags } = this.#store.kinds;
+    await this.#store.attempt(async () => {
+      const found = await configs.find(nameKey(name));
+      if (found.at !== "found") throw notFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
+      await this.#store.write([configs.delete(nameKey(name), found.version), tags.delete(found.value.arn, "any")]);
+    });
+  }
+
+  /** The changes that give a new resource its tags; none for none. Throws where there are too many. */
+  firstTags(arn: string, tags: readonly Tag[]): readonly DocumentChange[] {
+    if (tags.length === 0) return [];
+    return [this.#store.kinds.tags.put(arn, merged([], tags), "any")];
+  }
+
+  async tags(arn: string): Promise<readonly Tag[]> {
+    const tagged = await this.#tagged(arn);
+    return (await this.#tagsNow(tagged.arn)).tags;
+  }
+
+  /** Adds to what is there; a key that is there takes the new value. Gives all of them. */
+  addTags(arn: string, added: readonly Tag[]): Promise<readonly Tag[]> {
+    return this.#changeTags(arn, (before) => merged(before, added));
+  }
+
+  async removeTags(arn: string, keys: ReadonlySet<string>): Promise<void> {
+    await this.#changeTags(arn, (before) => before.filter(({ Key }) => !keys.has(Key)));
+  }
+
+  async #changeTags(arn: string, change: (before: readonly Tag[]) => readonly Tag[]): Promise<readonly Tag[]> {
+    const { tags } = this.#store.kinds;
+    return await this.#store.attempt(async () => {
+      const tagged = await this.#tagged(arn);
+      const before = await this.#tagsNow(tagged.arn);
+      const after = change(before.tags);
+      const isGone = after.length === 0;
+      if (isGone && before.expects === "absent") return after;
+      const changed =
+        isGone && before.expects !== "absent"
+          ? tags.delete(tagged.arn, before.expects)
+          : tags.put(tagged.arn, after, before.expects);
+      // Not where what has them is deleted meanwhile.
+      await this.#store.write([changed, tagged.isThere]);
+      return after;
+    });
+  }
+
+  async #tagsNow(arn: string): Promise<{ readonly tags: readonly Tag[]; readonly expects: number | "absent" }> {
+    const found = await this.#store.kinds.tags.find(arn);
+    return { tags: found.at === "found" ? found.value : [], expects: versionOf(found) };
+  }
+
+  /** What an ARN names, as it is now. */
+  async #tagged(arn: string): Promise<{ readonly arn: string; readonly isThere: DocumentChange }> {
+    const parsed = parseHostingArn(arn);
+    if (parsed === null) throw invalid(`Invalid ARN: ${arn}`);
+    const { models, configs, endpoints } = this.#store.kinds;
+    const { resource, key } = parsed;
+    switch (resource) {
+      case "model":
+        return taggedRecord(models, key, await models.find(key)) ?? absent(notFound("model", arn));
+      case "endpoint-config":
+        return taggedRecord(configs, key, await configs.find(key)) ?? absent(notFound("endpoint configuration", arn));
+      case "endpoint":
+        return taggedRecord(endpoints, key, await endpoints.find(key)) ?? absent(notFound("endpoint", arn));
+      default:
+        return unreachable(resource);
+    }
+  }
+
+  async #create(noun: HostingNoun, arn: string, changes: readonly DocumentChange[]): Promise<void> {
+    try {
+      await this.#store.write(changes);
+    } catch (error) {
+      // Somebody else was given the name meanwhile.
+      if (error instanceof DocumentConflict) throw alreadyExists(noun, arn);
+      throw error;
+    }
+  }
+}
+
+/** What a change of this record is to expect: one that cannot be read is written over. */
+function versionOf(found: FoundRecord<unknown>): number | "absent" {
+  return found.at === "absent" ? "absent" : found.version;
+}
+
+function taggedRecord<Value extends { readonly arn: string }>(
+  kind: RecordKind<Value>,
+  key: string,
+  found: FoundRecord<Value>,
+): { readonly arn: string; readonly isThere: DocumentChange } | null {
+  return found.at === "found" ? { arn: found.value.arn, isThere: kind.check(key, found.version) } : null;
+}
+
+function absent(error: Error): never {
+  throw error;
+}
+
+function merged(before: readonly Tag[], added: readonly Tag[]): readonly Tag[] {
+  const all = new Map(before.map((tag) => [tag.Key, tag]));
+  for (const tag of added) all.set(tag.Key, tag);
+  if (all.size > tagCountMax) throw invalid(`A resource cannot have more than ${tagCountMax} tags.`);
+  return [...all.values()];
+}

@@ -1,0 +1,158 @@
+/** What hosting's verbs make of its records, over documents in memory: no file, no container. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLogger, silentLogger, systemClock } from "../base/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
+import type { ChangeBatch, Documents } from "../records/index.ts";
+import type { FleetOptions } from "./endpoints/fleet-options.ts";
+import { Hosting } from "./hosting.ts";
+import { hostingLimits, type HostingLimits } from "./quotas.ts";
+
+const owner = { accountId: "000000000000", region: "us-east-1" };
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+async function open(
+  documents: Documents,
+  limits: Partial<HostingLimits> = {},
+  logger = silentLogger,
+): Promise<Hosting> {
+  return await Hosting.open({
+    documents,
+    limits: { ...hostingLimits, ...limits },
+    random: Math.random,
+    // Nothing is started.
+    fleet: { clock: systemClock, logger } as unknown as FleetOptions,
+  });
+}
+
+const modelOf = (name: string, url = `s3://models/${name}.tar.gz`, tags: { Key: string; Value: string }[] = []) => ({
+  name,
+  owner,
+  containers: [{ ModelDataUrl: url }] as const,
+  request: {},
+  tags,
+});
+
+test("of two models that are created with one name at the same time one is", async () => {
+  await using hosting = await open(new MemoryDocuments());
+  const outcomes = await Promise.allSettled([hosting.createModel(modelOf("m")), hosting.createModel(modelOf("M"))]);
+  assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+  const [refused] = outcomes.filter((outcome) => outcome.status === "rejected");
+  assert.match(String(refused?.reason), /Cannot create already existing model "arn:aws:sagemaker:.*:model\/m"/);
+});
+
+test("models that are created at the same time do not exceed their limit together, and a place is free after a deletion", async () => {
+  await using hosting = await open(new MemoryDocuments(), { modelsMax: 3 });
+  const names = ["a", "b", "c", "d", "e"];
+  const outcomes = await Promise.allSettled(names.map((name) => hosting.createModel(modelOf(name))));
+  assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 3);
+  const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+  assert.ok(refused.every(({ reason }) => reason.code === "ResourceLimitExceeded"));
+  await hosting.deleteModel("b", owner);
+  await hosting.createModel(modelOf("d"));
+  await assert.rejects(hosting.createModel(modelOf("e")), /current utilization of 3 Models/);
+});
+
+test("a model and its tags are recorded together or not at all, and are deleted together", async () => {
+  await using hosting = await open(new MemoryDocuments());
+  const tags = Array.from({ length: 51 }, (_, index) => ({ Key: `k${index}`, Value: "v" }));
+  await assert.rejects(hosting.createModel(modelOf("m", "s3://b/m", tags)), /cannot have more than 50 tags/);
+  await assert.rejects(hosting.model("m", owner), /Could not find model/);
+  const { arn } = await hosting.createModel(modelOf("m", "s3://b/m", tags.slice(0, 2)));
+  assert.deepEqual(await hosting.tags(arn), tags.slice(0, 2));
+  const added = [
+    { Key: "k0", Value: "new" },
+    { Key: "x", Value: "y" },
+  ];
+  const expected = [added[0], tags[1], added[1]];
+  assert.deepEqual(await hosting.addTags(arn, added), expected);
+  await hosting.removeTags(arn, new Set(["k1", "absent"]));
+  assert.deepEqual(await hosting.tags(arn), added);
+  await hosting.deleteModel("m", owner);
+  await assert.rejects(hosting.addTags(arn, added), /Could not find model/);
+  await hosting.createModel(modelOf("m"));
+  assert.deepEqual(await hosting.tags(arn), []);
+});
+
+test("tags that are added at the same time are all there", async () => {
+  await using hosting = await open(new MemoryDocuments());
+  const { arn } = await hosting.createModel(modelOf("m"));
+  const keys = Array.from({ length: 8 }, (_, index) => `k${index}`);
+  await Promise.all(keys.map((Key) => hosting.addTags(arn, [{ Key, Value: "v" }])));
+  assert.deepEqual((await hosting.tags(arn)).map(({ Key }) => Key).toSorted(), keys);
+});
+
+test("a record that cannot be read is told once, is not served, and gives way to a new one", async () => {
+  const documents = new MemoryDocuments();
+  await documents.write([{ do: "put", kind: "model", key: "torn", body: '{"na', expects: "any" }]);
+  const told: string[] = [];
+  const logger = createLogger((_, message, fields) => told.push(`${message} ${String(fields?.["key"])}`));
+  await using hosting = await open(documents, {}, logger);
+  await assert.rejects(hosting.model("torn", owner), /Could not find model/);
+  assert.deepEqual(told, ["a record is damaged and left out torn"]);
+  await hosting.createModel(modelOf("torn"));
+  assert.equal((await hosting.model("torn", owner)).name, "torn");
+});
+
+for (const [what, deletionsMax] of [
+  ["tell of", 1000],
+  ["have forgotten", 1],
+] as const) {
+  test(`what another process records is known when the records ${what} it`, async () => {
+    const memory = new DocumentMemory();
+    const options = { deletionsMax, batchMax: 1 };
+    const documents = new MemoryDocuments(memory, options);
+    await using mine = await open(documents);
+    await using other = await open(documents);
+    for (const name of ["a", "b", "c", "d"]) await other.createModel(modelOf(name));
+    for (const name of ["a", "b", "c"]) await other.deleteModel(name, owner);
+    const known = () => [...mine.modelDataUrls()].join();
+    for (let turns = 0; known() !== "s3://models/d.tar.gz"; turns++) {
+      assert.ok(turns < 1000, known());
+      await turn();
+    }
+  });
+}
+
+/** Tells of changes one step later than it could. */
+class LateDocuments extends MemoryDocuments {
+  told = Promise.withResolvers<void>();
+
+  override async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
+    for await (const batch of super.changes(sinceVersion, signal)) {
+      await this.told.promise;
+      yield batch;
+    }
+  }
+}
+
+test("what was deleted here is not brought back by what the records tell late", async () => {
+  const documents = new LateDocuments();
+  await using hosting = await open(documents);
+  await hosting.createModel(modelOf("m"));
+  await turn();
+  await hosting.deleteModel("m", owner);
+  documents.told.resolve();
+  for (let turns = 0; turns < 5; turns++) {
+    assert.deepEqual([...hosting.modelDataUrls()], []);
+    await turn();
+  }
+  await hosting.createModel(modelOf("m", "s3://b/again"));
+  assert.deepEqual([...hosting.modelDataUrls()], ["s3://b/again"]);
+});
+
+test("nothing is tagged that is deleted while its tags are read", async () => {
+  const documents = new MemoryDocuments();
+  await using hosting = await open(documents);
+  const { arn } = await hosting.createModel(modelOf("m"));
+  const get = documents.get.bind(documents);
+  documents.get = async (kind, key) => {
+    if (kind === "tags") {
+      documents.get = get;
+      await hosting.deleteModel("m", owner);
+    }
+    return await get(kind, key);
+  };
+  await assert.rejects(hosting.addTags(arn, [{ Key: "k", Value: "v" }]), /Could not find model/);
+  assert.equal(await documents.get("tags", arn), null);
+});

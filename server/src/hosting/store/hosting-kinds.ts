@@ -1,0 +1,39 @@
+import type { Logger } from "../../base/index.ts";
+import type { Documents } from "../../records/index.ts";
+import type { EndpointConfigRecord, ModelRecord } from "../definitions/index.ts";
+import type { EndpointRecord } from "../endpoints/index.ts";
+import { ordersOf } from "./listing.ts";
+import { endpointRecord, modelRecord } from "./record-forms.ts";
+import { RecordKind } from "./record-kind.ts";
+
+export interface Tag {
+  readonly Key: string;
+  readonly Value: string;
+}
+
+/** Models, configurations and endpoints by their names in lower case; tags by the ARN of what has them. */
+export interface HostingKinds {
+  readonly models: RecordKind<ModelRecord>;
+  readonly configs: RecordKind<EndpointConfigRecord>;
+  readonly endpoints: RecordKind<EndpointRecord>;
+  readonly tags: RecordKind<readonly Tag[]>;
+}
+
+export function hostingKinds(documents: Documents, logger: Logger): HostingKinds {
+  return {
+    models: new RecordKind(documents, { kind: "model", read: modelRecord, orders: ordersOf, logger }),
+    configs: new RecordKind(documents, {
+      kind: "endpoint-config",
+      read: (stored) => stored as EndpointConfigRecord,
+      orders: ordersOf,
+      logger,
+    }),
+    endpoints: new RecordKind(documents, { kind: "endpoint", read: endpointRecord, orders: ordersOf, logger }),
+    tags: new RecordKind(documents, {
+      kind: "tags",
+      read: (stored) => stored as readonly Tag[],
+      orders: () => ({}),
+      logger,
+    }),
+  };
+}

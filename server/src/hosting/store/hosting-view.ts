@@ -1,0 +1,199 @@
+import { delay, Gate, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
+import { ChangesForgotten, type DocumentChange, type DocumentPosition, type Documents } from "../../records/index.ts";
+import { plannedInstanceCount, type EndpointState } from "../endpoints/index.ts";
+import type { ModelRecord } from "../definitions/index.ts";
+import { modelDataUrlOf } from "../instances/index.ts";
+import type { HostingKinds } from "./hosting-kinds.ts";
+
+/** What of a record is held in memory. */
+interface RecordFacts {
+  readonly version: number;
+  /** Where its models' data lies. */
+  readonly modelDataUrls: readonly string[];
+  /** Of endpoints only. */
+  readonly endpoint: { readonly at: EndpointState["at"]; readonly instanceCount: number } | null;
+}
+
+interface RecordVersion {
+  readonly kind: string;
+  readonly key: string;
+  readonly version: number;
+  /** Null: it is gone. */
+  readonly body: string | null;
+}
+
+export interface HostingViewOptions {
+  readonly documents: Documents;
+  readonly kinds: HostingKinds;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const heardAgainMs = 1000;
+const readAtOnceMax = 200;
+
+/**
+ * What hosting knows of all its records without asking for them: how many there are, what endpoints are at and use, where models lie.
+ * Its own writes are seen at once, those of others when the records tell of them. The limits of an account bound it.
+ */
+export class HostingView implements AsyncDisposable {
+  readonly #options: HostingViewOptions;
+  readonly #following: TaskGroup;
+  readonly #endpointChanged = new Gate();
+  readonly #kinds: readonly string[];
+  #facts: ReadonlyMap<string, Map<string, RecordFacts>>;
+  /** Deleted here, until the records have told of it: what they tell late must not bring it back. */
+  readonly #deleted = new Map<string, number>();
+
+  private constructor(options: HostingViewOptions) {
+    this.#options = options;
+    const { models, configs, endpoints } = options.kinds;
+    this.#kinds = [models.kind, configs.kind, endpoints.kind];
+    this.#facts = this.#noFacts();
+    this.#following = new TaskGroup((error) => {
+      options.logger.error("changes of the records are no longer heard of", { error: String(error) });
+    });
+  }
+
+  static async open(options: HostingViewOptions): Promise<HostingView> {
+    const view = new HostingView(options);
+    const version = await view.#load();
+    view.#following.run((closing) => view.#follow(version, closing));
+    return view;
+  }
+
+  count({ kind }: { readonly kind: string }): number {
+    return this.#of(kind).size;
+  }
+
+  has({ kind }: { readonly kind: string }, key: string): boolean {
+    return this.#of(kind).has(key);
+  }
+
+  /** Of an endpoint with what it is being updated to; zero for one that is not there. */
+  instanceCount(key: string): number {
+    return this.#endpoints.get(key)?.endpoint?.instanceCount ?? 0;
+  }
+
+  instanceCounts(): Iterable<number> {
+    return this.#endpoints.values().map(({ endpoint }) => endpoint?.instanceCount ?? 0);
+  }
+
+  endpointStates(): Iterable<EndpointState["at"]> {
+    return this.#endpoints.values().flatMap(({ endpoint }) => (endpoint === null ? [] : [endpoint.at]));
+  }
+
+  /** Of every model there is, and of those that were deleted while an endpoint runs them. */
+  *modelDataUrls(): Iterable<string> {
+    for (const records of this.#facts.values()) for (const { modelDataUrls } of records.values()) yield* modelDataUrls;
+  }
+
+  /** Resolves with the next change of an endpoint. */
+  endpointChanged(): Promise<void> {
+    return this.#endpointChanged.opened();
+  }
+
+  /** To be called when a write of this process has been acknowledged, before anybody is told. */
+  wrote(changes: readonly DocumentChange[], version: number): void {
+    for (const change of changes) {
+      if (change.do === "check") continue;
+      const { kind, key } = change;
+      if (change.do === "delete") this.#deleted.set(`${kind} ${key}`, version);
+      this.#take({ kind, key, version, body: change.do === "put" ? change.body : null });
+    }
+    this.#tell(changes);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#following[Symbol.asyncDispose]();
+  }
+
+  async #follow(version: number, closing: AbortSignal): Promise<void> {
+    const { documents, clock, logger } = this.#options;
+    for (let since = version; ;) {
+      try {
+        for await (const batch of documents.changes(since, closing)) {
+          since = batch.version;
+          for (const { document, ...place } of batch.changes) this.#take({ ...place, body: document?.body ?? null });
+          for (const [name, deleted] of this.#deleted) if (deleted <= since) this.#deleted.delete(name);
+          this.#tell(batch.changes);
+        }
+      } catch (error) {
+        closing.throwIfAborted();
+        if (error instanceof ChangesForgotten) {
+          since = await this.#load();
+          this.#endpointChanged.open();
+          continue;
+        }
+        logger.error("the records do not tell of changes; they are asked again", { error: String(error) });
+        await delay(clock, heardAgainMs, closing);
+      }
+    }
+  }
+
+  /** Reads every record. Gives the version that is complete in the view; what was written here meanwhile is newer, and stays. */
+  async #load(): Promise<number> {
+    const { documents } = this.#options;
+    const version = await documents.version();
+    const facts = this.#noFacts();
+    for (const kind of this.#kinds) {
+      for (let after: DocumentPosition | null = null; ;) {
+        const page = await documents.list({ kind, order: null, isDescending: false, after, limit: readAtOnceMax });
+        for (const document of page.documents) this.#take(document, facts);
+        if (page.next === null) break;
+        after = page.next;
+      }
+      for (const [key, before] of this.#of(kind)) if (before.version > version) facts.get(kind)?.set(key, before);
+    }
+    this.#facts = facts;
+    return version;
+  }
+
+  #take(record: RecordVersion, facts = this.#facts): void {
+    const { kind, key, version, body } = record;
+    const records = facts.get(kind);
+    if (records === undefined) return;
+    if ((records.get(key)?.version ?? 0) > version || (this.#deleted.get(`${kind} ${key}`) ?? 0) > version) return;
+    const read = body === null ? null : this.#factsOf({ kind, key, version, body });
+    if (read === null) records.delete(key);
+    else records.set(key, read);
+  }
+
+  /** Null for a record that cannot be read. */
+  #factsOf(record: RecordVersion & { readonly body: string }): RecordFacts | null {
+    const { models, configs, endpoints } = this.#options.kinds;
+    const { kind, version } = record;
+    if (kind === configs.kind) {
+      return configs.read(record) === null ? null : { version, modelDataUrls: [], endpoint: null };
+    }
+    if (kind === models.kind) {
+      const model = models.read(record);
+      return model === null ? null : { version, modelDataUrls: dataUrls([model]), endpoint: null };
+    }
+    const read = endpoints.read(record);
+    if (read === null) return null;
+    const endpoint = { at: read.state.at, instanceCount: plannedInstanceCount(read) };
+    return { version, modelDataUrls: dataUrls(read.plans.map(({ model }) => model)), endpoint };
+  }
+
+  #tell(changes: readonly { readonly kind: string }[]): void {
+    const { endpoints } = this.#options.kinds;
+    if (changes.some(({ kind }) => kind === endpoints.kind)) this.#endpointChanged.open();
+  }
+
+  #noFacts(): ReadonlyMap<string, Map<string, RecordFacts>> {
+    return new Map(this.#kinds.map((kind) => [kind, new Map<string, RecordFacts>()]));
+  }
+
+  #of(kind: string): ReadonlyMap<string, RecordFacts> {
+    return this.#facts.get(kind) ?? new Map<string, RecordFacts>();
+  }
+
+  get #endpoints(): ReadonlyMap<string, RecordFacts> {
+    return this.#of(this.#options.kinds.endpoints.kind);
+  }
+}
+
+function dataUrls(models: readonly ModelRecord[]): readonly string[] {
+  return models.flatMap(({ containers }) => containers.flatMap((container) => modelDataUrlOf(container) ?? []));
+}
