@@ -38,6 +38,10 @@ const ensembles: Readonly<Record<string, string>> = {
     step("streaming", { CODE: "CODE" }, { LARGE: "N" }),
     step("later", { NUMBERS: "N" }, { SAME: "NUMBERS" }),
   ]),
+  piped_nested: ensembleConfig(numbers, [
+    step("piped_large", { CODE: "CODE" }, { NUMBERS: "N" }),
+    step("later", { NUMBERS: "N" }, { SAME: "NUMBERS" }),
+  ]),
   piped_twice: ensembleConfig(numbers, [
     streaming,
     step("second", { CODE: "T" }, { LARGE: "N" }),
@@ -137,6 +141,7 @@ async function sentWhenStill(): Promise<number> {
 test("a client that reads nothing stops the first model of an ensemble at a bounded number of answers, and nobody else", async () => {
   for (const [name, answer] of [
     ["piped_large", "large(sent, 4096)"],
+    ["piped_nested", "large(sent, 4096)"],
     ["piped_twice", "answer('for i in range(10): sender.send(large(i, 4096))\\nsender.send(flags=FINAL)')"],
   ] as const) {
     using stream = open(name);
@@ -154,6 +159,8 @@ test("a client that reads nothing stops the first model of an ensemble at a boun
     const count = await sentWhenStill();
     assert.ok(count < 100, `${name}: ${count} answers were made for a client that reads none`);
     await assertEchoes(serving.server.httpPort, "bystander");
+    // Other clients of the same models, too.
+    await assertAnswers();
     stream.resume();
     await until("it goes on when the client reads", () => stream.answers.length > count + 100);
     stream[Symbol.dispose]();
