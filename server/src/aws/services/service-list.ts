@@ -7,7 +7,10 @@ import { runtimeService } from "./sagemaker-runtime/index.ts";
 import { sagemakerService } from "./sagemaker/index.ts";
 import { stsService } from "./sts/index.ts";
 
-/** Every AWS service of the platform. Another one is its folder and its line here. */
+/**
+ * Every AWS service of the platform. Another one is its folder and its line here: `built-operations.json` names what it builds, from
+ * which `node scripts/aws-spec.ts` writes its model and types to `aws/spec/gen`, and `service.ts` makes its row of what it needs.
+ */
 const services = [
   sagemakerService,
   runtimeService,

@@ -16,6 +16,7 @@ import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-s
 import { AwsError, silentLogger, systemClock } from "../../base/index.ts";
 import { cloudwatchService } from "../services/cloudwatch/index.ts";
 import { createMemoryIdentityStore, iamService } from "../services/iam/index.ts";
+import { s3Service } from "../services/s3/index.ts";
 import { sagemakerService } from "../services/sagemaker/index.ts";
 import { runtimeService } from "../services/sagemaker-runtime/index.ts";
 import {
@@ -203,6 +204,25 @@ test("what is not built is refused by name", async () => {
     body: new URLSearchParams({ Action: "X", Version: "2010-05-08" }),
   });
   assert.match(await form.text(), /<Code>InvalidAction<\/Code>/);
+});
+
+test("a request that is refused at the door is told so in the shape of each protocol, before anything of it is read", async () => {
+  const s3 = s3Service({ store: null as never, s3Domain: null });
+  await using server = await gatewayUrl({ services: [...services, s3], refuses: () => "Not from there." });
+  const target = await json(server.url, "SageMaker.CreateModel", "not JSON");
+  assert.equal(target.status, 403);
+  assert.deepEqual(target.body, { __type: "AccessDeniedException", message: "Not from there." });
+  const body = new URLSearchParams({ Action: "X", Version: "none" });
+  const form = await fetch(server.url, { method: "POST", body });
+  const sender = "<Error><Type>Sender</Type><Code>AccessDenied</Code><Message>Not from there.</Message></Error>";
+  assert.deepEqual([form.status, (await form.text()).includes(`<ErrorResponse>${sender}`)], [403, true]);
+  const invoke = await fetch(`${server.url}/endpoints/e/invocations`, { method: "POST", body: "x" });
+  assert.deepEqual([invoke.status, invoke.headers.get("x-amzn-errortype")], [403, "AccessDeniedException"]);
+  const object = await fetch(`${server.url}/bkt/k`);
+  const told = /<Error><Code>AccessDenied<\/Code><Message>Not from there\.<\/Message><Resource>\/bkt\/k</;
+  assert.match(await object.text(), told);
+  assert.equal(object.status, 403);
+  assert.equal(object.headers.get("content-security-policy"), "sandbox; default-src 'none'");
 });
 
 test("names that every object inherits name no service", async () => {

@@ -15,6 +15,8 @@ export interface LogsParts {
 /** One page of GetLogEvents and FilterLogEvents, unless fewer are asked for. */
 const eventsPerPage = 10_000;
 const namesPerPage = 50;
+/** Looked at together, where all of a group's are. */
+const streamsAtATime = 16;
 /** FilterLogEvents looks at the first so many streams, as the service does. */
 const searchedStreamsMax = 100;
 
@@ -163,16 +165,17 @@ async function streamsByTime(
   store: LogStore,
   group: string,
   input: LogsInputs["DescribeLogStreamsRequest"],
-  { turn }: CallContext,
+  { signal }: CallContext,
 ) {
   if (input.logStreamNamePrefix !== undefined) {
     throw invalid("Cannot order by LastEventTime with a logStreamNamePrefix.");
   }
   const found: StoredStream[] = [];
-  for (const name of await store.streamNames(group, "")) {
-    await turn();
-    const stream = await store.stream(group, name);
-    if (stream !== null) found.push(stream);
+  const names = await store.streamNames(group, "");
+  for (let at = 0; at < names.length; at += streamsAtATime) {
+    signal.throwIfAborted();
+    const streams = names.slice(at, at + streamsAtATime).map((name) => store.stream(group, name));
+    for (const stream of await Promise.all(streams)) if (stream !== null) found.push(stream);
   }
   const keyOf = ({ name, lastEventMs }: StoredStream) => `${String(lastEventMs ?? 0).padStart(15, "0")} ${name}`;
   const sorted = found.toSorted((a, b) => compare(keyOf(a), keyOf(b)));

@@ -70,12 +70,12 @@ function checkedContainer(input: SagemakerInputs["CreateModelInput"]): Container
   refuseMembers(container, refusedContainerMembers);
   if (container.Image === undefined) throw invalid("Image must be given for the container.");
   if (resolveImage(container.Image) === null) throw invalid(unsupportedImageText(container.Image));
-  checkData(container as ContainerDefinition);
+  checkData(container);
   checkEnvironment(container.Environment ?? {});
-  return container as ContainerDefinition;
+  return { ...container };
 }
 
-function checkData(container: ContainerDefinition): void {
+function checkData(container: SagemakerInputs["ContainerDefinition"]): void {
   const isMultiModel = container.Mode === "MultiModel";
   if (container.ModelDataUrl !== undefined && container.ModelDataSource !== undefined) {
     throw invalid("ModelDataUrl and ModelDataSource cannot both be given for one container.");
