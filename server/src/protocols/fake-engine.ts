@@ -51,8 +51,12 @@ export class FakeArena implements Arena {
   /** Each block has a place of its own, which is never taken again. */
   #nextOffset = 0;
 
-  constructor(capacityBytes: number, budget: ByteBudget) {
+  readonly #memory: SharedArrayBuffer | null;
+
+  /** `memory` is for tests whose threads share it; without it each block has its own. */
+  constructor(capacityBytes: number, budget: ByteBudget, memory: SharedArrayBuffer | null = null) {
     this.capacityBytes = capacityBytes;
+    this.#memory = memory;
     this.#budget = budget;
   }
 
@@ -64,7 +68,8 @@ export class FakeArena implements Arena {
     this.usedBytes += byteLength;
     const byteOffset = this.#nextOffset;
     this.#nextOffset += byteLength;
-    const bytes = new Uint8Array(byteLength);
+    const bytes =
+      this.#memory === null ? new Uint8Array(byteLength) : new Uint8Array(this.#memory, byteOffset, byteLength);
     let references = 1;
     const block: Block = {
       arenaId: this.id,
@@ -126,8 +131,8 @@ export class FakeEngine implements Engine {
   readonly #models = new Map<string, FakeEntry>();
   openNamespaceWith: (source: NamespaceSource, signal: AbortSignal) => Promise<void> = () => Promise.resolve();
 
-  constructor(arenaBytes = 2 ** 30, budget = new ByteBudget(Infinity)) {
-    this.arena = new FakeArena(arenaBytes, budget);
+  constructor(arenaBytes = 2 ** 30, budget = new ByteBudget(Infinity), memory: SharedArrayBuffer | null = null) {
+    this.arena = new FakeArena(arenaBytes, budget, memory);
   }
 
   add(name: string, options: FakeModelOptions, namespace = ""): void {

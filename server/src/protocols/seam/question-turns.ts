@@ -1,0 +1,28 @@
+/**
+ * How a front end in a thread of its own waits for the engine's answer to a question: a count of the messages that the engine has
+ * handled, in memory that both threads share.
+ */
+export class QuestionTurns {
+  readonly memory: SharedArrayBuffer;
+  readonly #handled: Int32Array;
+
+  constructor(memory = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
+    this.memory = memory;
+    this.#handled = new Int32Array(memory);
+  }
+
+  get handledCount(): number {
+    return Atomics.load(this.#handled, 0);
+  }
+
+  /** The engine has handled one more. */
+  handled(): void {
+    Atomics.add(this.#handled, 0, 1);
+    Atomics.notify(this.#handled, 0);
+  }
+
+  /** Blocks this thread until so many have been handled. */
+  wait(count: number): void {
+    for (let seen = this.handledCount; seen < count; seen = this.handledCount) Atomics.wait(this.#handled, 0, seen);
+  }
+}
