@@ -3,7 +3,14 @@ import { fileURLToPath } from "node:url";
 import { infer, outputOf, type Answer } from "./asking.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 
-const config = (count: number) => `backend: "python"
+export interface CallingModel {
+  readonly count?: number;
+  readonly decoupled?: boolean;
+  /** In place of models/calling.py. */
+  readonly text?: string;
+}
+
+const config = ({ count = 1, decoupled = false }: CallingModel) => `backend: "python"
 max_batch_size: 0
 input [
   { name: "CODE" data_type: TYPE_STRING dims: [ 1 ] },
@@ -11,12 +18,16 @@ input [
 ]
 output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] }, { name: "VALUE" data_type: TYPE_INT32 dims: [ -1 ] } ]
 instance_group { count: ${count} kind: KIND_CPU }
+model_transaction_policy { decoupled: ${decoupled} }
 `;
 
 /** Writes a model that runs the code of its requests, and may call others in it: models/calling.py. */
-export async function writeCallingModel(repository: string, name: string, count = 1): Promise<void> {
+export async function writeCallingModel(repository: string, name: string, model: CallingModel = {}): Promise<void> {
   const program = fileURLToPath(new URL("models/calling.py", import.meta.url));
-  await writeFaultyModel(repository, name, { config: config(count), text: await readFile(program, "utf8") });
+  await writeFaultyModel(repository, name, {
+    config: config(model),
+    text: model.text ?? (await readFile(program, "utf8")),
+  });
 }
 
 const body = (code: string) =>

@@ -23,7 +23,7 @@ before(async () => {
       "--unload-timeout-secs=5",
     ],
     write: async ({ repository }) => {
-      for (const name of models) await writeCallingModel(repository, name, name === "pair" ? 2 : 1);
+      for (const name of models) await writeCallingModel(repository, name, { count: name === "pair" ? 2 : 1 });
       await writeStreamingModel(repository, "streams");
     },
   });
@@ -184,6 +184,47 @@ held.clear()`;
   assert.equal(await told(port, "a", code), "(256, '256 calls of decoupled models ')");
   const sum = `out = sum(1 for each in ${one})`;
   assert.equal(await told(port, "a", sum), "1001");
+});
+
+test("a decoupled model calls others, in execute and from its threads", async () => {
+  const call = `pb_utils.InferenceRequest(model_name="b", inputs=[pb_utils.Tensor("CODE", np.array([b"out = 4"], object))], requested_output_names=["OUT"])`;
+  const work = `def work():
+    for _ in range(50): sender.send(answer(${call}.exec().output_tensors()[0].as_numpy()[0].decode()))
+    sender.send(flags=FINAL)
+`;
+  for (const how of ["work()", "threading.Thread(target=work).start()"])
+    assert.equal(
+      await told(
+        port,
+        "a",
+        `each = [shown(one) for one in asked("streams", ${quoted(work + how)}).exec(decoupled=True)]; out = len(each), each[0], each[-1]`,
+      ),
+      "(51, [[b'4']], [])",
+    );
+});
+
+test("coroutines of models, decoupled or not, await other models side by side", async () => {
+  const program = (decoupled: boolean) => `import asyncio
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+def asked(seconds):
+    code = np.array([b"import time; time.sleep(%f); out = 6" % seconds], object)
+    return pb_utils.InferenceRequest(model_name="pair", inputs=[pb_utils.Tensor("CODE", code)], requested_output_names=["OUT"])
+
+class TritonPythonModel:
+    async def execute(self, requests):
+        answers = await asyncio.gather(*[asked(0.002).async_exec() for _ in range(300)])
+        text = "%d %s" % (len(answers), {each.output_tensors()[0].as_numpy()[0] for each in answers})
+        made = [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([text], object))]) for _ in requests]
+        ${decoupled ? "for request, one in zip(requests, made): request.get_response_sender().send(one, 1)" : "return made"}
+`;
+  await writeCallingModel(serving.repository, "awaits", { text: program(false) });
+  await writeCallingModel(serving.repository, "awaits_more", { text: program(true), decoupled: true });
+  for (const name of ["awaits", "awaits_more"]) assert.equal((await load(port, name)).status, 200);
+  assert.equal(await told(port, "awaits", ""), "300 {b'6'}");
+  const both = `[shown(one) for _ in range(2) for one in asked("awaits_more", "").exec(decoupled=True)]`;
+  assert.equal(await told(port, "a", `out = ${both}`), `[[[b"300 {b'6'}"]], [[b"300 {b'6'}"]]]`);
 });
 
 test("threads of a model call, also when no execution runs", async () => {

@@ -140,6 +140,15 @@ test("each namespace has a user of its own where the server is root, and the ser
   } else assert.deepEqual([user, otherUser], [process.getuid?.(), process.getuid?.()]);
 });
 
+test("a tenant's model reaches the other models of its namespace through the door that it was given", async () => {
+  await using fixture = await openFixture({ tenants: tenantOptions() });
+  assert.equal(await tell(fixture, 'pb_utils.is_model_ready("x")'), "False");
+  const called = 'pb_utils.InferenceRequest(model_name="x", requested_output_names=[], inputs=[])';
+  assert.equal(await tell(fixture, `${called}.exec().error().message()`), "there are no other models here");
+  const awaited = `__import__("asyncio").new_event_loop().run_until_complete(${called}.async_exec())`;
+  assert.equal(await tell(fixture, `${awaited}.has_error()`), "True");
+});
+
 test("a tenant's worker has no capability and gains none", async () => {
   await using fixture = await openFixture({ tenants: tenantOptions() });
   const status = await tell(fixture, "open('/proc/self/status').read()");
