@@ -283,7 +283,7 @@ class Worker:
         self._known_modules = len(sys.modules)
         for path in body["path"]:
             sys.path.append(path)
-        module = model_import.import_model(body["package"], body["module"], self.version_directory)
+        module = model_import.import_model(body["package"], body["module"], body["moduleDirectory"])
         self._pools.adjust()
         self._model_class = module.TritonPythonModel
         return {"completes": hasattr(self._model_class, "auto_complete_config")}

@@ -6,6 +6,7 @@ export function lazyBackend(
   name: string,
   open: (signal: AbortSignal) => Promise<Backend>,
   mayWarmUp: () => Promise<boolean> = () => Promise.resolve(false),
+  runs: (backend: string) => Promise<boolean> = () => Promise.resolve(false),
 ): Backend {
   let opened: Promise<Backend> | null = null;
   const closing = new AbortController();
@@ -15,6 +16,7 @@ export function lazyBackend(
   };
   return {
     name,
+    runs,
     complete: async (source, config, context) => (await backend()).complete(source, config, context),
     estimateBytes: async (source, config) => (await backend()).estimateBytes(source, config),
     load: async (source, config, context) => (await backend()).load(source, config, context),

@@ -50,6 +50,8 @@ export interface ServeOptions {
   readonly pythonPackages: readonly string[];
   /** Threads of a model process's numerical libraries; null: what their variables say, see app/python.ts. */
   readonly pythonThreads: number | null;
+  /** Where python-based backends lie, each in a folder of its name; null: there are none. */
+  readonly backendDirectory: string | null;
   /** Modules that models find imported, whatever variables they set. */
   readonly pythonPreimport: readonly string[];
   /** ONNX models run in this process: faster by a hair, and each of them can end it. */

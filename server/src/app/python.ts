@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { dirname, join } from "node:path";
 import { systemClock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
-import type { TenantOptions } from "../backends/python/index.ts";
+import type { FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
 import type { DataDirectories } from "./directories.ts";
 import { modelOutput } from "./model-output.ts";
 import { modelEnvironment, passedEnvironment } from "./passed-environment.ts";
@@ -72,6 +72,8 @@ export interface PythonBackendParts extends PythonParts {
   readonly threads: number | null;
   /** `--python-preimport`. */
   readonly preImports: readonly string[];
+  /** `--backend-directory`. */
+  readonly findRunner: FindPythonRunner;
   /** Null where models are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
 }
@@ -87,6 +89,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     packagesDirectory: await packagesDirectory(parts, signal),
     pythonEnv: withThreads(modelEnvironment(), parts.threads),
     preImports: parts.preImports,
+    findRunner: parts.findRunner,
     environmentsDirectory: join(parts.directories.cache, "python-environments"),
     workerDirectory: fileURLToPath(new URL("../../python", import.meta.url)),
     clock: systemClock,

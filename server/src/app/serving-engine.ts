@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { systemClock, type ByteBudget, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
-import type { TenantOptions } from "../backends/python/index.ts";
+import type { FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
 import { createEngine, type EngineCore } from "../engine/index.ts";
 import { DirectoryCatalog } from "../repository/index.ts";
 import type { ContainerPlan } from "./container-environment.ts";
@@ -74,14 +74,22 @@ export function createServingEngine({ options, budget, plan, log, metrics, direc
 
 function backends(options: ServeOptions, log: Logger, directories: DataDirectories): readonly Backend[] {
   const { python, pythonPackages: packages, pythonThreads: threads, pythonPreimport: preImports } = options;
+  const { backendDirectory } = options;
+  const findRunner: FindPythonRunner = async (backend) => {
+    if (backendDirectory === null) return null;
+    const { runnersIn } = await import("../backends/python/index.ts");
+    return await runnersIn(resolve(backendDirectory))(backend);
+  };
   return [
     lazyBackend(
       "python",
       (signal) => {
         const tenants = tenantOptions(options, directories);
-        return openPythonBackend({ python, packages, threads, preImports, tenants, log, directories }, signal);
+        const parts = { python, packages, threads, preImports, tenants, findRunner, log, directories };
+        return openPythonBackend(parts, signal);
       },
       async () => packages.length > 0 || (await isPythonThere({ python, log, directories })),
+      async (backend) => (await findRunner(backend)) !== null,
     ),
     lazyBackend(
       "onnxruntime",
@@ -114,6 +122,11 @@ function tenantOptions(options: ServeOptions, directories: DataDirectories): Ten
   if ((confinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
   return {
     ...allowed,
+    // What the operator put there runs the models of all tenants.
+    readPaths: [
+      ...allowed.readPaths,
+      ...(options.backendDirectory === null ? [] : [resolve(options.backendDirectory)]),
+    ],
     allMemoryBytesMax: options.memoryBudgetBytes === null ? null : options.memoryBudgetBytes + sharedBytes,
     directory: processDirectory(join(directories.cache, "workers")),
     slicesDirectory: join(directories.cache, "worker-users"),

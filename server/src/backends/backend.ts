@@ -46,6 +46,8 @@ export interface LoadedModel extends AsyncDisposable {
  */
 export interface Backend extends AsyncDisposable {
   readonly name: string;
+  /** Whether it runs the models of a backend of another name, too; absent where it does so of none. */
+  readonly runs?: (backend: string) => Promise<boolean>;
   complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig>;
   /**
    * What loading would add to the memory in use, where the backend knows better than the files' sizes tell: 0 for content that

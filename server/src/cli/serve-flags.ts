@@ -100,7 +100,7 @@ export const serveFlags: readonly Flag[] = [
   { name: "log-format", kind: "string", default: "default", about: "default or ISO8601" },
   { name: "log-file", kind: "string", default: "", about: "append all log lines to this file" },
   { name: "backend-config", kind: "string", repeatable: true, about: "<backend>,<key>=<value> or <key>=<value>" },
-  { name: "backend-directory", kind: "string", about: "accepted", status: { accepted: "backends are built in" } },
+  { name: "backend-directory", kind: "string", about: "python-based backends: <directory>/<backend>/model.py" },
   { name: "pinned-memory-pool-byte-size", kind: "integer", about: "accepted", status: gpu },
   { name: "cuda-memory-pool-byte-size", kind: "string", repeatable: true, about: "accepted", status: gpu },
   { name: "min-supported-compute-capability", kind: "number", about: "accepted", status: gpu },

@@ -65,6 +65,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
     queueLengthMax: number("queue-length-max"),
     unloadTimeoutSecs: number("unload-timeout-secs"),
     python: textOrNull("python"),
+    backendDirectory: textOrNull("backend-directory"),
     pythonPackages: parsedPackages(lists.get("python-packages") ?? []),
     pythonThreads: optionalNumber(values.get("python-threads")),
     pythonPreimport: (lists.get("python-preimport") ?? []).flatMap((names) => names.split(",")),

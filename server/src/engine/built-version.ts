@@ -25,7 +25,8 @@ export interface BuiltVersion {
 }
 
 export interface BuilderParts {
-  readonly backends: ReadonlyMap<string, Backend>;
+  /** The catalogue of backends: the first row that runs a model has it. */
+  readonly backends: readonly Backend[];
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
   readonly autoComplete: boolean;
   readonly budget: MemoryBudget;
@@ -78,9 +79,9 @@ export class VersionBuilder {
 
   async #load(order: BuildOrder, context: LoadContext): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {
     const { source, config: found } = order;
-    const backend = this.#parts.backends.get(found.backend);
+    const backend = await this.#backendOf(found.backend);
     if (backend === undefined) {
-      const known = [...this.#parts.backends.keys()].join(", ");
+      const known = this.#parts.backends.map(({ name }) => name).join(", ");
       throw new InferenceError(
         "INVALID_ARG",
         `unable to find backend library for backend '${found.backend}', try specifying runtime on the model configuration. ` +
@@ -110,6 +111,14 @@ export class VersionBuilder {
       this.#parts.budget.release(charge);
       throw error;
     }
+  }
+
+  async #backendOf(name: string): Promise<Backend | undefined> {
+    const { backends } = this.#parts;
+    const own = backends.find((backend) => backend.name === name);
+    if (own !== undefined) return own;
+    for (const backend of backends) if ((await backend.runs?.(name)) === true) return backend;
+    return undefined;
   }
 
   /** The model with its charge tied to its life. */

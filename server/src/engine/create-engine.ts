@@ -87,7 +87,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     this.#spaces.set("", { ...own, served: "" });
     this.#loader = new ModelLoader({
       table: this.#table,
-      backends: new Map(options.backends.map((backend) => [backend.name, backend])),
+      backends: options.backends,
       backendConfig: options.backendConfig,
       autoComplete: options.autoComplete,
       budget: this.#budget,

@@ -8,4 +8,5 @@
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
 export { environmentDefaults, environmentPath, type EnvironmentOptions } from "./environments.ts";
 export { madePythonEnvironment, preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";
+export { runnersIn, type FindPythonRunner, type PythonRunner } from "./runners.ts";
 export type { TenantOptions } from "./confinement-plan.ts";

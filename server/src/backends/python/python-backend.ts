@@ -9,6 +9,7 @@ import type { FrameFacts } from "./execution-codec.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
+import type { FindPythonRunner } from "./runners.ts";
 import { Pace } from "./pace.ts";
 import { tenantPaths, Tenants } from "./tenants.ts";
 import { Traffic } from "./traffic.ts";
@@ -24,6 +25,8 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly learnedModulesMax: number;
   /** Modules that may be imported before a model's code runs, besides those that read no variable when they are imported. */
   readonly preImports: readonly string[];
+  /** The programs of python-based backends. */
+  readonly findRunner: FindPythonRunner;
   readonly inlineBytesMax: number;
   /** Each namespace is a tenant that is kept from everything else; null: workers are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
@@ -46,6 +49,7 @@ export const pythonBackendDefaults = {
   zygoteIdleMs: 10 * 60_000,
   learnedModulesMax: 256,
   preImports: [],
+  findRunner: () => Promise.resolve(null),
   inlineBytesMax: 4096,
   tenants: null,
   hangReportMs: 30_000,
@@ -152,7 +156,7 @@ class PythonBackend implements Backend {
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
         worker.others = context.others;
-        const about = { source, config, configJson, instanceKind, modelFilename: plan.modelFilename };
+        const about = { source, config, configJson, instanceKind, program: plan.program };
         try {
           this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
           return worker;
@@ -193,11 +197,18 @@ class PythonBackend implements Backend {
     return new LoadedPythonModel(await allOrNone(opening));
   }
 
+  /** Models of python-based backends, where the program of one is found. */
+  async runs(backend: string): Promise<boolean> {
+    return (await this.#options.findRunner(backend)) !== null;
+  }
+
   async #plan(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<WorkerPlan> {
-    const { inlineBytesMax, tenants } = this.#options;
+    const { inlineBytesMax, tenants, findRunner } = this.#options;
+    const runner = config.backend === this.name ? null : await findRunner(config.backend);
+    const own = config.defaultModelFilename === "" ? "model.py" : config.defaultModelFilename;
     return {
       source,
-      modelFilename: config.defaultModelFilename === "" ? "model.py" : config.defaultModelFilename,
+      program: runner ?? { directory: source.versionDirectory, filename: own },
       environment: await environmentOf(
         this.#options,
         {
@@ -304,7 +315,13 @@ async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<P
 
 /** A worker may go from `complete` to `load` only when everything it was started with is the same. */
 function keyOf(plan: WorkerPlan): string {
-  return [plan.source.versionDirectory, plan.modelFilename, plan.environment.key, plan.arena.id].join("\n");
+  return [
+    plan.source.versionDirectory,
+    plan.program.directory,
+    plan.program.filename,
+    plan.environment.key,
+    plan.arena.id,
+  ].join("\n");
 }
 
 function instancesOf(source: ModelSource, config: ModelConfig): { name: string; instanceKind: string }[] {

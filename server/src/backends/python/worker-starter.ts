@@ -10,6 +10,7 @@ import { frameLimits } from "./frame-limits.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { PythonWorker } from "./python-worker.ts";
 import { kinds } from "./wire.ts";
+import type { PythonRunner } from "./runners.ts";
 import { tenantPaths, type Tenants } from "./tenants.ts";
 import type { WorkerFamilies } from "./worker-families.ts";
 import type { ForkedWorker } from "./zygote.ts";
@@ -18,7 +19,8 @@ import type { ZygotePool } from "./zygote-pool.ts";
 /** What every worker of one model version is started with. */
 export interface WorkerPlan {
   readonly source: ModelSource;
-  readonly modelFilename: string;
+  /** Where the model's code lies: in its version's directory, or with a python-based backend. */
+  readonly program: PythonRunner;
   readonly environment: PythonEnvironment;
   readonly arena: Arena;
   readonly others: OtherModels;
@@ -43,11 +45,12 @@ export async function startWorker(
   signal: AbortSignal,
 ): Promise<PythonWorker> {
   const { source } = plan;
-  const path = join(source.versionDirectory, plan.modelFilename);
+  const { directory, filename } = plan.program;
+  const path = join(directory, filename);
   // Looked for here: Triton waits for a minute and then says less.
   const found = await stat(path).catch(() => null);
   if (found === null || !found.isFile())
-    throw new InferenceError("INTERNAL", `${plan.modelFilename} does not exist in the model repository path: ${path}`);
+    throw new InferenceError("INTERNAL", `${filename} does not exist in the model repository path: ${path}`);
   signal.throwIfAborted();
   const { clock, logger, print } = options;
   const { forked, environment, release } = await forkWorker(options, plan, signal);
@@ -68,9 +71,10 @@ export async function startWorker(
     inlineBytesMax: plan.inlineBytesMax,
     callsMax: frameLimits.callsMax,
     versionDirectory: source.versionDirectory,
-    path: [source.versionDirectory, source.modelDirectory],
+    moduleDirectory: directory,
+    path: [...new Set([directory, source.versionDirectory, source.modelDirectory])],
     package: String(source.version),
-    module: plan.modelFilename.replace(/\.py$/, ""),
+    module: filename.replace(/\.py$/, ""),
   };
   try {
     const loaded = await worker.call(kinds.load, kinds.loaded, body, signal);
@@ -126,7 +130,7 @@ export interface InitializeOptions {
   readonly config: ModelConfig;
   readonly configJson: string;
   readonly instanceKind: string;
-  readonly modelFilename: string;
+  readonly program: PythonRunner;
 }
 
 /** Makes the model object and runs its `initialize`. Resolves with the modules it imported beyond the zygote's. */
@@ -140,7 +144,7 @@ export async function initializeWorker(
     kinds.initialize,
     kinds.initialized,
     {
-      path: join(source.versionDirectory, options.modelFilename),
+      path: join(options.program.directory, options.program.filename),
       inputs: config.inputs.map((input) => input.name),
       outputs: config.outputs.map((output) => output.name),
       decoupled: config.decoupled,
