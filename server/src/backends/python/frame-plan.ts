@@ -28,25 +28,31 @@ export interface FramePlan {
   readonly refused: ReadonlyMap<number, InferenceError>;
 }
 
+/** What there is room for: of one tensor inside of a frame, and of the requests of a frame together (`requestsBytesMax`). */
+export interface FrameRoom {
+  readonly inlineBytesMax: number;
+  readonly requestsBytesMax: number;
+}
+
 /**
  * Looked at before anything is lent. Null where all fit one frame, as nearly always: then no text was encoded to find out, only lengths
  * were added up.
  */
-export function planFrames(batch: readonly InferenceRequest[], inlineBytesMax: number): FramePlan | null {
+export function planFrames(batch: readonly InferenceRequest[], room: FrameRoom): FramePlan | null {
   let bound = 0;
-  for (const request of batch) bound += boundOf(request, inlineBytesMax);
-  if (bound <= requestsBytesMax && batch.length <= requestsMax) return null;
+  for (const request of batch) bound += boundOf(request, room.inlineBytesMax);
+  if (bound <= room.requestsBytesMax && batch.length <= requestsMax) return null;
   const parts: number[][] = [];
   const refused = new Map<number, InferenceError>();
   let part: number[] = [];
   let partBytes = 0;
   for (let place = 0; place < batch.length; place++) {
-    const bytes = bytesOf(batch[place]!, inlineBytesMax);
+    const bytes = bytesOf(batch[place]!, room);
     if (bytes instanceof InferenceError) {
       refused.set(place, bytes);
       continue;
     }
-    if (part.length === requestsMax || partBytes + bytes > requestsBytesMax) {
+    if (part.length === requestsMax || partBytes + bytes > room.requestsBytesMax) {
       parts.push(part);
       part = [];
       partBytes = 0;
@@ -94,7 +100,10 @@ function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): numbe
 }
 
 /** What the request takes in a frame, or why it fits none. */
-function bytesOf(request: InferenceRequest, inlineBytesMax: number): number | InferenceError {
+function bytesOf(
+  request: InferenceRequest,
+  { inlineBytesMax, requestsBytesMax: bytesMax }: FrameRoom,
+): number | InferenceError {
   const { id, sequence, requestedOutputs, parameters, inputs } = request;
   const correlation = sequence !== null && typeof sequence.id === "string" ? Buffer.byteLength(sequence.id) : 0;
   if (correlation > correlationTextBytesMax)
@@ -105,23 +114,21 @@ function bytesOf(request: InferenceRequest, inlineBytesMax: number): number | In
   for (const { name, shape } of inputs)
     if (shape.length > rankMax) return tooLarge(`input '${name}' has ${shape.length} dimensions`, rankMax);
   const idBytes = Buffer.byteLength(id);
-  if (idBytes > requestsBytesMax) return tooLarge(`id has ${idBytes} bytes`, requestsBytesMax);
-  const parametersBytes = parametersBytesOf(parameters);
-  if (parametersBytes > requestsBytesMax)
-    return tooLarge(`parameters have ${parametersBytes} bytes or more as JSON`, requestsBytesMax);
+  if (idBytes > bytesMax) return tooLarge(`id has ${idBytes} bytes`, bytesMax);
+  const parametersBytes = parametersBytesOf(parameters, bytesMax);
+  if (parametersBytes > bytesMax) return tooLarge(`parameters have ${parametersBytes} bytes or more as JSON`, bytesMax);
   const fixedBytes = requestBytes + 8 + 2 * (requestedOutputs?.length ?? 0);
   const bytes = fixedBytes + correlation + idBytes + parametersBytes + inputsBytes(request, inlineBytesMax);
-  if (bytes > requestsBytesMax)
-    return tooLarge(`id, parameters and small tensors have ${bytes} bytes together`, requestsBytesMax);
+  if (bytes > bytesMax) return tooLarge(`id, parameters and small tensors have ${bytes} bytes together`, bytesMax);
   return bytes;
 }
 
 /** What is too long as it stands is not made into JSON. */
-function parametersBytesOf(parameters: ReadonlyMap<string, ParameterValue>): number {
+function parametersBytesOf(parameters: ReadonlyMap<string, ParameterValue>, bytesMax: number): number {
   if (parameters.size === 0) return 0;
   let units = 0;
   for (const [key, value] of parameters) units += key.length + (typeof value === "string" ? value.length : 1);
-  return units > requestsBytesMax ? units : Buffer.byteLength(printParameters(parameters));
+  return units > bytesMax ? units : Buffer.byteLength(printParameters(parameters));
 }
 
 function tooLarge(what: string, most: number): InferenceError {

@@ -4,7 +4,7 @@ import { releaseResponse } from "../../inference/index.ts";
 import { createBackoff, type Backoff } from "../../processes/index.ts";
 import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
-import { planFrames, spacesMax, type FramePlan } from "./frame-plan.ts";
+import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameRoom } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import { lendSpaces } from "./lend-spaces.ts";
 import { PythonCallingExecution } from "./calling-execution.ts";
@@ -66,6 +66,7 @@ const nearNs = 200_000;
 export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
   readonly #options: PythonInstanceOptions;
+  readonly #room: FrameRoom;
   readonly #backoff: Backoff;
   readonly #pending = new Map<number, Pending>();
   /** Of a decoupled model: executions with answers to come, the pending ones among them. */
@@ -91,6 +92,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   constructor(options: PythonInstanceOptions, worker: PythonWorker) {
     this.name = options.name;
     this.#options = options;
+    this.#room = { inlineBytesMax: options.facts.inlineBytesMax, requestsBytesMax };
     this.#backoff = createBackoff({ firstMs: 100, maxMs: 30_000, factor: 2, random: options.random });
     this.#worker = worker;
     this.#state = this.#up(worker);
@@ -106,7 +108,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   execute(batch: readonly InferenceRequest[]): Promise<Execution> {
-    const plan = planFrames(batch, this.#options.facts.inlineBytesMax);
+    const plan = planFrames(batch, this.#room);
     return plan === null ? this.#executeWhole(batch) : this.#executeInParts(batch, plan);
   }
 
