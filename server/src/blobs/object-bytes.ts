@@ -48,7 +48,8 @@ export function objectBytes(
     return chunk;
   };
   const body: Readable = new Readable({
-    highWaterMark: chunkBytes,
+    // One chunk is read while the one before it is sent.
+    highWaterMark: 2 * chunkBytes,
     read: () =>
       void next().then(
         (chunk) => body.push(chunk),

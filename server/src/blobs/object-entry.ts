@@ -85,11 +85,10 @@ export async function readEntryFile(
     return { entry: checkedKey(entry, hash), isRepaired };
   }
   await using file = await open(path, "r");
-  const { stored, isRepaired, byteLength } = await readLines(file);
+  const { stored, isRepaired, byteLength, size } = await readLines(file);
   const offset = stored.data === null ? byteLength : 0;
   const entry = checkedKey({ ...stored, version, offset }, hash);
   if (stored.data !== null) return { entry, isRepaired };
-  const { size } = await file.stat();
   if (size !== offset + entry.head.byteLength) throw new Error("its bytes are not as many as it says");
   if (checksBytes && crc32(await readExactly(file, offset, entry.head.byteLength)) !== entry.crc32) {
     throw new Error("its bytes are others");
@@ -106,6 +105,8 @@ interface EntryLines {
   readonly stored: StoredEntry;
   readonly isRepaired: boolean;
   readonly byteLength: number;
+  /** Of the whole file. */
+  readonly size: number;
 }
 
 async function readLines(file: FileHandle): Promise<EntryLines> {
@@ -122,7 +123,8 @@ async function readLines(file: FileHandle): Promise<EntryLines> {
   const second = unsealLine(line.subarray(0, -1));
   if (second === null) throw new Error("its checksum is another one");
   const stored = JSON.parse(second.text) as StoredEntry;
-  return { stored, isRepaired: first.isRepaired || second.isRepaired, byteLength: end };
+  const size = bytesRead < readAheadBytes ? bytesRead : (await file.stat()).size;
+  return { stored, isRepaired: first.isRepaired || second.isRepaired, byteLength: end, size };
 }
 
 /** Throws where the file ends before. */
