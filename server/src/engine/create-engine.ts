@@ -137,7 +137,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     if (this.#exiting) throw new InferenceError("UNAVAILABLE", "Server not ready");
     if (this.#closingSpaces.has(namespace)) throw noVersion(modelName);
     const serving = this.#table.require(namespace, modelName).lookup(modelVersion);
-    return new ModelLease(serving, () => this.#spaces.get(namespace)?.arena ?? null);
+    return new ModelLease(serving, this.#spaces, namespace);
   }
 
   serverMetadata() {

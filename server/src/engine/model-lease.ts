@@ -4,15 +4,20 @@ import type { ServedModel } from "./engine.ts";
 import type { ModelView } from "./model-view.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
+/** The arenas of the namespaces that are open. */
+type Arenas = ReadonlyMap<string, { readonly arena: Arena }>;
+
 /** A version held for a call: it finishes serving only when the lease has ended, or its unload has waited long enough. */
 export class ModelLease implements ServedModel {
   readonly #serving: ServingVersion;
-  readonly #arenaOf: () => Arena | null;
+  readonly #arenas: Arenas;
+  readonly #namespace: string;
   readonly #hold: Disposable;
 
-  constructor(serving: ServingVersion, arenaOf: () => Arena | null) {
+  constructor(serving: ServingVersion, arenas: Arenas, namespace: string) {
     this.#serving = serving;
-    this.#arenaOf = arenaOf;
+    this.#arenas = arenas;
+    this.#namespace = namespace;
     this.#hold = serving.hold();
   }
 
@@ -25,7 +30,7 @@ export class ModelLease implements ServedModel {
   }
 
   get arena(): Arena | null {
-    return this.#arenaOf();
+    return this.#arenas.get(this.#namespace)?.arena ?? null;
   }
 
   infer(request: InferenceRequest): Promise<InferenceResponse> {

@@ -232,14 +232,12 @@ export class ServingVersion implements AsyncDisposable {
   /** Keeps it serving for a call until the call has ended: requests of the call find it as it was when its name was looked up. */
   hold(): Disposable {
     this.#callCount++;
-    let isHeld = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (isHeld && --this.#callCount === 0) this.#becomeIdle();
-        isHeld = false;
-      },
-    };
+    return new Hold(this.#leave);
   }
+
+  readonly #leave = (): void => {
+    if (--this.#callCount === 0) this.#becomeIdle();
+  };
 
   /** Resolves when no call holds it: at once, or when the last that does now, or comes meanwhile, has ended. */
   whenIdle(): Promise<void> {
@@ -295,4 +293,19 @@ export class ServingVersion implements AsyncDisposable {
 
 function asItIs(error: InferenceError): InferenceError {
   return error;
+}
+
+/** One is made for each call: an object and nothing else. */
+class Hold implements Disposable {
+  #leave: (() => void) | null;
+
+  constructor(leave: () => void) {
+    this.#leave = leave;
+  }
+
+  [Symbol.dispose](): void {
+    const leave = this.#leave;
+    this.#leave = null;
+    leave?.();
+  }
 }

@@ -110,15 +110,16 @@ function printParameter(value: ParameterValue): string {
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }
 
+const noBlocks: ReadonlySet<LentBlock> = new Set();
+
 /** What the responses of one result are read with: the blocks that they may lie in, and how much of the loop's time they may take. */
 export class ResultReading {
   readonly parameters: MemberBudget = { left: frameLimits.parameterMembersMax };
-  /** Blocks of space that outputs lie in. */
-  readonly usedSpaces = new Set<LentBlock>();
   readonly #released: readonly number[];
   readonly #find: (lentId: number) => LentBlock;
   /** Made when they are first needed: most results are small, and lie in their frame. */
   #releasedIds: ReadonlySet<number> | null = null;
+  #usedSpaces: Set<LentBlock> | null = null;
   #found: Set<LentBlock> | null = null;
   #elementBytesLeft: number = frameLimits.elementBytesMax;
 
@@ -127,9 +128,14 @@ export class ResultReading {
     this.#find = find;
   }
 
+  /** Blocks of space that outputs lie in. */
+  get usedSpaces(): Iterable<LentBlock> & { readonly size: number } {
+    return this.#usedSpaces ?? noBlocks;
+  }
+
   find(lentId: number): LentBlock {
     const lent = this.#find(lentId);
-    if (lent.use === "space") this.usedSpaces.add(lent);
+    if (lent.use === "space") (this.#usedSpaces ??= new Set()).add(lent);
     // What the model still sees and may write to is nobody's output.
     else if (!lent.isShared && !(this.#releasedIds ??= new Set(this.#released)).has(lentId))
       throw new MalformedRecord(`a tensor in block ${lentId}, which is not given back`);

@@ -9,6 +9,8 @@ import { statusOf } from "./reply.ts";
  */
 export interface BodySink {
   write(chunk: Buffer): void;
+  /** Called before a failure is told: what was written is nobody's. */
+  discard?(): void;
 }
 
 /** A request that is answered on another status than its error's code has (413 for a body over its bound). */
@@ -54,10 +56,10 @@ export function declaredLength(exchange: Exchange): number {
 }
 
 /**
- * Feeds the whole body to `sink` and resolves at its end. Rejects with BodyError over a limit, with the sink's own error after
+ * Feeds the whole body to `sink` and resolves with it at the body's end. Rejects with BodyError over a limit, with the sink's own error after
  * the body has been read, and with the signal's reason when the client goes away.
  */
-export function readBody(exchange: Exchange, limits: HttpLimits, sink: BodySink): Promise<void> {
+export function readBody<Sink extends BodySink>(exchange: Exchange, limits: HttpLimits, sink: Sink): Promise<Sink> {
   const { request, response } = exchange;
   const chunked = request.headers["transfer-encoding"] !== undefined;
   const declared = declaredLength(exchange);
@@ -68,6 +70,10 @@ export function readBody(exchange: Exchange, limits: HttpLimits, sink: BodySink)
     let bodyBytes = 0;
     let chunkCount = 0;
     let failure: unknown;
+    const fail = (error: unknown) => {
+      sink.discard?.();
+      reject(error);
+    };
     request.on("data", (chunk: Buffer) => {
       bodyBytes += chunk.length;
       if (chunked && ++chunkCount > limits.chunksMax) {
@@ -88,14 +94,14 @@ export function readBody(exchange: Exchange, limits: HttpLimits, sink: BodySink)
         if (failure instanceof BodyError && failure.closes) abandon(failure);
       }
     });
-    request.on("end", () => (failure === undefined ? resolve() : reject(failure)));
+    request.on("end", () => (failure === undefined ? resolve(sink) : fail(failure)));
     // The request errors when its connection ends early; who waits for the body learns it from here, others from the signal.
-    request.on("error", (error) => reject(InferenceError.from(exchange.signal.reason ?? error)));
+    request.on("error", (error) => fail(InferenceError.from(exchange.signal.reason ?? error)));
     const abandon = (error: BodyError) => {
       request.removeAllListeners("data");
       request.pause();
       response.shouldKeepAlive = false;
-      reject(error);
+      fail(error);
     };
   });
 }
@@ -130,19 +136,12 @@ export async function readWholeBody(exchange: Exchange, limits: HttpLimits): Pro
   return (await gatherBody(exchange, limits)).bytes();
 }
 
-/** The whole body, for who can say when it is needed no more. */
-export async function gatherBody(exchange: Exchange, limits: HttpLimits): Promise<GatheredBody> {
+/** The whole body, for who can say when it is needed no more. Throws BodyError at once where there is no memory for its announced length. */
+export function gatherBody(exchange: Exchange, limits: HttpLimits): Promise<GatheredBody> {
   const declared = declaredLength(exchange);
-  if (declared === 0) return new GatheredBody(0, exchange.memory);
+  if (declared === 0) return Promise.resolve(new GatheredBody(0, exchange.memory));
   if (declared > 0 && declared <= limits.bodyBytesMax) admit(exchange, declared);
-  const gathered = new GatheredBody(declared, exchange.memory);
-  try {
-    await readBody(exchange, limits, gathered);
-  } catch (error) {
-    gathered.discard();
-    throw error;
-  }
-  return gathered;
+  return readBody(exchange, limits, new GatheredBody(declared, exchange.memory));
 }
 
 export class GatheredBody implements BodySink {

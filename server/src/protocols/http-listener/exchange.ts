@@ -30,6 +30,11 @@ export interface ExchangeParts {
   readonly clock: Clock;
 }
 
+/** Who made it, told before all others that it is closed. */
+export interface ExchangeOwner {
+  exchangeClosed(exchange: LiveExchange): void;
+}
+
 /** What a connection keeps of its exchanges, so that the end of the connection reaches each of them. */
 export class LiveExchange implements Exchange {
   readonly request: IncomingMessage;
@@ -40,10 +45,16 @@ export class LiveExchange implements Exchange {
   readonly receivedNs: number;
   readonly memory: ByteLease;
   readonly #controller = new AbortController();
+  readonly #owner: ExchangeOwner;
   #releases: (() => void)[] | null = null;
   #closed = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse, { budget, clock }: ExchangeParts) {
+  constructor(
+    { request, response }: Pick<Exchange, "request" | "response">,
+    { budget, clock }: ExchangeParts,
+    owner: ExchangeOwner,
+  ) {
+    this.#owner = owner;
     this.request = request;
     this.response = response;
     this.clock = clock;
@@ -75,7 +86,8 @@ export class LiveExchange implements Exchange {
     if (this.#closed) return;
     this.#closed = true;
     if (clientGone) this.#controller.abort(new Error("the client has closed the connection"));
-    for (const release of this.#releases ?? []) release();
+    this.#owner.exchangeClosed(this);
+    if (this.#releases !== null) for (const release of this.#releases) release();
     this.#releases = null;
     this.memory[Symbol.dispose]();
   }

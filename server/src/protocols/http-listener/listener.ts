@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { InferenceError, type ByteBudget, type Clock, type Logger } from "../../base/index.ts";
 import type { Listener } from "../listener.ts";
 import { BodyError, declaredLength } from "./body.ts";
-import { LiveExchange, type Exchange } from "./exchange.ts";
+import { LiveExchange, type Exchange, type ExchangeOwner } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
 import { isEnding, lingerAfterReply, onClientError } from "./client-error.ts";
 import { headersOf, replyError, replyFailure } from "./reply.ts";
@@ -31,7 +31,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Li
   return listener;
 }
 
-class HttpListener implements Listener {
+class HttpListener implements Listener, ExchangeOwner {
   readonly #options: HttpListenerOptions;
   readonly #server: Server;
   readonly #sockets = new Map<Socket, ReadonlySet<LiveExchange>>();
@@ -128,19 +128,12 @@ class HttpListener implements Listener {
       request.resume();
       return;
     }
-    const exchange = new LiveExchange(request, response, this.#options);
+    const exchange = new LiveExchange({ request, response }, this.#options, this);
     const { limits } = this.#options;
     const live = liveOf.get(request.socket);
-    if (live !== undefined) {
-      live.add(exchange);
-      exchange.onClosed(() => live.delete(exchange));
-    }
+    live?.add(exchange);
     this.#activeCount++;
-    exchange.onClosed(() => {
-      this.#activeCount--;
-      if (this.#closing) this.#server.closeIdleConnections();
-    });
-    response.once("finish", () => exchange.close(false));
+    response.on("finish", () => exchange.close(false));
     if (this.#closing) response.shouldKeepAlive = false;
     if (live !== undefined && live.size > limits.pipelinedMax) {
       response.shouldKeepAlive = false;
@@ -160,6 +153,12 @@ class HttpListener implements Listener {
     // A body that will be refused for its length is refused before the client sends it.
     if (expectsContinue && isWelcome(exchange, limits)) response.writeContinue();
     this.#answer(exchange);
+  }
+
+  exchangeClosed(exchange: LiveExchange): void {
+    liveOf.get(exchange.request.socket)?.delete(exchange);
+    this.#activeCount--;
+    if (this.#closing) this.#server.closeIdleConnections();
   }
 
   #answer(exchange: LiveExchange): void {

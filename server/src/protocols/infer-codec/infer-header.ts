@@ -131,18 +131,21 @@ function inputSources(scanner: JsonScanner, spans: InputSpans): { binarySizeAt: 
       else if (name === "shared_memory_region") regionAt = at;
     });
   }
+  const count = Number(spans.dataAt !== -1) + Number(binarySizeAt !== -1) + Number(regionAt !== -1);
+  if (count !== 1) throw wrongSources(spans.dataAt, binarySizeAt, regionAt);
+  return { binarySizeAt, regionAt };
+}
+
+function wrongSources(dataAt: number, binarySizeAt: number, regionAt: number): InferenceError {
   const set = [
-    ...(spans.dataAt === -1 ? [] : ["'data'"]),
+    ...(dataAt === -1 ? [] : ["'data'"]),
     ...(binarySizeAt === -1 ? [] : ["'binary_data_size'"]),
     ...(regionAt === -1 ? [] : ["'shared_memory_region'"]),
   ];
-  if (set.length !== 1) {
-    throw new InferenceError(
-      "INVALID_ARG",
-      `Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But ${set.length === 0 ? "no field is set" : `set ${set.join(" ")}`}`,
-    );
-  }
-  return { binarySizeAt, regionAt };
+  return new InferenceError(
+    "INVALID_ARG",
+    `Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But ${set.length === 0 ? "no field is set" : `set ${set.join(" ")}`}`,
+  );
 }
 
 /** No region can be registered yet, so whatever name is given, Triton's answer is this one. */

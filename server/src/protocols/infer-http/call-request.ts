@@ -35,17 +35,19 @@ export class InferCallError extends Error {
   }
 }
 
-/** The body of a call. Throws InferCallError or BodyError. */
-export async function readCall(exchange: Exchange, request: CallRequest, reading: CallReading): Promise<DecodedBody> {
+/** The body of a call. What it rejects with is for `bodyErrorOf`. */
+export function readCall(exchange: Exchange, request: CallRequest, reading: CallReading): Promise<DecodedBody> {
   const { limits, integerRange, turns } = reading;
-  try {
-    return await readInferBody(exchange, { limits, integerRange, turns, ...request });
-  } catch (error) {
-    if (error instanceof BodyError) throw error;
-    const told = InferenceError.from(error);
-    // Triton tells these before it looks for JSON.
-    throw new InferCallError(told, told.reason === "inflation-failed" ? "text/plain" : "application/json");
-  }
+  const { model, headerBytes, compressed } = request;
+  return readInferBody(exchange, { model, limits, integerRange, headerBytes, compressed, turns });
+}
+
+/** An InferCallError or BodyError for what reading a body threw. */
+export function bodyErrorOf(thrown: unknown): InferCallError | BodyError {
+  if (thrown instanceof BodyError) return thrown;
+  const error = InferenceError.from(thrown);
+  // Triton tells these before it looks for JSON.
+  return new InferCallError(error, error.reason === "inflation-failed" ? "text/plain" : "application/json");
 }
 
 /** What the engine said instead of an answer: Triton types what its core refused as JSON, what its models said as text. */

@@ -79,16 +79,35 @@ async function readCompressed(exchange: Exchange, { limits }: InferBodyOptions):
 }
 
 /** The body is nobody's afterwards, but for tensors in plain memory, which are views of it. */
-async function decodeWhole(body: GatheredBody, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
+function decodeWhole(
+  body: GatheredBody,
+  exchange: Exchange,
+  options: InferBodyOptions,
+): DecodedBody | Promise<DecodedBody> {
+  const bytes = body.bytes();
+  if ((options.headerBytes ?? bytes.length) > wholeTextBytesMax && options.model.arena !== null)
+    return decodeLong(body, exchange, options);
   let decoded: DecodedBody | null = null;
   try {
-    const bytes = body.bytes();
-    const isLong = (options.headerBytes ?? bytes.length) > wholeTextBytesMax && options.model.arena !== null;
-    decoded = isLong ? await decodeInTurns(bytes, exchange, options) : decode(bytes, exchange, options);
+    decoded = decode(bytes, exchange, options);
   } finally {
-    if (decoded === null || decoded.tensors.every(({ block }) => block !== null)) body.discard();
+    discardDecoded(body, decoded);
   }
   return decoded;
+}
+
+async function decodeLong(body: GatheredBody, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
+  let decoded: DecodedBody | null = null;
+  try {
+    decoded = await decodeInTurns(body.bytes(), exchange, options);
+  } finally {
+    discardDecoded(body, decoded);
+  }
+  return decoded;
+}
+
+function discardDecoded(body: GatheredBody, decoded: DecodedBody | null): void {
+  if (decoded === null || decoded.tensors.every(({ block }) => block !== null)) body.discard();
 }
 
 function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): DecodedBody {

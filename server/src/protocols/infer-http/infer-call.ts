@@ -3,8 +3,21 @@ import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import { exchangeBytes, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { jsonTextBytesMax, ResponseEncoder, wholeTextBytesMax, type EncodedResponse } from "../infer-codec/index.ts";
-import { callErrorOf, InferCallError, inferenceRequest, readCall, type CallRequest } from "./call-request.ts";
+import {
+  jsonTextBytesMax,
+  ResponseEncoder,
+  wholeTextBytesMax,
+  type EncodedResponse,
+  type EncodeOptions,
+} from "../infer-codec/index.ts";
+import {
+  bodyErrorOf,
+  callErrorOf,
+  InferCallError,
+  inferenceRequest,
+  readCall,
+  type CallRequest,
+} from "./call-request.ts";
 import { compress, type ResponseEncoding } from "./compression.ts";
 import type { DecodedBody } from "./infer-body.ts";
 import { settleText, takeForText } from "./text-memory.ts";
@@ -44,23 +57,33 @@ export class InferCalls {
     const { limits, integerRange } = this.#options;
     const { target, model } = request;
     if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
-    const decoded = await readCall(exchange, request, { limits, integerRange, turns: this.#turns });
+    let decoded: DecodedBody;
+    try {
+      decoded = await readCall(exchange, request, { limits, integerRange, turns: this.#turns });
+    } catch (error) {
+      throw bodyErrorOf(error);
+    }
     let response: InferenceResponse;
     try {
       response = await model.infer(inferenceRequest(decoded, target, exchange));
     } catch (error) {
       throw callErrorOf(error);
     }
-    await this.#reply(exchange, request, decoded, response);
+    const replied = this.#reply(exchange, request, decoded, response);
+    if (replied !== undefined) await replied;
   }
 
-  async #reply(
+  /** Nothing to wait for where the text is short and goes out as it is, as nearly always: a promise less for each request. */
+  #reply(
     exchange: Exchange,
     request: InferCallRequest,
     decoded: DecodedBody,
     response: InferenceResponse,
-  ): Promise<void> {
-    if (exchange.signal.aborted) return releaseResponse(response);
+  ): Promise<void> | undefined {
+    if (exchange.signal.aborted) {
+      releaseResponse(response);
+      return undefined;
+    }
     const { model } = request;
     const { memory } = exchange;
     const heldBytes = memory.bytes;
@@ -75,17 +98,41 @@ export class InferCalls {
         labelsOf: (output: string) => labelsOf(model.view, output),
         batches: () => model.view.config.maxBatchSize > 0,
       };
-      encoded =
-        textBytesMax > wholeTextBytesMax
-          ? await this.#encoder.encodeInTurns(response, options, { turns: this.#turns, signal: exchange.signal })
-          : this.#encoder.encode(response, options);
+      if (textBytesMax > wholeTextBytesMax) return this.#replyLong(exchange, request, { response, options, heldBytes });
+      encoded = this.#encoder.encode(response, options);
     } catch (error) {
-      releaseResponse(response);
-      throw new InferCallError(InferenceError.from(error), "text/plain");
+      throw unprinted(response, error);
     }
     settleText(memory, heldBytes, encoded.jsonBytes);
+    return this.#send(exchange, request, encoded, response);
+  }
+
+  /** The same for a long text, between whose pieces others have the loop. */
+  async #replyLong(
+    exchange: Exchange,
+    request: InferCallRequest,
+    { response, options, heldBytes }: LongReply,
+  ): Promise<void> {
+    let encoded: EncodedResponse;
+    try {
+      const turnsOf = { turns: this.#turns, signal: exchange.signal };
+      encoded = await this.#encoder.encodeInTurns(response, options, turnsOf);
+    } catch (error) {
+      throw unprinted(response, error);
+    }
+    settleText(exchange.memory, heldBytes, encoded.jsonBytes);
+    await this.#send(exchange, request, encoded, response);
+  }
+
+  #send(
+    exchange: Exchange,
+    request: InferCallRequest,
+    encoded: EncodedResponse,
+    response: InferenceResponse,
+  ): Promise<void> | undefined {
     if (request.encoding !== "identity") return this.#replyCompressed(exchange, request.encoding, encoded, response);
     this.#replyPlain(exchange, encoded, response);
+    return undefined;
   }
 
   #replyPlain(exchange: Exchange, encoded: EncodedResponse, response: InferenceResponse): void {
@@ -134,6 +181,18 @@ export class InferCalls {
     const headers = tails === null ? ["Content-Type", "application/json"] : this.#options.binaryHeaders(jsonBytes);
     replyPieces(exchange, 200, [...headers, "Content-Encoding", encoding], [body]);
   }
+}
+
+interface LongReply {
+  readonly response: InferenceResponse;
+  readonly options: EncodeOptions;
+  /** Of the exchange's memory, before any was taken for the text. */
+  readonly heldBytes: number;
+}
+
+function unprinted(response: InferenceResponse, error: unknown): InferCallError {
+  releaseResponse(response);
+  return new InferCallError(InferenceError.from(error), "text/plain");
 }
 
 function jsonPieces(json: string | readonly Buffer[]): readonly Buffer[] {

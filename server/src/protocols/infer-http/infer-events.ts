@@ -4,7 +4,14 @@ import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
 import { jsonTextBytesMax, ResponseEncoder } from "../infer-codec/index.ts";
-import { callErrorOf, InferCallError, inferenceRequest, readCall, type CallRequest } from "./call-request.ts";
+import {
+  bodyErrorOf,
+  callErrorOf,
+  InferCallError,
+  inferenceRequest,
+  readCall,
+  type CallRequest,
+} from "./call-request.ts";
 import { errorEvent, replyEvents, type PrintedAnswer } from "./event-reply.ts";
 import type { CallHeader, DecodedBody } from "./infer-body.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
@@ -29,7 +36,12 @@ export class InferEvents {
   /** Throws InferCallError (nothing has been sent) or BodyError (the listener answers). */
   async answer(exchange: Exchange, request: CallRequest): Promise<void> {
     const { target, model } = request;
-    const decoded = await readCall(exchange, request, { ...this.#options, turns: this.#turns });
+    let decoded: DecodedBody;
+    try {
+      decoded = await readCall(exchange, request, { ...this.#options, turns: this.#turns });
+    } catch (error) {
+      throw bodyErrorOf(error);
+    }
     refuseBinaryOutputs(decoded);
     const answers = new StreamedAnswers(model, inferenceRequest(decoded, target, exchange));
     await replyEvents(exchange, answers, (outcome, hasBegun) => {

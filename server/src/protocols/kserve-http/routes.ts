@@ -184,24 +184,22 @@ function inferAnswer(options: KserveRoutesOptions): Answer {
     const { headers } = exchange.request;
     const target = targetOf(model!, version);
     // Throws what is wrong with the model before the body is looked at; an unhealthy model is the engine's to refuse.
-    using opened = engine.open(target);
-    const coding = requestEncoding(headers["content-encoding"]);
-    if (coding === null)
-      return replyError(exchange, 501, "Unsupported compression type", "text/plain", acceptedEncodings);
-    const encoding = responseEncoding(headers["accept-encoding"]);
-    const headerBytes = headerLength(exchange, coding === "compressed");
+    // Not with `using`, which costs 120 ns more.
+    const opened = engine.open(target);
     try {
-      await calls.answer(exchange, {
-        target,
-        model: opened,
-        headerBytes,
-        compressed: coding === "compressed",
-        encoding,
-      });
+      const coding = requestEncoding(headers["content-encoding"]);
+      if (coding === null)
+        return replyError(exchange, 501, "Unsupported compression type", "text/plain", acceptedEncodings);
+      const encoding = responseEncoding(headers["accept-encoding"]);
+      const headerBytes = headerLength(exchange, coding === "compressed");
+      const compressed = coding === "compressed";
+      await calls.answer(exchange, { target, model: opened, headerBytes, compressed, encoding });
     } catch (error) {
       if (!(error instanceof InferCallError)) throw error;
       if (exchange.signal.aborted) return;
       replyFailure(exchange, error.error, error.contentType);
+    } finally {
+      opened[Symbol.dispose]();
     }
   };
 }
