@@ -42,8 +42,8 @@ export interface InstanceCredentialsOptions {
   /** How containers reach the platform. */
   readonly url: string;
   readonly randomBytes: (byteLength: number) => Uint8Array;
-  /** Where the data of every model lies, as CreateModel was told. */
-  readonly modelDataUrls: () => Iterable<string>;
+  /** Whether an object is data of any model. */
+  readonly isModelData: (object: ObjectName) => boolean;
 }
 
 export interface InstanceCredentials {
@@ -86,8 +86,7 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       if (object === null || (!reads && !objectWrites.has(action))) return false;
       const { modelDataUrl } = owner.identity;
       if (modelDataUrl !== null && isPartOf(object, modelDataUrl)) return reads;
-      for (const url of options.modelDataUrls()) if (isPartOf(object, url)) return false;
-      return true;
+      return !options.isModelData(object);
     },
   };
 }

@@ -244,7 +244,7 @@ test("an instance's key reads its model's data, works in S3 and invokes, and doe
   const instances = createInstanceCredentials({
     url: "http://127.0.0.1:1",
     randomBytes,
-    modelDataUrls: () => ["s3://bkt/mine/", "s3://bkt/theirs/", "s3://bkt/one.tar.gz"],
+    isModelData: ({ key: name }) => /^(?:mine\/|theirs\/|one\.tar\.gz)/.test(name),
   });
   const identity = { instanceId: "i-1", endpointName: "e", accountId: "000000000000", region: "us-east-1" };
   const issued = instances.issue({ ...identity, modelDataUrl: "s3://bkt/mine/" });
@@ -282,7 +282,7 @@ test("of all that the services' rows name, an instance's key may do what is list
   const executionRole = { roleName: "r", sessionName: "s" };
   const rest = { iam, executionRole, clock: systemClock, s3Domain: null, requestBytesMax: 1 };
   const rows = awsServices({ ...parts, ...rest });
-  const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, modelDataUrls: () => [] });
+  const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, isModelData: () => false });
   const identity = { instanceId: "i-1", endpointName: "e", accountId: "000000000000", region: "us-east-1" };
   const issued = instances.issue({ ...identity, modelDataUrl: null });
   const id = issued.environment.AWS_ACCESS_KEY_ID ?? "";

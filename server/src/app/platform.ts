@@ -93,7 +93,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const instances: InstanceCredentials = createInstanceCredentials({
     url: containersUrl(url),
     randomBytes,
-    modelDataUrls: () => hosting.modelDataUrls(),
+    isModelData: (object) => hosting.isModelData(object),
   });
   const hosting: Hosting = opening.use(
     await Hosting.open({

@@ -199,9 +199,9 @@ export class Hosting implements AsyncDisposable {
     return this.#catalogue.removeTags(arn, keys);
   }
 
-  /** Where the data of models lies: of every model there is, and of those that endpoints still run. */
-  modelDataUrls(): Iterable<string> {
-    return this.#store.view.modelDataUrls();
+  /** Whether an object is data of a model: of any there is, or of one that an endpoint still runs. */
+  isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
+    return this.#store.view.isModelData(object);
   }
 
   figures(): HostingFigures {

@@ -1,4 +1,4 @@
-/** `s3://bucket/key` or the `https://` forms; null when it is neither. The key may be empty. */
+/** `s3://bucket/key` or the `https://` forms; null when it is neither, or badly encoded. The key may be empty. */
 export function parseS3Uri(uri: string): { readonly bucket: string; readonly key: string } | null {
   const match = /^(?:s3|https):\/\/([^/]+)\/?(.*)$/s.exec(uri);
   const host = match?.[1];
@@ -6,8 +6,12 @@ export function parseS3Uri(uri: string): { readonly bucket: string; readonly key
   const path = match[2] ?? "";
   if (uri.startsWith("s3:")) return { bucket: host, key: path };
   const virtualHost = /^(.+)\.s3[.-][a-z0-9.-]*amazonaws\.com$/.exec(host)?.[1];
-  if (virtualHost !== undefined) return { bucket: virtualHost, key: decodeURIComponent(path) };
   const slash = path.indexOf("/");
-  const bucket = slash < 0 ? path : path.slice(0, slash);
-  return { bucket, key: slash < 0 ? "" : decodeURIComponent(path.slice(slash + 1)) };
+  const bucket = virtualHost ?? (slash < 0 ? path : path.slice(0, slash));
+  const encoded = virtualHost !== undefined ? path : slash < 0 ? "" : path.slice(slash + 1);
+  try {
+    return { bucket, key: decodeURIComponent(encoded) };
+  } catch {
+    return null;
+  }
 }

@@ -4,6 +4,7 @@ import { plannedInstanceCount, type EndpointState } from "../endpoints/index.ts"
 import type { ModelRecord } from "../definitions/index.ts";
 import { modelDataUrlOf } from "../instances/index.ts";
 import type { HostingKinds } from "./hosting-kinds.ts";
+import { ModelDataPlaces } from "./model-data-places.ts";
 
 /** What of a record is held in memory. */
 interface RecordFacts {
@@ -41,7 +42,7 @@ export class HostingView implements AsyncDisposable {
   readonly #following: TaskGroup;
   readonly #endpointChanged = new Gate();
   readonly #kinds: readonly string[];
-  #facts: ReadonlyMap<string, Map<string, RecordFacts>>;
+  #facts: KnownRecords;
   /** Deleted here, until the records have told of it: what they tell late must not bring it back. */
   readonly #deleted = new Map<string, number>();
 
@@ -49,7 +50,7 @@ export class HostingView implements AsyncDisposable {
     this.#options = options;
     const { models, configs, endpoints } = options.kinds;
     this.#kinds = [models.kind, configs.kind, endpoints.kind];
-    this.#facts = this.#noFacts();
+    this.#facts = new KnownRecords(this.#kinds);
     this.#following = new TaskGroup((error) => {
       options.logger.error("changes of the records are no longer heard of", { error: String(error) });
     });
@@ -63,11 +64,11 @@ export class HostingView implements AsyncDisposable {
   }
 
   count({ kind }: { readonly kind: string }): number {
-    return this.#of(kind).size;
+    return this.#facts.of(kind).size;
   }
 
   has({ kind }: { readonly kind: string }, key: string): boolean {
-    return this.#of(kind).has(key);
+    return this.#facts.of(kind).has(key);
   }
 
   /** Of an endpoint with what it is being updated to; zero for one that is not there. */
@@ -84,8 +85,8 @@ export class HostingView implements AsyncDisposable {
   }
 
   /** Of every model there is, and of those that were deleted while an endpoint runs them. */
-  *modelDataUrls(): Iterable<string> {
-    for (const records of this.#facts.values()) for (const { modelDataUrls } of records.values()) yield* modelDataUrls;
+  isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
+    return this.#facts.places.cover(object);
   }
 
   /** Resolves with the next change of an endpoint. */
@@ -135,7 +136,7 @@ export class HostingView implements AsyncDisposable {
   async #load(): Promise<number> {
     const { documents } = this.#options;
     const version = await documents.version();
-    const facts = this.#noFacts();
+    const facts = new KnownRecords(this.#kinds);
     for (const kind of this.#kinds) {
       for (let after: DocumentPosition | null = null; ;) {
         const page = await documents.list({ kind, order: null, isDescending: false, after, limit: readAtOnceMax });
@@ -143,7 +144,7 @@ export class HostingView implements AsyncDisposable {
         if (page.next === null) break;
         after = page.next;
       }
-      for (const [key, before] of this.#of(kind)) if (before.version > version) facts.get(kind)?.set(key, before);
+      for (const [key, before] of this.#facts.of(kind)) if (before.version > version) facts.set(kind, key, before);
     }
     this.#facts = facts;
     return version;
@@ -151,12 +152,10 @@ export class HostingView implements AsyncDisposable {
 
   #take(record: RecordVersion, facts = this.#facts): void {
     const { kind, key, version, body } = record;
-    const records = facts.get(kind);
-    if (records === undefined) return;
-    if ((records.get(key)?.version ?? 0) > version || (this.#deleted.get(`${kind} ${key}`) ?? 0) > version) return;
-    const read = body === null ? null : this.#factsOf({ kind, key, version, body });
-    if (read === null) records.delete(key);
-    else records.set(key, read);
+    if (!this.#kinds.includes(kind)) return;
+    const isOlder = (facts.of(kind).get(key)?.version ?? 0) > version;
+    if (isOlder || (this.#deleted.get(`${kind} ${key}`) ?? 0) > version) return;
+    facts.set(kind, key, body === null ? null : this.#factsOf({ kind, key, version, body }));
   }
 
   /** Null for a record that cannot be read. */
@@ -181,16 +180,32 @@ export class HostingView implements AsyncDisposable {
     if (changes.some(({ kind }) => kind === endpoints.kind)) this.#endpointChanged.open();
   }
 
-  #noFacts(): ReadonlyMap<string, Map<string, RecordFacts>> {
-    return new Map(this.#kinds.map((kind) => [kind, new Map<string, RecordFacts>()]));
-  }
-
-  #of(kind: string): ReadonlyMap<string, RecordFacts> {
-    return this.#facts.get(kind) ?? new Map<string, RecordFacts>();
-  }
-
   get #endpoints(): ReadonlyMap<string, RecordFacts> {
-    return this.#of(this.#options.kinds.endpoints.kind);
+    return this.#facts.of(this.#options.kinds.endpoints.kind);
+  }
+}
+
+/** The facts of all records by kind, and of all of them where model data lies. */
+class KnownRecords {
+  readonly places = new ModelDataPlaces();
+  readonly #byKind: ReadonlyMap<string, Map<string, RecordFacts>>;
+
+  constructor(kinds: readonly string[]) {
+    this.#byKind = new Map(kinds.map((kind) => [kind, new Map<string, RecordFacts>()]));
+  }
+
+  of(kind: string): ReadonlyMap<string, RecordFacts> {
+    return this.#byKind.get(kind) ?? new Map<string, RecordFacts>();
+  }
+
+  /** Null: there is no such record. */
+  set(kind: string, key: string, facts: RecordFacts | null): void {
+    const records = this.#byKind.get(kind);
+    if (records === undefined) return;
+    for (const url of facts?.modelDataUrls ?? []) this.places.add(url);
+    for (const url of records.get(key)?.modelDataUrls ?? []) this.places.remove(url);
+    if (facts === null) records.delete(key);
+    else records.set(key, facts);
   }
 }
 

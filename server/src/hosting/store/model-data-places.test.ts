@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { parseS3Uri } from "../definitions/index.ts";
+import { ModelDataPlaces } from "./model-data-places.ts";
+
+test("property: an object is model data while one of the models lies there or at a prefix of its key", () => {
+  const key = fc.string({ unit: fc.constantFrom("a", "b", "/", "é"), maxLength: 5 });
+  const bucket = fc.constantFrom("one", "two");
+  const url = fc.tuple(bucket, key).map(([name, path]) => `s3://${name}/${path}`);
+  fc.assert(
+    fc.property(fc.array(url, { maxLength: 12 }), fc.array(fc.nat()), bucket, key, (urls, removals, name, path) => {
+      const places = new ModelDataPlaces();
+      const left = [...urls];
+      for (const each of urls) places.add(each);
+      for (const at of removals) {
+        const [removed] = left.splice(at % (left.length + 1), 1);
+        if (removed !== undefined) places.remove(removed);
+      }
+      const isCovered = left.some((each) => {
+        const place = parseS3Uri(each);
+        return place?.bucket === name && path.startsWith(place.key);
+      });
+      assert.equal(places.cover({ bucket: name, key: path }), isCovered);
+    }),
+  );
+});
+
+test("what is no place in S3 is no place of model data", () => {
+  assert.equal(parseS3Uri("https://bucket.s3.amazonaws.com/%zz"), null);
+  const places = new ModelDataPlaces();
+  places.add("https://s3.amazonaws.com/bucket/%zz");
+  places.remove("https://s3.amazonaws.com/bucket/%zz");
+  assert.equal(places.cover({ bucket: "bucket", key: "%zz" }), false);
+});
