@@ -119,7 +119,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const aws = await platformServices({ hosting, store, logs, documents, series, accountId, logger: log });
   const { refuses, gateway } = openDoor(options, aws, instances);
   const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
-  openTo(publicPages({ gateway, refuses, metrics, links, logs, logger: log, open: options.keys === null }));
+  const unconfined = () => hosting.figures().unconfined;
+  openTo(publicPages({ gateway, refuses, metrics, links, logs, logger: log, open: options.keys === null, unconfined }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
     hosting.stopHolding();

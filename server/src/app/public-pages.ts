@@ -16,6 +16,8 @@ export interface PublicPagesOptions {
   readonly logger: Logger;
   /** Whether who does not sign may have everything anyway. */
   readonly open: boolean;
+  /** What this machine does not allow of what keeps models apart, and why; for programs of this machine. */
+  readonly unconfined: () => Readonly<Record<string, string>>;
 }
 
 interface Page {
@@ -71,11 +73,16 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   if (refusal !== null) return page(403, `${refusal}\n`);
   if (isLogs) return logPage(options, url);
   if (path === "/ping") return page(200, "");
-  if (path === "/health") return page(200, `{"status":"ok"}\n`, "application/json");
-  if (!options.open && !loopback.test(request.socket.remoteAddress ?? "")) {
+  const isTrusted = options.open || loopback.test(request.socket.remoteAddress ?? "");
+  if (path === "/health") return page(200, healthText(isTrusted ? options.unconfined() : null), "application/json");
+  if (!isTrusted) {
     return page(403, "Metrics are told to programs of this machine.\n");
   }
   return page(200, options.metrics.text(), prometheus);
+}
+
+function healthText(unconfined: Readonly<Record<string, string>> | null): string {
+  return `${JSON.stringify({ status: "ok", ...(unconfined === null ? {} : { unconfined }) })}\n`;
 }
 
 const page = (status: number, text: string, type: string = plain): Promise<Page> =>

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { dirname, join } from "node:path";
 import { systemClock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
-import type { FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
+import type { ConfinementRow, FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
 import type { DataDirectories } from "./directories.ts";
 import { modelOutput } from "./model-output.ts";
 import { modelEnvironment, passedEnvironment } from "./passed-environment.ts";
@@ -76,6 +76,7 @@ export interface PythonBackendParts extends PythonParts {
   readonly findRunner: FindPythonRunner;
   /** Null where models are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
+  readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
 }
 
 export async function openPythonBackend(parts: PythonBackendParts, signal: AbortSignal): Promise<Backend> {
@@ -85,6 +86,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     ...pythonBackendDefaults,
     ...environmentDefaults,
     tenants: parts.tenants,
+    onConfinement: parts.onConfinement,
     python: await findPython(parts, signal),
     packagesDirectory: await packagesDirectory(parts, signal),
     pythonEnv: withThreads(modelEnvironment(), parts.threads),

@@ -27,6 +27,8 @@ export interface ListenerParts {
   readonly frontEnd: ContainerFrontEnd | null;
   readonly log: Logger;
   readonly metrics: ServerMetrics;
+  /** See ContainerRoutesOptions. */
+  readonly unconfined: () => Readonly<Record<string, string>> | null;
 }
 
 /** Opens what the options ask for and announces each in Triton's words. What was opened is added to `opened` at once. */
@@ -106,7 +108,7 @@ async function readTls(files: NonNullable<GrpcOptions["tls"]>): Promise<GrpcTls>
 }
 
 async function openContract(
-  { engine, budget, log }: ListenerParts,
+  { engine, budget, log, unconfined }: ListenerParts,
   container: NonNullable<ServeOptions["container"]>,
   frontEnd: ContainerFrontEnd,
   limits: HttpLimits,
@@ -127,6 +129,7 @@ async function openContract(
     inferenceType: frontEnd.inferenceType,
     mlRoot: container.mlRoot,
     chooseModelDirectory: findArchiveModel,
+    unconfined,
   });
   const where = "socketPath" in address ? address.socketPath : `${address.host}:${listener.port}`;
   log.info(`Started Sagemaker HTTPService at ${where}`);

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import type { ConfinementRow } from "../backends/python/index.ts";
 import { asDiskError, InferenceError, systemClock, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
 import type { Listener } from "../protocols/index.ts";
@@ -50,7 +51,9 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { hostGauges = false, intervalMs = 0 } = options.metrics ?? {};
   const budget = requestMemory(options.requestMemoryBytes);
   const metrics = createServerMetrics({ hostGauges, intervalMs, clock: systemClock, budget });
+  let unconfined: Readonly<Record<string, string>> | null = null;
   const engine = createServingEngine({
+    onConfinement: (rows) => (unconfined = missingOf(rows)),
     options,
     budget,
     plan,
@@ -68,7 +71,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     }
     // Whoever asked for packages is to hear at the start, and not from the first tenant, that they cannot be had.
     if (options.pythonPackages.length > 0) await engine.warmUp();
-    await openListeners({ engine, budget, options, frontEnd, log, metrics }, listeners);
+    await openListeners({ engine, budget, options, frontEnd, log, metrics, unconfined: () => unconfined }, listeners);
   } catch (error) {
     if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
     const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
@@ -84,6 +87,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   // A reader that takes nothing any more must not keep the process.
   if (!(await log.written(lastLinesMsMax))) process.exit(code);
   return code;
+}
+
+function missingOf(rows: readonly ConfinementRow[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(rows.flatMap(({ what, missing }) => (missing === null ? [] : [[what, missing]])));
 }
 
 /** Null where its file cannot be written, which is said on standard error. */

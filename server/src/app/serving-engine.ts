@@ -12,7 +12,7 @@ import { lazyBackend } from "./lazy-backend.ts";
 import type { ServeOptions } from "./options.ts";
 import { runnerEnvironment } from "./passed-environment.ts";
 import { processDirectory } from "./process-directory.ts";
-import { isPythonThere, openPythonBackend } from "./python.ts";
+import { isPythonThere, openPythonBackend, type PythonBackendParts } from "./python.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 import { serverVersion } from "./version.ts";
 
@@ -30,10 +30,13 @@ export interface ServingParts {
   readonly log: Logger;
   readonly metrics: ServerMetrics;
   readonly directories: DataDirectories;
+  /** See PythonBackendParts. */
+  readonly onConfinement: PythonBackendParts["onConfinement"];
 }
 
 /** The engine with its backends and catalogs, nothing loaded. */
-export function createServingEngine({ options, budget, plan, log, metrics, directories }: ServingParts): EngineCore {
+export function createServingEngine(parts: ServingParts): EngineCore {
+  const { options, budget, plan, log, metrics, directories } = parts;
   const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount: 0 };
   const overrides = processDirectory(join(directories.cache, "overrides"));
   const repositories = [...(plan?.repositories ?? []), ...options.repositories];
@@ -43,7 +46,7 @@ export function createServingEngine({ options, budget, plan, log, metrics, direc
     explicitControl: options.control === "explicit" || plan !== null,
     strictReadiness: options.strictReadiness,
     autoComplete: options.autoComplete,
-    backends: backends(options, log, directories),
+    backends: backends(parts),
     backendConfig: (backend) => backendConfig(options, backend),
     catalog: new DirectoryCatalog({
       ...read,
@@ -72,7 +75,7 @@ export function createServingEngine({ options, budget, plan, log, metrics, direc
   });
 }
 
-function backends(options: ServeOptions, log: Logger, directories: DataDirectories): readonly Backend[] {
+function backends({ options, log, directories, onConfinement }: ServingParts): readonly Backend[] {
   const { python, pythonPackages: packages, pythonThreads: threads, pythonPreimport: preImports } = options;
   const { backendDirectory } = options;
   const findRunner: FindPythonRunner = async (backend) => {
@@ -85,8 +88,8 @@ function backends(options: ServeOptions, log: Logger, directories: DataDirectori
       "python",
       (signal) => {
         const tenants = tenantOptions(options, directories);
-        const parts = { python, packages, threads, preImports, tenants, findRunner, log, directories };
-        return openPythonBackend(parts, signal);
+        const own = { packages, threads, preImports, tenants, findRunner, onConfinement };
+        return openPythonBackend({ python, log, directories, ...own }, signal);
       },
       async () => packages.length > 0 || (await isPythonThere({ python, log, directories })),
       async (backend) => (await findRunner(backend)) !== null,

@@ -20,7 +20,7 @@ import {
   type FleetOptions,
 } from "./endpoints/index.ts";
 import { alreadyExists, invalid, notFound } from "./hosting-errors.ts";
-import type { InstanceOwner } from "./instances/index.ts";
+import type { InstanceOwner, Unconfined } from "./instances/index.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
 import { Quotas, type HostingLimits } from "./quotas.ts";
 import { HostingStore, listPage, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
@@ -43,6 +43,8 @@ export interface EndpointDescription {
 export interface HostingFigures {
   readonly endpoints: ReadonlyMap<EndpointState["at"], number>;
   readonly instancesInServiceCount: number;
+  /** What of their tenants' confinement the instances in service cannot have on this machine, and why. */
+  readonly unconfined: Unconfined;
 }
 
 /** Resolves when a long computation may go on. */
@@ -208,10 +210,14 @@ export class Hosting implements AsyncDisposable {
     const endpoints = new Map<EndpointState["at"], number>();
     for (const at of this.#store.view.endpointStates()) endpoints.set(at, (endpoints.get(at) ?? 0) + 1);
     let instancesInServiceCount = 0;
+    const unconfined: Record<string, string> = {};
     for (const { fleets } of this.#moves.allRunning()) {
-      for (const { inServiceCount } of fleets) instancesInServiceCount += inServiceCount;
+      for (const fleet of fleets) {
+        instancesInServiceCount += fleet.inServiceCount;
+        Object.assign(unconfined, fleet.unconfined);
+      }
     }
-    return { endpoints, instancesInServiceCount };
+    return { endpoints, instancesInServiceCount, unconfined };
   }
 
   /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */

@@ -9,4 +9,4 @@ export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions }
 export { environmentDefaults, environmentPath, type EnvironmentOptions } from "./environments.ts";
 export { madePythonEnvironment, preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";
 export { runnersIn, type FindPythonRunner, type PythonRunner } from "./runners.ts";
-export type { TenantOptions } from "./confinement-plan.ts";
+export type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";

@@ -3,7 +3,7 @@ import type { Clock, Logger } from "../../base/index.ts";
 import { mergeAutoComplete, printConfigJson, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
-import type { TenantOptions } from "./confinement-plan.ts";
+import type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";
 import { environmentOf, operatorsEnvironment, type EnvironmentOptions } from "./environments.ts";
 import type { FrameFacts } from "./execution-codec.ts";
 import { PythonInstance } from "./python-instance.ts";
@@ -30,6 +30,8 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly inlineBytesMax: number;
   /** Each namespace is a tenant that is kept from everything else; null: workers are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
+  /** See TenantsOptions. */
+  readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
@@ -52,6 +54,7 @@ export const pythonBackendDefaults = {
   findRunner: () => Promise.resolve(null),
   inlineBytesMax: 4096,
   tenants: null,
+  onConfinement: () => {},
   hangReportMs: 30_000,
   hangKillMs: null,
   finalizeMs: 30_000,
@@ -111,6 +114,7 @@ class PythonBackend implements Backend {
       findFacts: () => this.#pool.machineFacts(python),
       endEnvironment: (key) => this.#pool.endEnvironment(key),
       endRemains: () => this.#families.look(),
+      onConfinement: this.#options.onConfinement,
       logger: this.#options.logger,
     });
   }

@@ -27,6 +27,8 @@ export interface TenantsOptions {
   readonly endEnvironment: (key: string) => Promise<void>;
   /** Ends what tenants that are gone have left running. */
   readonly endRemains: () => Promise<void>;
+  /** Called when it is known what is applied on this machine, before the first tenant's code runs. */
+  readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   readonly logger: Logger;
 }
 
@@ -68,7 +70,6 @@ export class Tenants implements Disposable {
   readonly #groups: { readonly groups: Cgroups | null; readonly missing: string | null };
   /** The group of everything that runs for tenants, interpreters included. */
   readonly #allGroup: CgroupSet | null;
-  #rows: readonly ConfinementRow[] = [];
   #scratchCount = 0;
 
   constructor(options: TenantsOptions) {
@@ -94,11 +95,6 @@ export class Tenants implements Disposable {
       users: users === null ? null : [users.first, users.count],
       cgroups: this.#allGroup?.processFiles ?? [],
     });
-  }
-
-  /** What is applied; empty until the first tenant came. */
-  get rows(): readonly ConfinementRow[] {
-    return this.#rows;
   }
 
   /** Whether a process of this user is a tenant's that is gone. */
@@ -137,7 +133,7 @@ export class Tenants implements Disposable {
     const { groups, missing: cgroupsMissing } = this.#groups;
     const rows = confinementRows(tenants, facts, { usersMissing, cgroupsMissing });
     this.#users = users;
-    this.#rows = rows;
+    this.#options.onConfinement(rows);
     const missing = rows.flatMap((row) => (row.missing === null ? [] : [`${row.what} (${row.missing})`]));
     if (missing.length > 0) logger.warning(`tenants are not kept apart in full on this machine: ${missing.join("; ")}`);
     return { facts, users, groups, rows };

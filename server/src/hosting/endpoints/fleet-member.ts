@@ -6,6 +6,7 @@ import {
   modelDataUrlOf,
   type HostedInstance,
   type IssuedCredentials,
+  type Unconfined,
 } from "../instances/index.ts";
 import { InstanceInvocations, type InvocationPlace } from "../invocations/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
@@ -92,6 +93,10 @@ export class FleetMember implements AsyncDisposable {
 
   get isInService(): boolean {
     return this.#instance.client !== null;
+  }
+
+  get unconfined(): Unconfined | null {
+    return this.#instance.client?.unconfined ?? null;
   }
 
   get loadedCount(): number {

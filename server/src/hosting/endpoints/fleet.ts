@@ -1,5 +1,6 @@
 import { TaskGroup, delay, openDeadline } from "../../base/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
+import type { Unconfined } from "../instances/index.ts";
 import type { InvocationPlace, InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import { VariantMetrics } from "../series/index.ts";
 import { FleetMember } from "./fleet-member.ts";
@@ -83,6 +84,10 @@ export class Fleet implements AsyncDisposable {
 
   get inServiceCount(): number {
     return this.#members.filter((member) => member.isInService).length;
+  }
+
+  get unconfined(): Unconfined {
+    return Object.assign({}, ...this.#members.map((member) => member.unconfined)) as Unconfined;
   }
 
   async start(signal: AbortSignal): Promise<void> {

@@ -44,6 +44,15 @@ const errorBytesMax = 64 * 1024;
 /** What a load added to memory, as our server reports it. */
 const memoryHeader = "x-galatea-model-bytes";
 
+/** Beside the answer to a ping: what of its tenants' confinement the container cannot have, as our server reports it. */
+const unconfinedHeader = "x-galatea-unconfined";
+/** Any container may send the header: no more of it is believed than a table of this size. */
+const unconfinedRowsMax = 16;
+const unconfinedCharsMax = 500;
+
+/** By what is missing, why it is. */
+export type Unconfined = Readonly<Record<string, string>>;
+
 /** The container contract spoken over kept connections. */
 export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pool: Pool;
@@ -54,6 +63,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   /** A connection broke and nothing has been answered since: the container may be dying. */
   #isSuspect = false;
   #answerCount = 0;
+  #unconfined: Unconfined | null = null;
 
   constructor(address: InstanceAddress, limits: ContainerLimits, clock: Clock) {
     this.#limits = limits;
@@ -82,6 +92,11 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     return this.#isSuspect;
   }
 
+  /** What it said last; null where it says nothing of it. */
+  get unconfined(): Unconfined | null {
+    return this.#unconfined;
+  }
+
   /** Whether it says 200 in time. A connection refused is not an error here: it is not up yet. */
   async ping(signal: AbortSignal): Promise<boolean> {
     try {
@@ -89,6 +104,8 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       using limit = openDeadline({ clock: this.#clock, afterMs: pingMsMax, signal });
       const reply = await this.#pings.request({ method: "GET", path: "/ping", signal: limit.signal });
       await reply.body.dump();
+      const told = reply.headers[unconfinedHeader];
+      if (typeof told === "string") this.#unconfined = readUnconfined(told);
       this.#answerCount += 1;
       this.#isSuspect = false;
       return reply.statusCode === 200;
@@ -189,4 +206,17 @@ export async function errorText(body: ContainerReply["body"]): Promise<string> {
     if (byteLength >= errorBytesMax) break;
   }
   return Buffer.concat(parts).subarray(0, errorBytesMax).toString("utf8");
+}
+
+function readUnconfined(text: string): Unconfined | null {
+  let told: unknown;
+  try {
+    told = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof told !== "object" || told === null) return null;
+  const rows = Object.entries(told).slice(0, unconfinedRowsMax);
+  const cut = (word: unknown) => String(word).slice(0, unconfinedCharsMax);
+  return Object.fromEntries(rows.map(([what, why]) => [cut(what), cut(why)]));
 }

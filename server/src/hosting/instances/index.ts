@@ -1,5 +1,5 @@
 /** One instance: its container through the `ModelHost` port, the contract spoken to it, and its health. */
-export { errorText, type ContainerClient, type ContainerReply } from "./container-client.ts";
+export { errorText, type ContainerClient, type ContainerReply, type Unconfined } from "./container-client.ts";
 export {
   containerEnvironment,
   modelDataUrlOf,

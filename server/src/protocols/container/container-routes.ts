@@ -31,7 +31,12 @@ export interface ContainerRoutesOptions {
   /** The directory that stands for /opt/ml. */
   readonly mlRoot: string;
   readonly chooseModelDirectory: ChooseModelDirectory;
+  /** What of the confinement of tenants this machine does not allow, and why; null while that is not known, and where there are no tenants. */
+  readonly unconfined: () => Readonly<Record<string, string>> | null;
 }
+
+/** Beside a ping's answer, for the platform: what `unconfined` gives, as JSON. */
+const unconfinedHeader = "X-Galatea-Unconfined";
 
 const targetModelHeader = "x-amzn-sagemaker-target-model";
 
@@ -79,6 +84,11 @@ function replyEmpty(exchange: Exchange, status: number): void {
   reply(exchange, status, "text/plain", "");
 }
 
+/** Headers are Latin-1 at most, and paths are anything. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 class ContainerRoutes {
   readonly #options: ContainerRoutesOptions;
   readonly #models: HostedModels;
@@ -92,7 +102,9 @@ class ContainerRoutes {
 
   readonly ping: Answer = (exchange) => {
     const { engine, pingMode } = this.#options;
-    replyEmpty(exchange, (pingMode === "live" ? engine.live : engine.ready) ? 200 : 400);
+    const unconfined = this.#options.unconfined();
+    const headers = unconfined === null ? [] : [unconfinedHeader, asciiJson(unconfined)];
+    reply(exchange, (pingMode === "live" ? engine.live : engine.ready) ? 200 : 400, "text/plain", "", headers);
   };
 
   /** A call of the default model: statuses as on the KServe port. */

@@ -34,6 +34,7 @@ before(async () => {
     containerLimits: { ...defaultContainerLimits, modelsMax: 2 },
     integerRange: "refuse",
     pingMode: "live",
+    unconfined: () => ({ memory: "no group below /sys/fs/cgroup/ü" }),
     defaultModelName: "add_sub",
     inferenceType: "infer",
     mlRoot,
@@ -83,7 +84,9 @@ function seen(reply: RawReply): [number, string, string | undefined] {
 }
 
 test("ping follows its mode, other verbs and paths are refused as in Triton", async () => {
-  assert.deepEqual(seen(await request("GET", "/ping")), [200, "", "text/plain"]);
+  const pinged = await request("GET", "/ping");
+  assert.deepEqual(seen(pinged), [200, "", "text/plain"]);
+  assert.equal(pinged.headers.get("x-galatea-unconfined"), '{"memory":"no group below /sys/fs/cgroup/\\u00fc"}');
   assert.deepEqual(seen(await ask(socketPath, post("/ping", ""))), [
     405,
     '{"error":"Method Not Allowed"}',

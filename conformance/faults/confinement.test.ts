@@ -1,0 +1,32 @@
+/** What a machine, or its operator, does not allow of what keeps tenants apart is told to whoever looks after it. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { PutObjectCommand } from "@aws-sdk/client-s3";
+import { doing } from "./asking.ts";
+import { faultyConfig } from "./faulty-model.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix } from "./platform.ts";
+import { tarball } from "./tarball.ts";
+import { until } from "./until.ts";
+
+const program = readFileSync(new URL("models/hostile.py", import.meta.url));
+const archive = tarball([
+  { path: "m/config.pbtxt", body: faultyConfig },
+  { path: "m/1/model.py", body: program },
+  { path: "m/1/weights.bin", body: Buffer.alloc(1) },
+]);
+
+test("/health names what tenants are not confined in", async () => {
+  await using platform = await Platform.open(undefined, { flags: ["--worker-users=none"] });
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}one.tar.gz`, Body: archive }));
+  await createEndpoint(platform, { name: "alone" });
+  await endpointIs(platform, "alone", "InService");
+  await invoke(platform, "alone", "one.tar.gz", doing("pid"));
+  const told = async () => ((await (await fetch(`${platform.url}/health`)).json()) as Told).unconfined;
+  await until("the container was pinged again", async () => Object.keys(await told()).length > 0, 30_000);
+  assert.equal((await told())["users"], "--worker-users=none");
+});
+
+interface Told {
+  readonly unconfined: Readonly<Record<string, string>>;
+}
