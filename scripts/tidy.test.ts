@@ -130,24 +130,11 @@ test("every fixture and contract is imported", () => {
   );
 });
 
-/** What hosting still calls by a name that lower folders have for another thing. */
-const hostingNames = new Set([
-  "ContainerLimits",
-  "Exchange",
-  "Instance",
-  "InstanceOptions",
-  "ModelLease",
-  "ModelSource",
-]);
-
 test("an exported name is one thing in the whole tree", () => {
   const places = new Map<string, string[]>();
   for (const file of sources) {
     if (isDoor(file) || !file.isPublished) continue;
-    for (const { name, line } of exportsOf(file).filter(
-      (each) => file.folder !== "hosting" || !hostingNames.has(each.name),
-    ))
-      places.set(name, [...(places.get(name) ?? []), at(file, line)]);
+    for (const { name, line } of exportsOf(file)) places.set(name, [...(places.get(name) ?? []), at(file, line)]);
   }
   none([...places].flatMap(([name, found]) => (found.length === 1 ? [] : [`${name}: ${found.join(", ")}`])));
 });

@@ -1,6 +1,6 @@
 /** What keeps many models on one instance: which are on its disk, which are in its container's memory, and who waits for them. */
 export { agentLimits } from "./agent-limits.ts";
-export { ModelAgent, type ModelLease } from "./model-agent.ts";
+export { ModelAgent, type AgentLease } from "./model-agent.ts";
 export {
   ContainerLostError,
   ModelLoadError,
@@ -9,6 +9,6 @@ export {
   type LoadReply,
   type ModelContainer,
 } from "./model-container.ts";
-export { absentAsNull, createModelSource } from "./model-source.ts";
+export { absentAsNull, createArchiveSource } from "./model-source.ts";
 export type { KeptTree, ModelArchive, ModelTrees } from "./model-trees.ts";
 export { containerModelId } from "./model-version.ts";

@@ -22,13 +22,13 @@ import {
   type AgentObserver,
   type ModelContainer,
 } from "./model-container.ts";
-import type { ModelSource } from "./model-source.ts";
+import type { ArchiveSource } from "./model-source.ts";
 import type { ModelTrees } from "./model-trees.ts";
 
 export interface AgentOptions {
   readonly trees: ModelTrees;
   readonly limits: AgentLimits;
-  readonly source: ModelSource;
+  readonly source: ArchiveSource;
   /** Resolves with the container when it is up. */
   readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
   readonly observer: AgentObserver;
@@ -37,7 +37,7 @@ export interface AgentOptions {
 }
 
 /** A loaded model that stays loaded until released. */
-export interface ModelLease extends Disposable {
+export interface AgentLease extends Disposable {
   readonly id: string;
   /** Whether it was loaded when asked for. */
   readonly cacheHit: boolean;
@@ -112,7 +112,7 @@ export class ModelAgent implements AsyncDisposable {
   }
 
   /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
-  async acquire(target: string, signal: AbortSignal): Promise<ModelLease> {
+  async acquire(target: string, signal: AbortSignal): Promise<AgentLease> {
     const askedNs = this.#options.clock.monotonicNs();
     for (;;) {
       try {
@@ -124,7 +124,7 @@ export class ModelAgent implements AsyncDisposable {
     }
   }
 
-  async #acquireVersion(target: string, askedNs: number, signal: AbortSignal): Promise<ModelLease> {
+  async #acquireVersion(target: string, askedNs: number, signal: AbortSignal): Promise<AgentLease> {
     const { clock, limits } = this.#options;
     const version = await this.#versionNow(target, signal);
     this.#touch(version);

@@ -3,12 +3,12 @@ import type { ObjectStore } from "../../blobs/index.ts";
 import { parseS3Uri } from "../definitions/index.ts";
 
 /** Where the archives of a multi-model endpoint are: below a prefix, by the store's ETag. */
-export interface ModelSource {
+export interface ArchiveSource {
   /** The archive's version now (its ETag) and length; null when there is no such object. */
   find(target: string, signal: AbortSignal): Promise<{ readonly etag: string; readonly byteLength: number } | null>;
 }
 
-export function createModelSource(uri: string, store: Pick<ObjectStore, "head">): ModelSource {
+export function createArchiveSource(uri: string, store: Pick<ObjectStore, "head">): ArchiveSource {
   const place = parseS3Uri(uri);
   if (place === null) throw new Error(`not an S3 location: ${uri}`);
   return {

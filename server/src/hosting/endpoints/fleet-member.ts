@@ -1,7 +1,7 @@
-import { ModelAgent, agentLimits, createModelSource, type ModelTrees } from "../agent/index.ts";
+import { ModelAgent, agentLimits, createArchiveSource, type ModelTrees } from "../agent/index.ts";
 import type { InstanceBudget, VariantPlan } from "../definitions/index.ts";
 import {
-  Instance,
+  EndpointInstance,
   containerEnvironment,
   modelDataUrlOf,
   type HostedInstance,
@@ -27,7 +27,7 @@ export interface MemberOptions {
 /** One instance of a variant: its container, its models where it has many, and its invocations. */
 export class FleetMember implements AsyncDisposable {
   readonly #options: MemberOptions;
-  readonly #instance: Instance;
+  readonly #instance: EndpointInstance;
   readonly #agent: ModelAgent | null;
   readonly #hosted: HostedInstance;
   readonly #credentials: IssuedCredentials;
@@ -60,7 +60,7 @@ export class FleetMember implements AsyncDisposable {
       modelMemoryBytes: options.modelMemoryBytes,
       output: (line) => write(Buffer.from(`${line}\n`)),
     });
-    this.#instance = new Instance({
+    this.#instance = new EndpointInstance({
       id,
       hosted: this.#hosted,
       limits: startSeconds === undefined ? instanceLimits : { ...instanceLimits, startMsMax: startSeconds * 1000 },
@@ -123,7 +123,7 @@ export class FleetMember implements AsyncDisposable {
     await this.#instance.ready(signal);
   }
 
-  usage(): ReturnType<Instance["usage"]> {
+  usage(): ReturnType<EndpointInstance["usage"]> {
     return this.#instance.usage();
   }
 
@@ -158,7 +158,7 @@ export class FleetMember implements AsyncDisposable {
     return new ModelAgent({
       trees,
       limits: { ...agentLimits, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
-      source: createModelSource(plan.model.containers[0].ModelDataUrl ?? "", fleet.store),
+      source: createArchiveSource(plan.model.containers[0].ModelDataUrl ?? "", fleet.store),
       container: (signal) => this.#instance.trustedClient(signal),
       observer: {
         downloaded: (_target, durationUs) => metrics.recordMultiModel("ModelDownloadingTime", durationUs),

@@ -3,7 +3,7 @@ import { openDeadline, unreachable, type Clock } from "../../base/index.ts";
 import { ContainerLostError, type LoadReply, type ModelContainer } from "../agent/index.ts";
 import type { InstanceAddress } from "./model-host.ts";
 
-export interface ContainerLimits {
+export interface ContainerClientLimits {
   readonly connectionsMax: number;
   readonly connectMsMax: number;
   readonly pingMsMax: number;
@@ -14,7 +14,7 @@ export interface ContainerLimits {
   readonly loadMsMax: number;
 }
 
-export const containerLimits: ContainerLimits = {
+export const containerLimits: ContainerClientLimits = {
   connectionsMax: 256,
   connectMsMax: 2000,
   pingMsMax: 2000,
@@ -58,14 +58,14 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pool: Pool;
   /** Pings have a connection of their own: those for requests may all be taken. */
   readonly #pings: Pool;
-  readonly #limits: ContainerLimits;
+  readonly #limits: ContainerClientLimits;
   readonly #clock: Clock;
   /** A connection broke and nothing has been answered since: the container may be dying. */
   #isSuspect = false;
   #answerCount = 0;
   #unconfined: Unconfined | null = null;
 
-  constructor(address: InstanceAddress, limits: ContainerLimits, clock: Clock) {
+  constructor(address: InstanceAddress, limits: ContainerClientLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
     const { origin, ...place } = connectionOf(address);

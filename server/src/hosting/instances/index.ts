@@ -7,7 +7,7 @@ export {
   type IssueCredentials,
   type IssuedCredentials,
 } from "./instance-credentials.ts";
-export { Instance, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance.ts";
+export { EndpointInstance, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance.ts";
 export {
   ModelDataError,
   type ContainerEnd,

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock } from "../../base/index.ts";
-import { Instance, instanceLimits } from "./instance.ts";
+import { EndpointInstance, instanceLimits } from "./instance.ts";
 import type { HostedContainer, HostedInstance } from "./model-host.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
@@ -70,7 +70,7 @@ async function started() {
     container: { ...instanceLimits.container, pingMsMax: 250 },
   };
   let lostCount = 0;
-  const instance = new Instance({
+  const instance = new EndpointInstance({
     id: "i-1",
     hosted: host,
     limits,
@@ -84,7 +84,7 @@ async function started() {
   return { host, instance, pid, lostCount: () => lostCount };
 }
 
-async function invoke(instance: Instance, headers: Record<string, string>): Promise<number> {
+async function invoke(instance: EndpointInstance, headers: Record<string, string>): Promise<number> {
   const request = { path: "/invocations", headers, body: "", signal: AbortSignal.timeout(20_000) };
   assert.ok(instance.client !== null);
   const { status, body } = await instance.client.invoke(request);

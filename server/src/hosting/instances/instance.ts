@@ -1,5 +1,5 @@
 import { type Clock, delay, Gate, type Logger, orAborted, TaskGroup } from "../../base/index.ts";
-import { ContainerClient, containerLimits, type ContainerLimits } from "./container-client.ts";
+import { ContainerClient, containerLimits, type ContainerClientLimits } from "./container-client.ts";
 import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
 import type { ContainerEnd, HostedContainer, HostedInstance, InstanceUsage } from "./model-host.ts";
 
@@ -16,7 +16,7 @@ export interface InstanceLimits {
   /** In service for this long, a container's next failure is its first again. */
   readonly settledMs: number;
   readonly stopGraceMs: number;
-  readonly container: ContainerLimits;
+  readonly container: ContainerClientLimits;
 }
 
 export const instanceLimits: InstanceLimits = {
@@ -61,7 +61,7 @@ export class InstanceFailure extends Error {
   }
 }
 
-export interface InstanceOptions {
+export interface EndpointInstanceOptions {
   readonly id: string;
   /** Stays its opener's; left alone once the instance is disposed. */
   readonly hosted: Pick<HostedInstance, "start">;
@@ -78,8 +78,8 @@ export interface InstanceOptions {
  * Keeps one container in service: starts it, waits for its health, watches it, starts it again with growing delays. Owns the
  * container and the connections to it.
  */
-export class Instance implements AsyncDisposable {
-  readonly #options: InstanceOptions;
+export class EndpointInstance implements AsyncDisposable {
+  readonly #options: EndpointInstanceOptions;
   readonly #tasks: TaskGroup;
   readonly #changed = new Gate();
   #state: InstanceState = { at: "starting" };
@@ -88,7 +88,7 @@ export class Instance implements AsyncDisposable {
   #lastFailure = "it has not been started yet";
   #isPrepared = false;
 
-  constructor(options: InstanceOptions) {
+  constructor(options: EndpointInstanceOptions) {
     this.#options = options;
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("an instance is no longer kept in service", { instance: this.id, error: String(error) });

@@ -1,20 +1,20 @@
 import type { Readable } from "node:stream";
 import { openDeadline, type Clock } from "../../base/index.ts";
-import type { ModelAgent, ModelLease } from "../agent/index.ts";
-import { errorText, type ContainerReply, type Instance } from "../instances/index.ts";
+import type { ModelAgent, AgentLease } from "../agent/index.ts";
+import { errorText, type ContainerReply, type EndpointInstance } from "../instances/index.ts";
 import type { InvocationRequest } from "./invocation.ts";
 import { containerError, type InvocationPlace } from "./invocation-errors.ts";
 
 /** Where an invocation goes: an instance, and the agent of its models where it has many. */
 export interface ExchangeTarget {
-  readonly instance: Instance;
+  readonly instance: EndpointInstance;
   readonly agent: ModelAgent | null;
   readonly place: InvocationPlace;
   readonly clock: Clock;
   readonly restartWaitMsMax: number;
 }
 
-export interface Exchange {
+export interface ContainerExchange {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | Readable;
   readonly signal: AbortSignal;
@@ -26,8 +26,8 @@ export interface Exchange {
  */
 export async function exchange(
   target: ExchangeTarget,
-  { request, leases }: { readonly request: InvocationRequest; readonly leases: ModelLease[] },
-  sent: Exchange,
+  { request, leases }: { readonly request: InvocationRequest; readonly leases: AgentLease[] },
+  sent: ContainerExchange,
 ): Promise<ContainerReply> {
   const { agent, place } = target;
   const [lease] = leases;
@@ -55,7 +55,7 @@ export async function exchange(
 async function post(
   target: ExchangeTarget,
   path: string,
-  { headers, body, signal }: Exchange,
+  { headers, body, signal }: ContainerExchange,
 ): Promise<ContainerReply> {
   const { instance, clock, restartWaitMsMax } = target;
   const { client } = instance;

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { AwsError, openDeadline, readWhole, takeForCall, type ByteLease } from "../../base/index.ts";
-import type { ModelAgent, ModelLease } from "../agent/index.ts";
+import type { ModelAgent, AgentLease } from "../agent/index.ts";
 import { errorText, type ContainerReply } from "../instances/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import { exchange, type ExchangeTarget } from "./container-exchange.ts";
@@ -43,7 +43,7 @@ export class InstanceInvocations {
     }
     this.#inFlightCount += 1;
     const outcome = beginOutcome(request);
-    const leases: ModelLease[] = [];
+    const leases: AgentLease[] = [];
     let finished = false;
     const finish = () => {
       if (finished) return;
@@ -82,7 +82,7 @@ export class InstanceInvocations {
     recordOutcome(metrics, outcome, clock.monotonicNs() - request.receivedNs);
   }
 
-  async #lease(agent: ModelAgent, request: InvocationRequest, outcome: InvocationOutcome): Promise<ModelLease> {
+  async #lease(agent: ModelAgent, request: InvocationRequest, outcome: InvocationOutcome): Promise<AgentLease> {
     try {
       const lease = await agent.acquire(request.targetModel ?? "", request.signal);
       outcome.cacheHit = lease.cacheHit;
@@ -95,7 +95,7 @@ export class InstanceInvocations {
 
   async #send(
     request: InvocationRequest,
-    leases: ModelLease[],
+    leases: AgentLease[],
     { outcome, finish }: { readonly outcome: InvocationOutcome; readonly finish: () => void },
   ): Promise<InvocationReply> {
     const { limits, clock, place, variantName } = this.#options;
