@@ -110,7 +110,7 @@ class Worker:
         self._model = None
         self._execute = None
         self._loop = None
-        # The execution that runs; None between two.
+        # The execution that runs, or the last that did; None before the first.
         self._executing = None
         # Made with the model's first call to another: who reads the socket from then on, the calls, and what was asked for besides.
         self._turns = None
@@ -141,7 +141,9 @@ class Worker:
             else:
                 channel.idle = True
                 channel.flush_released()
-                frame = self._next()
+                frame = channel.receive() if self._turns is None else None
+                if self._turns is not None:
+                    frame = self._next_in_turn(frame)
                 channel.idle = False
             if frame is None:
                 return None
@@ -177,13 +179,9 @@ class Worker:
             if self._turns is not None:
                 self._stop_reading()
 
-    def _next(self) -> memoryview | None:
-        """The next frame of the main thread; None when the server is gone."""
-        if self._turns is None:
-            frame = self.channel.receive()
-            if self._turns is None or frame is None:
-                return frame
-            # A thread of the model has made the first call meanwhile.
+    def _next_in_turn(self, frame: memoryview | None) -> memoryview | None:
+        """The next frame of the main thread. `frame` came to it while a thread of the model made the first call."""
+        if frame is not None:
             self._turns.hand_over(frame)
         self._stop_reading()
         self._turns.wait(lambda: self._waiting)
@@ -384,21 +382,25 @@ class Worker:
             error = None
         finally:
             if self._turns is None:
-                self._start_reading()
+                self.channel.reading.acquire()
+                self._reads_alone = True
+                if self._turns is not None:
+                    self._stop_reading()
         executed = _now()
         released = []
         if responses is not None:
             try:
-                if self._calls is not None:
-                    lent = lent + self._calls.loans_of(execution_id)
+                calls = self._calls
+                if calls is not None:
+                    lent = lent + calls.loans_of(execution_id)
                 placed = self._outputs.answers(execution_id, requests, responses, spaces, lent)
-                if self._calls is not None:
-                    self._calls.pin(placed)
+                if calls is not None:
+                    calls.pin(placed)
                 # The model's own objects go first, so that what they held is reported back with this very answer.
                 responses = requests = lent = None
                 released = self.channel.take_released()
-                if self._calls is not None:
-                    released = released + self._calls.take_released()
+                if calls is not None:
+                    released = released + calls.take_released()
                 answers = self._outputs.settled(execution_id, placed, spaces, released)
             except BaseException as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
                 message = _described(error)
@@ -414,7 +416,6 @@ class Worker:
         else:
             durations = (durations[0], durations[1], _now() - executed)
             data = wire.encode_result(execution_id, released, answers, durations)
-        self._executing = None
         self.channel.send(data)
         if self._calls is not None:
             self._calls.settled()
