@@ -1,6 +1,14 @@
 /** For tests: what a worker might send that its owner has made to attack the server. */
 import * as fc from "fast-check";
-import { encodeAsk, encodeReleased, encodeResult, output, outputsOf } from "./hostile-wire.ts";
+import {
+  encodeAsk,
+  encodeCall,
+  encodeCallAsk,
+  encodeReleased,
+  encodeResult,
+  output,
+  outputsOf,
+} from "./hostile-wire.ts";
 import { encodeFrame, inlinePlace, kinds } from "./wire.ts";
 
 const numbers = fc.oneof(
@@ -64,6 +72,42 @@ export const otherFrames = fc
     ),
   })
   .map(({ kind, body, ...header }) => encodeFrame(kind, body, header));
+const calls = fc
+  .record({
+    id: ids,
+    execution: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 4 })),
+    names: fc.constantFrom(["IN"], ["IN", "X"], []),
+    extra: fc.constantFrom(0, 0, 1, 2),
+    inputs: fc.array(
+      fc.record({
+        nameIndex: fc.constantFrom(0, 0, 1, 7),
+        datatype: fc.constantFrom(7, 7, 11, 13, 99),
+        shape: fc.array(fc.oneof(fc.constant(4n), numbers), { maxLength: 2 }),
+        place: fc.oneof(ids, fc.constantFrom(1, 2, inlinePlace)),
+        byteOffset: fc.oneof(fc.constant(0n), numbers),
+        byteLength: fc.oneof(fc.constant(4n), fc.constant(4096n), numbers),
+      }),
+      { maxLength: 2 },
+    ),
+  })
+  .map(({ id, execution, names, extra, inputs }) =>
+    encodeCall(
+      id,
+      {
+        execution,
+        model: "m",
+        version: "",
+        id: "",
+        correlation: ["0"],
+        flags: 0,
+        timeout: 0,
+        outputs: null,
+        parameters: "",
+        names,
+      },
+      { inputs, extra },
+    ),
+  );
 /** What a worker may send, true or not. */
 export const hostileFrames = fc.oneof(
   { weight: 4, arbitrary: results },
@@ -75,6 +119,13 @@ export const hostileFrames = fc.oneof(
       .map(({ id, sizes }) => encodeAsk(id, sizes)),
   },
   { weight: 2, arbitrary: fc.array(ids, { maxLength: 3 }).map(encodeReleased) },
+  { weight: 3, arbitrary: calls },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ id: ids, sizes: fc.array(fc.oneof(fc.constant(4096n), numbers), { maxLength: 3 }) })
+      .map(({ id, sizes }) => encodeCallAsk(id, ...sizes)),
+  },
   { weight: 3, arbitrary: otherFrames },
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },
 );

@@ -6,10 +6,18 @@ import type { AnswerSink } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { ModelCall, OtherModels } from "../other-models.ts";
-import { encodeResult, execute, outputsOf, send, withinTime } from "./hostile-wire.ts";
+import {
+  encodeCall,
+  encodeCallAsk as ask,
+  encodeResult,
+  execute,
+  outputsOf,
+  send,
+  withinTime,
+} from "./hostile-wire.ts";
 import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
 import { request } from "./python-fixture.ts";
-import { encodeFrame, headerBytes, inlinePlace, kinds, tensorBytes } from "./wire.ts";
+import { encodeFrame, headerBytes, kinds } from "./wire.ts";
 
 const said = {
   execution: 1,
@@ -24,52 +32,8 @@ const said = {
   names: ["IN"],
 };
 
-interface Input {
-  readonly nameIndex?: number;
-  readonly datatype?: number;
-  readonly shape?: readonly bigint[];
-  readonly place?: number;
-  readonly byteOffset?: bigint;
-  readonly byteLength?: bigint;
-}
-
-function encodeCall(
-  id: number,
-  text: unknown,
-  { inputs = [], extra = 0, loans = 0 }: { inputs?: readonly Input[]; extra?: number; loans?: number } = {},
-): Buffer {
-  const json = Buffer.from(typeof text === "string" ? text : JSON.stringify(text));
-  const records = inputs.map((input) => {
-    const { nameIndex = 0, datatype = 7, shape = [4n], place = inlinePlace, byteOffset = 0n, byteLength = 4n } = input;
-    const record = Buffer.alloc(tensorBytes + 8 * shape.length);
-    record.writeUInt16LE(nameIndex, 0);
-    record.writeUInt8(datatype, 2);
-    record.writeUInt8(shape.length, 3);
-    record.writeUInt32LE(place, 4);
-    record.writeBigUInt64LE(byteOffset, 8);
-    record.writeBigUInt64LE(byteLength, 16);
-    shape.forEach((dim, axis) => record.writeBigUInt64LE(BigInt.asUintN(64, dim), tensorBytes + 8 * axis));
-    return record;
-  });
-  const padding = Buffer.alloc(-(headerBytes + 16 + json.byteLength) & 7);
-  const body = Buffer.concat([Buffer.alloc(16), json, padding, ...records]);
-  const inlineOffset = headerBytes + body.byteLength;
-  body.writeUInt32LE(json.byteLength, 0);
-  body.writeUInt32LE(inlineOffset, 4);
-  body.writeUInt32LE(loans, 8);
-  return encodeFrame(kinds.call, Buffer.concat([body, Buffer.alloc(4)]), { id, extra, count: inputs.length });
-}
-
 const frameOf = (kind: number, id: number, more: { extra?: number; body?: Uint8Array; count?: number } = {}) =>
   encodeFrame(kind, more.body ?? new Uint8Array(), { id, extra: more.extra ?? 0, count: more.count ?? 0 });
-const sizes = (...values: bigint[]) => {
-  const body = Buffer.alloc(values.length * 8);
-  values.forEach((value, index) => body.writeBigUInt64LE(value, index * 8));
-  return body;
-};
-const ask = (id: number, ...values: bigint[]) =>
-  frameOf(kinds.callAsk, id, { body: sizes(...values), count: values.length });
-
 /** Never answers, but when its caller goes. */
 class Waiting implements OtherModels {
   readonly calls: ModelCall[] = [];

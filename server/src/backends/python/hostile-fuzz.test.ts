@@ -3,11 +3,24 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "../../base/index.ts";
+import { noParameters } from "../../inference/index.ts";
+import { noOtherModels } from "../no-other-models.ts";
+import type { OtherModels } from "../other-models.ts";
 import { hostileFrames, mutatedFrames, otherFrames } from "./hostile-arbitraries.ts";
 import { execute, send, withinTime } from "./hostile-wire.ts";
 import { openHostileInstance, openHostileWorker } from "./hostile-worker.ts";
 import { request } from "./python-fixture.ts";
 import { kinds } from "./wire.ts";
+
+/** Answers with what it was asked, at once. */
+const echoing: OtherModels = {
+  ...noOtherModels,
+  infer: ({ modelName, inputs }) =>
+    Promise.resolve({ modelName, modelVersion: "1", outputs: inputs, parameters: noParameters }),
+  async stream(call, sink) {
+    sink.respond(await this.infer(call), true, () => {});
+  },
+};
 
 const moves = fc.array(
   fc.oneof(
@@ -27,7 +40,7 @@ const moves = fc.array(
 test("property: whatever a worker sends, in whatever order and pieces, every execution settles and nothing stays lent", async () => {
   await fc.assert(
     fc.asyncProperty(moves, fc.integer({ min: 1, max: 40 }), async (drawn, pieceBytes) => {
-      await using hostile = await openHostileInstance();
+      await using hostile = await openHostileInstance({ others: echoing });
       const running = [execute(hostile, 1)];
       await withinTime(async () => {
         for (const move of drawn) {

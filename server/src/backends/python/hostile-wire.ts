@@ -4,7 +4,7 @@ import { InferenceError } from "../../base/index.ts";
 import { releaseResponse, type Execution, SentAnswers } from "../../inference/index.ts";
 import type { HostileInstance } from "./hostile-worker.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
-import { encodeFrame, inlinePlace, kinds, tensorBytes } from "./wire.ts";
+import { encodeFrame, headerBytes, inlinePlace, kinds, tensorBytes } from "./wire.ts";
 
 /** What reading one attack may take of the processor's time, far above what it takes and far below a stall. */
 const processorMsMax = 1500;
@@ -132,6 +132,50 @@ export const output = (more: Partial<WireOutput> = {}): WireOutput => ({
   byteLength: 0n,
   ...more,
 });
+
+/** An input of a call, true or not. */
+export interface WireInput {
+  readonly nameIndex?: number;
+  readonly datatype?: number;
+  readonly shape?: readonly bigint[];
+  readonly place?: number;
+  readonly byteOffset?: bigint;
+  readonly byteLength?: bigint;
+}
+
+/** A CALL that says what it is told to. */
+export function encodeCall(
+  id: number,
+  text: unknown,
+  { inputs = [], extra = 0, loans = 0 }: { inputs?: readonly WireInput[]; extra?: number; loans?: number } = {},
+): Buffer {
+  const json = Buffer.from(typeof text === "string" ? text : JSON.stringify(text));
+  const records = inputs.map((input) => {
+    const { nameIndex = 0, datatype = 7, shape = [4n], place = inlinePlace, byteOffset = 0n, byteLength = 4n } = input;
+    const record = Buffer.alloc(tensorBytes + 8 * shape.length);
+    record.writeUInt16LE(nameIndex, 0);
+    record.writeUInt8(datatype, 2);
+    record.writeUInt8(shape.length, 3);
+    record.writeUInt32LE(place, 4);
+    record.writeBigUInt64LE(BigInt.asUintN(64, byteOffset), 8);
+    record.writeBigUInt64LE(BigInt.asUintN(64, byteLength), 16);
+    shape.forEach((dim, axis) => record.writeBigUInt64LE(BigInt.asUintN(64, dim), tensorBytes + 8 * axis));
+    return record;
+  });
+  const padding = Buffer.alloc(-(headerBytes + 16 + json.byteLength) & 7);
+  const body = Buffer.concat([Buffer.alloc(16), json, padding, ...records]);
+  const inlineOffset = headerBytes + body.byteLength;
+  body.writeUInt32LE(json.byteLength, 0);
+  body.writeUInt32LE(inlineOffset, 4);
+  body.writeUInt32LE(loans, 8);
+  return encodeFrame(kinds.call, Buffer.concat([body, Buffer.alloc(4)]), { id, extra, count: inputs.length });
+}
+
+export function encodeCallAsk(id: number, ...sizes: bigint[]): Buffer {
+  const body = Buffer.alloc(sizes.length * 8);
+  sizes.forEach((size, index) => body.writeBigUInt64LE(BigInt.asUintN(64, size), index * 8));
+  return encodeFrame(kinds.callAsk, body, { id, count: sizes.length });
+}
 
 /** An execution of so many requests, each with an input that is lent; `settled` is what became of it, its tensors given back. */
 export function execute(hostile: HostileInstance, requestCount: number): { settled: Promise<Execution> } {
