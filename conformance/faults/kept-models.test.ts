@@ -1,7 +1,7 @@
 /** Unpacked models over restarts of the platform: they are used again where they are what was unpacked, and nothing half done is. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
@@ -79,14 +79,16 @@ test("after kill -9 and after SIGTERM a model is not unpacked again, and equal f
 test("a model with a file that was altered meanwhile is unpacked again", async () => {
   await answersAll();
   const [first = ""] = await pathsBelow("model.py");
-  const altered = await stat(first);
+  // Held open, so that its number is not given to the file that takes its place.
+  await using altered = await open(first);
+  const { ino } = await altered.stat();
   await platform.kill();
   await writeFile(first, Buffer.alloc(program.byteLength, "#"));
   await platform.startAgain();
   await endpointIs(platform, name, "InService");
   await answersAll();
   const now = await inodes("model.py");
-  assert.ok(now.length === 2 && !now.includes(altered.ino), `${altered.ino} is not among ${now.join(" ")}`);
+  assert.ok(now.length === 2 && !now.includes(ino), `${ino} is not among ${now.join(" ")}`);
   for (const path of await pathsBelow("model.py")) assert.deepEqual(readFileSync(path), program);
   assert.match(platform.log(), /files are not what was unpacked/);
 });

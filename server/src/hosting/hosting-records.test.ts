@@ -1,7 +1,7 @@
 /** What hosting's verbs make of its records, over documents in memory: no file, no container. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLogger, silentLogger, systemClock } from "../base/index.ts";
+import { createLogger, orAborted, silentLogger, systemClock } from "../base/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { ChangeBatch, Documents } from "../records/index.ts";
 import type { FleetOptions } from "./endpoints/fleet-options.ts";
@@ -115,13 +115,18 @@ for (const [what, deletionsMax] of [
   });
 }
 
-/** Tells of changes one step later than it could. */
+/** Tells of each batch of changes when it is told to. */
 class LateDocuments extends MemoryDocuments {
-  told = Promise.withResolvers<void>();
+  #told = Promise.withResolvers<void>();
+
+  tellOne(): void {
+    this.#told.resolve();
+    this.#told = Promise.withResolvers();
+  }
 
   override async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
     for await (const batch of super.changes(sinceVersion, signal)) {
-      await this.told.promise;
+      await orAborted(this.#told.promise, signal);
       yield batch;
     }
   }
@@ -133,10 +138,10 @@ test("what was deleted here is not brought back by what the records tell late", 
   await hosting.createModel(modelOf("m"));
   await turn();
   await hosting.deleteModel("m", owner);
-  documents.told.resolve();
-  for (let turns = 0; turns < 5; turns++) {
-    assert.equal(hosting.isModelData({ bucket: "models", key: "m.tar.gz" }), false);
+  for (let batches = 0; batches < 3; batches++) {
+    documents.tellOne();
     await turn();
+    assert.equal(hosting.isModelData({ bucket: "models", key: "m.tar.gz" }), false);
   }
   await hosting.createModel(modelOf("m", "s3://b/again"));
   assert.equal(hosting.isModelData({ bucket: "b", key: "again" }), true);

@@ -226,12 +226,10 @@ export class Hosting implements AsyncDisposable {
     const asked = AbortSignal.any([options.signal, this.#holding.signal]);
     using over = openDeadline({ clock, afterMs: options.waitMsMax, signal: asked });
     for (;;) {
-      // Before it is looked at: what changes in between ends the wait.
-      const changed = this.#store.view.endpointChanged();
-      const found = await this.#store.kinds.endpoints.find(nameKey(name));
-      if (found.at !== "found" || !isTransient(found.value.state)) return;
+      const at = this.#store.view.endpointState(nameKey(name));
+      if (at === null || !isTransient({ at })) return;
       try {
-        await orAborted(changed, over.signal);
+        await orAborted(this.#store.view.endpointChanged(), over.signal);
       } catch (error) {
         if (over.signal.aborted) return;
         throw error;

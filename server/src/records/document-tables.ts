@@ -5,9 +5,10 @@ import type { Migration, SqlValue, Statement } from "./statement.ts";
 export const documentMigrations: readonly Migration[] = [
   {
     id: "documents-1",
+    // With row ids: bodies are too long to lie in the tree of the keys.
     sql: `CREATE TABLE document (
       kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, key)
-    ) STRICT, WITHOUT ROWID;
+    ) STRICT;
     CREATE INDEX document_by_version ON document (version);
     CREATE TABLE document_order (
       kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, key TEXT NOT NULL,

@@ -35,8 +35,13 @@ export function headerLine(header: JournalHeader): string {
   return `${sealLine(JSON.stringify({ journal: formatNumber, ...header }))}\n`;
 }
 
-export function rowLine({ table, row }: TableRow): string {
-  return `${sealLine(JSON.stringify({ table, row: row.map(encodeValue) }))}\n`;
+export function rowLine(row: TableRow): string {
+  return `${sealLine(rowText(row))}\n`;
+}
+
+/** Equal for equal rows. */
+export function rowText({ table, row }: TableRow): string {
+  return JSON.stringify({ table, row: row.map(encodeValue) });
 }
 
 export function commitLine({ commit, statements }: JournalCommit): string {

@@ -5,14 +5,14 @@ import type { LogFields } from "../base/index.ts";
 import { CommitMark } from "./commit-mark.ts";
 import { chooseSource, examine, isDamage, openFile, type Examined } from "./examine.ts";
 import { Journal, syncDirectory } from "./journal.ts";
-import { rowLine, type JournalContents } from "./journal-text.ts";
+import { rowText, type JournalContents } from "./journal-text.ts";
 import type { Migration } from "./statement.ts";
 import {
   allRows,
   applyMigrations,
   commitCount,
   createOwnTables,
-  insertRow,
+  rowInserter,
   rowsOf,
   runStatement,
   setCommitCount,
@@ -93,14 +93,14 @@ function isSame(examined: Examined, contents: JournalContents | null): boolean {
 
 /** Rows that the one has and the other has not, by their first columns. */
 function differences(database: DatabaseSync, contents: JournalContents): readonly string[] {
-  const [held, written] = [new Map<string, string>(), new Map<string, string>()];
-  for (const row of allRows(database)) held.set(rowLine(row), nameOf(row));
+  const held = new Set<string>();
+  for (const row of allRows(database)) held.add(rowText(row));
   using replayed = new DatabaseSync(":memory:");
-  for (const row of stateOf(replayed, contents, database)) written.set(rowLine(row), nameOf(row));
-  const differing = new Set<string>();
-  for (const [line, name] of held) if (!written.has(line)) differing.add(name);
-  for (const [line, name] of written) if (!held.has(line)) differing.add(name);
-  return [...differing];
+  const missing: string[] = [];
+  for (const row of stateOf(replayed, contents, database)) if (!held.delete(rowText(row))) missing.push(nameOf(row));
+  const surplus: string[] = [];
+  if (held.size > 0) for (const row of allRows(database)) if (held.has(rowText(row))) surplus.push(nameOf(row));
+  return [...new Set([...surplus, ...missing])];
 }
 
 /** Replays a journal in an empty database that gets the tables of another one. */
@@ -124,7 +124,8 @@ function replay(database: DatabaseSync, contents: JournalContents): number {
       refusedCount += 1;
     }
   };
-  for (const row of contents.rows) attempt(() => insertRow(database, row));
+  const insert = rowInserter(database);
+  for (const row of contents.rows) attempt(() => insert(row));
   for (const { statements } of contents.commits) {
     for (const statement of statements) attempt(() => runStatement(database, statement));
   }
@@ -191,10 +192,11 @@ function reasonOf(examined: Examined, contents: JournalContents | null): string 
 /** Copies every row that can be read; a table's rows behind a damaged page cannot. Gives the tables that were not read to their end. */
 function salvage(from: DatabaseSync, into: DatabaseSync): [count: number, unread: string] {
   let count = 0;
+  const insert = rowInserter(into);
   const unread: string[] = [];
   for (const table of tablesOf(into)) {
     try {
-      for (const row of rowsOf(from, table)) if (insertRow(into, row)) count += 1;
+      for (const row of rowsOf(from, table)) if (insert(row)) count += 1;
     } catch (error) {
       if (!isDamage(error) && !(error instanceof TypeError)) throw error;
       unread.push(table);

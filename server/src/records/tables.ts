@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Migration, SqlValue, Statement } from "./statement.ts";
 
 /** Every row of a table, as text that says the same for the same values. */
@@ -80,10 +80,19 @@ export function* allRows(database: DatabaseSync): Generator<TableRow> {
   for (const table of tablesOf(database)) yield* rowsOf(database, table);
 }
 
-/** A row whose key is there already stays as it is. */
-export function insertRow(database: DatabaseSync, { table, row }: TableRow): boolean {
-  const places = row.map(() => "?").join(", ");
-  return database.prepare(`INSERT OR IGNORE INTO ${quoted(table)} VALUES (${places})`).run(...row).changes !== 0;
+/** Inserts rows; one whose key is there already stays as it is, which is told. */
+export function rowInserter(database: DatabaseSync): (row: TableRow) => boolean {
+  const prepared = new Map<string, StatementSync>();
+  return ({ table, row }) => {
+    const id = `${row.length} ${table}`;
+    let statement = prepared.get(id);
+    if (statement === undefined) {
+      const places = row.map(() => "?").join(", ");
+      statement = database.prepare(`INSERT OR IGNORE INTO ${quoted(table)} VALUES (${places})`);
+      prepared.set(id, statement);
+    }
+    return statement.run(...row).changes !== 0;
+  };
 }
 
 export function runStatement(database: DatabaseSync, { sql, values }: Statement): void {

@@ -46,7 +46,7 @@ export function moveEndpoint(state: EndpointState, event: EndpointEvent): Endpoi
 }
 
 /** States that end by themselves. */
-export function isTransient(state: EndpointState): boolean {
+export function isTransient(state: Pick<EndpointState, "at">): boolean {
   return state.at !== "InService" && state.at !== "Failed";
 }
 

@@ -80,6 +80,11 @@ export class HostingView implements AsyncDisposable {
     return this.#endpoints.values().map(({ endpoint }) => endpoint?.instanceCount ?? 0);
   }
 
+  /** Null for one that is not there. */
+  endpointState(key: string): EndpointState["at"] | null {
+    return this.#endpoints.get(key)?.endpoint?.at ?? null;
+  }
+
   endpointStates(): Iterable<EndpointState["at"]> {
     return this.#endpoints.values().flatMap(({ endpoint }) => (endpoint === null ? [] : [endpoint.at]));
   }
