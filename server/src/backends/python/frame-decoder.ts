@@ -38,9 +38,17 @@ export class FrameReader {
     return at;
   }
 
-  u8 = (at: number) => this.#view.getUint8(at);
-  u16 = (at: number) => this.#view.getUint16(at, true);
-  u32 = (at: number) => this.#view.getUint32(at, true);
+  u8(at: number): number {
+    return this.#view.getUint8(at);
+  }
+
+  u16(at: number): number {
+    return this.#view.getUint16(at, true);
+  }
+
+  u32(at: number): number {
+    return this.#view.getUint32(at, true);
+  }
 
   natural(at: number): number {
     const high = this.#view.getUint32(at + 4, true);
@@ -114,8 +122,9 @@ function readResponses(
   const inlineOffset = reader.u32(head + 4);
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
     throw new MalformedRecord("its inline bytes lie elsewhere");
-  const inline = new Uint8Array(frame.byteLength - inlineOffset);
-  inline.set(frame.subarray(inlineOffset));
+  // Small ones share memory with other small buffers: an allocation for each costs more than all the rest of reading a small result.
+  const inline = Buffer.allocUnsafe(frame.byteLength - inlineOffset);
+  frame.copy(inline, 0, inlineOffset);
   const responses: WireResponse[] = [];
   let tensorCount = 0;
   for (let index = 0; index < count; index++) {
@@ -169,12 +178,11 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
   let data: Uint8Array | null = null;
   if (place === inlinePlace) {
     if (byteOffset + byteLength > inline.byteLength) throw new MalformedRecord("an inline tensor beyond the frame");
-    data = new Uint8Array(inline.buffer, byteOffset, byteLength);
+    data = new Uint8Array(inline.buffer, inline.byteOffset + byteOffset, byteLength);
   }
-  const { u16, u8 } = reader;
   return {
-    nameIndex: u16(at),
-    datatype: u8(at + 2),
+    nameIndex: reader.u16(at),
+    datatype: reader.u8(at + 2),
     shape,
     place: place === inlinePlace ? null : place,
     byteOffset,
