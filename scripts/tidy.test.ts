@@ -122,6 +122,28 @@ test("every published file is reached from main.ts: its own test and its folder'
   none(sources.filter((file) => file.isPublished && !reached.has(file.path)).map((file) => file.name));
 });
 
+test("a door exports no value that nobody takes", () => {
+  const users = ["conformance", "bench", "examples", "scripts"].flatMap((each) => filesBelow(join(root, each)));
+  const taken = new Set<string>();
+  for (const { target, names } of [...everything, ...users].flatMap((file) => file.imports))
+    for (const name of names ?? ["*"]) taken.add(`${target} ${name}`);
+  const problems: string[] = [];
+  for (const door of sources.filter(isDoor)) {
+    if (taken.has(`${door.path} *`)) continue;
+    for (const [, clause] of door.text.matchAll(/^export (\{[^}]*\}) from/gm)) {
+      const values = (clause as string)
+        .slice(1, -1)
+        .split(",")
+        .map((each) => each.trim());
+      for (const each of values.filter((one) => /^\w+( as \w+)?$/.test(one))) {
+        const name = each.replace(/^\w+ as /, "");
+        if (!taken.has(`${door.path} ${name}`)) problems.push(`${door.name}: ${name}`);
+      }
+    }
+  }
+  none(problems);
+});
+
 test("every fixture and contract is imported", () => {
   const users = ["conformance", "bench", "examples", "scripts"].flatMap((each) => filesBelow(join(root, each)));
   const imported = new Set([...sources, ...users].flatMap((file) => file.imports.map(({ target }) => target)));

@@ -21,15 +21,9 @@ export {
   type UploadId,
   type UploadOptions,
 } from "./object-store.ts";
-export { compareKeys } from "./object-index.ts";
 export { checkBody } from "./body-file.ts";
 export { digestOf, type DigestName } from "./checksum.ts";
-export {
-  directoryStoreLimits,
-  openDirectoryStore,
-  type DirectoryStoreLimits,
-  type DirectoryStoreOptions,
-} from "./directory-store.ts";
+export { openDirectoryStore, type DirectoryStoreLimits, type DirectoryStoreOptions } from "./directory-store.ts";
 export {
   ArchiveError,
   archiveLimits,

@@ -8,9 +8,6 @@ export { absentAsNull, containerModelId, type KeptTree, type ModelArchive, type 
 export {
   hostingArn,
   instanceBudget,
-  instanceType,
-  nameKey,
-  parseHostingArn,
   parseS3Uri,
   refusedVariable,
   resolveImage,
@@ -25,22 +22,13 @@ export {
   type Owner,
   type ProductionVariant,
 } from "./definitions/index.ts";
-export {
-  failureReason,
-  isTransient,
-  moveEndpoint,
-  RunningEndpoint,
-  type EndpointRecord,
-  type EndpointState,
-  type FleetOptions,
-} from "./endpoints/index.ts";
+export { failureReason, type EndpointRecord, type EndpointState, type FleetOptions } from "./endpoints/index.ts";
 export { Hosting, type EndpointDescription, type HostingFigures, type HostingOptions } from "./hosting.ts";
 export { hostingLimits, type HostingLimits } from "./quotas.ts";
-export { alreadyExists, invalid, limitExceeded, notFound } from "./hosting-errors.ts";
+export { invalid } from "./hosting-errors.ts";
 export {
   instanceLimits,
   ModelDataError,
-  modelDataUrlOf,
   type ContainerEnd,
   type HostedContainer,
   type HostedInstance,
@@ -56,7 +44,6 @@ export {
   type ModelHost,
 } from "./instances/index.ts";
 export {
-  endpointNotFound,
   heldBytesMax,
   invocationLimits,
   tooLong,

@@ -39,4 +39,4 @@ export {
   type HistogramRow,
   type Labels,
 } from "./registry.ts";
-export { defaultTiers, type SeriesTier } from "./series-tiers.ts";
+export { type SeriesTier } from "./series-tiers.ts";

@@ -4,9 +4,9 @@
  * `DirectoryCatalog` reads the disk at every call and has the shape of the engine's `Catalog`. It owns the directories that `file:`
  * overrides are written to until it is disposed. All refusals are InferenceError with Triton's texts.
  */
-export { chooseArchiveModel, findArchiveModel, type ArchiveCandidate, type ArchiveModel } from "./archive-model.ts";
-export { circularText, dependencyOrder, type DependencyOrder } from "./dependency-order.ts";
-export { checkModelName, DirectoryCatalog, type CatalogOptions, type ModelOverride } from "./directory-catalog.ts";
+export { findArchiveModel, type ArchiveCandidate, type ArchiveModel } from "./archive-model.ts";
+export { circularText, type DependencyOrder } from "./dependency-order.ts";
+export { DirectoryCatalog, type CatalogOptions, type ModelOverride } from "./directory-catalog.ts";
 export { composingModels, type FoundModel, type ReadOptions } from "./model-files.ts";
 export { validateRepository, type BackendCheck, type RepositoryProblem } from "./validate-repository.ts";
-export { chooseVersions, versionOfDirectory } from "./version-policy.ts";
+export { chooseVersions } from "./version-policy.ts";

@@ -10,7 +10,7 @@ export {
   type SignedPayload,
 } from "./authenticator.ts";
 export { ChunkFramingError, decodeAwsChunked, type ChunkedBodyOptions } from "./aws-chunked.ts";
-export { sha256Hex, uriEncode } from "./signature.ts";
+export { uriEncode } from "./signature.ts";
 export {
   SignatureFailure,
   credentialScope,

@@ -9,13 +9,12 @@ export {
   JsonDataReading,
   jsonBytesLengthMax,
   jsonElementsMax,
-  readJsonData,
   readJsonElement,
   type IntegerRange,
   type JsonDataTarget,
 } from "./json-data.ts";
-export { JsonDataPrinting, printJsonData, printJsonElements } from "./json-print.ts";
-export { JsonScanner, JsonSyntaxError, jsonDepthMax, type JsonKind, type NumberKind } from "./json-scanner.ts";
+export { JsonDataPrinting, printJsonElements } from "./json-print.ts";
+export { JsonScanner, JsonSyntaxError, type JsonKind, type NumberKind } from "./json-scanner.ts";
 export { JsonWalk } from "./json-walk.ts";
 export { JsonSink } from "./json-sink.ts";
 export { bytesSpell, readJsonString, unescapeJsonString } from "./json-string.ts";

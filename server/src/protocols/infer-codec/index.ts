@@ -22,13 +22,6 @@ export {
 } from "./infer-response.ts";
 export { booleanAt, eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "./json-access.ts";
 export { walkedDocument, wholeTextBytesMax } from "./in-turns.ts";
-export {
-  TailWriter,
-  placeInputs,
-  placeInputsInTurns,
-  viewTail,
-  type PlaceOptions,
-  type PlacedInputs,
-} from "./place-inputs.ts";
+export { placeInputs, placeInputsInTurns, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
 export { customValue } from "./request-parameters.ts";
 export { placeRawInput, type RawInput } from "./raw-request.ts";

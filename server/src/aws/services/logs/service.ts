@@ -54,42 +54,27 @@ export function logsService({ logs: store, clock }: LogsParts) {
     CreateLogGroup: {
       action: "logs:CreateLogGroup",
       resource: group,
-      async handle(input) {
-        await store.createGroup(input.logGroupName);
-        return {};
-      },
+      handle: (input) => nothing(store.createGroup(input.logGroupName)),
     },
     CreateLogStream: {
       action: "logs:CreateLogStream",
       resource: stream,
-      async handle(input) {
-        await store.createStream(input.logGroupName, input.logStreamName);
-        return {};
-      },
+      handle: (input) => nothing(store.createStream(input.logGroupName, input.logStreamName)),
     },
     DeleteLogGroup: {
       action: "logs:DeleteLogGroup",
       resource: group,
-      async handle(input) {
-        await store.deleteGroup(input.logGroupName);
-        return {};
-      },
+      handle: (input) => nothing(store.deleteGroup(input.logGroupName)),
     },
     DeleteLogStream: {
       action: "logs:DeleteLogStream",
       resource: stream,
-      async handle(input) {
-        await store.deleteStream(input.logGroupName, input.logStreamName);
-        return {};
-      },
+      handle: (input) => nothing(store.deleteStream(input.logGroupName, input.logStreamName)),
     },
     PutRetentionPolicy: {
       action: "logs:PutRetentionPolicy",
       resource: group,
-      async handle(input) {
-        await store.setRetention(input.logGroupName, input.retentionInDays);
-        return {};
-      },
+      handle: (input) => nothing(store.setRetention(input.logGroupName, input.retentionInDays)),
     },
     PutLogEvents: {
       action: "logs:PutLogEvents",
@@ -104,6 +89,12 @@ export function logsService({ logs: store, clock }: LogsParts) {
     validationCodes: { json: "InvalidParameterException", query: "InvalidParameterException" },
     operations,
   } as const satisfies ModelledService;
+}
+
+/** The answer of an operation that only does something. */
+async function nothing(work: Promise<unknown>): Promise<Record<string, never>> {
+  await work;
+  return {};
 }
 
 async function describeGroups(store: LogStore, input: LogsInputs["DescribeLogGroupsRequest"], context: CallContext) {
