@@ -112,6 +112,7 @@ interface EntryLines {
 async function readLines(file: FileHandle): Promise<EntryLines> {
   const ahead = Buffer.allocUnsafe(readAheadBytes);
   const { bytesRead } = await file.read(ahead, 0, readAheadBytes, 0);
+  if (bytesRead === 0) throw new Error("it is empty, as a power failure leaves a write that was not yet answered");
   const first = unsealLine(ahead.subarray(0, Math.min(bytesRead, firstLineBytes - 1)));
   const lineBytes = Number(first?.text);
   if (first === null || !Number.isInteger(lineBytes) || lineBytes > lineBytesMax) {
