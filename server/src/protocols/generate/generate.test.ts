@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { connect } from "node:net";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "../../base/index.ts";
@@ -161,6 +162,18 @@ test("generate refuses any number of answers but one, under the status of the fi
     assert.equal(reply.statusCode, status);
     assert.match(await textOf(reply), /^\{"error":"generate expects model to produce exactly 1 response, /);
   }
+});
+
+test("a client of HTTP/1.0, which knows no chunks, gets the events until the connection ends", async () => {
+  await using serving = await serve(from(texts("a"), texts("b")));
+  const socket = connect(serving.port, "127.0.0.1");
+  socket.end('POST /stream HTTP/1.0\r\nContent-Length: 12\r\n\r\n{"IN":[1,2]}');
+  let text = "";
+  for await (const part of socket.setEncoding("latin1") as AsyncIterable<string>) text += part;
+  const [head, body] = text.split("\r\n\r\n");
+  assert.match(head!, /^HTTP\/1\.[01] 200 OK\r\n/);
+  assert.doesNotMatch(head!, /transfer-encoding/i);
+  assert.equal(body, event("a") + event("b"));
 });
 
 test("what the engine refuses before there is an answer keeps its own status and begins no stream", async () => {
