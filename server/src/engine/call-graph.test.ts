@@ -23,6 +23,7 @@ const call = (by: CallingExecution, target: { name: string }, more: Partial<Nest
   targetName: target.name,
   instanceCount: 1,
   isQueued: true,
+  isStreamed: false,
   ...more,
 });
 
@@ -36,8 +37,12 @@ test("a calls b, which calls a: what b executes waits for itself", () => {
   const first = call(execution(a), b, { isQueued: false });
   const second = call(execution(b, { answers: [first.caller] }), a);
   assert.deepEqual(knotOf([first, second]), [first, second]);
-  // Of b another execution waits, which nobody of them has asked for.
-  assert.deepEqual(knotOf([first, call(execution(b), a)]), []);
+  // Handed to b's worker ahead of its time, it waits behind what b executes, which it is not part of.
+  const other = call(execution(b), a);
+  assert.deepEqual(knotOf([first, other]), [first, other]);
+  // Of a stream the answers may come all the same, and of two instances the other may execute it.
+  assert.deepEqual(knotOf([{ ...first, isStreamed: true }, other]), []);
+  assert.deepEqual(knotOf([{ ...first, instanceCount: 2 }, other]), []);
   assert.deepEqual(knotOf([first, { ...second, instanceCount: 2 }]), []);
 });
 

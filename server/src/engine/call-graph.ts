@@ -8,8 +8,10 @@ export interface NestedCall {
   readonly target: object;
   readonly targetName: string;
   readonly instanceCount: number;
-  /** Whether it waits for an instance. */
+  /** Whether it waits for an instance, as far as its model's scheduler knows. */
   readonly isQueued: boolean;
+  /** Its answers come one by one, perhaps when its model executes something else already. */
+  readonly isStreamed: boolean;
 }
 
 /**
@@ -28,9 +30,16 @@ export function knotOf<Call extends NestedCall>(calls: readonly Call[]): readonl
   }
 }
 
-/** Whether the call waits for one of `stuck`, which are executions of the model that it calls. */
-function waitsFor({ caller, instanceCount, isQueued }: NestedCall, stuck: readonly CallingExecution[]): boolean {
-  return isQueued ? stuck.length >= instanceCount : stuck.some(({ answers }) => answers.has(caller));
+/**
+ * Whether the call waits for one of `stuck`, which are executions of the model that it calls: one of them executes it, or they hold all
+ * instances. Then it is in nobody's hands, and waits behind them even where it was handed to a worker ahead of its time.
+ */
+function waitsFor(
+  { caller, instanceCount, isQueued, isStreamed }: NestedCall,
+  stuck: readonly CallingExecution[],
+): boolean {
+  if (stuck.some(({ answers }) => answers.has(caller))) return true;
+  return stuck.length >= instanceCount && (isQueued || !isStreamed);
 }
 
 /** How often is looked for knots, and so for how long one has lasted when it is seen a second time. */
@@ -63,6 +72,7 @@ export class CallGraph {
       target: call.target,
       targetName: call.targetName,
       instanceCount: call.instanceCount,
+      isStreamed: call.isStreamed,
       get isQueued() {
         return call.isQueued;
       },
@@ -88,7 +98,8 @@ export class CallGraph {
     if (this.#isLooking) this.#lookLater();
     const knot = knotOf([...this.#calls]);
     const lasting = knot.filter((call) => this.#seen.has(call));
-    const youngest = lasting.length === knot.length ? knot.findLast(({ isQueued }) => isQueued) : undefined;
+    const youngest =
+      lasting.length === knot.length ? (knot.findLast(({ isQueued }) => isQueued) ?? knot.at(-1)) : undefined;
     this.#seen = new Set(knot);
     youngest?.controller.abort(waitForEachOther(youngest));
   }

@@ -1,7 +1,7 @@
 /** Models that call others through the door that their backend is given. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { InferenceError } from "../base/index.ts";
+import { InferenceError, systemClock } from "../base/index.ts";
 import type { Backend, LoadContext, ModelCall, OtherModels } from "../backends/index.ts";
 import {
   noParameters,
@@ -193,6 +193,28 @@ test("a server that stops lets what is under way call others", async () => {
   goOn.resolve();
   assert.deepEqual(valuesOf(await asked), [5]);
   await stopped;
+});
+
+test("a call inherits the deadline of the request that it is made for, and has no later one of its own", async () => {
+  const { bench, calls } = await openBench();
+  await using _bench = bench;
+  bench.models["second"] = callsConfig;
+  await bench.load("caller");
+  await bench.load("second");
+  const deadlineNs = systemClock.monotonicNs() + 60e9;
+  const seen: number[] = [];
+  let queueTimeoutUs = 0;
+  calls.answer = (request, others) => {
+    if (request.modelName === "second") {
+      seen.push(request.deadlineNs);
+      return Promise.resolve(new InferenceError("UNAVAILABLE", "seen"));
+    }
+    return others.infer({ ...callOf("second", request, calls.executionOf(others, request)), queueTimeoutUs });
+  };
+  for (queueTimeoutUs of [0, 120e6, 30e6])
+    await assert.rejects(bench.infer({ ...requestTo("caller", [1]), deadlineNs }), /seen/);
+  assert.deepEqual(seen.slice(0, 2), [deadlineNs, deadlineNs]);
+  assert.ok(seen[2]! < deadlineNs);
 });
 
 test("calls that never end are bounded in their depth", async () => {

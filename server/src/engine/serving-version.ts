@@ -192,6 +192,7 @@ export class ServingVersion implements AsyncDisposable {
       ...call,
       target: this.#owner,
       targetName: this.facts.name,
+      isStreamed: request.answers !== undefined,
       get isQueued() {
         return record.startedNs === 0;
       },
