@@ -22,6 +22,7 @@ export {
   type ServiceRow,
 } from "./service-row.ts";
 export { answerError } from "./answer.ts";
+export { refuseMembers, type RefusedMember } from "./refused-members.ts";
 export { firstInOrder, type Selection } from "./first-in-order.ts";
 export { isLoopbackName, refusedRequest, type DoorRules } from "./web-pages.ts";
 export { verifiedRequest } from "./body.ts";

@@ -9,6 +9,7 @@ import type { GatewayState } from "./gateway-options.ts";
 import { parseJsonInput, toJson } from "./json-protocol.ts";
 import { accessDenied, checkPermit } from "./permit.ts";
 import { parseForm, parseQueryInput, writeQueryResult, type QueryForm } from "./query-protocol.ts";
+import { refuseMembers } from "./refused-members.ts";
 import type { ModelledService, OperationRow, RawExchange } from "./service-row.ts";
 import { validateInput } from "./validate.ts";
 
@@ -102,12 +103,12 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   const parsed = isForm
     ? parseQueryInput(model, operation.input, asked.form)
     : parseJsonInput(model, operation.input, body);
-  if (operation.input !== undefined) {
-    validateInput(model, operation.input, parsed, isForm ? validationCodes.query : validationCodes.json);
-  }
+  const code = isForm ? validationCodes.query : validationCodes.json;
+  if (operation.input !== undefined) validateInput(model, operation.input, parsed, code);
   // The rows' types are written from the model that was checked against just now.
   const input = parsed as never;
   checkPermit(gateway, context, { action: row.action, resource: () => row.resource(input, context), protocol });
+  refuseMembers(parsed, row.refuses ?? [], { code });
   const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
   if (isForm) {
     const text = writeQueryResult(model, asked.operation, operation, output, context.requestId);

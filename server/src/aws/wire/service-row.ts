@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteLease, Clock, Logger } from "../../base/index.ts";
 import type { Authenticator } from "../../signing/index.ts";
 import type { ServiceModel } from "../spec/index.ts";
+import type { RefusedMember } from "./refused-members.ts";
 
 /** Who asked, as far as the wire tells: account and region come from the credential scope, never from the URL. */
 export interface CallContext {
@@ -50,6 +51,8 @@ export interface OperationRow<Input, Output = object> {
   readonly action: string;
   /** The ARN of what the operation is about, `*` where IAM knows none. */
   readonly resource: (input: Input, context: CallContext) => string;
+  /** Members of the input that are not built. */
+  readonly refuses?: readonly RefusedMember[];
   readonly handle: (input: Input, context: CallContext) => Promise<Output>;
 }
 

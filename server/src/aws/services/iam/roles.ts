@@ -1,4 +1,5 @@
 import { AwsError } from "../../../base/index.ts";
+import type { IamInputs } from "../../spec/gen/iam.ts";
 import { checkDocument, encodeDocument, newId, pageOf, quota, type IamOptions } from "./iam-words.ts";
 import type { RoleRecord } from "./identity-store.ts";
 import { roleArn, type IamRows } from "./rows.ts";
@@ -48,25 +49,9 @@ export function roleRows(
     },
     CreateRole: {
       action: "iam:CreateRole",
+      refuses: [{ path: "PermissionsBoundary" }],
       resource: (input, { accountId }) => `arn:aws:iam::${accountId}:role${input.Path ?? "/"}${input.RoleName}`,
-      async handle(input, { accountId }) {
-        const { RoleName: name } = input;
-        checkDocument(input.AssumeRolePolicyDocument);
-        if ((await store.role(name)) !== null) {
-          throw new AwsError("EntityAlreadyExists", `Role with name ${name} already exists.`);
-        }
-        if ((await store.roles()).length >= rolesMax) throw quota("RolesPerAccount", rolesMax);
-        const role = newRole(options, name, {
-          accountId,
-          path: input.Path ?? "/",
-          assumeRolePolicy: input.AssumeRolePolicyDocument,
-          description: input.Description ?? "",
-          sessionSecondsMax: input.MaxSessionDuration ?? 3600,
-          tags: (input.Tags ?? []).map(({ Key, Value }) => ({ key: Key, value: Value })),
-        });
-        await store.putRole(role);
-        return { Role: printRole(role) };
-      },
+      handle: async (input, { accountId }) => ({ Role: printRole(await createRole(options, input, accountId)) }),
     },
     DeleteRole: {
       action: "iam:DeleteRole",
@@ -103,6 +88,30 @@ export function roleRows(
       },
     },
   };
+}
+
+async function createRole(
+  options: IamOptions,
+  input: IamInputs["CreateRoleRequest"],
+  accountId: string,
+): Promise<RoleRecord> {
+  const { store } = options;
+  const { RoleName: name } = input;
+  checkDocument(input.AssumeRolePolicyDocument);
+  if ((await store.role(name)) !== null) {
+    throw new AwsError("EntityAlreadyExists", `Role with name ${name} already exists.`);
+  }
+  if ((await store.roles()).length >= rolesMax) throw quota("RolesPerAccount", rolesMax);
+  const role = newRole(options, name, {
+    accountId,
+    path: input.Path ?? "/",
+    assumeRolePolicy: input.AssumeRolePolicyDocument,
+    description: input.Description ?? "",
+    sessionSecondsMax: input.MaxSessionDuration ?? 3600,
+    tags: (input.Tags ?? []).map(({ Key, Value }) => ({ key: Key, value: Value })),
+  });
+  await store.putRole(role);
+  return role;
 }
 
 function printRole(role: RoleRecord) {

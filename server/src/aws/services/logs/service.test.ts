@@ -140,6 +140,20 @@ test("what is absent or wrong has the service's codes and texts", async () => {
   });
 });
 
+test("a log group that should be encrypted or kept from deletion is refused", async () => {
+  await using at = await served();
+  for (const [member, asked] of [
+    ["kmsKeyId k", { kmsKeyId: "k" }],
+    ["deletionProtectionEnabled true", { deletionProtectionEnabled: true }],
+  ] as const) {
+    await assert.rejects(at.client.send(new CreateLogGroupCommand({ logGroupName: group, ...asked })), {
+      name: "InvalidParameterException",
+      message: `${member} is not supported by this platform yet.`,
+    });
+  }
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group, deletionProtectionEnabled: false }));
+});
+
 test("a filter pattern's terms must occur, its ?terms in part, its -terms not at all", () => {
   const matches = (pattern: string, message: string) => parseFilterPattern(pattern)(message);
   assert.ok(matches("", "anything"));

@@ -54,6 +54,7 @@ export function logsService({ logs: store, clock }: LogsParts) {
     CreateLogGroup: {
       action: "logs:CreateLogGroup",
       resource: group,
+      refuses: [{ path: "kmsKeyId" }, { path: "deletionProtectionEnabled", harmless: (value) => value === false }],
       handle: (input) => nothing(store.createGroup(input.logGroupName)),
     },
     CreateLogStream: {

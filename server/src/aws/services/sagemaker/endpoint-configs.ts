@@ -1,7 +1,7 @@
 import { invalid, type Hosting, type ProductionVariant } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
-import type { CallContext } from "../../wire/index.ts";
-import { notBuilt, refuseMembers, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
+import { refuseMembers, type CallContext } from "../../wire/index.ts";
+import { notBuilt, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
 const instanceTypeDefault = "ml.m5.xlarge";
@@ -15,8 +15,8 @@ export function endpointConfigOperations(
     CreateEndpointConfig: {
       action: "sagemaker:CreateEndpointConfig",
       resource,
+      refuses: refusedConfigMembers,
       async handle(input, context) {
-        refuseMembers(input, refusedConfigMembers);
         const variants = checkedVariants(input.ProductionVariants);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
@@ -60,7 +60,7 @@ export function endpointConfigOperations(
 function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): ProductionVariant[] {
   const names = new Set<string>();
   const variants = inputs.map((input): ProductionVariant => {
-    refuseMembers(input, refusedVariantMembers, " of a variant");
+    refuseMembers(input, refusedVariantMembers, { code: "ValidationException", of: " of a variant" });
     const { VariantName: name } = input;
     if (names.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
     names.add(name);

@@ -1,7 +1,7 @@
 import { failureReason, type EndpointDescription, type Hosting } from "../../../hosting/index.ts";
 import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
-import { refuseMembers, refusedDeploymentMembers } from "./refused-members.ts";
+import { refusedDeploymentMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
 /** Below the 60 s after which clients give up reading; a waiter that polls every 30 s hears of the move when it happens. */
@@ -16,8 +16,8 @@ export function endpointOperations(
     CreateEndpoint: {
       action: "sagemaker:CreateEndpoint",
       resource,
+      refuses: refusedDeploymentMembers,
       async handle(input, context) {
-        refuseMembers(input, refusedDeploymentMembers);
         const owner = { region: context.region, accountId: context.accountId };
         const { EndpointName: name, EndpointConfigName: configName, Tags: tags = [] } = input;
         const record = await hosting.createEndpoint({ name, configName, owner, tags });
@@ -35,8 +35,8 @@ export function endpointOperations(
     UpdateEndpoint: {
       action: "sagemaker:UpdateEndpoint",
       resource,
+      refuses: refusedDeploymentMembers,
       async handle(input, context) {
-        refuseMembers(input, refusedDeploymentMembers);
         const owner = { region: context.region, accountId: context.accountId };
         const record = await hosting.updateEndpoint(input.EndpointName, input.EndpointConfigName, owner);
         return { EndpointArn: record.arn };

@@ -1,8 +1,8 @@
 import { invalid, parseS3Uri, refusedVariable, resolveImage, unsupportedImageText } from "../../../hosting/index.ts";
 import { type ContainerDefinition, type Hosting } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
-import type { CallContext } from "../../wire/index.ts";
-import { notBuilt, refuseMembers, refusedContainerMembers, refusedModelMembers } from "./refused-members.ts";
+import { refuseMembers, type CallContext } from "../../wire/index.ts";
+import { notBuilt, refusedContainerMembers, refusedModelMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
 /** The bytes of one model's variables together, as the service bounds them. */
@@ -18,6 +18,7 @@ export function modelOperations(
     CreateModel: {
       action: "sagemaker:CreateModel",
       resource,
+      refuses: refusedModelMembers,
       async handle(input, context) {
         const container = checkedContainer(input);
         const { Tags: tags, ...request } = input;
@@ -59,7 +60,6 @@ export function modelOperations(
 
 /** The one container of a model; what needs more than one, or another kind of source, is refused by its member's name. */
 function checkedContainer(input: SagemakerInputs["CreateModelInput"]): ContainerDefinition {
-  refuseMembers(input, refusedModelMembers);
   const containers = input.PrimaryContainer === undefined ? (input.Containers ?? []) : [input.PrimaryContainer];
   if (input.PrimaryContainer !== undefined && input.Containers !== undefined && input.Containers.length > 0) {
     throw invalid("Both PrimaryContainer and Containers were given: exactly one of them is needed.");
@@ -67,7 +67,7 @@ function checkedContainer(input: SagemakerInputs["CreateModelInput"]): Container
   const [container] = containers;
   if (container === undefined) throw invalid("Either PrimaryContainer or Containers must be given.");
   if (containers.length > 1) throw notBuilt("Containers with more than one container (inference pipelines)");
-  refuseMembers(container, refusedContainerMembers);
+  refuseMembers(container, refusedContainerMembers, { code: "ValidationException" });
   if (container.Image === undefined) throw invalid("Image must be given for the container.");
   if (resolveImage(container.Image) === null) throw invalid(unsupportedImageText(container.Image));
   checkData(container);

@@ -1,12 +1,5 @@
 import { invalid } from "../../../hosting/index.ts";
-
-/** A member that would change what runs, or promises protection, and is not built: refused, never accepted and forgotten. */
-interface RefusedMember {
-  /** Names from the input inwards, joined by dots. */
-  readonly path: string;
-  /** Whether a value asks for nothing that is not so here. */
-  readonly harmless?: (value: unknown) => boolean;
-}
+import type { RefusedMember } from "../../wire/index.ts";
 
 const no = (value: unknown) => value === false;
 const empty = (value: unknown) => Array.isArray(value) && value.length === 0;
@@ -76,18 +69,6 @@ export const refusedDeploymentMembers: readonly RefusedMember[] = [
   { path: "DeploymentConfig.AutoRollbackConfiguration.Alarms", harmless: empty },
   { path: "RetainAllVariantProperties", harmless: no },
 ];
-
-/** Throws a ValidationException that names the first member of these that an input has and that is not harmless. */
-export function refuseMembers(input: object, rows: readonly RefusedMember[], of = ""): void {
-  for (const { path, harmless } of rows) {
-    let value: unknown = input;
-    for (const name of path.split(".")) {
-      value = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-    }
-    if (value === undefined || value === null || harmless?.(value) === true) continue;
-    throw notBuilt(typeof value === "string" || value === true ? `${path} ${String(value)}${of}` : `${path}${of}`);
-  }
-}
 
 export function notBuilt(what: string): Error {
   return invalid(`${what} is not supported by this platform yet.`);

@@ -17,14 +17,24 @@ const roleSecondsDefault = 3600;
 const sessionSecondsDefault = 43_200;
 
 /** Says who is calling, and lends credentials. The identity is always an assumed role, because the SageMaker SDK asks for one. */
-export function stsService({ sessions, identities, executionRole }: StsParts) {
+export function stsService(parts: StsParts) {
+  return {
+    kind: "modelled",
+    model: asServiceModel(sts),
+    scope: "sts",
+    validationCodes: { json: "ValidationError", query: "ValidationError" },
+    operations: stsOperations(parts),
+  } as const satisfies ModelledService;
+}
+
+function stsOperations({ sessions, identities, executionRole }: StsParts): OperationRows<StsOperations> {
   const caller = async ({ accessKeyId }: CallContext): Promise<SessionIdentity> => {
     const session = sessions.alive(accessKeyId);
     if (session !== null) return session;
     const role = await identities.role(executionRole.roleName);
     return { ...executionRole, roleId: role?.id ?? "AROAAAAAAAAAAAAAAAAAA" };
   };
-  const operations: OperationRows<StsOperations> = {
+  return {
     GetCallerIdentity: {
       action: "sts:GetCallerIdentity",
       resource: anyResource,
@@ -40,6 +50,11 @@ export function stsService({ sessions, identities, executionRole }: StsParts) {
     AssumeRole: {
       action: "sts:AssumeRole",
       resource: (input) => input.RoleArn,
+      // A session that may do less than its role.
+      refuses: [
+        { path: "Policy" },
+        { path: "PolicyArns", harmless: (arns) => Array.isArray(arns) && arns.length === 0 },
+      ],
       async handle({ RoleArn: roleArn, RoleSessionName: sessionName, DurationSeconds: seconds }, context) {
         const role = await identities.role(roleArn.slice(roleArn.lastIndexOf("/") + 1));
         if (role === null || role.arn !== roleArn) {
@@ -78,13 +93,6 @@ export function stsService({ sessions, identities, executionRole }: StsParts) {
       handle: (_, context) => Promise.resolve({ Account: context.accountId }),
     },
   };
-  return {
-    kind: "modelled",
-    model: asServiceModel(sts),
-    scope: "sts",
-    validationCodes: { json: "ValidationError", query: "ValidationError" },
-    operations,
-  } as const satisfies ModelledService;
 }
 
 function printCredentials({ accessKeyId, secretAccessKey, sessionToken, expiresMs }: Session) {

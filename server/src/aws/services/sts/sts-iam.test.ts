@@ -86,6 +86,20 @@ test("AssumeRole lends credentials that sign requests, name the role and expire;
   });
 });
 
+test("a session or a role that should be allowed less is refused, never given more", async () => {
+  await using at = await served();
+  const asked = { RoleArn: "arn:aws:iam::111122223333:role/GalateaRole", RoleSessionName: "session" };
+  const wanted = (member: string) => ({ message: `${member} is not supported by this platform yet.` });
+  const Policy = JSON.stringify({ Version: "2012-10-17", Statement: [{ Effect: "Deny", Action: "*", Resource: "*" }] });
+  await assert.rejects(at.sts.send(new AssumeRoleCommand({ ...asked, Policy })), wanted(`Policy ${Policy}`));
+  const PolicyArns = [{ arn: "arn:aws:iam::aws:policy/ReadOnlyAccess" }];
+  await assert.rejects(at.sts.send(new AssumeRoleCommand({ ...asked, PolicyArns })), wanted("PolicyArns"));
+  const PermissionsBoundary = "arn:aws:iam::aws:policy/ReadOnlyAccess";
+  const role = { RoleName: "bounded", AssumeRolePolicyDocument: trust, PermissionsBoundary };
+  await assert.rejects(at.iam.send(new CreateRoleCommand(role)), wanted(`PermissionsBoundary ${PermissionsBoundary}`));
+  await assert.rejects(at.iam.send(new GetRoleCommand({ RoleName: "bounded" })), { name: "NoSuchEntityException" });
+});
+
 test("sessions are bounded: the one that ends first gives way", async () => {
   await using at = await served(2);
   const arn = "arn:aws:iam::111122223333:role/GalateaRole";
