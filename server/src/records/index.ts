@@ -1,7 +1,8 @@
 /**
- * Durable records: one SQLite database behind one door. Writes run in a thread of their own and are acknowledged after
- * fsync, many with one; reads see what is committed. Owners of tables bring their migrations and their statements; nobody else
- * stores anything with SQLite. The invocation path never comes here.
+ * Durable records. `Documents` is the door for whoever keeps records: versioned texts, written in transactions that say what they expect,
+ * listed by range, with a feed of changes; another database can stand behind it. Below it is one SQLite database: writes run in a
+ * thread of their own and are acknowledged after fsync, many with one; reads see what is committed. Metrics, which are too many for
+ * documents, bring tables and statements of their own. Nobody else stores anything with SQLite. The invocation path never comes here.
  */
 export { documentMigrations } from "./document-tables.ts";
 export {
