@@ -65,7 +65,8 @@ export class EngineCore implements Engine, AsyncDisposable {
   readonly #loader: ModelLoader;
   readonly #observers: VersionObservers;
   readonly #draining: TaskGroup;
-  readonly #loads = new Set<Promise<void>>();
+  /** Whoever asked for a load hears how it went. */
+  readonly #loads = new TaskGroup(() => {});
   /** Ends loads in progress: the server exits. */
   readonly #closing = new AbortController();
   #exiting = false;
@@ -219,8 +220,8 @@ export class EngineCore implements Engine, AsyncDisposable {
   #load(space: LoadSpace, name: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
     const either = AbortSignal.any([signal, this.#closing.signal]);
     const loading = this.#loader.load(space, name, { override, ancestors: [], signal: either });
-    this.#loads.add(loading);
-    return loading.finally(() => this.#loads.delete(loading));
+    this.#loads.run(() => loading);
+    return loading;
   }
 
   /** See Backend.warmUp. */
@@ -364,7 +365,7 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#exit();
-    await Promise.allSettled(this.#loads);
+    await this.#loads.settled();
     await Promise.all([...this.#spaces.keys()].map((namespace) => this.#drain(namespace)));
     for (const namespace of this.#spaces.keys())
       if (namespace !== "") await (this.#closingSpaces.get(namespace) ?? this.closeNamespace(namespace));

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Clock, Logger } from "../../base/index.ts";
+import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { mergeAutoComplete, printConfigJson, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
@@ -83,11 +83,12 @@ class PythonBackend implements Backend {
   readonly #traffic: Traffic;
   readonly #completed = new Map<string, CompletedWorker>();
   /** Ends of workers that nobody else waits for. */
-  readonly #ending = new Set<Promise<unknown>>();
+  readonly #ending: TaskGroup;
 
   constructor(options: PythonBackendOptions) {
     this.#options = options;
     this.#traffic = new Traffic(options.clock);
+    this.#ending = new TaskGroup((error) => options.logger.error(`a worker's end failed: ${String(error)}`));
     const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, preImports, tenants, clock, logger } =
       options;
     this.#families = new WorkerFamilies(logger, (user) => this.#tenants?.isGone(user) === true);
@@ -254,13 +255,12 @@ class PythonBackend implements Backend {
     const kept = this.#takeCompleted(key);
     if (kept === null) return;
     kept.kill("its model was not loaded");
-    const ending = kept.ended.finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
+    this.#ending.run(async () => void (await kept.ended));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const key of this.#completed.keys()) this.#drop(key);
-    await Promise.all(this.#ending);
+    await this.#ending.settled();
     await this.#tenants?.ended();
     await this.#pool[Symbol.asyncDispose]();
     await this.#families.ended();

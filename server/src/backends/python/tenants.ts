@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { InferenceError, type Logger } from "../../base/index.ts";
+import { InferenceError, TaskGroup, type Logger } from "../../base/index.ts";
 import { readProcessStart } from "../../processes/index.ts";
 import type { ModelSource } from "../backend.ts";
 import { Cgroups, type CgroupSet } from "./cgroups.ts";
@@ -64,7 +64,8 @@ interface Ground {
 export class Tenants implements Disposable {
   readonly #options: TenantsOptions;
   readonly #living = new Map<string, Tenant>();
-  readonly #ending = new Set<Promise<void>>();
+  /** Whoever ends a tenant hears how that went. */
+  readonly #ending = new TaskGroup(() => {});
   #ground: Promise<Ground> | null = null;
   #users: UserSlice | null = null;
   readonly #groups: { readonly groups: Cgroups | null; readonly missing: string | null };
@@ -119,8 +120,8 @@ export class Tenants implements Disposable {
       [Symbol.asyncDispose]: async () => {
         if (--tenant.workerCount > 0) return;
         this.#living.delete(key);
-        const ending = this.#end(tenant, ground).finally(() => this.#ending.delete(ending));
-        this.#ending.add(ending);
+        const ending = this.#end(tenant, ground);
+        this.#ending.run(() => ending);
         await ending;
       },
     };
@@ -235,7 +236,7 @@ export class Tenants implements Disposable {
 
   /** Resolves when every tenant whose workers have ended is gone. */
   async ended(): Promise<void> {
-    await Promise.all(this.#ending);
+    await this.#ending.settled();
   }
 
   /** To be called when nothing runs any more. */

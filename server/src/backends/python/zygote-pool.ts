@@ -1,4 +1,4 @@
-import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
+import { assert, InferenceError, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import type { ConfinementPlan, MachineFacts } from "./confinement-plan.ts";
 import { mayBeImportedAhead } from "./pre-imports.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
@@ -43,7 +43,7 @@ export class ZygotePool implements AsyncDisposable {
   readonly #options: ZygotePoolOptions;
   /** Least recently used first. */
   readonly #warm = new Map<string, Warm>();
-  readonly #ending = new Set<Promise<void>>();
+  readonly #ending: TaskGroup;
   /** Ends interpreters that are starting, whatever they are doing. */
   readonly #closing = new AbortController();
   /** Once is enough: the reason is the kernel's. */
@@ -51,6 +51,7 @@ export class ZygotePool implements AsyncDisposable {
 
   constructor(options: ZygotePoolOptions) {
     this.#options = options;
+    this.#ending = new TaskGroup((error) => options.logger.error(`an interpreter's end failed: ${String(error)}`));
   }
 
   /** Forks a worker of an environment, the first of its family, starting its zygote first where there is none. */
@@ -70,7 +71,7 @@ export class ZygotePool implements AsyncDisposable {
     const warm = this.#warm.get(key);
     if (warm === undefined) return;
     this.#end(warm);
-    await Promise.all([...this.#ending, warm.successor]);
+    await Promise.all([this.#ending.settled(), warm.successor]);
   }
 
   get #closed(): boolean {
@@ -207,13 +208,12 @@ export class ZygotePool implements AsyncDisposable {
   }
 
   #retire(zygote: Promise<Zygote>): void {
-    const ending = zygote
-      .then(
+    this.#ending.run(() =>
+      zygote.then(
         (one) => (this.#closed ? one[Symbol.asyncDispose]() : one.retire()),
         () => {}, // It never came up: nothing to end.
-      )
-      .finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
+      ),
+    );
   }
 
   /** Whoever waits for a zygote or a fork is refused at once. */
@@ -221,6 +221,6 @@ export class ZygotePool implements AsyncDisposable {
     this.#closing.abort(new InferenceError("UNAVAILABLE", "the Python backend is shutting down"));
     const successors = [...this.#warm.values()].map((warm) => warm.successor);
     for (const warm of this.#warm.values()) this.#end(warm);
-    await Promise.all([...this.#ending, ...successors]);
+    await Promise.all([this.#ending.settled(), ...successors]);
   }
 }

@@ -24,8 +24,13 @@ export class TaskGroup implements AsyncDisposable {
     this.#running.add(running);
   }
 
+  /** Waits for every task, those that are started meanwhile among them, and aborts none. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#controller.abort(new Error("closed"));
-    while (this.#running.size > 0) await Promise.all(this.#running);
+    await this.settled();
   }
 }

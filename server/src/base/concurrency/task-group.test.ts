@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TaskGroup } from "./task-group.ts";
+
+test("closing aborts the tasks, waits for all of them, and hears nothing of those that end for that", async () => {
+  const failures: unknown[] = [];
+  const ended: string[] = [];
+  const group = new TaskGroup((error) => failures.push(error));
+  group.run(async (signal) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    ended.push("aborted");
+    signal.throwIfAborted();
+  });
+  group.run(async (signal) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    group.run(() => Promise.resolve(void ended.push("started late")));
+  });
+  assert.equal(group.signal.aborted, false);
+  await group[Symbol.asyncDispose]();
+  assert.deepEqual([ended, failures], [["aborted", "started late"], []]);
+});
+
+test("a task that fails is told of, and the others go on", async () => {
+  const failures: unknown[] = [];
+  const group = new TaskGroup((error) => failures.push((error as Error).message));
+  const held = Promise.withResolvers<void>();
+  let hasEnded = false;
+  group.run(() => Promise.reject(new Error("broken")));
+  group.run(async () => {
+    await held.promise;
+    hasEnded = true;
+  });
+  const settled = group.settled();
+  held.resolve();
+  await settled;
+  assert.deepEqual([hasEnded, failures, group.signal.aborted], [true, ["broken"], false]);
+});
