@@ -21,6 +21,8 @@ import type {
   WarmUpSample,
 } from "./model-config.ts";
 
+import { sequenceConfig } from "./sequence-config.ts";
+
 /**
  * The plain form of a completed message. Tensors whose datatype is still open (a backend may fill it in) are left out of
  * `inputs` and `outputs`; `checkConfig` refuses what stays open.
@@ -121,7 +123,7 @@ function scheduling(message: ModelConfigMessage): SchedulingConfig {
     case "dynamicBatching":
       return dynamicBatching(choice.value, message.maxBatchSize);
     case "sequenceBatching":
-      return { kind: "sequence" };
+      return sequenceConfig(choice.value);
     case "ensembleScheduling":
       return ensemble(choice.value);
     default:

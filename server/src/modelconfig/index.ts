@@ -19,6 +19,7 @@ export type {
   WarmUpInput,
   WarmUpSample,
 } from "./model-config.ts";
+export type { ControlTensor, SequenceConfig, StateTensor } from "./sequence-config.ts";
 export { mergeAutoComplete } from "./auto-complete.ts";
 export { checkConfig, checkFoundConfig, configProblems } from "./check-config.ts";
 export { checkEnsembleModels } from "./check-ensemble-models.ts";

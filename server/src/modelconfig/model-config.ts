@@ -1,3 +1,4 @@
+import type { SequenceConfig } from "./sequence-config.ts";
 import type { Datatype } from "../tensor/index.ts";
 import type { ModelConfigMessage } from "./message.ts";
 
@@ -56,11 +57,7 @@ export interface OutputConfig {
   readonly labelFilename: string;
 }
 
-export type SchedulingConfig =
-  | { readonly kind: "direct" }
-  | DynamicBatchingConfig
-  | { readonly kind: "sequence" }
-  | EnsembleConfig;
+export type SchedulingConfig = { readonly kind: "direct" } | DynamicBatchingConfig | SequenceConfig | EnsembleConfig;
 
 export interface DynamicBatchingConfig {
   readonly kind: "dynamic";
