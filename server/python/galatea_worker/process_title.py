@@ -21,6 +21,8 @@ def _find_area() -> tuple[int, int]:
     return (begin, end - begin) if 0 < begin < end else (0, 0)
 
 
+# Opened before the zygote forks: what opens a library makes a class, which copies pages that all workers share.
+_prctl = ctypes.CDLL(None).prctl
 # Found before the zygote forks: the same in every fork, and a worker may not find it any more.
 _BEGIN, _SIZE = _find_area()
 
@@ -31,7 +33,7 @@ def show(title: str) -> None:
     Writes to the page of memory that holds the arguments, and to no other.
     """
     text = title.encode("utf-8", "replace").replace(b"\0", b" ")
-    ctypes.CDLL(None).prctl(_PR_SET_NAME, ctypes.c_char_p(text.split(b" ", 1)[0][:15]), 0, 0, 0)
+    _prctl(_PR_SET_NAME, ctypes.c_char_p(text.split(b" ", 1)[0][:15]), 0, 0, 0)
     if _SIZE > 1:
         # The last byte stays 0: otherwise the kernel reads on into the environment.
         ctypes.memmove(_BEGIN, text[: _SIZE - 1].ljust(_SIZE, b"\0"), _SIZE)

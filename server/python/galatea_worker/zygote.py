@@ -32,7 +32,7 @@ _BEFORE = thread_pools.hold()
 import numpy as np  # noqa: E402
 import triton_python_backend_utils  # noqa: E402, F401
 
-from . import wire, worker  # noqa: E402
+from . import rehearsal, wire, worker  # noqa: E402
 
 _DESCRIPTORS_PER_FORK = 4
 _FORK_BYTES_MAX = 1 << 16
@@ -240,6 +240,7 @@ def main() -> None:
         "unconfined": unconfined,
         "machine": machine,
     }
+    rehearsal.rehearse()
     gc.collect()
     gc.freeze()
     control.sendall(wire.frame(wire.ZYGOTE_READY, json.dumps(ready).encode("utf-8")))
