@@ -2,7 +2,7 @@ import { AwsError, unreachable } from "../../base/index.ts";
 import type { MemberModel, OperationModel, ScalarShape, ServiceModel } from "../spec/index.ts";
 import { formatTimestamp, parseTimestamp } from "./timestamp.ts";
 import { shapeOf } from "./validate.ts";
-import { writeXml, type XmlContent, type XmlElements } from "./xml.ts";
+import type { XmlContent, XmlElements } from "./xml.ts";
 
 const parametersMax = 20_000;
 const nestedMax = 32;
@@ -127,18 +127,17 @@ function scalarFromText(shape: ScalarShape, member: MemberModel, text: string, p
   }
 }
 
-export function writeQueryResult(
+/** The content of an answer's element, which is called as the operation with `Response` behind it. */
+export function queryResult(
   model: ServiceModel,
-  name: string,
   operation: OperationModel,
   output: Record<string, unknown>,
   requestId: string,
-): string {
+): XmlElements {
   const result =
     operation.output === undefined ? {} : (toXml(model, { shape: operation.output }, output) as XmlElements);
   const wrapped = operation.resultWrapper === undefined ? {} : { [operation.resultWrapper]: result };
-  const content = { ...wrapped, ResponseMetadata: { RequestId: requestId } };
-  return writeXml(`${name}Response`, content, model.xmlNamespace ?? null);
+  return { ...wrapped, ResponseMetadata: { RequestId: requestId } };
 }
 
 function toXml(model: ServiceModel, member: MemberModel, value: unknown): XmlContent | XmlContent[] {

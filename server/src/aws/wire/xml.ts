@@ -57,17 +57,25 @@ const parser = new XMLParser({
   ignoreDeclaration: true,
 });
 
-/** A document as nested records of strings and arrays. Document types are refused: nobody needs their entities. */
-export function readXml(body: Buffer, root: string): Record<string, unknown> {
+/**
+ * A document as nested records of strings and arrays. Document types are refused: nobody needs their entities. A document of megabytes is
+ * looked through in one turn and read in another.
+ */
+export async function readXml(
+  body: Buffer,
+  root: string,
+  { turn }: { readonly turn: () => Promise<void> },
+): Promise<Record<string, unknown>> {
   const text = body.toString("utf8");
-  if (/<!DOCTYPE/i.test(text)) throw malformed();
+  if (/<!DOCTYPE/i.test(text) || XMLValidator.validate(text) !== true) throw malformed();
+  await turn();
   const document = elementOf(text, root);
   return typeof document === "object" && document !== null ? (document as Record<string, unknown>) : {};
 }
 
 function elementOf(text: string, root: string): unknown {
   try {
-    const document = XMLValidator.validate(text) === true ? (parser.parse(text) as Record<string, unknown>) : {};
+    const document = parser.parse(text) as Record<string, unknown>;
     if (Object.hasOwn(document, root)) return document[root];
   } catch (cause) {
     // The parser throws at names such as `__proto__`, and at elements nested deeper than it likes.

@@ -45,7 +45,7 @@ const ownerOf = (request: S3Request) => ({ ID: request.context.accountId });
 export async function createBucket(request: S3Request): Promise<void> {
   if (request.headers["content-length"] !== undefined && request.headers["content-length"] !== "0") {
     const document = await readDocument(request, documentBytesMax);
-    if (document.byteLength > 0) readXml(document, "CreateBucketConfiguration");
+    if (document.byteLength > 0) await readXml(document, "CreateBucketConfiguration", request.context);
   }
   await request.store.createBucket(request.bucket);
   sendEmpty(request, 200, { Location: `/${request.bucket}` });

@@ -20,7 +20,7 @@ export async function getObjectTagging(request: S3Request): Promise<void> {
 /** All tags of an object at once; its bytes, ETag and date stay. */
 export async function putObjectTagging(request: S3Request): Promise<void> {
   const { store, bucket, key } = request;
-  const document = readXml(await readDocument(request, documentBytesMax), "Tagging");
+  const document = await readXml(await readDocument(request, documentBytesMax), "Tagging", request.context);
   const tags = readTags(document["TagSet"]);
   checkTags(tags);
   await store.changeHeaders(bucket, key, { [tagging]: tags.length === 0 ? null : printTagging(tags) });

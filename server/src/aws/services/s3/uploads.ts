@@ -103,9 +103,10 @@ export async function completeUpload(request: S3Request): Promise<void> {
   const id = uploadOf(request);
   const condition = writeCondition(request);
   const expect = expectedObject(headers);
-  const document = readXml(
+  const document = await readXml(
     await readDocument({ ...request, headers: bareHeaders(headers) }, documentBytesMax),
     "CompleteMultipartUpload",
+    context,
   );
   const parts = listOf(document["Part"]).map(completedPart);
   const type = headers["x-amz-checksum-type"]?.toUpperCase();
