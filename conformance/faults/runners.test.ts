@@ -26,7 +26,7 @@ class TritonPythonModel:
         self.weights = open(path).read()
 
     def execute(self, requests):
-        told = [self.name, self.weights, helper.WORD, os.path.basename(os.path.dirname(__file__)), os.listdir(pb_utils.get_model_dir())]
+        told = [self.name, self.weights, helper.WORD, os.path.basename(os.path.dirname(__file__)), __name__, os.listdir(pb_utils.get_model_dir())]
         return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([json.dumps(told)], object))]) for _ in requests]
 `;
 
@@ -69,7 +69,14 @@ test("the models of a python-based backend run its program, each over its own fi
   for (const name of ["first", "second"]) {
     assert.equal((await load(port, name)).status, 200);
     const [text] = outputOf(await infer(port, name, body), "OUT");
-    assert.deepEqual(JSON.parse(String(text)), [name, `weights of ${name}`, "helped", "words", ["weights.txt"]]);
+    assert.deepEqual(JSON.parse(String(text)), [
+      name,
+      `weights of ${name}`,
+      "helped",
+      "words",
+      "model",
+      ["weights.txt"],
+    ]);
   }
   const { body: config } = await ask(port, { path: "/v2/models/first/config" });
   assert.equal((JSON.parse(config.toString()) as { backend: string }).backend, "words");

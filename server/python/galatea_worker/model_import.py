@@ -9,19 +9,20 @@ import types
 
 
 def import_model(package_name: str, module_name: str, directory: str) -> types.ModuleType:
-    """The model as module `<version>.<name>`, as Triton imports it.
+    """The model as module `<version>.<name>`, as Triton imports it; without a package as `<name>`.
 
     Its place is known: the search of the import system would touch, and so copy, 160 kB of pages that workers share.
     """
-    name = "%s.%s" % (package_name, module_name)
+    name = "%s.%s" % (package_name, module_name) if package_name else module_name
     path = os.path.join(directory, module_name + ".py")
     if not os.path.isfile(path):
         return importlib.import_module(name)
-    package = _package(package_name, directory)
+    package = _package(package_name, directory) if package_name else None
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    setattr(package, module_name, module)
+    if package is not None:
+        setattr(package, module_name, module)
     spec.loader.exec_module(module)
     return module
 

@@ -1,6 +1,7 @@
 import type { Instance } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena } from "../tensor/index.ts";
+import type { DeviceBytes } from "./device-bytes.ts";
 import type { OtherModels } from "./other-models.ts";
 
 /** Where one version of a model lies on disk, and under which name it is served. */
@@ -31,8 +32,8 @@ export interface LoadContext {
 /** One loaded version of a model. Disposing it ends its workers and gives its memory back; no execution may be running. */
 export interface LoadedModel extends AsyncDisposable {
   readonly instances: readonly Instance[];
-  /** Bytes this version holds by itself now (private memory of its workers; shared sessions are charged to the backend once). */
-  memoryBytes(): Promise<number>;
+  /** What this version holds by itself now (private memory of its workers; shared sessions are charged to the backend once). */
+  memoryBytes(): Promise<DeviceBytes>;
   /**
    * Ends what executes, by force and at once, and refuses what is handed over later; disposing of it waits for no model code any more.
    * A backend whose executions end when nobody waits for them (`Instance.givenUp`) needs none.
@@ -50,10 +51,10 @@ export interface Backend extends AsyncDisposable {
   readonly runs?: (backend: string) => Promise<boolean>;
   complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig>;
   /**
-   * What loading would add to the memory in use, where the backend knows better than the files' sizes tell: 0 for content that
+   * What loading would add to the memory in use, where the backend knows better than the files' sizes tell: nothing for content that
    * another model has loaded already. Null where it does not.
    */
-  estimateBytes(source: ModelSource, config: ModelConfig): Promise<number | null>;
+  estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes | null>;
   load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel>;
   /** Starts what the first model would wait for, where all it takes is there. */
   warmUp(): Promise<void>;

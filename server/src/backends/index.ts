@@ -1,4 +1,5 @@
 /** The backend contract. Implementations live in the folders beside; no backend imports another. */
 export type { Backend, LoadContext, LoadedModel, ModelSource } from "./backend.ts";
+export { onMachine, type DeviceBytes, type MemoryDevice } from "./device-bytes.ts";
 export type { ModelCall, OtherModels } from "./other-models.ts";
 export { noOtherModels } from "./no-other-models.ts";

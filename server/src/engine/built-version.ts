@@ -1,5 +1,12 @@
 import { InferenceError, type Clock, type Logger } from "../base/index.ts";
-import type { Backend, LoadContext, LoadedModel, ModelSource, OtherModels } from "../backends/index.ts";
+import {
+  onMachine,
+  type Backend,
+  type LoadContext,
+  type LoadedModel,
+  type ModelSource,
+  type OtherModels,
+} from "../backends/index.ts";
 import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
 import type { RequestRecord } from "../inference/index.ts";
 import type { Arena } from "../tensor/index.ts";
@@ -91,8 +98,9 @@ export class VersionBuilder {
     const content = await contentOf(source, found);
     const charge: ChargeOwner = { namespace: order.namespace };
     const what = `model '${source.servedName}' version ${source.version}`;
-    const knownBytes = await backend.estimateBytes(source, found);
-    this.#parts.budget.reserve(charge, what, { knownBytes, contentKey: content.key, guessBytes: content.guessBytes });
+    const known = await backend.estimateBytes(source, found);
+    const guess = onMachine(content.guessBytes);
+    this.#parts.budget.reserve(charge, what, { known, contentKey: content.key, guess });
     try {
       const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;
       refuseUnbuilt(config);
@@ -101,7 +109,7 @@ export class VersionBuilder {
       try {
         const warmUps = await warmUp(model, { ...order, ...this.#parts, config });
         this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
-        if (knownBytes !== null) this.#sharing.set(charge, model);
+        if (known !== null) this.#sharing.set(charge, model);
         return { config, model: this.#charged(model, charge), warmUps };
       } catch (error) {
         await model[Symbol.asyncDispose]();

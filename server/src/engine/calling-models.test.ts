@@ -47,7 +47,7 @@ class CallingBackend implements Backend {
           },
         },
       ],
-      memoryBytes: () => Promise.resolve(0),
+      memoryBytes: () => Promise.resolve(new Map()),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
   };

@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto";
 import { type ByteBudget, type Clock, InferenceError, type Logger, TaskGroup } from "../base/index.ts";
-import type { Backend } from "../backends/index.ts";
+import { onMachine, type Backend } from "../backends/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
 import { CallGraph } from "./call-graph.ts";
 import type { Catalog } from "./catalog.ts";
@@ -75,7 +75,10 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   constructor(options: EngineOptions) {
     this.#options = options;
-    this.#budget = new MemoryBudget(options.memoryBudgetBytes, learnedCostsMax);
+    this.#budget = new MemoryBudget(
+      options.memoryBudgetBytes === null ? new Map() : onMachine(options.memoryBudgetBytes),
+      learnedCostsMax,
+    );
     this.#observers = new VersionObservers(options.metrics);
     this.#draining = new TaskGroup((error) =>
       options.log.error(`unloading failed: ${InferenceError.from(error).message}`),
@@ -332,8 +335,9 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   memory(namespace?: string) {
-    const usedBytes = namespace === undefined ? this.#budget.usedBytes : this.#budget.usedBytesOf(namespace);
-    return { usedBytes, budgetBytes: this.#budget.budgetBytes };
+    const budget = this.#budget;
+    const usedBytes = namespace === undefined ? budget.usedBytes("machine") : budget.usedBytesOf(namespace, "machine");
+    return { usedBytes, budgetBytes: budget.budgetBytes("machine") };
   }
 
   #createArena(capacityBytes: number): Arena {

@@ -3,7 +3,7 @@ import { mkdtempSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "../base/index.ts";
-import type { Backend, LoadedModel } from "../backends/index.ts";
+import { onMachine, type Backend, type LoadedModel } from "../backends/index.ts";
 import {
   noParameters,
   releaseResponse,
@@ -82,7 +82,7 @@ export class EchoBackend implements Backend {
     };
     return {
       instances: [instance],
-      memoryBytes: () => Promise.resolve(this.memoryBytes),
+      memoryBytes: () => Promise.resolve(onMachine(this.memoryBytes)),
       [Symbol.asyncDispose]: () => {
         isUp = false;
         this.loadedCount--;

@@ -1,5 +1,5 @@
 import { InferenceError } from "../base/index.ts";
-import type { Backend, LoadedModel } from "../backends/index.ts";
+import { onMachine, type Backend, type LoadedModel } from "../backends/index.ts";
 import {
   noParameters,
   type Execution,
@@ -64,7 +64,7 @@ class ContractBackend implements Backend {
     const instance: Instance = { name: `${config.name}_0_0`, executionsMax: 1, givenUp: () => {}, execute };
     return Promise.resolve({
       instances: [instance],
-      memoryBytes: () => Promise.resolve(1000),
+      memoryBytes: () => Promise.resolve(onMachine(1000)),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     });
   };

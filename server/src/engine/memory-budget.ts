@@ -1,4 +1,5 @@
 import { InferenceError } from "../base/index.ts";
+import type { DeviceBytes, MemoryDevice } from "../backends/index.ts";
 
 /** What was charged for, by identity. */
 export interface ChargeOwner {
@@ -6,30 +7,35 @@ export interface ChargeOwner {
 }
 
 /**
- * What loading may cost. A load reserves its estimate first (the last measured cost of the same content, else the caller's
- * guess), so that concurrent loads cannot pass the budget together, and is corrected by measurement afterwards.
+ * What loading may cost, on each device. A load reserves its estimate first (the last measured cost of the same content, else the caller's
+ * guess), so that concurrent loads cannot pass a budget together, and is corrected by measurement afterwards.
  * The refusal's reason is `out-of-memory`: the container contract turns that into 507.
  */
 export class MemoryBudget {
-  readonly budgetBytes: number | null;
-  readonly #charges = new Map<ChargeOwner, number>();
-  readonly #learned = new Map<string, number>();
+  /** A device that is not named has no bound. */
+  readonly #budgets: DeviceBytes;
+  readonly #charges = new Map<ChargeOwner, DeviceBytes>();
+  readonly #used = new Map<MemoryDevice, number>();
+  readonly #learned = new Map<string, DeviceBytes>();
   readonly #learnedMax: number;
-  #usedBytes = 0;
 
-  constructor(budgetBytes: number | null, learnedMax: number) {
-    this.budgetBytes = budgetBytes;
+  constructor(budgets: DeviceBytes, learnedMax: number) {
+    this.#budgets = budgets;
     this.#learnedMax = learnedMax;
   }
 
-  get usedBytes(): number {
-    return this.#usedBytes;
+  budgetBytes(device: MemoryDevice): number | null {
+    return this.#budgets.get(device) ?? null;
+  }
+
+  usedBytes(device: MemoryDevice): number {
+    return this.#used.get(device) ?? 0;
   }
 
   /** What the namespace's models are charged with. */
-  usedBytesOf(namespace: string): number {
+  usedBytesOf(namespace: string, device: MemoryDevice): number {
     let bytes = 0;
-    for (const [owner, charged] of this.#charges) if (owner.namespace === namespace) bytes += charged;
+    for (const [owner, charged] of this.#charges) if (owner.namespace === namespace) bytes += charged.get(device) ?? 0;
     return bytes;
   }
 
@@ -40,47 +46,53 @@ export class MemoryBudget {
   reserve(
     owner: ChargeOwner,
     what: string,
-    cost: { readonly knownBytes: number | null; readonly contentKey: string; readonly guessBytes: number },
+    cost: { readonly known: DeviceBytes | null; readonly contentKey: string; readonly guess: DeviceBytes },
   ): void {
-    const bytes = cost.knownBytes ?? this.#learned.get(cost.contentKey) ?? cost.guessBytes;
-    this.#admit(owner, what, bytes);
+    this.#admit(owner, what, cost.known ?? this.#learned.get(cost.contentKey) ?? cost.guess);
   }
 
   /** Replaces the estimate by the measured cost and remembers it; throws UNAVAILABLE, nothing charged, when it does not fit after all. */
-  settle(owner: ChargeOwner, what: string, contentKey: string, measuredBytes: number): void {
+  settle(owner: ChargeOwner, what: string, contentKey: string, measured: DeviceBytes): void {
     this.release(owner);
     this.#learned.delete(contentKey);
-    this.#learned.set(contentKey, measuredBytes);
+    this.#learned.set(contentKey, measured);
     if (this.#learned.size > this.#learnedMax) {
       const oldest = this.#learned.keys().next().value;
       if (oldest !== undefined) this.#learned.delete(oldest);
     }
-    this.#admit(owner, what, measuredBytes);
+    this.#admit(owner, what, measured);
   }
 
   /** A later measurement of something already loaded: never refused, it is there. */
-  correct(owner: ChargeOwner, measuredBytes: number): void {
-    const charged = this.#charges.get(owner);
-    if (charged === undefined) return;
-    this.#usedBytes += measuredBytes - charged;
-    this.#charges.set(owner, measuredBytes);
+  correct(owner: ChargeOwner, measured: DeviceBytes): void {
+    if (!this.#charges.has(owner)) return;
+    this.release(owner);
+    this.#charge(owner, measured);
   }
 
   release(owner: ChargeOwner): void {
-    this.#usedBytes -= this.#charges.get(owner) ?? 0;
+    for (const [device, bytes] of this.#charges.get(owner) ?? [])
+      this.#used.set(device, this.usedBytes(device) - bytes);
     this.#charges.delete(owner);
   }
 
-  #admit(owner: ChargeOwner, what: string, bytes: number): void {
-    if (this.budgetBytes !== null && this.#usedBytes + bytes > this.budgetBytes) {
+  #admit(owner: ChargeOwner, what: string, cost: DeviceBytes): void {
+    for (const [device, bytes] of cost) {
+      const budget = this.budgetBytes(device);
+      if (budget === null || this.usedBytes(device) + bytes <= budget) continue;
+      const where = device === "machine" ? "" : ` of ${device}`;
       throw new InferenceError(
         "UNAVAILABLE",
-        `Out of memory: ${what} needs about ${bytes} bytes, ${this.#usedBytes} of the budget of ${this.budgetBytes} bytes are in use. ` +
+        `Out of memory: ${what} needs about ${bytes} bytes${where}, ${this.usedBytes(device)} of the budget of ${budget} bytes are in use. ` +
           "Unload other models or raise --memory-budget-bytes.",
         { reason: "out-of-memory" },
       );
     }
-    this.#usedBytes += bytes;
-    this.#charges.set(owner, bytes);
+    this.#charge(owner, cost);
+  }
+
+  #charge(owner: ChargeOwner, cost: DeviceBytes): void {
+    for (const [device, bytes] of cost) this.#used.set(device, this.usedBytes(device) + bytes);
+    this.#charges.set(owner, cost);
   }
 }

@@ -47,7 +47,12 @@ function modelOf(...answers: ((batch: readonly InferenceRequest[]) => Promise<re
       computeOutputNs: 3,
     }),
   }));
-  return { instances, givenUp, memoryBytes: () => Promise.resolve(0), [Symbol.asyncDispose]: () => Promise.resolve() };
+  return {
+    instances,
+    givenUp,
+    memoryBytes: () => Promise.resolve(new Map()),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
 }
 
 const answered = (batch: readonly InferenceRequest[]): readonly Outcome[] =>

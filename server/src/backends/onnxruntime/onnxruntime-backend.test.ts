@@ -350,7 +350,8 @@ function contract(placement: Placement): void {
     for (const source of [first, named("tenant2"), named("tenant3"), other]) {
       models.push(await shop.load(source, "max_batch_size: 4"));
     }
-    const charges = async () => (await Promise.all(models.map((model) => model.memoryBytes()))).map((size) => size > 0);
+    const charges = async () =>
+      (await Promise.all(models.map((model) => model.memoryBytes()))).map((sizes) => sizes.get("machine")! > 0);
     assert.deepEqual(await charges(), [true, false, false, true]);
     // The charge moves on when its bearer goes.
     await models.shift()![Symbol.asyncDispose]();
@@ -373,6 +374,6 @@ function contract(placement: Placement): void {
     await using before_ = await shop.load(source, "max_batch_size: 4");
     await writeFile(join(folder, "weights.bin"), "two");
     await using after_ = await shop.load(source, "max_batch_size: 4");
-    assert.ok((await before_.memoryBytes()) > 0 && (await after_.memoryBytes()) > 0);
+    assert.ok((await before_.memoryBytes()).get("machine")! > 0 && (await after_.memoryBytes()).get("machine")! > 0);
   });
 }

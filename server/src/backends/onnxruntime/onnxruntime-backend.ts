@@ -4,6 +4,7 @@ import { type Clock, InferenceError, type Logger } from "../../base/index.ts";
 import { mergeAutoComplete, type ModelConfig } from "../../modelconfig/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
+import { onMachine, type DeviceBytes } from "../device-bytes.ts";
 import { checkModel } from "./check-model.ts";
 import type { CrashLimits } from "./crash-record.ts";
 import { completionFor } from "./complete-model.ts";
@@ -99,12 +100,12 @@ class OnnxRuntimeBackend implements Backend {
     }
   }
 
-  async estimateBytes(source: ModelSource, config: ModelConfig): Promise<number> {
+  async estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes> {
     const found = await this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
     // Memory is asked for: what runs have just left behind is known first.
     await this.#runners?.settle();
     const isOpen = this.#sessions.isOpen(keyOf(found.contentKey, sessionParameters(source, config)));
-    return isOpen ? 0 : found.byteLength;
+    return onMachine(isOpen ? 0 : found.byteLength);
   }
 
   warmUp(): Promise<void> {
@@ -210,7 +211,7 @@ function loadedModel(parts: {
         onnxRuntimeInstance({ ...shared, name: `${group.name}_${index}` }),
       ),
     ),
-    memoryBytes: () => Promise.resolve(held.chargedBytes()),
+    memoryBytes: () => Promise.resolve(onMachine(held.chargedBytes())),
     [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
   };
 }

@@ -481,6 +481,6 @@ test("auto_complete_config completes, its worker becomes the first instance, and
 
 test("memory of a loaded model is that of its workers alone", async () => {
   await using loaded = await fixture.load("memory", addSubModel, addSubConfig);
-  const bytes = await loaded.memoryBytes();
+  const bytes = (await loaded.memoryBytes()).get("machine")!;
   assert.ok(bytes > 500_000 && bytes < 6_000_000, `${bytes} bytes`);
 });

@@ -3,6 +3,7 @@ import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { mergeAutoComplete, printConfigJson, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
+import { onMachine, type DeviceBytes } from "../device-bytes.ts";
 import type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";
 import { environmentOf, operatorsEnvironment, type EnvironmentOptions } from "./environments.ts";
 import type { FrameFacts } from "./execution-codec.ts";
@@ -275,11 +276,11 @@ class LoadedPythonModel implements LoadedModel {
     this.instances = instances;
   }
 
-  async memoryBytes(): Promise<number> {
+  async memoryBytes(): Promise<DeviceBytes> {
     const sizes = await Promise.all(
       this.instances.map(async ({ pid }) => (pid === null ? 0 : await privateBytes(pid))),
     );
-    return sizes.reduce((sum, size) => sum + size, 0);
+    return onMachine(sizes.reduce((sum, size) => sum + size, 0));
   }
 
   abandon(reason: string): void {

@@ -47,6 +47,7 @@ export async function startWorker(
   const { source } = plan;
   const { directory, filename } = plan.program;
   const path = join(directory, filename);
+  const isOwn = directory === source.versionDirectory;
   // Looked for here: Triton waits for a minute and then says less.
   const found = await stat(path).catch(() => null);
   if (found === null || !found.isFile())
@@ -72,8 +73,9 @@ export async function startWorker(
     callsMax: frameLimits.callsMax,
     versionDirectory: source.versionDirectory,
     moduleDirectory: directory,
-    path: [...new Set([directory, source.versionDirectory, source.modelDirectory])],
-    package: String(source.version),
+    // The program of a python-based backend is a module by itself, and finds nothing of the model's on its path.
+    path: isOwn ? [source.versionDirectory, source.modelDirectory] : [directory],
+    package: isOwn ? String(source.version) : "",
     module: filename.replace(/\.py$/, ""),
   };
   try {
