@@ -80,7 +80,7 @@ function contextOf(
 async function serveRaw(gateway: GatewayState, service: RawService, exchange: RawExchange): Promise<void> {
   const { request, response, context } = exchange;
   const { protocol } = service;
-  for (const [name, value] of Object.entries(service.headers(context.requestId))) response.setHeader(name, value);
+  service.setHeaders(response, context.requestId);
   try {
     const refusal = gateway.refuses?.(request) ?? null;
     if (refusal !== null) throw accessDenied(protocol, refusal);

@@ -88,7 +88,7 @@ const pipes: RawService = {
   // As sagemaker-runtime has SageMaker's.
   scope: "parcel-post",
   operations: { Flow: flow },
-  headers: (requestId) => ({ "x-pipe-id": requestId }),
+  setHeaders: (response, requestId) => void response.setHeader("x-pipe-id", requestId),
   open: async (exchange) => openedCall(flow, { ...exchange, request: await verifiedRequest(exchange, 1000) }),
   answerError: (exchange, thrown) =>
     answerError(

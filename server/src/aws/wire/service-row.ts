@@ -80,8 +80,8 @@ export interface RawService extends ServiceFacts {
    * it takes everything that is signed for its scope, and everything unsigned that no other service takes.
    */
   readonly model: ServiceModel | null;
-  /** Stand on every answer. */
-  readonly headers: (requestId: string) => Readonly<Record<string, string>>;
+  /** Those that stand on every answer. */
+  readonly setHeaders: (response: ServerResponse, requestId: string) => void;
   /**
    * Authenticates (some know presigned URLs or signed chunks, and bodies must not be buffered to be verified), finds the operation, and
    * checks what the request says beside its body. Answers `Expect: 100-continue` when it reads the body.

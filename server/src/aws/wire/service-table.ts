@@ -14,8 +14,8 @@ export class ServiceTable {
     for (const row of rows) {
       this.#byScope.set(row.scope, [...(this.#byScope.get(row.scope) ?? []), row]);
       if (row.kind === "raw") {
-        for (const { uri } of Object.values(row.model?.operations ?? {}))
-          this.#byPath.push({ service: row, path: pathPattern(uri) });
+        const uris = Object.values(row.model?.operations ?? {}).map(({ uri }) => uri);
+        if (uris.length > 0) this.#byPath.push({ service: row, path: pathPattern(uris) });
         continue;
       }
       const { targetPrefix, protocols, apiVersion } = row.model;
@@ -50,11 +50,13 @@ export class ServiceTable {
   }
 }
 
-/** `/endpoints/{EndpointName}/invocations` with any one segment for the label. */
-function pathPattern(uri: string): RegExp {
-  const pattern = uri
-    .split(/\{[^}]+\}/)
-    .map((text) => RegExp.escape(text))
-    .join("[^/]+");
-  return new RegExp(`^${pattern}$`);
+/** `/endpoints/{EndpointName}/invocations` and the like with any one segment for each label. */
+function pathPattern(uris: readonly string[]): RegExp {
+  const patterns = uris.map((uri) =>
+    uri
+      .split(/\{[^}]+\}/)
+      .map((text) => RegExp.escape(text))
+      .join("[^/]+"),
+  );
+  return new RegExp(`^(?:${patterns.join("|")})$`);
 }

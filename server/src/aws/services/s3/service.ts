@@ -20,11 +20,11 @@ export function s3Service({ store, s3Domain }: S3Parts) {
     model: null,
     scope: "s3",
     operations: s3Operations,
-    // A browser runs nothing of an object.
-    headers: (requestId) => ({
-      "x-amz-request-id": requestId,
-      "Content-Security-Policy": "sandbox; default-src 'none'",
-    }),
+    setHeaders(response, requestId) {
+      response.setHeader("x-amz-request-id", requestId);
+      // A browser runs nothing of an object.
+      response.setHeader("Content-Security-Policy", "sandbox; default-src 'none'");
+    },
     async open({ request: incoming, response, context, authenticator, clock }) {
       const headers = headerRecord(incoming);
       const { method = "GET", url = "/" } = incoming;

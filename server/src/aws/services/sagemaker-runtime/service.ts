@@ -40,7 +40,7 @@ export function runtimeService({ hosting, requestBytesMax, clock }: RuntimeParts
     model,
     scope: "sagemaker",
     operations,
-    headers: (requestId) => ({ "x-amzn-RequestId": requestId }),
+    setHeaders: (response, requestId) => void response.setHeader("x-amzn-RequestId", requestId),
     async open(exchange) {
       const receivedNs = clock.monotonicNs();
       const request = await verifiedRequest(exchange, requestBytesMax);
