@@ -112,7 +112,7 @@ test("an interpreter that is too old or absent is passed over; with none left it
 });
 
 test("an environment that was cut short is made anew, by one of several callers", async () => {
-  const one = { ...options([]), dataDirectory: join(directory, "cut-short") };
+  const one = withUv("cut-short", []);
   const path = await preparePythonEnvironment(one);
   await rm(join(dirname(path), "..", "ready"));
   await writeFile(join(dirname(path), "..", "left-over"), "");
