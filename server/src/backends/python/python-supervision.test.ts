@@ -156,6 +156,20 @@ test("a killed zygote takes no worker with it, and the next load has another", a
   assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
 });
 
+test("a zygote that is killed while it is asked for a worker is followed by another, which forks it", async () => {
+  await using own = await openFixture();
+  await using loaded = await own.load("first", model(echo));
+  const zygotePid = await zygoteOf(pidOf(loaded));
+  process.kill(zygotePid, "SIGSTOP");
+  const before = readdirSync("/proc/self/fd").length;
+  const loading = own.load("second", model(echo));
+  // A fork that is under way holds a socket and two pipes.
+  await until(() => readdirSync("/proc/self/fd").length >= before + 3);
+  process.kill(zygotePid, "SIGKILL");
+  await using second = await loading;
+  assert.deepEqual(floatsOf((await ask(second, [floats("IN", [2])])).outputs[0]!), [2]);
+});
+
 test("a list of processes shows a worker's model, by its whole path and by the process's name", async () => {
   await using own = await openFixture();
   await using loaded = await own.load("shown", model(echo));

@@ -2,7 +2,7 @@ import { assert, InferenceError, TaskGroup, type Clock, type Logger } from "../.
 import type { ConfinementPlan, MachineFacts } from "./confinement-plan.ts";
 import { mayBeImportedAhead } from "./pre-imports.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
-import { Zygote, type ForkedWorker } from "./zygote.ts";
+import { Zygote, ZygoteEnded, type ForkedWorker } from "./zygote.ts";
 
 export interface ForkOptions {
   readonly arenaFd: number;
@@ -54,9 +54,18 @@ export class ZygotePool implements AsyncDisposable {
     this.#ending = new TaskGroup((error) => options.logger.error(`an interpreter's end failed: ${String(error)}`));
   }
 
-  /** Forks a worker of an environment, the first of its family, starting its zygote first where there is none. */
-  fork(environment: PythonEnvironment, fork: ForkOptions): Promise<ForkedWorker> {
-    return this.#using(environment, (zygote) => zygote.fork(fork.arenaFd, fork.family, fork.plan));
+  /**
+   * Forks a worker of an environment, the first of its family, starting its zygote first where there is none. A zygote that somebody kills
+   * meanwhile is followed by another, once: what ends two of them in a row is told.
+   */
+  async fork(environment: PythonEnvironment, fork: ForkOptions): Promise<ForkedWorker> {
+    const forking = (zygote: Zygote) => zygote.fork(fork.arenaFd, fork.family, fork.plan);
+    try {
+      return await this.#using(environment, forking);
+    } catch (error) {
+      if (!(error instanceof ZygoteEnded)) throw error;
+      return await this.#using(environment, forking);
+    }
   }
 
   /** What the environment's zygote found out about this machine. */

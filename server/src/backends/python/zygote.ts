@@ -72,6 +72,13 @@ function readyFacts(frame: Buffer): ReadyFacts {
   return { python, numpy, threads, unconfined, failed, machine };
 }
 
+/** A fork that was asked of a zygote which has ended, or ended before it answered: no worker of it goes on. */
+export class ZygoteEnded extends InferenceError {
+  constructor(options?: ErrorOptions) {
+    super("UNAVAILABLE", "the Python zygote has ended", options);
+  }
+}
+
 /** A warm interpreter that forks. Everything it forks is a child of this process. */
 export class Zygote implements AsyncDisposable {
   readonly modules: readonly string[];
@@ -205,7 +212,7 @@ export class Zygote implements AsyncDisposable {
    */
   fork(arenaFd: number, family: number, plan: ConfinementPlan | null): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {
-      if (!this.#alive || this.#isRetired) throw new InferenceError("UNAVAILABLE", "the Python zygote has ended");
+      if (!this.#alive || this.#isRetired) throw new ZygoteEnded();
       const socket = openSocketPair();
       const lifeline = openPipe();
       const output = openPipe();
@@ -219,7 +226,7 @@ export class Zygote implements AsyncDisposable {
         if (!sendDescriptors(this.#fd, record, theirs))
           this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote is busy"));
       } catch (error) {
-        this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote has ended", { cause: error }));
+        this.#fail(family, new ZygoteEnded({ cause: error }));
       } finally {
         for (const fd of [socket.theirs, lifeline.readFd, output.writeFd]) closeSync(fd);
       }
@@ -259,7 +266,7 @@ export class Zygote implements AsyncDisposable {
   #onClosed(): void {
     this.#alive = false;
     for (const family of this.#pending.keys())
-      this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote has ended"));
+      this.#fail(family, new ZygoteEnded());
   }
 
   #stuck(): void {
