@@ -1,6 +1,7 @@
 /** ONNX models and kills that end runner processes, hang or fill them: what their neighbours lose. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { dividing, endless, expanding, harmless, slow, writeModel } from "./onnx-models.ts";
@@ -143,18 +144,23 @@ test("an unloaded model's session and arena are gone from the process, and hundr
   assert.ok(arenas.length <= 1, `${arenas.length} arenas mapped`);
 });
 
-test("a changed file is not taken for the model that was loaded, when its process is replaced", async () => {
-  await using shop = await open();
-  const source = await write(shop, "changing", harmless);
-  await using model = await shop.load(source, "");
-  await negates(model);
-  await writeModel(join(source.versionDirectory, "model.onnx"), { ...dividing });
-  const pid = await theRunner();
-  process.kill(pid, "SIGKILL");
-  await until("its end is known", () => shop.logged.some((line) => line.includes("process has ended")));
-  const failure = failureOf(await run(model, negation()));
-  assert.equal(failure, "UNAVAILABLE: the files of model 'changing' have changed since it was loaded: load it again");
-});
+for (const [what, change] of [
+  ["changed", (path: string) => writeModel(path, { ...dividing })],
+  ["removed", (path: string) => rm(path)],
+] as const) {
+  test(`a ${what} file is not taken for the model that was loaded, when its process is replaced`, async () => {
+    await using shop = await open();
+    const source = await write(shop, "changing", harmless);
+    await using model = await shop.load(source, "");
+    await negates(model);
+    await change(join(source.versionDirectory, "model.onnx"));
+    const pid = await theRunner();
+    process.kill(pid, "SIGKILL");
+    await until("its end is known", () => shop.logged.some((line) => line.includes("process has ended")));
+    const failure = failureOf(await run(model, negation()));
+    assert.equal(failure, "UNAVAILABLE: the files of model 'changing' have changed since it was loaded: load it again");
+  });
+}
 
 test("a run that had not begun when its process died is not blamed, however often that happens", async () => {
   await using shop = await open();

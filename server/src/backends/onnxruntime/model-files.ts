@@ -85,7 +85,9 @@ async function listFiles(directory: string): Promise<readonly FileIdentity[]> {
     const entries = await readdir(current, { withFileTypes: true });
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(current, entry.name);
-      const found = await stat(path, { bigint: true });
+      const found = await unlessGone(stat(path, { bigint: true }));
+      // It went since the directory was read, or is a link to nothing.
+      if (found === null) continue;
       if (found.isDirectory()) await walk(path);
       else if (found.isFile()) files.push(identityOf(path, found));
       if (files.length > filesMax) {
@@ -104,8 +106,19 @@ function identityOf(path: string, found: BigIntStats): FileIdentity {
   return { path, byteLength: Number(found.size), key };
 }
 
+/** Null where there is nothing at the path. */
+async function unlessGone<Found>(looking: Promise<Found>): Promise<Found | null> {
+  try {
+    return await looking;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
 async function hashFile(file: FileIdentity): Promise<string> {
-  await using handle = await open(file.path, "r");
+  await using handle = await unlessGone(open(file.path, "r"));
+  if (handle === null) throw changing(file);
   const hash = createHash("sha256");
   const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, Math.max(1, file.byteLength)));
   for (;;) {
@@ -114,9 +127,13 @@ async function hashFile(file: FileIdentity): Promise<string> {
     hash.update(chunk.subarray(0, bytesRead));
   }
   if (identityOf(file.path, await handle.stat({ bigint: true })).key !== file.key) {
-    throw new InferenceError("UNAVAILABLE", `'${file.path}' changed while it was read`);
+    throw changing(file);
   }
   return hash.digest("hex");
+}
+
+function changing({ path }: FileIdentity): InferenceError {
+  return new InferenceError("UNAVAILABLE", `'${path}' changed while it was read`);
 }
 
 function missing(path: string, modelName: string): InferenceError {

@@ -154,7 +154,7 @@ class OnnxRuntimeBackend implements Backend {
       options: { ...parameters.options, modelPath: found.modelPath, optimizedModelPath: null },
       shrinksAfterRun: parameters.shrinksAfterRun,
       byteLength: found.byteLength,
-      verify: async () => checkSame(source.servedName, found, await find()),
+      verify: () => checkSame(source.servedName, found, find),
     };
     const held = await this.#sessions.lease(key, {
       bytes: () => opened.bytesOf(key) ?? found.byteLength,
@@ -274,12 +274,17 @@ function runnersOptions(options: OnnxRuntimeBackendOptions, backendConfig: Reado
   return { turns, crashes, apartRunnersMax, apartIdleMs, start, clock, log };
 }
 
-function checkSame(modelName: string, loaded: ModelFiles, found: ModelFiles): void {
-  if (found.contentKey === loaded.contentKey) return;
-  throw new InferenceError(
-    "UNAVAILABLE",
-    `the files of model '${modelName}' have changed since it was loaded: load it again`,
-  );
+async function checkSame(modelName: string, loaded: ModelFiles, find: () => Promise<ModelFiles>): Promise<void> {
+  const text = `the files of model '${modelName}' have changed since it was loaded: load it again`;
+  let found: ModelFiles;
+  try {
+    found = await find();
+  } catch (error) {
+    // They are not there any more, or are changing now.
+    if (error instanceof InferenceError) throw new InferenceError("UNAVAILABLE", text, { cause: error });
+    throw error;
+  }
+  if (found.contentKey !== loaded.contentKey) throw new InferenceError("UNAVAILABLE", text);
 }
 
 /** What a `complete` and the load that follows it have in common. */
