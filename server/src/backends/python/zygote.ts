@@ -265,8 +265,7 @@ export class Zygote implements AsyncDisposable {
 
   #onClosed(): void {
     this.#alive = false;
-    for (const family of this.#pending.keys())
-      this.#fail(family, new ZygoteEnded());
+    for (const family of this.#pending.keys()) this.#fail(family, new ZygoteEnded());
   }
 
   #stuck(): void {
