@@ -54,6 +54,20 @@ const generated = (name: string, verb: "generate" | "generate_stream", model: st
     post(`/v2/models/${model}/${verb}`, { CODE: typeof code === "string" ? code : code.join("\n") }, "bytes"),
   );
 
+/** A model that calls the ensemble tells what it was answered. */
+const called = (name: string, model: string, program: Code): Case => {
+  const written = JSON.stringify(typeof program === "string" ? program : program.join("\n"));
+  const code = [
+    "run:def told(response):",
+    "  if response.has_error(): return response.error().message()",
+    "  return [str(tensor.as_numpy()[0]) for tensor in response.output_tensors()]",
+    `inputs = [pb_utils.Tensor('CODE', np.array([${written}], dtype=object))]`,
+    `asked = pb_utils.InferenceRequest(model_name='${model}', requested_output_names=['OUT'], inputs=inputs)`,
+    "out = [told(response) for response in asked.exec(decoupled=True)]",
+  ];
+  return asked(name, infer("evaluates_counted", { inputs: [input("CODE", "BYTES", [1], [code.join("\n")])] }));
+};
+
 /** Ensembles with decoupled steps: later steps run once for each answer. */
 export const grpcEnsembles: readonly Case[] = [
   one("a decoupled model alone", "many_alone", [...said("1", "2", "3"), settled, final]),
@@ -229,6 +243,10 @@ export const grpcEnsembles: readonly Case[] = [
     ),
     rpc("modelStatistics", { name: "many_counted", version: "" }, "statistics"),
   ),
+  // By a model that the statistics above have counted.
+  called("called by a model", "many_then", [...said("1", "2 + 3"), settled, final]),
+  called("called by a model, two decoupled models", "many_many", last(last("7"))),
+  called("called by a model, no answer", "many_then", final),
   ...Object.keys(mixedModels).map((name) =>
     asked(`refused: ${name}`, post(`/v2/repository/models/${name}/load`, undefined, "bytes")),
   ),
