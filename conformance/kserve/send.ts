@@ -16,8 +16,9 @@ export interface Masks {
   readonly mlRoot: string | null;
 }
 
-/** The namespace before a model's name, and Python's own import machinery in a stack. */
+/** The namespace before a model's name, Python's own import machinery in a stack, and where an object lies in memory. */
 const noise = [
+  [/\b0x[0-9a-f]{8,16}\b/g, "<address>"],
   [/'\/opt\/ml\/models\/[^':]*::/g, "'"],
   [/ {2}[^\\ ]*\/(?:triton_python_backend_utils|model_config)\.py\(\d+\): \w+\\n/g, ""],
   [/ {2}(?:<frozen importlib[^\\]*|[^\\ ]*\/importlib\/__init__\.py\(\d+\): import_module)\\n/g, ""],

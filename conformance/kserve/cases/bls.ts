@@ -226,6 +226,7 @@ export const bls: readonly Case[] = [
   }),
   different("out = raised(lambda: pb_utils.load_model('comes', files={'file:1/model.py': b'text'}))", {
     row: "load-reasons",
+    notAsked: true,
     status: 200,
     includes: [
       "failed to load 'comes', failed to poll from model repository: Load parameter 'config' must be specified",
@@ -233,6 +234,7 @@ export const bls: readonly Case[] = [
   }),
   different("out = raised(lambda: pb_utils.load_model('comes', files={'1/model.py': b'text'}))", {
     row: "load-reasons",
+    notAsked: true,
     status: 200,
     includes: [
       "failed to load 'comes', failed to poll from model repository: Load parameter 'config' must be specified",
