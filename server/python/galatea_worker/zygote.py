@@ -242,6 +242,7 @@ def main() -> None:
     }
     rehearsal.rehearse()
     gc.collect()
+    _filler = rehearsal.fill_holes()
     gc.freeze()
     control.sendall(wire.frame(wire.ZYGOTE_READY, json.dumps(ready).encode("utf-8")))
     Zygote(control, confinement, tenancy, pools).run()
