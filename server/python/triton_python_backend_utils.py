@@ -83,9 +83,9 @@ def _log(level: int, message: object, depth: int) -> None:
     frame = inspect.currentframe()
     for _ in range(depth):
         frame = frame.f_back if frame is not None and frame.f_back is not None else frame
-    from galatea_worker import worker
+    from galatea_worker import current_worker
 
-    worker.log(level, str(message), frame.f_code.co_filename, frame.f_lineno)
+    current_worker.log(level, str(message), frame.f_code.co_filename, frame.f_lineno)
 
 
 class Logger:
@@ -229,6 +229,6 @@ def deserialize_bytes_tensor(encoded_tensor: bytes) -> np.ndarray:
 
 def get_model_dir() -> str:
     """The directory of the model's version."""
-    from galatea_worker import worker
+    from galatea_worker import current_worker
 
-    return worker.model_directory()
+    return current_worker.model_directory()

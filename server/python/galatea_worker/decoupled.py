@@ -174,7 +174,7 @@ class DecoupledService:
             else:
                 self._check(result)
         except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
-            message = self._worker.described(error)[: failures.TEXT_CHARACTERS_MAX]
+            message = failures.describe(error)[: failures.TEXT_CHARACTERS_MAX]
             if failures.is_out_of_memory(error):
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
             error.__traceback__ = None
@@ -192,7 +192,7 @@ class DecoupledService:
 
     def _check(self, result: Any) -> None:
         if result is not None:
-            self._worker.refuse(
+            raise failures.Refused(
                 "Python model '%s' is using the decoupled mode and the execute function must return None."
                 % self._worker.instance_name
             )
@@ -316,7 +316,7 @@ class DecoupledService:
             except BaseException as error:  # noqa: BLE001 - whatever it raises ends what it has not answered
                 message = "Failed to process the request(s) for model '%s', message: %s" % (
                     self._worker.instance_name,
-                    self._worker.described(error),
+                    failures.describe(error),
                 )
                 error.__traceback__ = None
                 self._fail(execution_id, count, message[: failures.TEXT_CHARACTERS_MAX])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 
 TEXT_CHARACTERS_MAX = 65536
 # Of the default limit of recursion all.
 FRAMES_MAX = 1024
+# Not shown in the traces of a model's errors.
+_OWN_DIRECTORY = os.path.join(os.path.dirname(__file__), "")
+_OWN_FILES = frozenset([importlib.__file__] + [_OWN_DIRECTORY + name for name in os.listdir(_OWN_DIRECTORY)])
 _EVENT_LOOP = os.path.join("asyncio", "base_events.py")
 
 # What frameworks raise when there is no memory, by where they say that it is from. torch moved its own.
@@ -20,6 +24,10 @@ _OUT_OF_MEMORY = frozenset(
 )
 
 
+class Refused(Exception):
+    """A whole batch, or a step of the model's life, fails with this text alone."""
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an exception is one of those by its type; its text says nothing."""
     try:
@@ -28,17 +36,19 @@ def is_out_of_memory(error: BaseException) -> bool:
         return False
 
 
-def describe(error: BaseException, own_files: frozenset[str]) -> str:
+def describe(error: BaseException) -> str:
     """`Type: text`, then where: innermost frame first, frames of the worker itself left out.
 
     Never raises. Of a text that cannot be had the reason is told, behind all the rest, as pybind11 does for Triton.
     """
+    if isinstance(error, Refused):
+        return str(error)
     try:
-        return _located(error, _text(error), own_files)
+        return _located(error, _text(error))
     except BaseException as second:  # noqa: BLE001 - `__str__` is the model's code: whatever it raises must not end the worker
-        described = _located(error, "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>", own_files)
+        described = _located(error, "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>")
         try:
-            reason = _located(second, _text(second), own_files)
+            reason = _located(second, _text(second))
         except BaseException:  # noqa: BLE001
             reason = "%s: <MESSAGE UNAVAILABLE>" % type(second).__name__
         return "%s\n\nMESSAGE UNAVAILABLE DUE TO EXCEPTION: %s" % (described.rstrip("\n"), reason)
@@ -49,14 +59,14 @@ def _text(error: BaseException) -> str:
     return str(error)[:TEXT_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode("utf-8") or "<EMPTY MESSAGE>"
 
 
-def _located(error: BaseException, text: str, own_files: frozenset[str]) -> str:
+def _located(error: BaseException, text: str) -> str:
     text = "%s: %s" % (type(error).__name__, text)
     lines = []
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         # What an event loop adds stands outside of the model's frames.
-        is_outside = code.co_filename in own_files or code.co_filename.startswith("<frozen importlib")
+        is_outside = code.co_filename in _OWN_FILES or code.co_filename.startswith("<frozen importlib")
         if not is_outside and not (not lines and code.co_filename.endswith(_EVENT_LOOP)):
             lines.append("  %s(%d): %s\n" % (code.co_filename, trace.tb_lineno, code.co_name))
         trace = trace.tb_next

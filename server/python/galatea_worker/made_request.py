@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from . import wire, worker
+from . import current_worker, wire
 from .objects import Tensor, TritonModelException, text_of
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def execute(request: InferenceRequest, decoupled: bool) -> InferenceResponse | R
     from .calls import ResponseIterator
 
     calls = _calls_of(request)
-    call = calls.open(request, worker.calling_execution(), decoupled)
+    call = calls.open(request, current_worker.calling_execution(), decoupled)
     if decoupled:
         return ResponseIterator(calls, call)
     try:
@@ -177,15 +177,15 @@ def execute_awaited(
 ) -> Coroutine[Any, Any, InferenceResponse | ResponseIterator]:
     """See InferenceRequest.async_exec."""
     _calls_of(request)
-    return worker.awaited_calls().exec(request, worker.calling_execution(), decoupled)
+    return current_worker.awaited_calls().exec(request, current_worker.calling_execution(), decoupled)
 
 
 def _calls_of(request: InferenceRequest) -> Calls:
     if request._place is not None:
         raise TritonModelException("The request came to the model: one that the model makes can be executed.")
-    if not worker.may_call():
+    if not current_worker.may_call():
         raise TritonModelException("BLS is only supported during the 'execute' function.")
-    return worker.calls()
+    return current_worker.calls()
 
 
 def load_model(model_name: str, config: str = "", files: dict[str, bytes] | None = None) -> None:
@@ -227,9 +227,9 @@ def _control(
         "lengths": [],
     }
     whole.update(text)
-    said = worker.calls().control(verb, whole, files)
+    said = current_worker.calls().control(verb, whole, files)
     if "message" in said:
-        name = worker.instance_name()
+        name = current_worker.instance_name()
         raise TritonModelException(
             "%sFailed to process the request for model '%s', message: %s" % (prefix, name, said["message"])
         )

@@ -239,7 +239,7 @@ class InferenceRequest:
 
     def is_cancelled(self) -> bool:
         """Whether the client has gone away. The answer of such a request is dropped: what costs time may be left undone."""
-        from .worker import is_given_up
+        from .current_worker import is_given_up
 
         return self._place is not None and is_given_up(*self._place)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import inspect
 import json
 import os
@@ -13,86 +12,36 @@ import time
 from typing import TYPE_CHECKING
 
 from . import arena as arena_module
-from . import failures, model_import, objects, outputs, process_title, response_sender, wire  # noqa: F401 - the sender: warm for forks
+from . import (
+    batch_responses,
+    current_worker,
+    failures,
+    model_import,
+    objects,
+    outputs,
+    process_title,
+    response_sender,  # noqa: F401 - warm for forks
+    wire,
+)
 from .channel import Channel
+from .failures import Refused
 from .frame_turns import FrameTurns
 from .model_config import ModelConfig
-from .objects import InferenceResponse, TritonError, TritonModelException
+from .objects import TritonModelException
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from typing import Any, NoReturn
+    from typing import Any
 
     from .arena import Lent
     from .awaited_calls import AwaitedCalls
     from .calls import Calls
-    from .objects import InferenceRequest
+    from .objects import InferenceRequest, InferenceResponse
     from .thread_pools import Pools
 
 
-# Not shown in the traces of a model's errors.
-_OWN_DIRECTORY = os.path.join(os.path.dirname(__file__), "")
-_OWN_FILES = frozenset([importlib.__file__] + [_OWN_DIRECTORY + name for name in os.listdir(_OWN_DIRECTORY)])
 _now = time.perf_counter_ns
 _SLOW_NS = 1_000_000
-
-# The worker of this process: pb_utils' functions have no other way to it.
-_worker = None
-
-
-def log(level: int, message: str, filename: str, line: int) -> None:
-    """A line for the server's log."""
-    if _worker is None:
-        raise TritonModelException("pb_utils.Logger is used outside of a worker process")
-    body = json.dumps({"message": message[:16384], "file": filename, "line": line}).encode("utf-8")
-    _worker.channel.send(wire.frame(wire.LOG, body, extra=level))
-
-
-def model_directory() -> str:
-    """The directory of the model's version."""
-    if _worker is None:
-        raise TritonModelException("pb_utils.get_model_dir is used outside of a worker process")
-    return _worker.version_directory
-
-
-def may_call() -> bool:
-    """Whether the model is up: before that it calls no others."""
-    return _worker is not None and _worker.may_call
-
-
-def calls() -> Calls:
-    """The calls of this process to other models."""
-    if _worker is None:
-        raise TritonModelException("pb_utils: other models are reached from a worker process only")
-    return _worker.calls()
-
-
-def awaited_calls() -> AwaitedCalls:
-    """Those that coroutines await."""
-    return _worker.awaited_calls()
-
-
-def calling_execution() -> int | None:
-    """The execution that the calling code belongs to; None where it belongs to none."""
-    return _worker.calling_execution()
-
-
-def instance_name() -> str:
-    """As messages name it."""
-    return _worker.instance_name
-
-
-def is_given_up(execution_id: int, place: int) -> bool:
-    """Whether nobody waits any more for a request of an execution that has begun; from any thread."""
-    return _worker.is_given_up(execution_id, place)
-
-
-class Refused(Exception):
-    """A whole batch, or a step of the model's life, fails with this text alone."""
-
-
-def _described(error: BaseException) -> str:
-    return str(error) if isinstance(error, Refused) else failures.describe(error, _OWN_FILES)
 
 
 class Worker:
@@ -267,7 +216,7 @@ class Worker:
             reply = json.dumps(step(body), allow_nan=False)
         except BaseException as error:  # noqa: BLE001 - whatever a model raises is its failure to load
             reply_kind = wire.FAILED
-            reply = json.dumps({"message": _described(error), "outOfMemory": failures.is_out_of_memory(error)})
+            reply = json.dumps({"message": failures.describe(error), "outOfMemory": failures.is_out_of_memory(error)})
         self._start_reading()
         self.channel.send(wire.frame(reply_kind, reply.encode("utf-8")))
 
@@ -331,14 +280,6 @@ class Worker:
         """The model's `execute`."""
         return self._execute(requests)
 
-    def described(self, error: BaseException) -> str:
-        """What a failure of the model's is told as."""
-        return _described(error)
-
-    def refuse(self, message: str) -> NoReturn:
-        """Fails with this text alone."""
-        raise Refused(message)
-
     def finalize(self) -> None:
         """The end of the model."""
         model, self._model = self._model, None
@@ -347,7 +288,7 @@ class Worker:
             try:
                 model.finalize()
             except BaseException as error:  # noqa: BLE001 - logged only, as Triton does
-                log(2, "finalize: " + _described(error), __file__, 0)
+                current_worker.log(2, "finalize: " + failures.describe(error), __file__, 0)
         sys.stdout.flush()
         sys.stderr.flush()
         self.channel.send(wire.frame(wire.FINALIZED))
@@ -375,7 +316,7 @@ class Worker:
         try:
             responses = self._call(requests)
         except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
-            message = _described(error)
+            message = failures.describe(error)
             if failures.is_out_of_memory(error):
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
             error.__traceback__ = None
@@ -403,7 +344,7 @@ class Worker:
                     released = released + calls.take_released()
                 answers = self._outputs.settled(execution_id, placed, spaces, released)
             except BaseException as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
-                message = _described(error)
+                message = failures.describe(error)
                 if failures.is_out_of_memory(error):
                     status = wire.STATUS_BATCH_OUT_OF_MEMORY
                 error.__traceback__ = None
@@ -463,52 +404,10 @@ class Worker:
                 result = self._await(result)
             for request in requests:
                 if request._reply is not None:
-                    return self._sent(requests, result)
-            return self._checked(requests, result)
+                    return batch_responses.sent_or_returned(requests, result)
+            return batch_responses.returned(requests, result)
         except BaseException as error:  # noqa: BLE001 - what was sent before stays
-            return self._sent_before(requests, error)
-
-    def _sent(self, requests: list[InferenceRequest], result: Any) -> list[InferenceResponse]:
-        """The responses of a batch some of whose requests have senders: what was sent, or is going to be, else what was returned."""
-        result = self._checked(requests, [None] * len(requests) if result is None else result)
-        responses = []
-        for request, returned in zip(requests, result):
-            reply = request._reply
-            response = (reply and (reply.response or returned or reply.wait())) or returned
-            if response is None:
-                response = InferenceResponse(
-                    error=TritonError("The response sender went away without having sent a response.")
-                )
-            responses.append(response)
-        return responses
-
-    def _sent_before(self, requests: list[InferenceRequest], error: BaseException) -> list[InferenceResponse]:
-        """Of a batch whose `execute` raised: responses where any were sent, else raises again."""
-        sent = [request._reply and request._reply.response for request in requests]
-        if not any(sent):
-            raise error
-        message = "Failed to process the request(s) for model '%s', message: %s" % (self._name, _described(error))
-        failed = InferenceResponse(error=TritonError(message))
-        return [response or failed for response in sent]
-
-    @staticmethod
-    def _checked(requests: list[InferenceRequest], result: Any) -> list[InferenceResponse]:
-        if not isinstance(result, list):
-            raise Refused("Expected a list in the execute return, found type '%s'." % type(result))
-        if len(result) != len(requests):
-            raise Refused(
-                "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
-                "InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n" % (len(requests), len(result))
-            )
-        for request, response in zip(requests, result):
-            if type(response) is InferenceResponse:
-                continue
-            if not isinstance(response, InferenceResponse) and not (response is None and request._reply is not None):
-                raise Refused(
-                    "Expected an 'InferenceResponse' object in the execute function return list, found type '%s'."
-                    % type(response)
-                )
-        return result
+            return batch_responses.sent_before(requests, error, self._name)
 
     def _await(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         if self._loop is None:
@@ -566,6 +465,6 @@ class Worker:
 
 def start(fd: int, arena_fd: int, pools: Pools) -> None:
     """Becomes the worker of this process; returns when it has served."""
-    global _worker
-    _worker = Worker(fd, arena_fd, pools)
-    _worker.run()
+    worker = Worker(fd, arena_fd, pools)
+    current_worker.become(worker)
+    worker.run()

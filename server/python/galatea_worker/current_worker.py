@@ -1,0 +1,71 @@
+"""The worker that this process is, for the functions and objects of pb_utils: models call them with no worker at hand."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from . import wire
+from .objects import TritonModelException
+
+if TYPE_CHECKING:
+    from .awaited_calls import AwaitedCalls
+    from .calls import Calls
+    from .worker import Worker
+
+_MESSAGE_CHARACTERS_MAX = 16384
+
+_worker = None
+
+
+def become(worker: Worker) -> None:
+    """Said once, in the process that was forked for it."""
+    global _worker
+    _worker = worker
+
+
+def log(level: int, message: str, filename: str, line: int) -> None:
+    """A line for the server's log."""
+    if _worker is None:
+        raise TritonModelException("pb_utils.Logger is used outside of a worker process")
+    said = {"message": message[:_MESSAGE_CHARACTERS_MAX], "file": filename, "line": line}
+    _worker.channel.send(wire.frame(wire.LOG, json.dumps(said).encode("utf-8"), extra=level))
+
+
+def model_directory() -> str:
+    """The directory of the model's version."""
+    if _worker is None:
+        raise TritonModelException("pb_utils.get_model_dir is used outside of a worker process")
+    return _worker.version_directory
+
+
+def may_call() -> bool:
+    """Whether the model is up: before that it calls no others."""
+    return _worker is not None and _worker.may_call
+
+
+def calls() -> Calls:
+    """The calls of this process to other models."""
+    if _worker is None:
+        raise TritonModelException("pb_utils: other models are reached from a worker process only")
+    return _worker.calls()
+
+
+def awaited_calls() -> AwaitedCalls:
+    """Those that coroutines await."""
+    return _worker.awaited_calls()
+
+
+def calling_execution() -> int | None:
+    """The execution that the calling code belongs to; None where it belongs to none."""
+    return _worker.calling_execution()
+
+
+def instance_name() -> str:
+    """As messages name it."""
+    return _worker.instance_name
+
+
+def is_given_up(execution_id: int, place: int) -> bool:
+    """Whether nobody waits any more for a request of an execution that has begun; from any thread."""
+    return _worker.is_given_up(execution_id, place)
