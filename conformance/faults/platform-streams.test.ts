@@ -1,12 +1,11 @@
 /** InvokeEndpoint of a model that answers in events: what the platform makes of them, and what ends them. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { InvokeEndpointCommand } from "@aws-sdk/client-sagemaker-runtime";
 import { bucket, createEndpoint, endpointIs, Platform, refused } from "./platform.ts";
-import { streamingConfig } from "./streaming-model.ts";
+import { inThread, streamingConfig, streamingProgram } from "./streaming-model.ts";
 import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
 
@@ -15,10 +14,9 @@ let platform: Platform;
 
 before(async () => {
   platform = await Platform.open();
-  const program = fileURLToPath(new URL("models/streaming.py", import.meta.url));
   const Body = tarball([
     { path: "streaming/config.pbtxt", body: streamingConfig },
-    { path: "streaming/1/model.py", body: await readFile(program) },
+    { path: "streaming/1/model.py", body: await readFile(streamingProgram) },
   ]);
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "streaming.tar.gz", Body }));
   await createEndpoint(platform, { name, modelDataUrl: `s3://${bucket}/streaming.tar.gz` });
@@ -43,14 +41,13 @@ async function told(expression: string): Promise<string> {
 }
 
 /** A thread that makes answers without end, until nobody waits for them. */
-const endless = (kept: string, values: number) => [
-  `def run(sender=sender, kept=model.kept):`,
-  `  while not sender.is_cancelled(): sender.send(large(1, ${values})); time.sleep(0.001)`,
-  "  sender.send(flags=FINAL)",
-  `  kept['${kept}'] = 'told'`,
-  `model.kept['${kept}'] = 'begun'`,
-  "threading.Thread(target=run, daemon=True).start()",
-];
+const endless = (name: string, values: number) =>
+  inThread(
+    `kept['${name}'] = 'begun'`,
+    `while not sender.is_cancelled(): sender.send(large(1, ${values})); time.sleep(0.001)`,
+    "sender.send(flags=FINAL)",
+    `kept['${name}'] = 'told'`,
+  );
 const isTold = (kept: string) =>
   until("the model is told", async () => (await told(`model.kept['${kept}']`)) === "told");
 

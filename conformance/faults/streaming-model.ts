@@ -1,17 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { connect } from "node:http2";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { fromBinary } from "@bufbuild/protobuf";
-import {
-  GRPCInferenceService,
-  ModelStreamInferResponseSchema,
-} from "../../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
-import { frameMessage } from "../../server/src/protocols/raw-grpc-client.ts";
-import { inferMessage, rawInput } from "../kserve/grpc-messages.ts";
-import { strings } from "../kserve/requests.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
+import { openServing, type Serving } from "./serving.ts";
 import { until } from "./until.ts";
+
+export const streamingProgram = fileURLToPath(new URL("models/streaming.py", import.meta.url));
 
 export const streamingConfig = `backend: "python"
 max_batch_size: 0
@@ -23,8 +17,26 @@ instance_group { count: 1 kind: KIND_CPU }
 
 /** Writes a decoupled model that runs the code of its requests: models/streaming.py. */
 export async function writeStreamingModel(repository: string, name: string): Promise<void> {
-  const program = fileURLToPath(new URL("models/streaming.py", import.meta.url));
-  await writeFaultyModel(repository, name, { config: streamingConfig, text: await readFile(program, "utf8") });
+  await writeFaultyModel(repository, name, {
+    config: streamingConfig,
+    text: await readFile(streamingProgram, "utf8"),
+  });
+}
+
+/** A server of the decoupled model `streaming`, of `bystander`, and of what `write` adds for `names`; unloads have two seconds. */
+export async function openStreaming(
+  names: readonly string[] = [],
+  write: (repository: string) => Promise<void> = async () => {},
+): Promise<Serving> {
+  const loaded = ["streaming", "bystander", ...names].map((name) => `--load-model=${name}`);
+  return await openServing({
+    flags: ["--model-control-mode=explicit", ...loaded, "--unload-timeout-secs=2"],
+    write: async ({ repository }) => {
+      await writeStreamingModel(repository, "streaming");
+      await writeFaultyModel(repository, "bystander");
+      await write(repository);
+    },
+  });
 }
 
 /** What a model left with `leave(name, value)`. */
@@ -33,66 +45,33 @@ export async function leftBy(repository: string, model: string, name: string): P
   return await until(`a model leaves ${name}`, () => readFile(path, "utf8").catch(() => null));
 }
 
-/** An open stream to one model. */
-export interface OpenStream extends Disposable {
-  /** Texts of the answers so far, and errors as `error: <text>`; the last of a request ends with `, final`. */
-  readonly answers: readonly string[];
-  /** Why the stream ended, null while it has not. */
-  readonly status: number | null;
-  send(code: string): void;
-  /** Reads nothing from now on, or reads again. */
-  pause(): void;
-  resume(): void;
-}
+/** Code that runs in a thread of the model's, while the instance is free for others. */
+export const inThread = (...lines: readonly string[]): string =>
+  [
+    "def run(sender=sender, kept=model.kept):",
+    ...lines.map((line) => `  ${line}`),
+    "threading.Thread(target=run, daemon=True).start()",
+  ].join("\n");
 
-export function openStream(grpcPort: number, modelName: string): OpenStream {
-  const session = connect(`http://127.0.0.1:${grpcPort}`);
-  const method = GRPCInferenceService.method.modelStreamInfer;
-  const stream = session.request({
-    ":method": "POST",
-    ":path": `/${GRPCInferenceService.typeName}/${method.name}`,
-    "content-type": "application/grpc",
-    te: "trailers",
-  });
-  const answers: string[] = [];
-  let status: number | null = null;
-  let rest = Buffer.alloc(0);
-  session.on("error", () => {});
-  stream.on("error", () => {});
-  stream.on("trailers", (trailers) => (status = Number(trailers["grpc-status"])));
-  stream.on("data", (chunk: Buffer) => {
-    rest = Buffer.concat([rest, chunk]);
-    while (rest.length >= 5 && rest.length >= 5 + rest.readUInt32BE(1)) {
-      const end = 5 + rest.readUInt32BE(1);
-      answers.push(textOf(rest.subarray(5, end)));
-      rest = rest.subarray(end);
-    }
-  });
-  return {
-    answers,
-    get status() {
-      return status;
-    },
-    send: (code) =>
-      void stream.write(
-        frameMessage(
-          inferMessage({
-            modelName,
-            inputs: [rawInput("CODE", "BYTES", [1])],
-            rawInputContents: [strings(code)],
-          }),
-        ),
-      ),
-    pause: () => void stream.pause(),
-    resume: () => void stream.resume(),
-    [Symbol.dispose]: () => session.destroy(),
-  };
-}
+/** Answers of 16 KiB without end; `atEnd` runs once the model is told that nobody waits for more. */
+export const answersWithoutEnd = (atEnd: string, answer = "large(sent, 4096)"): string =>
+  inThread(
+    "sent = 0",
+    "while not sender.is_cancelled():",
+    "  sent += 1",
+    "  kept['sent'] = sent",
+    `  sender.send(${answer})`,
+    "sender.send(flags=FINAL)",
+    atEnd,
+  );
 
-function textOf(message: Buffer): string {
-  const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, message);
-  const contents = Buffer.from(inferResponse?.rawOutputContents[0] ?? "");
-  const text = errorMessage === "" ? contents.subarray(4, 64).toString() : `error: ${errorMessage}`;
-  const isFinal = inferResponse?.parameters["triton_final_response"]?.parameterChoice.value === true;
-  return isFinal ? `${text}, final` : text;
+/** How many of `answersWithoutEnd` have been sent, once the model sends no more; `tell` asks it for an expression. */
+export async function sentWhenStill(tell: (expression: string) => Promise<string>): Promise<number> {
+  let before = 0;
+  return await until("the model sends no more", async () => {
+    const now = Number(await tell("model.kept.get('sent', 0)"));
+    const isSame = now > 0 && now === before;
+    before = now;
+    return isSame ? now : null;
+  });
 }
