@@ -1,24 +1,16 @@
 /** What a machine, or its operator, does not allow of what keeps tenants apart is told to whoever looks after it. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { doing } from "./asking.ts";
-import { faultyConfig } from "./faulty-model.ts";
+import { hostileArchive } from "./hostile-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix } from "./platform.ts";
-import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
-
-const program = readFileSync(new URL("models/hostile.py", import.meta.url));
-const archive = tarball([
-  { path: "m/config.pbtxt", body: faultyConfig },
-  { path: "m/1/model.py", body: program },
-  { path: "m/1/weights.bin", body: Buffer.alloc(1) },
-]);
 
 test("/health names what tenants are not confined in", async () => {
   await using platform = await Platform.open(undefined, { flags: ["--worker-users=none"] });
-  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}one.tar.gz`, Body: archive }));
+  const Body = hostileArchive(Buffer.alloc(1));
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}one.tar.gz`, Body }));
   await createEndpoint(platform, { name: "alone" });
   await endpointIs(platform, "alone", "InService");
   await invoke(platform, "alone", "one.tar.gz", doing("pid"));

@@ -8,31 +8,24 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { doing } from "./asking.ts";
-import { faultyConfig } from "./faulty-model.ts";
+import { hostileArchive } from "./hostile-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
 import { descendantsOf, processesMarked } from "./processes.ts";
-import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
 
 const name = "tenants";
 const isRoot = process.getuid?.() === 0;
 const memoryBytes = 512 * 2 ** 20;
 const scratchBytes = 32 * 2 ** 20;
-const hostile = readFileSync(new URL("models/hostile.py", import.meta.url));
 const supported = fileURLToPath(new URL("../sagemaker/supported.md", import.meta.url));
 const weights = randomBytes(200_000);
+const archive = hostileArchive(weights);
 const sumOf = (bytes: Uint8Array) => String(bytes.reduce((sum, byte) => sum + byte, 0));
 
 /** Not even a zombie is left of it. */
 const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
 
 let platform: Platform;
-const archive = (program: string | Uint8Array) =>
-  tarball([
-    { path: "m/config.pbtxt", body: faultyConfig },
-    { path: "m/1/model.py", body: program },
-    { path: "m/1/weights.bin", body: weights },
-  ]);
 const put = (key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + key, Body: body }));
 const call = (target: string, does: string) => invoke(platform, name, target, doing(does));
@@ -45,7 +38,7 @@ before(async () => {
   platform = await Platform.open(undefined, {
     flags: [`--worker-scratch-bytes=${scratchBytes}`, "--worker-processes=256", `--worker-memory-bytes=${memoryBytes}`],
   });
-  for (const key of ["victim", "hostile", "leaving", "greedy"]) await put(`${key}.tar.gz`, archive(hostile));
+  for (const key of ["victim", "hostile", "leaving", "greedy"]) await put(`${key}.tar.gz`, archive);
   await createEndpoint(platform, { name, environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryBytes) } });
   await endpointIs(platform, name, "InService");
 });
@@ -135,7 +128,7 @@ test("of all that a tenant tries it reaches what is documented, and nothing else
 
 test("after all that, the other tenant's answers and the shared weights are as they were", async () => {
   assert.equal(await textOf("victim.tar.gz", "weights"), sumOf(weights));
-  await put("later.tar.gz", archive(hostile));
+  await put("later.tar.gz", archive);
   assert.equal(await textOf("later.tar.gz", "weights"), sumOf(weights));
 });
 
