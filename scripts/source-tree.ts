@@ -39,6 +39,18 @@ export function filesBelow(directory: string): SourceFile[] {
     .map(read);
 }
 
+/** Programs below the repository's root, in whatever language, by their paths from there. Those that a program wrote are not among them. */
+export function programs(): string[] {
+  return readdirSync(root, { withFileTypes: true })
+    .filter((each) => each.isDirectory() && !each.name.startsWith("."))
+    .flatMap(({ name }) =>
+      name === "node_modules"
+        ? []
+        : readdirSync(join(root, name), { recursive: true, encoding: "utf8" }).map((path) => join(name, path)),
+    )
+    .filter((path) => /\.(ts|js|py|sh)$/.test(path) && !/\/(dist|gen|node_modules)\//.test(path));
+}
+
 /** Files that a program wrote are nobody's to tidy. */
 export const isGenerated = (file: SourceFile) => file.path.includes("/gen/");
 

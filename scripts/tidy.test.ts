@@ -8,6 +8,7 @@ import {
   isDoor,
   isGenerated,
   lineAt,
+  programs,
   reachedFrom,
   root,
   source,
@@ -79,11 +80,18 @@ test("another folder is entered through its door", () => {
   none(problems);
 });
 
-test(`no file is longer than ${linesMax} lines or has a name that says nothing`, () => {
+test(`no program is longer than ${linesMax} lines or has a name that says nothing, whatever its language`, () => {
+  const found = programs();
+  for (const language of [".ts", ".py", ".js"])
+    assert.ok(
+      found.some((path) => path.endsWith(language)),
+      language,
+    );
   none(
-    sources
-      .filter((file) => file.text.split("\n").length > linesMax || bannedNames.test(file.name))
-      .map((file) => file.name),
+    found.filter(
+      (path) =>
+        bannedNames.test(path) || readFileSync(join(root, path), "utf8").trimEnd().split("\n").length > linesMax,
+    ),
   );
 });
 

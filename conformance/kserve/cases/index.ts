@@ -22,7 +22,7 @@ import { metadata } from "./metadata.ts";
 import { modelAnswers, outputs } from "./models.ts";
 import { ownedInputs } from "./owned-inputs.ts";
 import { programs } from "./programs.ts";
-import { pythonUtils } from "./python-utils.ts";
+import { pythonInterface } from "./python-interface.ts";
 import { reloads } from "./reload.ts";
 import { requestErrors } from "./request-errors.ts";
 import { warmUps } from "./warm-up.ts";
@@ -41,7 +41,7 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   outputs,
   "owned-inputs": ownedInputs,
   habits: modelHabits,
-  "python-utils": pythonUtils,
+  "python-utils": pythonInterface,
   ensembles,
   bls,
   batching,

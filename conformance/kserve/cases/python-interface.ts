@@ -34,7 +34,7 @@ const sends = (what: string, kind: number, difference?: Difference): Case => {
 const bytes = "pb_utils.serialize_byte_tensor";
 const array = "np.array([b'a', b'bc'], dtype=object)";
 
-export const pythonUtils: readonly Case[] = [
+export const pythonInterface: readonly Case[] = [
   ...[
     "request.parameters()",
     `${bytes}(${array})`,
