@@ -27,11 +27,11 @@ test("a compromised worker is ended at its first malformed record; its requests 
     "wire.frame(200)",
   ];
   for (const [index, frame] of forged.entries()) {
-    const source = `${header}from galatea_worker import wire, worker
+    const source = `${header}from galatea_worker import current_worker, wire
 import time
 class TritonPythonModel:
     def execute(self, requests):
-        worker._worker.channel.send(${frame})
+        current_worker._worker.channel.send(${frame})
         time.sleep(1000)
 `;
     const loaded = await fixture.load(`forger${index}`, source);

@@ -32,14 +32,14 @@ function hostileModel(at: string, frame: string): string {
   return `import struct, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
-from galatea_worker import worker
+from galatea_worker import current_worker
 
 def frame(kind, body, count=0, number=0, extra=0):
     return struct.pack("<IHHII", 16 + len(body), kind, count, number, extra) + body
 
 def attack(at, execution=0):
     if at == "${at}":
-        worker._worker.channel._socket.sendall(${frame})
+        current_worker._worker.channel._socket.sendall(${frame})
         time.sleep(60)
 
 attack("load")
