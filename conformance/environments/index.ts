@@ -8,7 +8,7 @@
  */
 export { ensureEnvironment, type Environment } from "./environment.ts";
 export { environmentNames, type EnvironmentName } from "./recipes.ts";
-export { freePorts, type RunningServer } from "./launch.ts";
+export { freePorts, type RunningServer, type ServerEnd } from "./launch.ts";
 export { oraclePackage, oracleVersion, runOracle, startOracle } from "./oracle.ts";
 export { runGalatea, startGalatea } from "./galatea.ts";
 export { cacheDirectory } from "./cache-directory.ts";

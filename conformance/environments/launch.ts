@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { createServer, type AddressInfo } from "node:net";
+import { randomInt } from "node:crypto";
+import { createServer } from "node:net";
 
 export interface ServerOptions {
   readonly repositories: readonly string[];
@@ -18,8 +19,15 @@ export interface RunningServer {
   readonly sagemakerPort: number;
   /** The last mebibyte of both output streams. */
   log(): string;
+  /** When its process is gone, whatever ended it. */
+  readonly ended: Promise<ServerEnd>;
   /** SIGTERM, SIGKILL to the whole process group after 30 s; resolves with the exit code when nothing of it is left. */
   stop(): Promise<number | null>;
+}
+
+export interface ServerEnd {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
 }
 
 /** A server that ended instead of listening. */
@@ -67,8 +75,8 @@ export async function launch(options: LaunchOptions): Promise<RunningServer> {
   const killGroup = () => signalGroup(child, "SIGKILL");
   process.once("exit", killGroup);
   let log = "";
-  const exited = new Promise<number | null>((resolve, reject) => {
-    child.on("error", reject).on("close", resolve);
+  const ended = new Promise<ServerEnd>((resolve, reject) => {
+    child.on("error", reject).on("close", (exitCode, signal) => resolve({ exitCode, signal }));
   }).finally(() => process.removeListener("exit", killGroup));
   const ready = new Promise<"ready">((resolve) => {
     const note = (text: string) => {
@@ -81,22 +89,23 @@ export async function launch(options: LaunchOptions): Promise<RunningServer> {
   const stop = async () => {
     child.kill("SIGTERM");
     const timer = setTimeout(killGroup, stopTimeoutMs);
-    const code = await exited;
+    const { exitCode } = await ended;
     clearTimeout(timer);
     killGroup();
     await options.cleanUp();
-    return code;
+    return exitCode;
   };
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new Error("not ready in time")), options.readyTimeoutMs);
   const given = options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal;
-  const outcome = await Promise.race([ready, exited.then((code) => ({ code })), aborted(given)]);
+  const outcome = await Promise.race([ready, ended, aborted(given)]);
   clearTimeout(timer);
-  if (outcome === "ready") return { kind: options.kind, pid: child.pid ?? 0, ...options.ports, log: () => log, stop };
+  if (outcome === "ready")
+    return { kind: options.kind, pid: child.pid ?? 0, ...options.ports, log: () => log, ended, stop };
   killGroup();
-  await exited;
+  await ended;
   await options.cleanUp();
-  throw new ServerExit(options.command, outcome === "aborted" ? null : outcome.code, log);
+  throw new ServerExit(options.command, outcome === "aborted" ? null : outcome.exitCode, log);
 }
 
 function aborted(signal: AbortSignal): Promise<"aborted"> {
@@ -142,18 +151,25 @@ export async function runToExit(
   return { exitCode, stdout, stderr };
 }
 
+/** Below the ports that the kernel gives to outgoing connections, which would take one between the look and the start. */
+const portRange = { from: 10_240, to: 32_000 };
+const portTriesMax = 1000;
+
 /** Ports that were free a moment ago; for servers that cannot be asked which port 0 became. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject).listen(0, "127.0.0.1", resolve);
-      });
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  for (let tries = 0; ports.size < count; tries++) {
+    if (tries === portTriesMax) throw new Error(`no ${count} free ports between ${portRange.from} and ${portRange.to}`);
+    const port = randomInt(portRange.from, portRange.to);
+    if (await isFree(port)) ports.add(port);
+  }
+  return [...ports];
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
 }

@@ -1,23 +1,28 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Answers, Case, Step } from "./case.ts";
 import { caseGroups } from "./cases/index.ts";
 import { checkDifference, compareAnswers } from "./compare.ts";
 import { fixtureNames, type FixtureName } from "./fixtures.ts";
+import { NoAnswer } from "../../server/src/protocols/raw-grpc-client.ts";
 import { sendSteps } from "./send.ts";
-import { startFixture, type Target } from "./started-fixture.ts";
+import { startFixture, type StartedFixture, type Target } from "./started-fixture.ts";
 
 export interface Selection {
   /** Cases whose name contains this. */
   readonly only: string;
 }
 
-export interface AskedCase {
+export interface FoundCase {
   readonly group: string;
   readonly item: Case;
+}
+
+export interface AskedCase extends FoundCase {
   /** What went wrong before there was an answer to compare. */
   readonly answers: Answers | Error;
 }
 
-export function selectedCases(selection: Selection): { group: string; item: Case }[] {
+export function selectedCases(selection: Selection): FoundCase[] {
   return Object.entries(caseGroups).flatMap(([group, cases]) =>
     cases.filter((item) => item.name.includes(selection.only)).map((item) => ({ group, item })),
   );
@@ -38,34 +43,59 @@ export async function askAll(
   return all;
 }
 
+/** The server's process ended while it was asked a case, or right before. */
+export class ServerDied extends Error {
+  override readonly name = "ServerDied";
+}
+
+/** Cases in a row that get no answer at all, after which the others of their fixture are not asked. */
+const silentMax = 2;
+
+/** Asks the cases one after another; a fixture whose server died is started again for the next case. */
 export async function askFixture(
   target: Target,
   name: FixtureName,
-  cases: readonly { group: string; item: Case }[],
+  cases: readonly FoundCase[],
   report: (asked: AskedCase) => void,
+  start = startFixture,
 ): Promise<AskedCase[]> {
   const asked: AskedCase[] = [];
-  const fixture = await startFixture(target, name).catch(
-    (error: unknown) => new Error(`fixture ${name}: ${String(error).slice(0, 2000)}`),
-  );
-  if (fixture instanceof Error) {
-    for (const entry of cases) asked.push({ ...entry, answers: fixture });
-    return asked;
-  }
+  let fixture: StartedFixture | Error | null = null;
+  let silent = 0;
   try {
-    const skip = (step: Step) => target.kind === "oracle" && step.difference?.notAsked === true;
-    for (const { group, item } of cases) {
-      const answers = await sendSteps(fixture.server, item.steps, fixture.masks, skip).catch(
-        (error: unknown) => new Error(String(error)),
+    for (const found of cases) {
+      fixture ??= await start(target, name).catch(
+        (error: unknown) => new Error(`fixture ${name}: ${String(error).slice(0, 2000)}`),
       );
-      const entry = { group, item, answers };
+      const answers: Answers | Error = fixture instanceof Error ? fixture : await askCase(target, fixture, found.item);
+      const entry = { ...found, answers };
       asked.push(entry);
       report(entry);
+      silent = answers instanceof NoAnswer ? silent + 1 : 0;
+      if (fixture instanceof Error) continue;
+      const ended: boolean = answers instanceof ServerDied;
+      if (!ended && silent < silentMax) continue;
+      await fixture.stop();
+      fixture = ended ? null : new Error(`fixture ${name}: the server answered none of ${silentMax} cases in a row`);
     }
   } finally {
-    await fixture.stop();
+    if (fixture !== null && !(fixture instanceof Error)) await fixture.stop();
   }
   return asked;
+}
+
+/** How long the end of a process may come after its connections broke. */
+const endAfterBreakMs = 5000;
+
+async function askCase(target: Target, fixture: StartedFixture, item: Case): Promise<Answers | Error> {
+  const skip = (step: Step) => target.kind === "oracle" && step.difference?.notAsked === true;
+  const answers = await sendSteps(fixture.server, item.steps, fixture.masks, skip).catch((error: unknown) =>
+    error instanceof Error ? error : new Error(String(error)),
+  );
+  if (!(answers instanceof Error) || answers instanceof NoAnswer) return answers;
+  const end = await Promise.race([fixture.server.ended, delay(endAfterBreakMs, null, { ref: false })]);
+  if (end === null) return answers;
+  return new ServerDied(`the server ended (${end.signal ?? `exit code ${end.exitCode}`}): ${answers.message}`);
 }
 
 /** What is wrong with our answers to a case; null when nothing is. */

@@ -15,6 +15,11 @@ export interface GrpcReply {
   readonly message: string;
 }
 
+/** The connection stands and nothing comes. */
+export class NoAnswer extends Error {
+  override readonly name = "NoAnswer";
+}
+
 /** One call on a connection of its own, byte for byte as asked. Rejects when the server breaks it off without a status. */
 export async function callGrpc(port: number, call: GrpcCall): Promise<GrpcReply> {
   const session = connect(`http://127.0.0.1:${port}`);
@@ -30,7 +35,9 @@ export async function callGrpc(port: number, call: GrpcCall): Promise<GrpcReply>
       });
       const chunks: Buffer[] = [];
       let end: IncomingHttpHeaders | null = null;
-      stream.setTimeout(call.timeoutMs, () => reject(new Error(`no answer to ${call.path} in ${call.timeoutMs} ms`)));
+      stream.setTimeout(call.timeoutMs, () =>
+        reject(new NoAnswer(`no answer to ${call.path} in ${call.timeoutMs} ms`)),
+      );
       stream.on("response", (headers) => {
         if (headers["grpc-status"] !== undefined) end = headers;
       });
