@@ -15,9 +15,11 @@ type ClientResult =
 
 export const clientFixtures = ["main", "control"] as const satisfies readonly FixtureName[];
 
-/** Each is started with the port of its protocol; the second one uses parts of the first. */
+/** What both programs ask. */
+const sharedFile = "checks.py";
+/** Each is started with the port of its protocol. */
 const programs = [
-  { file: "checks.py", prefix: "", port: "httpPort" },
+  { file: "http_checks.py", prefix: "", port: "httpPort" },
   { file: "grpc_checks.py", prefix: "grpc, ", port: "grpcPort" },
 ] as const;
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
@@ -47,7 +49,7 @@ export async function askWithClient(target: Target, clients: Environment): Promi
   return results;
 }
 
-/** Checks whose results differ, with both; an exception's message may go on where the original's ends. */
+/** Checks whose results differ, with both; an exception's message may go on where Triton's ends. */
 export function compareClientResults(expected: ClientResults, ours: ClientResults): string[] {
   return Object.entries(expected).flatMap(([check, wanted]) => {
     const got = ours[check];
@@ -92,6 +94,6 @@ export async function writeClientRecording(results: ClientResults): Promise<void
 
 async function programDigest(): Promise<string> {
   const hash = createHash("sha256");
-  for (const { file } of programs) hash.update(await readFile(pathOf(file)));
+  for (const file of [sharedFile, ...programs.map((program) => program.file)]) hash.update(await readFile(pathOf(file)));
   return hash.digest("hex").slice(0, 16);
 }
