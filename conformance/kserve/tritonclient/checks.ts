@@ -94,6 +94,7 @@ export async function writeClientRecording(results: ClientResults): Promise<void
 
 async function programDigest(): Promise<string> {
   const hash = createHash("sha256");
-  for (const file of [sharedFile, ...programs.map((program) => program.file)]) hash.update(await readFile(pathOf(file)));
+  for (const file of [sharedFile, ...programs.map((program) => program.file)])
+    hash.update(await readFile(pathOf(file)));
   return hash.digest("hex").slice(0, 16);
 }
