@@ -1,12 +1,3 @@
-/** Waiting times between attempts of something that keeps failing. */
-export interface Backoff {
-  /** Milliseconds to wait before the next attempt; grows with each call. */
-  next(): number;
-  /** The attempt held: the next failure starts over. */
-  succeeded(): void;
-  readonly failureCount: number;
-}
-
 export interface BackoffOptions {
   readonly firstMs: number;
   readonly maxMs: number;
@@ -15,19 +6,7 @@ export interface BackoffOptions {
   readonly random: () => number;
 }
 
-export function createBackoff(options: BackoffOptions): Backoff {
-  let failureCount = 0;
-  return {
-    next() {
-      const waitMs = Math.min(options.maxMs, options.firstMs * options.factor ** failureCount);
-      failureCount++;
-      return waitMs * (1 - options.random() / 4);
-    },
-    succeeded() {
-      failureCount = 0;
-    },
-    get failureCount() {
-      return failureCount;
-    },
-  };
+/** Milliseconds to wait before the next attempt of something that has failed so many times in a row, 1 or more. */
+export function backoffMs(failureCount: number, { firstMs, maxMs, factor, random }: BackoffOptions): number {
+  return Math.min(maxMs, firstMs * factor ** (failureCount - 1)) * (1 - random() / 4);
 }

@@ -5,7 +5,7 @@
  *
  * Whoever spawns a process owns it and stops it. `readProcessStart` and `endLeftover` are for records that outlive a restart.
  */
-export { createBackoff, type Backoff, type BackoffOptions } from "./backoff.ts";
+export { backoffMs, type BackoffOptions } from "./backoff.ts";
 export { adoptOrphans, endRemains, isAdoptable, isWatched, watchAdopted } from "./adopted-children.ts";
 export { OutputLines, type OutputLimits } from "./output-lines.ts";
 export { lockDirectory } from "./directory-lock.ts";

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 import { delay, systemClock } from "../base/index.ts";
 import {
-  createBackoff,
+  backoffMs,
   describeEnd,
   endLeftover,
   lockDirectory,
@@ -109,11 +109,11 @@ test("output is bounded in line length, rate and memory", () => {
   ]);
 });
 
-test("waits between attempts grow to a bound and start over after success", () => {
-  const backoff = createBackoff({ firstMs: 100, maxMs: 1000, factor: 3, random: () => 0 });
-  assert.deepEqual([backoff.next(), backoff.next(), backoff.next(), backoff.next()], [100, 300, 900, 1000]);
-  backoff.succeeded();
-  assert.equal(backoff.next(), 100);
+test("waits between attempts grow to a bound, and are spread by a quarter", () => {
+  const waits = (random: number) =>
+    [1, 2, 3, 4, 2000].map((count) => backoffMs(count, { firstMs: 100, maxMs: 1000, factor: 3, random: () => random }));
+  assert.deepEqual(waits(0), [100, 300, 900, 1000, 1000]);
+  assert.deepEqual(waits(0.5), [87.5, 262.5, 787.5, 875, 875]);
 });
 
 test("a locked directory is one caller's until it is given back or its process is killed", async () => {

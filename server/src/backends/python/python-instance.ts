@@ -1,7 +1,6 @@
 import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import type { Execution, InferenceRequest, Instance, Outcome, Released } from "../../inference/index.ts";
 import { releaseResponse } from "../../inference/index.ts";
-import { createBackoff, type Backoff } from "../../processes/index.ts";
 import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameRoom } from "./frame-plan.ts";
@@ -9,6 +8,7 @@ import type { LentBlock } from "./lent-blocks.ts";
 import { lendSpaces } from "./lend-spaces.ts";
 import { PythonCallingExecution } from "./calling-execution.ts";
 import type { PythonWorker } from "./python-worker.ts";
+import { SupervisedWorker } from "./supervised-worker.ts";
 import type { Pace } from "./pace.ts";
 import type { Traffic } from "./traffic.ts";
 import type { ExecuteEncoder } from "./execute-encoder.ts";
@@ -40,12 +40,6 @@ export interface PythonInstanceOptions {
   readonly pace: Pace;
 }
 
-type State =
-  | { readonly at: "up"; readonly worker: PythonWorker }
-  | { readonly at: "starting"; readonly settled: Promise<void> }
-  | { readonly at: "down"; readonly reason: string; readonly timer: Disposable }
-  | { readonly at: "closed" };
-
 interface Pending {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
@@ -54,11 +48,9 @@ interface Pending {
   askCount: number;
   /** Why the worker got no memory for its outputs, when it asked. */
   refusal: InferenceError | null;
-  readonly resolve: (execution: Execution) => void;
+  readonly resolve: (execution: Execution | Promise<Execution>) => void;
 }
 
-/** A worker that has lived for so long did not die of its start: the next failure starts the back-off over. */
-const soundAfterMs = 10_000;
 /** A request that follows an answer within this time is one of a client that sends one after another. */
 const nearNs = 200_000;
 
@@ -67,16 +59,12 @@ export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
   readonly #options: PythonInstanceOptions;
   readonly #room: FrameRoom;
-  readonly #backoff: Backoff;
   readonly #pending = new Map<number, Pending>();
   /** Of a decoupled model: executions with answers to come, the pending ones among them. */
   readonly #answers = new Map<number, ExecutionAnswers>();
   /** Executions that have called other models, by id; of a decoupled model until their last answer. */
   readonly #callers = new Map<number, PythonCallingExecution>();
-  readonly #closing = new AbortController();
-  #state: State;
-  /** The last one there was. */
-  #worker: PythonWorker;
+  readonly #supervised: SupervisedWorker<PythonWorker>;
   #lastExecutionId = 0;
   /** Sizes of the blocks that the last result needed: what the next execution is lent beforehand. */
   #spaceSizes: readonly number[] = [];
@@ -93,9 +81,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.name = options.name;
     this.#options = options;
     this.#room = { inlineBytesMax: options.facts.inlineBytesMax, requestsBytesMax };
-    this.#backoff = createBackoff({ firstMs: 100, maxMs: 30_000, factor: 2, random: options.random });
-    this.#worker = worker;
-    this.#state = this.#up(worker);
+    this.#supervised = new SupervisedWorker(
+      { ...options, onUp: (up) => this.#attach(up), onEnd: (reason) => this.#onEnd(reason) },
+      worker,
+    );
   }
 
   get executionsMax(): number {
@@ -104,7 +93,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   /** The living worker's process, null when there is none now. */
   get pid(): number | null {
-    return this.#state.at === "up" ? this.#state.worker.pid : null;
+    return this.#supervised.up?.pid ?? null;
   }
 
   execute(batch: readonly InferenceRequest[]): Promise<Execution> {
@@ -113,37 +102,36 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   #executeWhole(batch: readonly InferenceRequest[]): Promise<Execution> {
-    return this.#state.at === "up" ? this.#send(this.#state.worker, batch) : this.#executeLater(batch);
+    const worker = this.#supervised.up;
+    return worker === null ? this.#executeLater(batch) : this.#send(worker, batch);
   }
 
   /** The worker executes no batch of which all were given up before it began; a model that executes one can ask `is_cancelled()`. */
   givenUp(request: InferenceRequest): void {
     for (const caller of this.#callers.values()) caller.givenUp(request);
-    if (this.#state.at !== "up") return;
+    const worker = this.#supervised.up;
+    if (worker === null) return;
     for (const { executionId, batch } of this.#pending.values()) {
       const place = batch.indexOf(request);
       if (place === -1) continue;
       const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId, extra: place });
       this.#answers.get(executionId)?.givenUp(request);
-      return this.#state.worker.sendSoon(frame);
+      return worker.sendSoon(frame);
     }
     for (const answers of this.#answers.values()) {
       const place = answers.givenUp(request);
       if (place === -1) continue;
       const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: answers.executionId, extra: place });
-      return this.#state.worker.sendSoon(frame);
+      return worker.sendSoon(frame);
     }
   }
 
-  /** A worker that is being started is waited for; one that keeps failing is not. */
   async #executeLater(batch: readonly InferenceRequest[]): Promise<Execution> {
-    if (this.#state.at === "starting") await this.#state.settled;
-    const state = this.#state;
+    const worker = await this.#supervised.coming();
     if (batch.every(({ signal }) => signal?.aborted))
       return failed(batch.length, new InferenceError("CANCELLED", "the request was cancelled"));
-    if (state.at === "up") return await this.#send(state.worker, batch);
-    const reason = state.at === "down" ? state.reason : `Stub process '${this.name}' is not healthy.`;
-    return failed(batch.length, new InferenceError("INTERNAL", reason));
+    if (typeof worker === "string") return failed(batch.length, new InferenceError("INTERNAL", worker));
+    return await this.#send(worker, batch);
   }
 
   /** A batch that exceeds a frame is executed in several, one after the other; what fits none fails alone. */
@@ -344,69 +332,27 @@ export class PythonInstance implements Instance, AsyncDisposable {
     pending.resolve(execution);
   }
 
-  // Supervision.
-
-  #up(worker: PythonWorker): State {
-    this.#worker = worker;
-    const sound = this.#options.clock.timer(soundAfterMs, () => this.#backoff.succeeded());
+  #attach(worker: PythonWorker): void {
     worker.attach({
       callingExecution: (executionId) => this.#callingExecution(executionId),
       onExecutionFrame: (frame) => this.#onFrame(worker, frame),
-      onEnd: (reason) => {
-        sound[Symbol.dispose]();
-        this.#onEnd(worker, reason);
-      },
     });
-    return { at: "up", worker };
   }
 
-  #onEnd(worker: PythonWorker, reason: string): void {
+  /** A worker executes in order: what waited behind the execution that it died of had not begun, and is executed again. */
+  #onEnd(reason: string): void {
     const [head, ...notBegun] = this.#pending.values();
     this.#pending.clear();
     const died = new InferenceError("INTERNAL", reason);
-    // What had not begun is executed again, with answers of its own.
+    // What had not begun gets answers of its own.
     for (const answers of this.#answers.values()) answers.fail(died);
     this.#answers.clear();
     this.#callers.clear();
     if (head !== undefined) this.#settle(head, failed(head.batch.length, died));
-    if (this.#state.at === "up" && this.#state.worker === worker) {
-      this.#options.logger.error(reason, { instance: this.name });
-      this.#options.onHealth(reason);
-      this.#afterFailure(reason);
+    for (const { batch, resolve } of notBegun) {
+      this.#options.traffic.ended(false);
+      resolve(this.#executeLater(batch));
     }
-    for (const pending of notBegun) void this.#runAgain(pending);
-  }
-
-  /** A worker executes in order: what waited behind the execution that it died of had not begun. */
-  async #runAgain(pending: Pending): Promise<void> {
-    this.#options.traffic.ended(false);
-    pending.resolve(await this.#executeLater(pending.batch));
-  }
-
-  /** The first failure is answered at once, those that follow it with growing waits. */
-  #afterFailure(reason: string): void {
-    const first = this.#backoff.failureCount === 0;
-    const waitMs = this.#backoff.next();
-    if (first) return this.#restart();
-    this.#state = { at: "down", reason, timer: this.#options.clock.timer(waitMs, () => this.#restart()) };
-  }
-
-  #restart(): void {
-    const settled = this.#options.start(this.#closing.signal).then(
-      (worker) => {
-        if (this.#closing.signal.aborted) return worker.finalize(0);
-        this.#state = this.#up(worker);
-        this.#options.onHealth(null);
-        return undefined;
-      },
-      (error: unknown) => {
-        if (this.#closing.signal.aborted) return;
-        const { message } = InferenceError.from(error);
-        this.#options.logger.error(`restart failed: ${message}`, { instance: this.name });
-        this.#afterFailure(`Stub process '${this.name}' is not healthy. (restart failed: ${message})`);
-      },
-    );
-    this.#state = { at: "starting", settled };
   }
 
   /** Looks once per report interval whether the oldest execution is still the same one. */
@@ -415,8 +361,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return clock.timer(Math.min(hangReportMs, hangKillMs ?? hangReportMs), () => {
       this.#watch = null;
       const head = this.#pending.values().next().value;
-      if (head === undefined || this.#state.at !== "up") return;
-      const { worker } = this.#state;
+      const worker = this.#supervised.up;
+      if (head === undefined || worker === null) return;
       const runMs = (clock.monotonicNs() - this.#headSinceNs) / 1e6;
       if (hangKillMs !== null && runMs >= hangKillMs) worker.kill(`an execution took more than ${hangKillMs} ms`);
       else if (runMs >= hangReportMs && this.#reportedId !== head.executionId) {
@@ -434,23 +380,14 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   /** Ends the worker at once, whatever it is doing; no other follows it. */
   abandon(reason: string): void {
-    this.#closing.abort(new Error(reason));
-    this.#worker.kill(reason);
-    const state = this.#state;
-    if (state.at === "down") state.timer[Symbol.dispose]();
-    if (state.at !== "starting") this.#state = { at: "closed" };
+    this.#supervised.abandon(reason);
   }
 
   /** Ends the worker, its `finalize` first. No execution may be running, but after `abandon`. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const state = this.#state;
-    this.#closing.abort(new Error("the model is unloaded"));
-    this.#state = { at: "closed" };
+    const closed = this.#supervised.close(this.#options.finalizeMs);
     this.#watch?.[Symbol.dispose]();
-    if (state.at === "up") await state.worker.finalize(this.#options.finalizeMs);
-    if (state.at === "starting") await state.settled;
-    if (state.at === "down") state.timer[Symbol.dispose]();
-    await this.#worker.ended;
+    await closed;
   }
 }
 

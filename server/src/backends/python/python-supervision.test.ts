@@ -144,6 +144,17 @@ test("a hanging worker is reported with its Python stack, and ended only where t
   assert.ok(killing.log.some((line) => /warning: executing for .* the Python stack of the worker follows/.test(line)));
 });
 
+test("an execution that comes when its worker is dead, and its last words are still waited for, is its successor's", async () => {
+  const body = `import subprocess\nsubprocess.Popen(["sleep", "60"], start_new_session=True)\n${echo}`;
+  await using loaded = await fixture.load("outlived", model(body));
+  // The child that the model starts holds the pipe that the words would come through.
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+  const pid = pidOf(loaded);
+  process.kill(pid, "SIGKILL");
+  await until(() => readProcessStart(pid) === null);
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
+});
+
 test("a killed zygote takes no worker with it, and the next load has another", async () => {
   await using own = await openFixture();
   await using loaded = await own.load("orphan", model(echo));

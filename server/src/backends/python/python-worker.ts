@@ -21,8 +21,6 @@ export interface WorkerEvents {
   onExecutionFrame(frame: Buffer): void;
   /** The execution of that number, for a call to another model; null when it is over. */
   callingExecution(executionId: number): PythonCallingExecution | null;
-  /** The process was reaped; its loans have ended. */
-  onEnd(reason: string): void;
 }
 
 export interface WorkerOptions {
@@ -59,7 +57,7 @@ export class PythonWorker {
   others: OtherModels;
   readonly lent = new LentBlocks();
   readonly environment: PythonEnvironment;
-  /** Resolves with why the process is no more, once it is reaped. */
+  /** Resolves with why the process is no more, once it is reaped and its loans have ended. */
   readonly ended: Promise<string>;
   readonly #options: WorkerOptions;
   readonly #lifelineFd: number;
@@ -229,7 +227,6 @@ export class PythonWorker {
     this.lent.endAll();
     const reason = this.#reason(end);
     this.#call?.reject(new InferenceError("INTERNAL", reason));
-    this.#events?.onEnd(reason);
     return reason;
   }
 
