@@ -87,8 +87,9 @@ export class Call {
 
   /** Whether the status has been sent, or can be sent to nobody. */
   get isOver(): boolean {
-    // The stream tells its end a turn after it has come.
-    return this.#closed || this.#state === "finished" || this.#stream.destroyed;
+    // The stream tells its end a turn after it has come; one that its client ended without an error is closed, and not destroyed as
+    // long as there are bytes in it that nobody has read.
+    return this.#closed || this.#state === "finished" || this.#stream.closed || this.#stream.destroyed;
   }
 
   /** Called once when nothing of this call is on its way any more. */
@@ -310,7 +311,6 @@ export class Call {
   }
 
   #onDeadline(): void {
-    if (this.isOver) return;
     const error = new GrpcError("DEADLINE_EXCEEDED", "Deadline Exceeded");
     this.fail(error);
     this.#controller.abort(error);

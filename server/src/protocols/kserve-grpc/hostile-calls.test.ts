@@ -1,0 +1,89 @@
+/** Clients that break the rules of HTTP/2 and of the protocol, or use them to hold others up. */
+import assert from "node:assert/strict";
+import { connect, constants } from "node:http2";
+import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
+import { addUsualModels, FakeEngine } from "../fake-engine.ts";
+import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
+import type { Listener } from "../listener.ts";
+import { callGrpc, frameMessage } from "../raw-grpc-client.ts";
+import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
+import { openKserveGrpc } from "./index.ts";
+
+const inferPath = "/inference.GRPCInferenceService/ModelInfer";
+
+const engine = new FakeEngine(2 ** 28);
+const budget = new ByteBudget(2 ** 30);
+let listener: Listener;
+/** Answers of the model `held` that wait to be given. */
+const held: (() => void)[] = [];
+
+before(async () => {
+  addUsualModels(engine);
+  engine.add("held", {
+    inputs: { IN: ["FP32", [-1]] },
+    outputs: {},
+    run: () => new Promise((resolve) => held.push(() => resolve([]))),
+  });
+  listener = await openKserveGrpc({
+    engine,
+    address: { host: "127.0.0.1", port: 0 },
+    limits: defaultGrpcLimits,
+    keepalive: defaultKeepalive,
+    compressionLevel: "none",
+    tls: null,
+    clock: systemClock,
+    budget,
+    logger: silentLogger,
+    restrictions: new Map(),
+    forwardedHeaders: null,
+  });
+});
+after(async () => {
+  await listener.close(AbortSignal.abort());
+  assert.equal(budget.usedBytes, 0);
+  assert.equal(engine.openCount, 0);
+});
+
+function message(modelName: string, modelVersion = ""): Uint8Array {
+  const request = create(ModelInferRequestSchema, {
+    modelName,
+    modelVersion,
+    inputs: [{ name: "IN", datatype: "FP32", shape: [1n] }],
+    rawInputContents: [new Uint8Array(4)],
+  });
+  return toBinary(ModelInferRequestSchema, request);
+}
+
+const infer = (body: Uint8Array) =>
+  callGrpc(listener.port, { path: inferPath, metadata: {}, body: frameMessage(body), timeoutMs: 30_000 });
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function open(path: string, metadata: Record<string, string> = {}) {
+  const session = connect(`http://127.0.0.1:${listener.port}`);
+  session.on("error", () => {});
+  const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
+  const stream = session.request({ ...headers, ...metadata });
+  stream.on("error", () => {});
+  return { session, stream };
+}
+
+test("a call that its client ends without an error, while its message is expanded, is told its deadline to nobody", async () => {
+  const { session, stream } = open(inferPath, { "grpc-encoding": "gzip", "grpc-timeout": "100m" });
+  // Of which expanding takes longer than the deadline.
+  const packed = frameMessage(gzipSync(Buffer.alloc(2 ** 28)));
+  packed[0] = 1;
+  // Behind it are bytes that are not read meanwhile: the server's side of the stream stays open for them.
+  stream.write(Buffer.concat([packed, Buffer.alloc(2 ** 18)]));
+  await until(() => budget.usedBytes > 2 * packed.length);
+  stream.close(constants.NGHTTP2_NO_ERROR);
+  await until(() => listener.activeCount === 0);
+  session.destroy();
+  assert.equal((await infer(message("id_fp32"))).status, 0);
+});
+
