@@ -49,16 +49,33 @@ function checkInputNames(request: InferenceRequest, facts: ModelFacts): void {
     const known = facts.inputByName.get(tensor.name);
     if (known === undefined) unknown ??= tensor;
     else if (!known.optional) required++;
-    for (let j = 0; j < i; j++) {
-      if (request.inputs[j]?.name === tensor.name)
-        throw refuse(request, `input '${tensor.name}' already exists in request`);
-    }
   }
+  const repeated = repeatedName(request.inputs);
+  if (repeated !== null) throw refuse(request, `input '${repeated}' already exists in request`);
   if (unknown === null && required === facts.requiredInputCount) return;
   if (count < facts.requiredInputCount || count > facts.inputs.length)
     throw refuse(request, wrongCount(request, facts));
   if (unknown !== null) throw refused(`unexpected inference input '${unknown.name}' for model '${facts.name}'`);
   throw refuse(request, wrongCount(request, facts));
+}
+
+/** Up to so many names are compared with each other, which allocates nothing. */
+const comparedMax = 16;
+
+function repeatedName(tensors: readonly Tensor[]): string | null {
+  if (tensors.length > comparedMax) {
+    const seen = new Set<string>();
+    for (const { name } of tensors) {
+      if (seen.has(name)) return name;
+      seen.add(name);
+    }
+    return null;
+  }
+  for (let i = 1; i < tensors.length; i++) {
+    const { name } = tensors[i] as Tensor;
+    for (let j = 0; j < i; j++) if (tensors[j]?.name === name) return name;
+  }
+  return null;
 }
 
 function wrongCount(request: InferenceRequest, facts: ModelFacts): string {

@@ -180,14 +180,14 @@ function checkedCount(name: string, shape: readonly number[]): number {
 
 /** `binary_data_output` of the request says nothing about outputs that are listed: each speaks for itself. */
 function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[]): OutputWish[] {
-  const outputs: OutputWish[] = [];
+  const outputs = new Map<string, OutputWish>();
   for (const spans of list) {
     if (spans.nameAt === -1) throw missingMember("name");
     const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
     const wish = { name, ...readOutputParameters(scanner, spans.parametersAt) };
-    if (!outputs.some((other) => other.name === name)) outputs.push(wish);
+    if (!outputs.has(name)) outputs.set(name, wish);
   }
-  return outputs;
+  return [...outputs.values()];
 }
 
 function readOutputParameters(scanner: JsonScanner, at: number): { binary: boolean; classCount: number } {
