@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { systemClock, type InferenceError } from "../base/index.ts";
 import { releaseResponse } from "../inference/index.ts";
@@ -48,6 +51,19 @@ describe("engine", () => {
     bench.models["echo"] = echoConfig.replace('name: "Y"', 'name: "Y" label_filename: "absent.txt"');
     await assert.rejects(bench.load("echo"), /failed to open label file .*absent\.txt of output 'Y'/);
     assert.equal(bench.backend.loadedCount, 0);
+  });
+
+  it("reads no labels of what is no file, or larger than labels are", async () => {
+    const directory = join(bench.directory, "echo");
+    mkdirSync(directory);
+    const labelled = (file: string) => echoConfig.replace('name: "Y"', `name: "Y" label_filename: "${file}"`);
+    bench.models["echo"] = labelled("pipe");
+    execFileSync("mkfifo", [join(directory, "pipe")]);
+    await assert.rejects(bench.load("echo"), /failed to open label file .*pipe of output 'Y': it is not a file/);
+    bench.models["echo"] = labelled("large");
+    writeFileSync(join(directory, "large"), "");
+    truncateSync(join(directory, "large"), 2 ** 40);
+    await assert.rejects(bench.load("echo"), /label file .*large is larger than 16777216 bytes/);
     assert.equal(bench.engine.memory().usedBytes, 0);
   });
 

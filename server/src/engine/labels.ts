@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError } from "../base/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
@@ -14,16 +14,24 @@ export async function readLabels(
   for (const output of config.outputs) {
     if (output.labelFilename === "") continue;
     const path = join(modelDirectory, output.labelFilename);
-    const text = await readFile(path, "utf8").catch((cause: unknown) => {
-      throw new InferenceError(
-        "INTERNAL",
-        `failed to open label file ${path} of output '${output.name}': ${(cause as Error).message}`,
-        { cause },
-      );
+    const text = await readLabelFile(path).catch((cause: unknown) => {
+      if (cause instanceof InferenceError) throw cause;
+      throw notOpened(path, output.name, cause as Error);
     });
-    if (text.length > labelFileBytesMax)
-      throw new InferenceError("INVALID_ARG", `label file ${path} is larger than ${labelFileBytesMax} bytes`);
     labels.set(output.name, text.replace(/\n$/, "").split(/\r?\n/));
   }
   return labels;
+}
+
+async function readLabelFile(path: string): Promise<string> {
+  const file = await stat(path);
+  if (!file.isFile()) throw new Error("it is not a file");
+  if (file.size > labelFileBytesMax)
+    throw new InferenceError("INVALID_ARG", `label file ${path} is larger than ${labelFileBytesMax} bytes`);
+  return await readFile(path, "utf8");
+}
+
+function notOpened(path: string, output: string, cause: Error): InferenceError {
+  const text = `failed to open label file ${path} of output '${output}': ${cause.message}`;
+  return new InferenceError("INTERNAL", text, { cause });
 }

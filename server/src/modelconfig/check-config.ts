@@ -2,6 +2,7 @@ import { InferenceError } from "../base/index.ts";
 import { backendOfPlatform, knownPlatforms, platformBackends } from "./complete-backend.ts";
 import { checkBatchTensors } from "./check-batch-tensors.ts";
 import { checkEnsembleGraph } from "./check-ensemble-graph.ts";
+import { checkFileNames } from "./check-file-names.ts";
 import { checkLimits } from "./check-limits.ts";
 import { checkDynamicBatching, checkSequenceBatching } from "./check-scheduling.ts";
 import { checkTensors } from "./check-tensors.ts";
@@ -15,6 +16,7 @@ type Check = (message: ModelConfigMessage) => void;
 const foundChecks: readonly Check[] = [
   checkIdentity,
   checkLimits,
+  checkFileNames,
   checkBatchSize,
   checkVersionPolicy,
   checkDynamicBatching,
