@@ -86,6 +86,8 @@ export class VersionBuilder {
 
   async #load(order: BuildOrder, context: LoadContext): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {
     const { source, config: found } = order;
+    // Before a backend acts on anything of it: completing a configuration opens the model, with libraries that it names.
+    refuseUnbuilt(found);
     const backend = await this.#backendOf(found.backend);
     if (backend === undefined) {
       const known = this.#parts.backends.map(({ name }) => name).join(", ");

@@ -53,6 +53,18 @@ describe("engine", () => {
     assert.equal(bench.backend.loadedCount, 0);
   });
 
+  it("asks no backend about a configuration that is refused, so that no library runs that it names", async () => {
+    bench.models["echo"] = `backend: "echo" model_operations { op_library_filename: "tenants-own.so" }`;
+    let isAsked = false;
+    const asked = () => {
+      isAsked = true;
+      return Promise.reject(new Error("asked"));
+    };
+    Object.assign(bench.backend, { complete: asked, estimateBytes: asked, load: asked });
+    await assert.rejects(bench.load("echo"), /uses 'model_operations.op_library_filename', which this server does not/);
+    assert.equal(isAsked, false);
+  });
+
   it("reads no labels of what is no file, or larger than labels are", async () => {
     const directory = join(bench.directory, "echo");
     mkdirSync(directory);
