@@ -86,4 +86,3 @@ test("a call that its client ends without an error, while its message is expande
   session.destroy();
   assert.equal((await infer(message("id_fp32"))).status, 0);
 });
-
