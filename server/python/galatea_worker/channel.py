@@ -83,6 +83,10 @@ class Channel:
         """The socket, for an event loop that looks at it."""
         return self._socket.fileno()
 
+    def close(self) -> None:
+        """Nothing is sent or received any more."""
+        self._socket.close()
+
     def has_frame(self) -> bool:
         """Whether `receive` would give a frame without reading."""
         have = self._end - self._start

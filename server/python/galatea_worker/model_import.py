@@ -44,16 +44,22 @@ def _package(name: str, directory: str) -> types.ModuleType:
 
 def environment_modules(known: int) -> list[str]:
     """Modules imported since `known` were there that belong to the environment itself and could be imported before a fork."""
-    prefixes = tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
+    prefixes = None
     found = []
     for name in _newest_modules(known):
         spec = getattr(sys.modules.get(name), "__spec__", None)
         origin = getattr(spec, "origin", None)
         if "." in name or not isinstance(origin, str) or name.startswith("_"):
             continue
+        if prefixes is None:
+            prefixes = _environment_prefixes()
         if origin in ("built-in", "frozen") or os.path.realpath(origin).startswith(prefixes):
             found.append(name)
     return sorted(found)
+
+
+def _environment_prefixes() -> tuple[str, ...]:
+    return tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
 
 
 def _newest_modules(known: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 _PR_SET_NAME = 15
+_PR_GET_NAME = 16
 # Places in /proc/self/stat behind the name in brackets, see proc(5).
 _ARGUMENTS_BEGIN = 45
 _ARGUMENTS_END = 46
@@ -37,3 +38,17 @@ def show(title: str) -> None:
     if _SIZE > 1:
         # The last byte stays 0: otherwise the kernel reads on into the environment.
         ctypes.memmove(_BEGIN, text[: _SIZE - 1].ljust(_SIZE, b"\0"), _SIZE)
+
+
+def taken() -> tuple[bytes, bytes]:
+    """What is shown now, for `put_back`."""
+    name = ctypes.create_string_buffer(16)
+    _prctl(_PR_GET_NAME, name, 0, 0, 0)
+    return name.value, ctypes.string_at(_BEGIN, _SIZE) if _SIZE > 1 else b""
+
+
+def put_back(shown: tuple[bytes, bytes]) -> None:
+    """Shows again what was taken."""
+    name, line = shown
+    _prctl(_PR_SET_NAME, ctypes.c_char_p(name), 0, 0, 0)
+    ctypes.memmove(_BEGIN, line, len(line))

@@ -1,34 +1,69 @@
-"""The way of a small request through a worker, gone some times over before workers are forked.
+"""The life of a worker, lived some times over before workers are forked.
 
-CPython adapts its bytecode to what it meets, in place: done here it is done once, in memory that all workers share, and not in a copy of
-each worker's (some 100 kB of private memory for each model).
+CPython adapts its bytecode to what it meets, remembers what it found of a class and binds the functions of libraries when they are first called,
+all of it in place: done here it is done once, in memory that all workers share, and not in a copy of each worker's.
 """
 
 from __future__ import annotations
 
+import gc
+import json
+import os
+import socket
 import sys
 
 import numpy as np
 
-from . import datatypes, objects, outputs, wire
+from . import datatypes, process_title, wire, worker
+from .thread_pools import Pools
 
 # After 8 calls CPython 3.11 adapts a function's code, and a few more calls fill its caches.
-_TIMES = 24
+_TIMES = 12
 _FP32 = datatypes.NAMES.index("FP32")
+_ARENA_BYTES = 4096
+_INLINE_BYTES_MAX = 4096
+_ANSWERS = (wire.HELLO, wire.LOADED, wire.INITIALIZED, wire.RESULT, wire.RESULT)
+_ANSWERS_BYTES_MAX = 1 << 16
+_MODULES = ("1.model", "1")
+_MODEL_DIRECTORY = os.path.join(os.path.dirname(__file__), "rehearsed")
 
 
 def rehearse() -> None:
-    """Nothing is left of it but what the interpreter has learnt."""
-    frame = memoryview(_frame())
-    names = ("REHEARSED",)
-    small = outputs.Outputs(names, 4096, None, None)
+    """Nothing is left of it but what the interpreter has learnt. Raises where a worker could not live here."""
+    before = sys.path[:], sys.dont_write_bytecode, process_title.taken()
+    sys.dont_write_bytecode = True
+    # What is there already need not be walked each time that a worker collects its garbage.
+    gc.freeze()
     for _ in range(_TIMES):
-        _, spaces, decoded, inline_offset = wire.decode_execute(frame)
-        tensors = objects.tensors_of_wire(names, decoded[0].inputs, bytearray(frame[inline_offset:]), [])
-        request = objects.request_of_wire(decoded[0], tensors, names, (0, 0))
-        response = objects.InferenceResponse([objects.Tensor(names[0], tensors[0].as_numpy() + 1)])
-        answers = small.answers(0, [request], [response], spaces, [])
-        wire.encode_result(0, [], small.settled(0, answers, spaces, []), (0, 0, 0))
+        _live()
+        sys.path[:] = before[0]
+    gc.unfreeze()
+    sys.dont_write_bytecode = before[1]
+    process_title.put_back(before[2])
+
+
+def _live() -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.sendall(_FRAMES)
+        ours.shutdown(socket.SHUT_WR)
+        one = worker.Worker(theirs.detach(), os.open("/dev/zero", os.O_RDWR), Pools.none())
+        try:
+            one.run()
+        finally:
+            one.channel.close()
+            for name in _MODULES:
+                sys.modules.pop(name, None)
+        _check(ours.recv(_ANSWERS_BYTES_MAX))
+
+
+def _check(answers: bytes) -> None:
+    at = 0
+    for expected in _ANSWERS:
+        size, kind, _, _, status = wire.HEADER.unpack_from(answers, at)
+        if kind != expected or (kind == wire.RESULT and status != wire.STATUS_RESPONSES):
+            raise RuntimeError("the rehearsal of a worker failed: %r" % answers[at : at + size])
+        at += size
 
 
 # Blocks of each size that are taken: more of them changed nothing that could be measured.
@@ -44,7 +79,34 @@ def fill_holes() -> list[bytes]:
     return [bytes(size - empty) for size in range(48, 513, 16) for _ in range(_FILLED)]
 
 
-def _frame() -> bytes:
+def _life() -> bytes:
+    load = {
+        "title": "rehearsed (model of %s)" % _MODEL_DIRECTORY,
+        "arenaBytes": _ARENA_BYTES,
+        "inlineBytesMax": _INLINE_BYTES_MAX,
+        "callsMax": 1,
+        "versionDirectory": _MODEL_DIRECTORY,
+        "moduleDirectory": _MODEL_DIRECTORY,
+        "path": [_MODEL_DIRECTORY],
+        "package": "1",
+        "module": "model",
+    }
+    initialize = {
+        "path": os.path.join(_MODEL_DIRECTORY, "model.py"),
+        "inputs": ["REHEARSED"],
+        "outputs": ["REHEARSED"],
+        "decoupled": False,
+        "answersMax": 16,
+        "args": {"model_config": "{}", "model_instance_name": "rehearsed"},
+    }
+    return b"".join([_step(wire.LOAD, load), _step(wire.INITIALIZE, initialize), _execution(), _execution()])
+
+
+def _step(kind: int, body: dict) -> bytes:
+    return wire.frame(kind, json.dumps(body).encode("utf-8"))
+
+
+def _execution() -> bytes:
     """EXECUTE of one request with one tensor of 16 numbers."""
     data = np.zeros(16, np.float32).tobytes()
     request = wire.REQUEST.pack(1, wire.ALL_OUTPUTS, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -53,3 +115,6 @@ def _frame() -> bytes:
     body += bytes(-len(body) & 15)
     inline_offset = wire.HEADER_BYTES + wire.EXECUTE_HEAD_BYTES + len(body)
     return wire.frame(wire.EXECUTE, wire.EXECUTE_HEAD.pack(0, 0, inline_offset, 0) + body + data, count=1)
+
+
+_FRAMES = _life()

@@ -49,6 +49,13 @@ class Pools:
             elif name.startswith(("libgomp", "libiomp", "libomp")):
                 self._find(path, ("omp_set_num_threads",), ("OMP_NUM_THREADS",), len(os.sched_getaffinity(0)))
 
+    @classmethod
+    def none(cls) -> Pools:
+        """No pools: whatever the variables say, no thread is started."""
+        pools = cls.__new__(cls)
+        pools._pools = []
+        return pools
+
     def _find(self, path: str, symbols: tuple[str, ...], variables: tuple[str, ...], threads: int) -> None:
         library = ctypes.CDLL(path)
         for symbol in symbols:

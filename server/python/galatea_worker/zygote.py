@@ -32,7 +32,7 @@ _BEFORE = thread_pools.hold()
 import numpy as np  # noqa: E402
 import triton_python_backend_utils  # noqa: E402, F401
 
-from . import rehearsal, wire, worker  # noqa: E402
+from . import fork_hooks, rehearsal, wire, worker  # noqa: E402
 
 _DESCRIPTORS_PER_FORK = 4
 _FORK_BYTES_MAX = 1 << 16
@@ -93,6 +93,7 @@ class Zygote:
         # As it is by default, or as `tenant.py` sets it for an interpreter of a tenant's.
         self._hard_mark = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
         self._marks = self._hard_mark in (resource.RLIM_INFINITY, _FAMILY_MARK + 2**32)
+        self._left_out = fork_hooks.leave_out()
         self._buffer = bytearray()
         self._descriptors = []
 
@@ -169,6 +170,7 @@ class Zygote:
         status = 1
         try:
             os.setsid()
+            fork_hooks.restore(self._left_out)
             os.write(pipe[1], _LENGTH.pack(os.getpid()))
             for descriptor in pipe:
                 os.close(descriptor)
