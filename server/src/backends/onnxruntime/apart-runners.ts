@@ -1,5 +1,6 @@
 import { type Clock, Gate, InferenceError, type Logger, Turns } from "../../base/index.ts";
-import { type Runner, RunnerEnded } from "./runner.ts";
+import type { Runner } from "./runner.ts";
+import { RunnerEnded } from "./suspects.ts";
 
 export interface ApartRunnersOptions {
   /** Processes at once; who needs one more waits until one is free. */

@@ -1,19 +1,21 @@
 import { closeSync } from "node:fs";
-import { assert, InferenceError } from "../../base/index.ts";
+import { InferenceError } from "../../base/index.ts";
 import {
   type LaneAnswer,
   type OnnxRuntimeOptions,
   type OnnxSessionOptions,
-  openSocketPair,
   type RunResult,
 } from "../../native/index.ts";
 import type { Arena } from "../../tensor/index.ts";
-import { Lane, LaneGone } from "./lane.ts";
+import { type Lane, LaneGone } from "./lane.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 import { RunnerCaller } from "./runner-calls.ts";
 import type { HeldMemory, RunnerSession } from "./runner-control.ts";
 import { checkResults, laneOrder, type ModelRun, placed } from "./model-run.ts";
+import { cancelled, overdue, RunWatch } from "./run-watch.ts";
+import { RunnerLanes } from "./runner-lanes.ts";
 import { type LaunchedRunner, launchRunner, type LaunchOptions } from "./start-runner.ts";
+import { RunnerEnded, Suspects } from "./suspects.ts";
 
 /** What a session is made of. */
 export interface SessionContent {
@@ -48,36 +50,6 @@ export interface RunnerOptions extends LaunchOptions {
   readonly onMemory: (keys: readonly string[]) => void;
 }
 
-/**
- * The runner has ended, and with it what it was doing. `certain`: this was all that it did, so this ended it; `possible`: it did other
- * things too; `none`: something else is known to have ended it.
- */
-export class RunnerEnded extends Error {
-  readonly blame: "certain" | "possible" | "none";
-  /** "signal SIGFPE". */
-  readonly how: string;
-
-  constructor(blame: RunnerEnded["blame"], how: string) {
-    super(`the ONNX Runtime process has ended (${how})`);
-    this.blame = blame;
-    this.how = how;
-  }
-}
-
-function cancelled(): InferenceError {
-  return new InferenceError("CANCELLED", "Request cancelled");
-}
-
-function overdue(what: string, deadlineMs: number | null): InferenceError {
-  return new InferenceError("INTERNAL", `${what} did not end within ${deadlineMs} ms and was ended`);
-}
-
-/** What may have ended the process. Where its sockets are closed, `isUntaken` says whether the process ever began with it. */
-interface Suspect {
-  readonly closed: Promise<void>;
-  readonly isUntaken: boolean;
-}
-
 export interface RunTask {
   readonly content: SessionContent;
   readonly arena: Arena;
@@ -94,14 +66,9 @@ export class Runner implements AsyncDisposable {
   readonly #calls: RunnerCaller;
   readonly #sessions = new Map<string, Promise<RunnerSession>>();
   readonly #arenas = new Map<number, Promise<number>>();
-  readonly #lanes: (Promise<Lane> | null)[] = [];
-  /** All that were opened: one whose thread has gone still owes its run an answer, which comes with the end of the process. */
-  readonly #opened = new Set<Lane>();
-  readonly #busy = new Set<number>();
-  /** Runs in the library and loads, and what each is known by when the process has ended. */
-  readonly #underway = new Map<object, Suspect>();
-  #culprit: object | null = null;
-  #end: { readonly how: string; readonly suspects: number } | null = null;
+  readonly #lanes: RunnerLanes;
+  readonly #suspects = new Suspects();
+  #end: { readonly how: string } | null = null;
   readonly #ledger = new MemoryLedger();
   /** A look at its memory that is due; null when no run was over since the last. */
   #settling: { readonly timer: Disposable } | null = null;
@@ -111,9 +78,18 @@ export class Runner implements AsyncDisposable {
     this.#launched = launched;
     // A runner that closed its sockets is of no use, whatever it still does.
     this.#calls = new RunnerCaller(launched, () => launched.kill());
+    this.#lanes = new RunnerLanes({
+      lanesMax: options.lanesMax,
+      open: (lane, fd) => this.#soon(this.#calls.callWith("lane", { lane }, fd)),
+      // With a process that has ended comes its end, which says more.
+      onBroken: () => {
+        if (this.pid !== null) launched.kill();
+        return this.pid === null;
+      },
+    });
     this.ended = launched.ended.then(async (how) => {
       // What it answered, and what it never took, is known when its sockets have nothing more to say. The kernel has closed them.
-      if (this.pid !== null) for (const { closed } of this.#underway.values()) await closed;
+      if (this.pid !== null) await this.#suspects.closed();
       this.#onEnd(how);
       return how;
     });
@@ -166,16 +142,16 @@ export class Runner implements AsyncDisposable {
   async #load({ key, modelName, options, byteLength, verify }: SessionContent): Promise<RunnerSession> {
     await verify();
     // Its first run shall not wait for the thread, whose memory is no session's.
-    await this.#lane(0);
+    await this.#lanes.warmUp();
     this.#checkAlive();
     const task = { closed: this.#calls.closed, isUntaken: true };
-    this.#underway.set(task, task);
+    this.#suspects.began(task, task);
     const { clock, deadlineMs } = this.#options;
     let because: InferenceError | null = null;
     // The library has no other end of a load than its process's.
     const onDeadline = () => {
       because = overdue(`loading model '${modelName}'`, deadlineMs);
-      this.#culprit = task;
+      this.#suspects.accuse(task);
       this.#launched.kill();
     };
     using _deadline = deadlineMs === null ? null : clock.timer(deadlineMs, onDeadline);
@@ -186,9 +162,9 @@ export class Runner implements AsyncDisposable {
       this.#measured(loaded);
       return loaded;
     } catch (error) {
-      throw because ?? this.#blamed(error, task, task);
+      throw because ?? this.#suspects.blamed(error, task);
     } finally {
-      this.#underway.delete(task);
+      this.#suspects.over(task);
     }
   }
 
@@ -224,9 +200,9 @@ export class Runner implements AsyncDisposable {
   async run(task: RunTask): Promise<readonly RunResult[]> {
     const session = await this.session(task.content);
     const base = await this.#address(task.arena);
-    const lane = await this.#freeLane(session.home);
+    const lane = await this.#lanes.take(session.home);
     this.#checkAlive();
-    this.#underway.set(task, lane);
+    this.#suspects.began(task, lane);
     const startNs = this.#options.clock.monotonicNs();
     const watch = this.#watch(task, lane);
     try {
@@ -237,14 +213,14 @@ export class Runner implements AsyncDisposable {
       return await this.#converse(task, lane, { first: await lane.ask(laneOrder(task.run, order)), base });
     } catch (error) {
       if (error instanceof LaneGone) {
-        this.#underway.delete(task);
+        this.#suspects.over(task);
         throw watch.because ?? new RunnerEnded("none", await this.ended);
       }
-      throw watch.because ?? this.#blamed(error, task, lane);
+      throw watch.because ?? this.#suspects.blamed(error, task);
     } finally {
-      this.#underway.delete(task);
+      this.#suspects.over(task);
       await watch.end();
-      this.#busy.delete(lane.number);
+      this.#lanes.giveBack(lane);
       this.#ledger.ran(task.content.key, this.#options.clock.monotonicNs() - startNs);
       this.#settleSoon();
     }
@@ -272,46 +248,21 @@ export class Runner implements AsyncDisposable {
     return results;
   }
 
-  /** Ends a run whose caller has gone or whose time is over. */
-  #watch(task: RunTask, lane: Lane) {
-    const { signal, content } = task;
+  #watch(task: RunTask, lane: Lane): RunWatch {
     const { clock, terminateMs, deadlineMs } = this.#options;
-    let terminating: Promise<unknown> | null = null;
-    let force: Disposable | null = null;
-    const end = async () => {
-      signal?.removeEventListener("abort", onAbort);
-      deadline?.[Symbol.dispose]();
-      force?.[Symbol.dispose]();
-      if (terminating === null) return;
-      // The lane's next run must neither be the one that this ends, nor begin before it may be ended itself.
-      try {
-        await this.#soon(terminating);
-        await this.#soon(this.#calls.call("terminate", { lane: lane.number, does: false }));
-      } catch {
-        // The process has ended, and the lane with it.
-      }
-    };
-    const watch = { because: null as InferenceError | null, end };
-    const terminate = () => {
-      if (terminating !== null) return;
-      terminating = this.#calls.call("terminate", { lane: lane.number, does: true });
-      terminating.catch(() => {}); // `end` sees it too, and knows what it means.
-    };
-    const onAbort = () => {
-      watch.because ??= cancelled();
-      terminate();
-    };
-    const onDeadline = () => {
-      watch.because = overdue(`the run of model '${content.modelName}'`, deadlineMs);
-      terminate();
-      force = clock.timer(terminateMs, () => {
-        this.#culprit = task;
+    return new RunWatch({
+      modelName: task.content.modelName,
+      signal: task.signal,
+      clock,
+      deadlineMs,
+      terminateMs,
+      terminate: (does) => this.#calls.call("terminate", { lane: lane.number, does }),
+      soon: (answer) => this.#soon(answer),
+      kill: () => {
+        this.#suspects.accuse(task);
         this.#launched.kill();
-      });
-    };
-    signal?.addEventListener("abort", onAbort, { once: true });
-    const deadline = deadlineMs === null ? null : clock.timer(deadlineMs, onDeadline);
-    return watch;
+      },
+    });
   }
 
   #address(arena: Arena): Promise<number> {
@@ -323,56 +274,6 @@ export class Runner implements AsyncDisposable {
     this.#arenas.set(arena.id, mapping);
     mapping.catch(() => this.#arenas.delete(arena.id));
     return mapping;
-  }
-
-  /** A lane that does nothing: the one that the session knows, else one that is there, else a new one. */
-  async #freeLane(home: number): Promise<Lane> {
-    const { lanesMax } = this.#options;
-    let free = -1;
-    for (let place = 0; place < lanesMax; place += 1) {
-      const number = (home + place) % lanesMax;
-      if (this.#busy.has(number)) continue;
-      if (free === -1) free = number;
-      const isThere = this.#lanes[number] !== undefined && this.#lanes[number] !== null;
-      if (!isThere && number !== home) continue;
-      free = number;
-      break;
-    }
-    assert(free !== -1, "more runs at once than there are lanes");
-    this.#busy.add(free);
-    try {
-      return await this.#lane(free);
-    } catch (error) {
-      this.#busy.delete(free);
-      throw error;
-    }
-  }
-
-  #lane(number: number): Promise<Lane> {
-    return (this.#lanes[number] ??= this.#openLane(number));
-  }
-
-  async #openLane(number: number): Promise<Lane> {
-    const pair = openSocketPair();
-    const lane = new Lane(number, pair.ours, (error) => {
-      this.#lanes[number] = null;
-      // With a process that has ended comes its end, which says more.
-      if (this.pid !== null) return this.#launched.kill();
-      this.#opened.delete(lane);
-      lane.fail(error);
-    });
-    this.#opened.add(lane);
-    try {
-      await this.#soon(this.#calls.callWith("lane", { lane: number }, pair.theirs));
-      return lane;
-    } catch (error) {
-      this.#lanes[number] = null;
-      this.#opened.delete(lane);
-      lane.close();
-      throw error;
-    } finally {
-      closeSync(pair.theirs);
-    }
   }
 
   /** What takes no time in a process that does not hang. */
@@ -410,27 +311,17 @@ export class Runner implements AsyncDisposable {
     if (this.#end !== null) throw new RunnerEnded("none", this.#end.how);
   }
 
-  #blamed(error: unknown, task: object, { isUntaken }: Suspect): unknown {
-    if (!(error instanceof RunnerEnded) || this.#end === null) return error;
-    const { how, suspects } = this.#end;
-    if (this.#culprit !== null) return new RunnerEnded(this.#culprit === task ? "certain" : "none", how);
-    if (isUntaken) return new RunnerEnded("none", how);
-    return new RunnerEnded(suspects === 1 ? "certain" : "possible", how);
-  }
-
   #onEnd(how: string): void {
-    const suspects = [...this.#underway.values()].filter(({ isUntaken }) => !isUntaken).length;
-    this.#end = { how, suspects };
+    this.#suspects.ended(how);
+    this.#end = { how };
     const error = new RunnerEnded("none", how);
     this.#settling?.timer[Symbol.dispose]();
     this.#options.onMemory(this.#ledger.keys);
     this.#calls.fail(error);
     this.#calls.close();
     closeSync(this.#calls.descriptorFd);
-    for (const lane of this.#opened) {
-      lane.fail(error);
-      lane.close();
-    }
+    this.#lanes.fail(error);
+    this.#lanes.close();
   }
 
   /** Ends it with what it is doing. */
@@ -439,7 +330,7 @@ export class Runner implements AsyncDisposable {
     this.#launched.kill();
     // In this process it ends when its sockets are closed.
     this.#calls.close();
-    for (const lane of this.#opened) lane.close();
+    this.#lanes.close();
     await this.ended;
   }
 }

@@ -7,7 +7,8 @@ import { type CrashLimits, CrashRecord, type Verdict } from "./crash-record.ts";
 import type { ModelRun } from "./model-run.ts";
 import { RunTurns } from "./run-turns.ts";
 import type { RunnerSession } from "./runner-control.ts";
-import { type Runner, RunnerEnded, type RunnerOptions, type SessionContent } from "./runner.ts";
+import type { Runner, RunnerOptions, SessionContent } from "./runner.ts";
+import { RunnerEnded } from "./suspects.ts";
 
 export interface RunnersOptions {
   readonly turns: TurnLimits;

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RunnerEnded, type Suspect, Suspects } from "./suspects.ts";
+
+const taken: Suspect = { closed: Promise.resolve(), isUntaken: false };
+const untaken: Suspect = { closed: Promise.resolve(), isUntaken: true };
+const end = new RunnerEnded("none", "signal SIGFPE");
+const [one, other] = [{}, {}];
+
+/** What each is blamed with when the process has ended. */
+function blames(under: readonly (readonly [object, Suspect])[], accused: object | null = null): string[] {
+  const suspects = new Suspects();
+  for (const [task, suspect] of under) suspects.began(task, suspect);
+  if (accused !== null) suspects.accuse(accused);
+  suspects.ended("signal SIGFPE");
+  return under.map(([task]) => (suspects.blamed(end, task) as RunnerEnded).blame);
+}
+
+test("what a process did alone has ended it; of several things each may have", () => {
+  assert.deepEqual(blames([[one, taken]]), ["certain"]);
+  assert.deepEqual(
+    blames([
+      [one, taken],
+      [other, taken],
+    ]),
+    ["possible", "possible"],
+  );
+});
+
+test("what had not begun is innocent, and leaves the other as the only suspect", () => {
+  assert.deepEqual(
+    blames([
+      [one, untaken],
+      [other, taken],
+    ]),
+    ["none", "certain"],
+  );
+});
+
+test("where a process was ended for the sake of one, all others are innocent", () => {
+  assert.deepEqual(
+    blames(
+      [
+        [one, taken],
+        [other, taken],
+      ],
+      other,
+    ),
+    ["none", "certain"],
+  );
+});
+
+test("what was over is no suspect, and an error that is no end of the process stays what it is", () => {
+  const suspects = new Suspects();
+  suspects.began(one, taken);
+  suspects.began(other, taken);
+  suspects.over(one);
+  const error = new Error("no shape");
+  assert.equal(suspects.blamed(end, other), end);
+  suspects.ended("signal SIGFPE");
+  assert.equal((suspects.blamed(end, other) as RunnerEnded).blame, "certain");
+  assert.equal(suspects.blamed(error, other), error);
+});
