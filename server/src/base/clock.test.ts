@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { getEventListeners } from "node:events";
+import { promisify } from "node:util";
 import { mock, test } from "node:test";
-import { systemClock } from "./clock.ts";
+import { delay, systemClock, type Clock } from "./clock.ts";
 
 test("a timer fires when its time has come, also beyond what Node's own can count", () => {
   mock.timers.enable({ apis: ["setTimeout"] });
@@ -21,4 +24,40 @@ test("a timer fires when its time has come, also beyond what Node's own can coun
   } finally {
     mock.timers.reset();
   }
+});
+
+test("a delay ends once, by its time or by its signal, and leaves neither a timer nor a listener", async () => {
+  const timers = new Set<() => void>();
+  const clock: Clock = {
+    ...systemClock,
+    timer: (_delayMs, fire) => {
+      timers.add(fire);
+      return { [Symbol.dispose]: () => void timers.delete(fire) };
+    },
+  };
+  const { signal } = new AbortController();
+  const waited = delay(clock, 10, signal);
+  assert.equal(getEventListeners(signal, "abort").length, 1);
+  for (const fire of timers) fire();
+  await waited;
+  assert.deepEqual([timers.size, getEventListeners(signal, "abort").length], [0, 0]);
+
+  const leaving = new AbortController();
+  const left = delay(clock, 10, leaving.signal);
+  leaving.abort(new Error("gone"));
+  await assert.rejects(left, { message: "gone" });
+  assert.deepEqual([timers.size, getEventListeners(leaving.signal, "abort").length], [0, 0]);
+  await assert.rejects(delay(clock, 10, leaving.signal), { message: "gone" });
+  assert.equal(timers.size, 0);
+});
+
+test("a timer lets the process end, a delay keeps it until it is over", async () => {
+  const clock = JSON.stringify(new URL("clock.ts", import.meta.url).href);
+  const run = (code: string) => {
+    const args = ["--input-type=module", "-e", `import * as clock from ${clock}; ${code}`];
+    return promisify(execFile)(process.execPath, args, { timeout: 30_000 });
+  };
+  await run("clock.systemClock.timer(60_000, () => {})");
+  const { stdout } = await run("await clock.delay(clock.systemClock, 20, null); console.log('waited')");
+  assert.equal(stdout, "waited\n");
 });

@@ -35,3 +35,16 @@ test("the first rows in order are found a bounded number of rows a turn, however
   assert.equal(touched, 4 * count);
   assert.ok(mostInARound <= rowsPerTurn, `${mostInARound} rows between two turns of others`);
 });
+
+test("what cannot come first any more is let go: entries are compared a few times each, however many rows there are", async () => {
+  const count = 50_000;
+  let compared = 0;
+  const order = (a: number, b: number) => {
+    compared += 1;
+    return a - b;
+  };
+  const rows = Array.from({ length: count }, (_, at) => (at * 7919) % count);
+  const first = await firstInOrder(rows, { entryOf: (row) => row, order, countMax: 10 }, async () => {});
+  assert.deepEqual(first, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  assert.ok(compared < 2 * count, `${compared} comparisons`);
+});

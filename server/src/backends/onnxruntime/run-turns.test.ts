@@ -80,6 +80,31 @@ test("a tenant that comes back for more lets the others go first, by the time th
   assert.deepEqual(admitted, [1, 2, 3, 1]);
 });
 
+for (const doesGiveUp of [false, true]) {
+  const others = doesGiveUp ? ", and what its run uses is not forgotten when another request of it gives up" : "";
+  test(`a tenant is charged the time from its admission to its end${others}`, async () => {
+    const { clock, pass } = handClock();
+    const turns = new RunTurns(limits, clock);
+    const { admitted, enter, leave } = book(turns);
+    enter(1);
+    await settled();
+    const gone = new AbortController();
+    if (doesGiveUp) turns.enter(owner(1), gone.signal).catch(() => {});
+    gone.abort();
+    enter(2);
+    pass(50);
+    leave(1);
+    await settled();
+    for (const tenant of [1, 2]) enter(tenant);
+    pass(10);
+    leave(2);
+    await settled();
+    leave(2);
+    await settled();
+    assert.deepEqual(admitted, [1, 2, 2, 1]);
+  });
+}
+
 test("who gives up while it waits leaves the queue, and one whose signal has fired never enters it", async () => {
   const { clock } = handClock();
   const turns = new RunTurns(limits, clock);

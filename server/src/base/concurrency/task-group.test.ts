@@ -8,12 +8,16 @@ test("closing aborts the tasks, waits for all of them, and hears nothing of thos
   const group = new TaskGroup((error) => failures.push(error));
   group.run(async (signal) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    await new Promise(setImmediate);
     ended.push("aborted");
     signal.throwIfAborted();
   });
   group.run(async (signal) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    group.run(() => Promise.resolve(void ended.push("started late")));
+    group.run(async () => {
+      for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+      ended.push("started late");
+    });
   });
   assert.equal(group.signal.aborted, false);
   await group[Symbol.asyncDispose]();
@@ -31,7 +35,18 @@ test("a task that fails is told of, and the others go on", async () => {
     hasEnded = true;
   });
   const settled = group.settled();
-  held.resolve();
+  setImmediate(() => held.resolve());
   await settled;
   assert.deepEqual([hasEnded, failures, group.signal.aborted], [true, ["broken"], false]);
+});
+
+test("a task that fails while the group closes is told of, whatever the others end for", async () => {
+  const failures: unknown[] = [];
+  const group = new TaskGroup((error) => failures.push((error as Error).message));
+  group.run(async (signal) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    throw new Error("not put away");
+  });
+  await group[Symbol.asyncDispose]();
+  assert.deepEqual(failures, ["not put away"]);
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
-import type { Datatype } from "../../tensor/index.ts";
+import { joinBytesElements, type Datatype } from "../../tensor/index.ts";
 import { GrpcError } from "../grpc-listener/index.ts";
 import { InferTensorContentsSchema } from "./gen/grpc_service_pb.js";
 import { fillTyped, findContents, typedByteLength } from "./typed-contents.ts";
@@ -16,6 +16,9 @@ function filled(bytes: Uint8Array, datatype: Datatype): Uint8Array {
   return into;
 }
 
+const asMessage = (init: MessageInitShape<typeof InferTensorContentsSchema>) =>
+  toBinary(InferTensorContentsSchema, create(InferTensorContentsSchema, init));
+
 test("integers of every width come out as they were put in", () => {
   fc.assert(
     fc.property(
@@ -23,8 +26,6 @@ test("integers of every width come out as they were put in", () => {
       fc.array(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
       (small, large) => {
         const int32 = Int32Array.from(small.map((value) => value | 0));
-        const asMessage = (init: object) =>
-          toBinary(InferTensorContentsSchema, create(InferTensorContentsSchema, init as never));
         assert.deepEqual(filled(asMessage({ intContents: [...int32] }), "INT32"), new Uint8Array(int32.buffer));
         const int8 = Int8Array.from(int32);
         assert.deepEqual(filled(asMessage({ intContents: [...int8] }), "INT8"), new Uint8Array(int8.buffer));
@@ -37,6 +38,42 @@ test("integers of every width come out as they were put in", () => {
       },
     ),
   );
+});
+
+test("booleans, floats and strings come out as they were put in", () => {
+  assert.deepEqual(filled(asMessage({ boolContents: [true, false, true] }), "BOOL"), Uint8Array.of(1, 0, 1));
+  const fp32 = Float32Array.of(1.5, -0, NaN);
+  assert.deepEqual(filled(asMessage({ fp32Contents: [...fp32] }), "FP32"), new Uint8Array(fp32.buffer));
+  const fp64 = Float64Array.of(0.1, -1e300);
+  assert.deepEqual(filled(asMessage({ fp64Contents: [...fp64] }), "FP64"), new Uint8Array(fp64.buffer));
+  const uint32 = Uint32Array.of(0, 2 ** 32 - 1);
+  assert.deepEqual(filled(asMessage({ uintContents: [...uint32] }), "UINT32"), new Uint8Array(uint32.buffer));
+  const texts = ["", "a", "x".repeat(300)].map((text) => Buffer.from(text));
+  assert.deepEqual(filled(asMessage({ bytesContents: texts }), "BYTES"), joinBytesElements(texts));
+});
+
+test("of several kinds the one with the lowest number is first, and a kind without elements is none", () => {
+  const bytes = Buffer.concat([
+    asMessage({ fp64Contents: [1] }),
+    asMessage({ intContents: [1, 2] }),
+    // A packed field of no elements.
+    Buffer.from([0x0a, 0]),
+    asMessage({ bytesContents: [Buffer.from("x")] }),
+  ]);
+  const found = findContents([{ bytes, at: 0, end: bytes.length }]);
+  assert.deepEqual(
+    found.map(({ field, elementCount }) => [field.kind, elementCount]),
+    [
+      ["int32", 2],
+      ["fp64", 1],
+      ["bytes", 1],
+    ],
+  );
+});
+
+test("a packed field that ends within an element is no protobuf", () => {
+  const cut = Buffer.from([0x32, 5, 0, 0, 0, 0, 0]);
+  assert.throws(() => findContents([{ bytes: cut, at: 0, end: cut.length }]), GrpcError);
 });
 
 test("elements that are not packed are read as packed ones are", () => {
