@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
 import { ByteBudget, ByteLease, InferenceError } from "../../../server/src/base/index.ts";
-import { FakeArena } from "../../../server/src/protocols/fake-engine.ts";
+import { FakeArena } from "../../../server/src/protocols/fake-arena.ts";
 import {
   leadingInteger,
   parseInferHeader,

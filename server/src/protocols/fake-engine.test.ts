@@ -1,6 +1,7 @@
 import { contractModels, engineContract, type EngineSubject } from "../engine/engine.contract.ts";
 import { InferenceError } from "../base/index.ts";
-import { arenaTensor, FakeEngine, type FakeModel, type FakeModelOptions } from "./fake-engine.ts";
+import { arenaTensor } from "./fake-arena.ts";
+import { FakeEngine, type FakeModel, type FakeModelOptions } from "./fake-engine.ts";
 import { subjectAcrossSeam } from "./seam/across-seam.ts";
 
 function openFakeSubject(): Promise<EngineSubject> {

@@ -16,15 +16,8 @@ import {
 } from "../engine/index.ts";
 import { noParameters, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../modelconfig/index.ts";
-import {
-  BlockPart,
-  datatypes,
-  releaseTensors,
-  type Arena,
-  type Block,
-  type Datatype,
-  type Tensor,
-} from "../tensor/index.ts";
+import { datatypes, releaseTensors, type Datatype, type Tensor } from "../tensor/index.ts";
+import { FakeArena } from "./fake-arena.ts";
 
 /** What a fake model does with a request; the inputs are borrowed until it resolves. */
 export type FakeModel = (request: InferenceRequest, arena: FakeArena) => Promise<Tensor[]> | Tensor[];
@@ -38,64 +31,6 @@ interface FakeEntry {
   readonly usesArena: boolean;
   at: "untouched" | "ready" | "unloaded";
   readonly counted: { inferences: number; executions: Map<number, number>; failures: number };
-}
-
-/** Counts references as the arena does and poisons what was given back, so that a read after release shows. */
-export class FakeArena implements Arena {
-  readonly id = 1;
-  readonly fd = -1;
-  readonly capacityBytes: number;
-  usedBytes = 0;
-
-  readonly #budget: ByteBudget;
-  /** Each block has a place of its own, which is never taken again. */
-  #nextOffset = 0;
-
-  readonly #memory: SharedArrayBuffer | null;
-
-  /** `memory` is for tests whose threads share it; without it each block has its own. */
-  constructor(capacityBytes: number, budget: ByteBudget, memory: SharedArrayBuffer | null = null) {
-    this.capacityBytes = capacityBytes;
-    this.#memory = memory;
-    this.#budget = budget;
-  }
-
-  allocate(byteLength: number): Block {
-    if (this.usedBytes + byteLength > this.capacityBytes) {
-      throw new InferenceError("UNAVAILABLE", `arena of ${this.capacityBytes} bytes is full`);
-    }
-    this.#budget.take(byteLength);
-    this.usedBytes += byteLength;
-    const byteOffset = this.#nextOffset;
-    this.#nextOffset += byteLength;
-    const bytes =
-      this.#memory === null ? new Uint8Array(byteLength) : new Uint8Array(this.#memory, byteOffset, byteLength);
-    let references = 1;
-    const block: Block = {
-      arenaId: this.id,
-      byteOffset,
-      byteLength,
-      bytes,
-      get holderCount() {
-        return references;
-      },
-      part: (at, partBytes) => new BlockPart(block, at, partBytes),
-      retain: () => {
-        if (references === 0) throw new Error("bug: retain of a released block");
-        references++;
-      },
-      release: () => {
-        if (references === 0) throw new Error("bug: block released twice");
-        if (--references > 0) return;
-        this.usedBytes -= byteLength;
-        this.#budget.give(byteLength);
-        bytes.fill(0xdb);
-      },
-    };
-    return block;
-  }
-
-  [Symbol.dispose](): void {}
 }
 
 export interface FakeModelOptions {
@@ -395,55 +330,4 @@ function statisticsOf({ config, counted }: FakeEntry): ModelStatistics {
       computeOutput: times(count),
     })),
   };
-}
-
-/** A copy of `data` in the arena, as a worker's output would lie there. */
-export function arenaTensor(arena: FakeArena, tensor: Omit<Tensor, "block">): Tensor {
-  if (tensor.data.length === 0) return { ...tensor, block: null };
-  const block = arena.allocate(tensor.data.length);
-  block.bytes.set(tensor.data);
-  return { ...tensor, data: block.bytes, block };
-}
-
-/** The models most tests want: add_sub, an identity per datatype, and one that fails as its input says. */
-export function addUsualModels(engine: FakeEngine): void {
-  const sixteen = ["FP32", [16]] as const;
-  engine.add("add_sub", {
-    inputs: { INPUT0: sixteen, INPUT1: sixteen },
-    outputs: { OUTPUT0: sixteen, OUTPUT1: sixteen },
-    batches: true,
-    labels: Array.from({ length: 10 }, (_, index) => `l${index}`),
-    run: (request, arena) => {
-      const [a, b] = ["INPUT0", "INPUT1"].map((name) => request.inputs.find((input) => input.name === name)!);
-      const left = new Float32Array(a!.data.slice().buffer);
-      const right = new Float32Array(b!.data.slice().buffer);
-      const shape = a!.shape;
-      const sum = new Uint8Array(left.map((value, index) => value + right[index]!).buffer);
-      const difference = new Uint8Array(left.map((value, index) => value - right[index]!).buffer);
-      return [
-        arenaTensor(arena, { name: "OUTPUT0", datatype: "FP32", shape, data: sum }),
-        arenaTensor(arena, { name: "OUTPUT1", datatype: "FP32", shape, data: difference }),
-      ];
-    },
-  });
-  const identity: FakeModel = (request, arena) =>
-    request.inputs.map((input) => arenaTensor(arena, { ...input, name: "OUT" }));
-  for (const datatype of Object.keys(datatypes) as Datatype[]) {
-    const tensor = [datatype, [-1]] as const;
-    engine.add(`id_${datatype.toLowerCase()}`, { inputs: { IN: tensor }, outputs: { OUT: tensor }, run: identity });
-  }
-  engine.add("id1_bytes", { inputs: { IN: ["BYTES", [1]] }, outputs: { OUT: ["BYTES", [1]] }, run: identity });
-  engine.add("slow", {
-    inputs: { IN: ["FP32", [-1]] },
-    outputs: { OUT: ["FP32", [-1]] },
-    run: (request, arena) => {
-      const { data } = request.inputs[0]!;
-      const code = new DataView(data.buffer, data.byteOffset).getFloat32(0, true);
-      if (code === -1) throw new InferenceError("INTERNAL", "boom");
-      if (code === -2) throw new InferenceError("INVALID_ARG", "boom");
-      if (code === -3) throw new InferenceError("UNAVAILABLE", "boom");
-      return identity(request, arena);
-    },
-  });
-  engine.add("untouched", { inputs: {}, outputs: {}, loaded: false, run: () => [] });
 }

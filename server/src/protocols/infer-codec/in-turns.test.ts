@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, ByteLease, LoopTurns } from "../../base/index.ts";
 import { noParameters } from "../../inference/index.ts";
-import { FakeArena } from "../fake-engine.ts";
+import { FakeArena } from "../fake-arena.ts";
 import { readPieceBytes, walkedDocument } from "./in-turns.ts";
 import { parseInferHeader } from "./infer-header.ts";
 import { ResponseEncoder } from "./infer-response.ts";

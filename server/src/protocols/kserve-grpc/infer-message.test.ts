@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { ByteBudget, ByteLease } from "../../base/index.ts";
-import { FakeArena } from "../fake-engine.ts";
+import { FakeArena } from "../fake-arena.ts";
 import { GrpcError } from "../grpc-listener/index.ts";
 import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
 import { InferMessageReader, type InferMessage } from "./infer-message.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, ByteLease, systemClock } from "../../base/index.ts";
-import { FakeArena, FakeEngine } from "../fake-engine.ts";
+import { FakeArena } from "../fake-arena.ts";
+import { FakeEngine } from "../fake-engine.ts";
 import type { InferMessage, MessageInput } from "./infer-message.ts";
 import { decodeInferRequest } from "./infer-request.ts";
 

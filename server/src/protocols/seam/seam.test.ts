@@ -4,7 +4,8 @@ import { openEngineSubject } from "../../engine/engine-subject.contract.ts";
 import { engineContract } from "../../engine/engine.contract.ts";
 import type { ServedModel } from "../../engine/index.ts";
 import { noParameters, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
-import { addUsualModels, FakeEngine } from "../fake-engine.ts";
+import { FakeEngine } from "../fake-engine.ts";
+import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam, subjectAcrossSeam } from "./across-seam.ts";
 
 engineContract("the engine across the seam", () => openEngineSubject().then(subjectAcrossSeam));
