@@ -87,3 +87,14 @@ test("a call that its client ends without an error, while its message is expande
   session.destroy();
   assert.equal((await infer(message("id_fp32"))).status, 0);
 });
+
+test("a version of millions of digits is refused at once, however it is signed or padded", async () => {
+  const startMs = performance.now();
+  for (const version of ["9".repeat(8_000_000), `-${"9".repeat(8_000_000)}`, `+${"0".repeat(8_000_000)}2`]) {
+    const { status, message: text } = await infer(message("id_fp32", version));
+    assert.ok(status === 3 || status === 5, `${status} ${text}`);
+  }
+  assert.equal((await infer(message("id_fp32", ` ${"0".repeat(100)}1`))).status, 0);
+  // Read as numbers they take ten seconds.
+  assert.ok(performance.now() - startMs < 3000);
+});

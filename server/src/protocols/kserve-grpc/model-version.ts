@@ -1,10 +1,14 @@
 import { InferenceError } from "../../base/index.ts";
 
+/** Digits of the largest version. */
+const digitsMax = String(2n ** 63n).length;
+
 /** A version as a message names it: "" for none, else a natural number in Triton's reading. Throws INVALID_ARG. */
 export function checkedVersion(version: string): string {
   if (version === "") return "";
-  const digits = /^\s*([+-]?\d+)/.exec(version)?.[1];
-  const value = digits === undefined ? null : BigInt(digits);
+  const [, sign = "", digits] = /^\s*([+-]?)0*(\d+)/.exec(version) ?? [];
+  // A message may be gigabytes long, and what it takes to read a number grows faster than its length.
+  const value = digits === undefined || digits.length > digitsMax ? null : BigInt(`${sign}${digits}`);
   if (value === null || value >= 2n ** 63n || value < -(2n ** 63n)) {
     throw new InferenceError(
       "INVALID_ARG",
