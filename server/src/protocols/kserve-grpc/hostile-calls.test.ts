@@ -14,6 +14,7 @@ import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc } from "./index.ts";
 
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
+const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 const engine = new FakeEngine(2 ** 28);
 const budget = new ByteBudget(2 ** 30);
@@ -97,4 +98,26 @@ test("a version of millions of digits is refused at once, however it is signed o
   assert.equal((await infer(message("id_fp32", ` ${"0".repeat(100)}1`))).status, 0);
   // Read as numbers they take ten seconds.
   assert.ok(performance.now() - startMs < 3000);
+});
+
+test("requests of a stream come to their models in order, also behind one that takes long to read", async () => {
+  const order: string[] = [];
+  engine.add("ordered", {
+    inputs: { IN: ["BOOL", [-1]] },
+    outputs: {},
+    run: ({ id }) => {
+      order.push(id);
+      return [];
+    },
+  });
+  const request = (id: string, count: number) => {
+    const boolContents = Array.from({ length: count }, () => true);
+    const inputs = [{ name: "IN", datatype: "BOOL", shape: [BigInt(count)], contents: { boolContents } }];
+    return frameMessage(
+      toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { modelName: "ordered", id, inputs })),
+    );
+  };
+  const body = Buffer.concat([request("long", 500_000), request("short", 1), request("last", 1)]);
+  const reply = await callGrpc(listener.port, { path: streamPath, metadata: {}, body, timeoutMs: 30_000 });
+  assert.deepEqual([reply.status, reply.messages.length, order], [0, 3, ["long", "short", "last"]]);
 });

@@ -3,6 +3,7 @@ import type { Engine, ServedModel } from "../../engine/index.ts";
 import type { BlockSource } from "../../tensor/index.ts";
 import type { MessageSink } from "../grpc-listener/index.ts";
 import { InferMessageReader, type InferMessage } from "./infer-message.ts";
+import { isLongMessage } from "./infer-request.ts";
 import { checkedVersion } from "./model-version.ts";
 
 export interface IncomingInferenceOptions {
@@ -54,6 +55,11 @@ export class IncomingInference implements MessageSink, Disposable {
   /** Of the whole message, for what is told about it. */
   get of(): { readonly modelName: string; readonly id: string } {
     return this.#message ?? { modelName: "", id: "" };
+  }
+
+  /** Whether others are to have their turn while the whole message is decoded. */
+  get isLong(): boolean {
+    return isLongMessage(this.#message!);
   }
 
   /** The message's model. Throws what is wrong with its name, or with its version. */

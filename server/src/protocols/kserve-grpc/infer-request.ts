@@ -1,7 +1,8 @@
-import { InferenceError, type Clock } from "../../base/index.ts";
+import { InferenceError, type Clock, type LoopTurns } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
 import { deadlineFromNow, type InferenceRequest } from "../../inference/index.ts";
 import { datatypes, isDatatype, releaseTensors, type Datatype, type Tensor } from "../../tensor/index.ts";
+import { wholeTextBytesMax } from "../infer-codec/index.ts";
 import type { InferMessage, MessageInput, MessageOutput, RawContents } from "./infer-message.ts";
 import { requestParameters, type WireParameter } from "./infer-parameters.ts";
 import { accepts, fillTyped, findContents, typedByteLength, type TypedContents } from "./typed-contents.ts";
@@ -24,16 +25,49 @@ export interface DecodeOptions {
   readonly forwarded: readonly (readonly [name: string, value: string])[];
 }
 
+/** Whether reading the message's typed elements takes so long that others are to have their turn meanwhile. */
+export function isLongMessage({ inputs }: InferMessage): boolean {
+  let bytes = 0;
+  for (const { contents } of inputs) for (const { at, end } of contents) bytes += end - at;
+  return bytes > wholeTextBytesMax;
+}
+
 /**
  * Turns a message into a request, with Triton's checks in Triton's words. Takes the blocks of the message over: they are the
  * request's, or given back when this throws.
  */
 export function decodeInferRequest(message: InferMessage, options: DecodeOptions): DecodedRequest {
+  const decoding = decodeInPieces(message, options);
+  let piece = decoding.next();
+  while (piece.done !== true) piece = decoding.next();
+  return piece.value;
+}
+
+/** The same for a long message, between whose pieces others have the loop. Rejects with the signal's reason once that is aborted. */
+export async function decodeInTurns(
+  message: InferMessage,
+  options: DecodeOptions,
+  turns: LoopTurns,
+): Promise<DecodedRequest> {
+  const decoding = decodeInPieces(message, options);
+  let piece = decoding.next();
+  while (piece.done !== true) {
+    try {
+      await turns.next(options.signal);
+    } catch (error) {
+      decoding.throw(error);
+    }
+    piece = decoding.next();
+  }
+  return piece.value;
+}
+
+function* decodeInPieces(message: InferMessage, options: DecodeOptions): Generator<void, DecodedRequest> {
   const tensors: Tensor[] = [];
   try {
     const { wantsEmptyFinalResponse, ...parameters } = requestParameters(message.parameters, options.forwarded);
     const { requestedOutputs, classCounts } = readOutputs(message.outputs);
-    placeInputs(message, options, tensors);
+    yield* placeInputs(message, options, tensors);
     const { id, modelName, modelVersion } = message;
     const request: InferenceRequest = {
       id,
@@ -60,14 +94,14 @@ export function decodeInferRequest(message: InferMessage, options: DecodeOptions
 }
 
 /** Each tensor in `tensors` holds a reference to its block. */
-function placeInputs(message: InferMessage, options: DecodeOptions, tensors: Tensor[]): void {
+function* placeInputs(message: InferMessage, options: DecodeOptions, tensors: Tensor[]): Generator<void, void> {
   const { raw } = message;
   let rawIndex = 0;
   for (const input of message.inputs) {
     refuseRegion(input.name, input.parameters);
     if (input.contents.length > 0 && raw.length > 0)
       throw invalid(`contents field must not be specified when using raw_input_contents for ${where(message, input)}`);
-    if (input.contents.length > 0) tensors.push(typedTensor(message, input, options));
+    if (input.contents.length > 0) tensors.push(yield* typedTensor(message, input, options));
     else {
       const contents = raw[rawIndex++];
       if (contents === undefined)
@@ -94,10 +128,10 @@ function rawTensor(
   return { name: input.name, datatype, shape, data: bytes, block };
 }
 
-function typedTensor(message: InferMessage, input: MessageInput, options: DecodeOptions): Tensor {
+function* typedTensor(message: InferMessage, input: MessageInput, options: DecodeOptions): Generator<void, Tensor> {
   const datatype = checkedDatatype(message, input, options);
   const shape = checkedShape(message, input);
-  const [contents, another] = findContents(input.contents);
+  const [contents, another] = yield* findContents(input.contents);
   if (contents === undefined) return { name: input.name, datatype, shape, data: new Uint8Array(0), block: null };
   checkContents(message, input, contents, datatype);
   if (another !== undefined)
@@ -109,7 +143,7 @@ function typedTensor(message: InferMessage, input: MessageInput, options: Decode
   if (block === null) message.memory.grow(byteLength);
   const data = block === null ? new Uint8Array(byteLength) : block.bytes.subarray(0, byteLength);
   try {
-    fillTyped(contents, datatype, data);
+    yield* fillTyped(contents, datatype, data);
   } catch (error) {
     block?.release();
     throw error;

@@ -1,9 +1,9 @@
-import { ByteLease, InferenceError, type ByteBudget, type Clock } from "../../base/index.ts";
+import { ByteLease, InferenceError, LoopTurns, Turns, type ByteBudget, type Clock } from "../../base/index.ts";
 import { labelsOf, type Engine, type ServedModel } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { GrpcError, type Call, type CallReceiver, type MessageSink } from "../grpc-listener/index.ts";
 import { IncomingInference } from "./incoming-inference.ts";
-import { decodeInferRequest, type DecodedRequest } from "./infer-request.ts";
+import { decodeInferRequest, decodeInTurns, isLongMessage, type DecodedRequest } from "./infer-request.ts";
 import { ResponseWriter } from "./infer-response.ts";
 import { emptyResponse, InferStream, withFinalFlag, type StreamedAnswer } from "./infer-stream.ts";
 
@@ -15,6 +15,8 @@ export interface InferenceServiceOptions {
   readonly clock: Clock;
 }
 
+type Decode = (message: IncomingInference) => DecodedRequest | Promise<DecodedRequest>;
+
 /** The two inference methods: one answer to one request, and a stream of requests and answers. */
 export class InferenceService {
   readonly #engine: Engine;
@@ -22,6 +24,8 @@ export class InferenceService {
   readonly #budget: ByteBudget;
   readonly #clock: Clock;
   readonly #writer = new ResponseWriter();
+  /** In which long messages are read. */
+  readonly #turns = new LoopTurns();
 
   constructor({ engine, forwardedHeaders, budget, clock }: InferenceServiceOptions) {
     this.#engine = engine;
@@ -45,9 +49,15 @@ export class InferenceService {
 
   /** ModelStreamInfer. */
   modelStreamInfer(call: Call): void {
+    // Requests of a stream come to their models in the order in which they were sent, also behind one that takes long to read.
+    const order = new Turns();
+    const decode = (message: IncomingInference) =>
+      order.count === 0 && !message.isLong
+        ? this.#decode(call, message)
+        : order.run(async () => await this.#decode(call, message));
     const stream = new InferStream(call, this.#writer, {
-      infer: (message, answer) => this.#inStream(call, message, answer),
-      answers: (message, give) => this.#answersInStream(call, message, give),
+      infer: (message, answer) => this.#inStream(message, decode, answer),
+      answers: (message, give) => this.#answersInStream(message, decode, give),
     });
     call.receive({
       begin: (byteLength) => {
@@ -70,7 +80,8 @@ export class InferenceService {
         "UNSUPPORTED",
         "ModelInfer RPC doesn't support models with decoupled transaction policy",
       );
-    const decoded = this.#decode(call, message);
+    const decoding = this.#decode(call, message);
+    const decoded = decoding instanceof Promise ? await decoding : decoding;
     const response = await model.infer(decoded.request);
     const pieces = this.#pieces(model, decoded, response);
     await call.sendCompressed(pieces, () => releaseResponse(response));
@@ -79,24 +90,26 @@ export class InferenceService {
 
   /** The pieces of the answer to one request of a stream. */
   async #inStream(
-    call: Call,
     message: IncomingInference,
+    decode: Decode,
     answer: (response: InferenceResponse) => InferenceResponse,
   ): Promise<{ pieces: Uint8Array[]; response: InferenceResponse }> {
     const { model } = message;
-    const decoded = this.#decode(call, message);
+    const decoding = decode(message);
+    const decoded = decoding instanceof Promise ? await decoding : decoding;
     const response = await model.infer(decoded.request);
     return { pieces: this.#pieces(model, decoded, answer(response)), response };
   }
 
   /** Gives the answers of a decoupled model to one request, as they come; resolves with the last. */
   async #answersInStream(
-    call: Call,
     message: IncomingInference,
+    decode: Decode,
     give: (answer: StreamedAnswer, isFinal: boolean, taken: () => void) => void,
   ): Promise<void> {
     const { model } = message;
-    const decoded = this.#decode(call, message);
+    const decoding = decode(message);
+    const decoded = decoding instanceof Promise ? await decoding : decoding;
     const { request, wantsEmptyFinalResponse } = decoded;
     await model.stream(request, {
       respond: (outcome, isFinal, taken) => {
@@ -112,11 +125,13 @@ export class InferenceService {
     });
   }
 
-  #decode(call: Call, message: IncomingInference): DecodedRequest {
+  /** Nothing to wait for where the message is short, as nearly always: a promise less for each request. */
+  #decode(call: Call, message: IncomingInference): DecodedRequest | Promise<DecodedRequest> {
     const { model, receivedNs } = message;
     const { signal } = call;
-    const forwarded = this.#forwarded(call);
-    return decodeInferRequest(message.take(), { model, signal, clock: this.#clock, receivedNs, forwarded });
+    const options = { model, signal, clock: this.#clock, receivedNs, forwarded: this.#forwarded(call) };
+    const taken = message.take();
+    return isLongMessage(taken) ? decodeInTurns(taken, options, this.#turns) : decodeInferRequest(taken, options);
   }
 
   #forwarded(call: Call): readonly (readonly [string, string])[] {

@@ -15,6 +15,9 @@ export class ProtobufReader {
   /** Of the field whose key was read last. */
   field = 0;
   wireType = 0;
+  /** The halves of the varint that `readVarint` read last, as 32 bits with a sign. */
+  low = 0;
+  high = 0;
 
   constructor(bytes: Buffer, at = 0, end = bytes.length) {
     this.bytes = bytes;
@@ -50,10 +53,17 @@ export class ProtobufReader {
   }
 
   bool(): boolean {
-    return this.uint64() !== 0n;
+    this.readVarint();
+    return (this.low | this.high) !== 0;
   }
 
   uint64(): bigint {
+    this.readVarint();
+    return (BigInt(this.high >>> 0) << 32n) | BigInt(this.low >>> 0);
+  }
+
+  /** Reads a varint into `low` and `high`, without making a number of it. */
+  readVarint(): void {
     const { bytes, end } = this;
     let low = 0;
     let high = 0;
@@ -66,7 +76,10 @@ export class ProtobufReader {
         low |= bits << 28;
         high |= bits >>> 4;
       } else high |= bits << (shift - 32);
-      if (byte < 0x80) return (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+      if (byte >= 0x80) continue;
+      this.low = low;
+      this.high = high;
+      return;
     }
     throw malformedMessage("a number is longer than ten bytes");
   }
@@ -119,7 +132,7 @@ export class ProtobufReader {
   skip(): void {
     switch (this.wireType) {
       case wireTypes.varint:
-        this.uint64();
+        this.readVarint();
         return;
       case wireTypes.fixed64:
         this.#take(8);

@@ -9,15 +9,21 @@ import { fillTyped, findContents, typedByteLength } from "./typed-contents.ts";
 
 function filled(bytes: Uint8Array, datatype: Datatype): Uint8Array {
   const buffer = Buffer.from(bytes);
-  const [contents] = findContents([{ bytes: buffer, at: 0, end: buffer.length }]);
+  const [contents] = whole(findContents([{ bytes: buffer, at: 0, end: buffer.length }]));
   if (contents === undefined) return new Uint8Array(0);
   const into = new Uint8Array(typedByteLength(contents, datatype));
-  fillTyped(contents, datatype, into);
+  whole(fillTyped(contents, datatype, into));
   return into;
 }
 
 const asMessage = (init: MessageInitShape<typeof InferTensorContentsSchema>) =>
   toBinary(InferTensorContentsSchema, create(InferTensorContentsSchema, init));
+
+function whole<Value>(pieces: Generator<void, Value>): Value {
+  let piece = pieces.next();
+  while (piece.done !== true) piece = pieces.next();
+  return piece.value;
+}
 
 test("integers of every width come out as they were put in", () => {
   fc.assert(
@@ -60,7 +66,7 @@ test("of several kinds the one with the lowest number is first, and a kind witho
     Buffer.from([0x0a, 0]),
     asMessage({ bytesContents: [Buffer.from("x")] }),
   ]);
-  const found = findContents([{ bytes, at: 0, end: bytes.length }]);
+  const found = whole(findContents([{ bytes, at: 0, end: bytes.length }]));
   assert.deepEqual(
     found.map(({ field, elementCount }) => [field.kind, elementCount]),
     [
@@ -73,7 +79,7 @@ test("of several kinds the one with the lowest number is first, and a kind witho
 
 test("a packed field that ends within an element is no protobuf", () => {
   const cut = Buffer.from([0x32, 5, 0, 0, 0, 0, 0]);
-  assert.throws(() => findContents([{ bytes: cut, at: 0, end: cut.length }]), GrpcError);
+  assert.throws(() => whole(findContents([{ bytes: cut, at: 0, end: cut.length }])), GrpcError);
 });
 
 test("elements that are not packed are read as packed ones are", () => {
@@ -99,9 +105,9 @@ test("any bytes are refused as no protobuf, or give a tensor of the length that 
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
       const buffer = Buffer.from(bytes);
       try {
-        for (const contents of findContents([{ bytes: buffer, at: 0, end: buffer.length }])) {
+        for (const contents of whole(findContents([{ bytes: buffer, at: 0, end: buffer.length }]))) {
           const datatype = datatypes[contents.field.kind]!;
-          fillTyped(contents, datatype, new Uint8Array(typedByteLength(contents, datatype)));
+          whole(fillTyped(contents, datatype, new Uint8Array(typedByteLength(contents, datatype))));
         }
       } catch (error) {
         assert.ok(error instanceof GrpcError, String(error));
@@ -109,4 +115,10 @@ test("any bytes are refused as no protobuf, or give a tensor of the length that 
     }),
     { numRuns: 5000 },
   );
+});
+
+test("a packed field that ends inside of a number is refused before anything is written", () => {
+  // bool_contents of 1 and the beginning of another, which the next field would go on with.
+  const cut = Buffer.from([0x0a, 2, 1, 0x80, 0x0a, 1, 1]);
+  assert.throws(() => filled(cut, "BOOL"), { name: "GrpcError", message: /a packed field is cut off/ });
 });

@@ -36,10 +36,18 @@ export interface TypedContents {
   textBytes: number;
 }
 
-/** The fields of a `contents` that hold elements, in the order of their numbers. Nothing is made for each element. */
-export function findContents(spans: readonly Span[]): TypedContents[] {
+/** What is read or written before others may have their turn: some tenths of a millisecond. */
+const pieceBytes = 32 * 1024;
+/** About what a value costs beside its bytes, in bytes of a packed one. */
+const valueBytes = 16;
+
+/**
+ * The fields of a `contents` that hold elements, in the order of their numbers. Nothing is made for each element. Yields between pieces of
+ * long ones.
+ */
+export function* findContents(spans: readonly Span[]): Generator<void, TypedContents[]> {
   const found = new Map<number, TypedContents>();
-  eachPiece(spans, (number, field, reader, end) => {
+  yield* eachPiece(spans, (number, field, reader, end) => {
     let contents = found.get(number);
     if (contents === undefined) {
       contents = { number, field, spans, elementCount: 0, textBytes: 0 };
@@ -47,28 +55,40 @@ export function findContents(spans: readonly Span[]): TypedContents[] {
     }
     if (field.kind === "bytes") contents.textBytes += 4 + end - reader.at;
     contents.elementCount += reader.wireType === wireTypes.delimited ? countOf(field, reader, end) : 1;
+    reader.at = end;
   });
   return [...found.values()].filter(({ elementCount }) => elementCount > 0).sort((a, b) => a.number - b.number);
 }
 
-/** Calls `visit` with the reader in front of each value that a known field has; it ends at `end`. */
-function eachPiece(
-  spans: readonly Span[],
-  visit: (number: number, field: ContentsField, reader: ProtobufReader, end: number) => void,
-): void {
+/** Reads on from where the reader is, to `end` at least, and to the end of an element. */
+type VisitPiece = (number: number, field: ContentsField, reader: ProtobufReader, end: number) => void;
+
+/** Calls `visit` for each value that a known field has, for a long one of packed varints piece by piece. Yields when others may have a turn. */
+function* eachPiece(spans: readonly Span[], visit: VisitPiece): Generator<void, void> {
+  let done = 0;
   for (const { bytes, at, end } of spans) {
     const reader = new ProtobufReader(bytes, at, end);
     while (reader.next()) {
-      const field = contentsFields.get(reader.field);
-      const isDelimited = reader.wireType === wireTypes.delimited;
+      const { field: number } = reader;
+      const field = contentsFields.get(number);
       if (field === undefined) {
         reader.skip();
         continue;
       }
+      const isDelimited = reader.wireType === wireTypes.delimited;
       if (!isDelimited) reader.expect(wireTypeOf(field));
-      const pieceEnd = isDelimited ? reader.delimited() : endOfValue(reader);
-      visit(reader.field, field, reader, pieceEnd);
-      reader.at = pieceEnd;
+      const valueEnd = isDelimited ? reader.delimited() : endOfValue(reader);
+      const isDivisible = field.kind !== "bytes" && field.wireBytes === 0;
+      if (isDivisible && valueEnd > reader.at && bytes[valueEnd - 1]! >= 0x80)
+        throw malformedMessage("a packed field is cut off");
+      do {
+        const from = reader.at;
+        visit(number, field, reader, isDivisible ? Math.min(valueEnd, from + pieceBytes) : valueEnd);
+        done += reader.at - from + valueBytes;
+        if (done < pieceBytes) continue;
+        done = 0;
+        yield;
+      } while (reader.at < valueEnd);
     }
   }
 }
@@ -108,13 +128,19 @@ export function typedByteLength(contents: TypedContents, datatype: Datatype): nu
   return contents.field.kind === "bytes" ? contents.textBytes : contents.elementCount * datatypes[datatype].byteSize;
 }
 
-/** Writes the elements as the tensor has them: little-endian, packed, narrow integers cut to their width. */
-export function fillTyped(contents: TypedContents, datatype: Datatype, into: Uint8Array): void {
+/**
+ * Writes the elements as the tensor has them: little-endian, packed, narrow integers cut to their width. Yields between pieces of long
+ * ones.
+ */
+export function* fillTyped(contents: TypedContents, datatype: Datatype, into: Uint8Array): Generator<void, void> {
   const write = writers[datatype];
   const view = new DataView(into.buffer, into.byteOffset, into.byteLength);
   let at = 0;
-  eachPiece(contents.spans, (number, field, reader, end) => {
-    if (number !== contents.number) return;
+  yield* eachPiece(contents.spans, (number, field, reader, end) => {
+    if (number !== contents.number) {
+      reader.at = end;
+      return;
+    }
     if (field.kind === "bytes") {
       view.setUint32(at, end - reader.at, true);
       at += 4;
@@ -122,6 +148,7 @@ export function fillTyped(contents: TypedContents, datatype: Datatype, into: Uin
     if (field.kind === "bytes" || field.wireBytes > 0) {
       into.set(reader.bytes.subarray(reader.at, end), at);
       at += end - reader.at;
+      reader.at = end;
     } else while (reader.at < end) at = write(view, at, reader);
   });
 }
@@ -129,7 +156,9 @@ export function fillTyped(contents: TypedContents, datatype: Datatype, into: Uin
 type Write = (view: DataView, at: number, reader: ProtobufReader) => number;
 
 const wide: Write = (view, at, reader) => {
-  view.setBigUint64(at, reader.uint64(), true);
+  reader.readVarint();
+  view.setUint32(at, reader.low, true);
+  view.setUint32(at + 4, reader.high, true);
   return at + 8;
 };
 const word: Write = (view, at, reader) => {
