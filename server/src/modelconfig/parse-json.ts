@@ -3,7 +3,7 @@ import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
 import { InferenceError } from "../base/index.ts";
 import { refuse } from "./refuse.ts";
 import { nearestName } from "./spelling.ts";
-import { messageShape, type MessageShape, type ValueShape } from "./text-shape.ts";
+import { configShape, type MessageShape, type ValueShape } from "./text-shape.ts";
 import { textLimits } from "./text-walk.ts";
 
 /**
@@ -21,7 +21,7 @@ export function parseConfigOverride(json: string): ModelConfigMessage {
 }
 
 function messageFromJson(value: unknown): ModelConfigMessage {
-  return fromJson(ModelConfigSchema, canonicalMessage(value, messageShape(ModelConfigSchema), "") as JsonValue);
+  return fromJson(ModelConfigSchema, canonicalMessage(value, configShape, "") as JsonValue);
 }
 
 /** The same for a value already parsed; `prefix` begins the error. */

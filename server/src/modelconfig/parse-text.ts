@@ -1,7 +1,7 @@
 import { fromText } from "@bufbuild/protobuf/txtpb";
 import { InferenceError } from "../base/index.ts";
 import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
-import { messageShape } from "./text-shape.ts";
+import { configShape } from "./text-shape.ts";
 import { textLimits, walkText, type TextProblem } from "./text-walk.ts";
 
 /** Longer files are refused before they are read. */
@@ -30,7 +30,7 @@ export function readConfigText(source: string): {
       problems: [{ line: 1, column: 1, message: `longer than ${textLimits.bytesMax} characters` }],
     };
   }
-  const { problems, normalised } = walkText(source, messageShape(ModelConfigSchema));
+  const { problems, normalised } = walkText(source, configShape);
   if (problems.length > 0) return { message: null, problems };
   try {
     return { message: fromText(ModelConfigSchema, normalised), problems: [] };

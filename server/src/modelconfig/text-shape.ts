@@ -1,4 +1,5 @@
 import { ScalarType, type DescEnum, type DescField, type DescMessage } from "@bufbuild/protobuf";
+import { ModelConfigSchema } from "./message.ts";
 
 /** What the text format may say about one message: the protobuf descriptor with map entries seen as the messages they are. */
 export interface MessageShape {
@@ -29,7 +30,8 @@ const integers: Readonly<Partial<Record<ScalarType, { min: bigint; max: bigint }
   [ScalarType.UINT64]: { min: 0n, max: 2n ** 64n - 1n },
 };
 
-export function messageShape(desc: DescMessage): MessageShape {
+/** What may be said of a message that another holds is worked out when it is first asked for, and kept. */
+function messageShape(desc: DescMessage): MessageShape {
   return { name: desc.name, fields: new Map(desc.fields.map((field) => [field.name, fieldShape(field)])) };
 }
 
@@ -39,13 +41,21 @@ function fieldShape(field: DescField): FieldShape {
 }
 
 function valueShape(field: DescField): ValueShape {
-  if (field.fieldKind === "map") return { kind: "message", shape: () => entryShape(field) };
+  if (field.fieldKind === "map") return shapedLater(() => entryShape(field));
   if (field.enum) return { kind: "enum", desc: field.enum };
   if (field.message) {
-    const desc = field.message;
-    return { kind: "message", shape: () => messageShape(desc) };
+    return messageValue(field.message);
   }
   return scalarShape(field.scalar);
+}
+
+function messageValue(desc: DescMessage): ValueShape {
+  return shapedLater(() => messageShape(desc));
+}
+
+function shapedLater(make: () => MessageShape): ValueShape {
+  let made: MessageShape | null = null;
+  return { kind: "message", shape: () => (made ??= make()) };
 }
 
 function entryShape(field: DescField & { fieldKind: "map" }): MessageShape {
@@ -53,8 +63,7 @@ function entryShape(field: DescField & { fieldKind: "map" }): MessageShape {
     name,
     { name, repeated: false, oneof: null, value },
   ];
-  const desc = field.message;
-  const value: ValueShape = desc ? { kind: "message", shape: () => messageShape(desc) } : scalarShape(field.scalar!);
+  const value: ValueShape = field.message ? messageValue(field.message) : scalarShape(field.scalar!);
   return {
     name: `an entry of '${field.name}'`,
     fields: new Map([of("key", scalarShape(field.mapKey)), of("value", value)]),
@@ -67,3 +76,6 @@ function scalarShape(scalar: ScalarType): ValueShape {
   const range = integers[scalar];
   return range ? { kind: "integer", ...range } : { kind: "real" };
 }
+
+/** A configuration's. */
+export const configShape = messageShape(ModelConfigSchema);

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
-import { mergeAutoComplete, printConfigJson, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
+import { mergeAutoComplete, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { onMachine, type DeviceBytes } from "../device-bytes.ts";
@@ -130,7 +130,7 @@ class PythonBackend implements Backend {
     const plan = await this.#plan(source, config, context);
     const worker = await startWorker(this.#starter(), plan, firstInstanceName(source, config), context.signal);
     try {
-      const found = await askedConfig(worker, printConfigJson(config), context.signal);
+      const found = await askedConfig(worker, config, context.signal);
       const completed = found === null ? config : mergeAutoComplete(config, found);
       this.#keep(keyOf(plan), worker);
       return completed;

@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
-import type { ModelConfig } from "../../modelconfig/index.ts";
+import { printConfigJson, type ModelConfig } from "../../modelconfig/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { ModelSource } from "../backend.ts";
 import type { OtherModels } from "../other-models.ts";
@@ -116,11 +116,11 @@ async function forkWorker(
 /** The dictionary that `auto_complete_config` made of `config`; null when the model has none. Throws what the model raised. */
 export async function askedConfig(
   worker: PythonWorker,
-  config: Record<string, unknown>,
+  config: ModelConfig,
   signal: AbortSignal,
 ): Promise<Record<string, unknown> | null> {
   if (!worker.completes) return null;
-  const reply = await worker.call(kinds.complete, kinds.completed, { config }, signal);
+  const reply = await worker.call(kinds.complete, kinds.completed, { config: printConfigJson(config) }, signal);
   const completed = reply["config"];
   if (typeof completed !== "object" || completed === null || Array.isArray(completed))
     throw new InferenceError("INTERNAL", `model '${worker.name}' completed its configuration with no object`);
