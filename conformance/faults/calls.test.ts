@@ -172,6 +172,27 @@ out = "made"`;
   assert.equal(await told(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
 });
 
+test("coroutines that are cancelled while they wait for a call's end wake those who wait with them", async () => {
+  const code = `import asyncio
+most = 256
+async def crowd():
+    first = [asyncio.ensure_future(asked("b", ${quoted(`leave("crowded", "")${waitFor("crowd")}\nout = 1`)}).async_exec())]
+    first += [asyncio.ensure_future(asked("b", "out = 1").async_exec()) for _ in range(most - 1)]
+    waiting = [asyncio.ensure_future(asked("b", "out = 1").async_exec()) for _ in range(2 * most)]
+    await asyncio.sleep(0.05)
+    for task in reversed(waiting[most:]):
+        task.cancel()
+        for _ in range(4): await asyncio.sleep(0)
+    leave("cancelled", "")
+    return len(await asyncio.wait_for(asyncio.gather(*first, *waiting[:most]), 20))
+out = asyncio.new_event_loop().run_until_complete(crowd())`;
+  const asked = told(port, "a", code);
+  await left("b", "crowded");
+  await left("a", "cancelled");
+  await allow("b", "crowd");
+  assert.equal(await asked, "512");
+});
+
 test("streams that nobody reads are bounded, and end when they are dropped", async () => {
   const says = quoted("for i in range(1000): sender.send(answer(i))\nsender.send(flags=FINAL)");
   const one = `pb_utils.InferenceRequest(model_name="streams", inputs=[pb_utils.Tensor("CODE", np.array([${says}.encode()], object))], requested_output_names=["OUT"]).exec(decoupled=True)`;

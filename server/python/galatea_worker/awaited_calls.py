@@ -56,8 +56,8 @@ class AwaitedCalls:
             try:
                 await vacant
             except BaseException:
-                if vacant.done() and self._calls.vacancies:
-                    self._calls.vacancies.popleft()()
+                with self._turns.changed:
+                    self._calls.waits_no_more(tell)
                 raise
 
     async def _answer(self, call: _Call, loop: asyncio.AbstractEventLoop) -> None:
@@ -85,19 +85,19 @@ class AwaitedCalls:
         self._turns.watchers.pop(loop, None)
 
 
-def _signal(loop: asyncio.AbstractEventLoop) -> tuple[asyncio.Future[None], Callable[[], None]]:
-    """A future of the loop, and what makes it happen from any thread."""
+def _signal(loop: asyncio.AbstractEventLoop) -> tuple[asyncio.Future[None], Callable[[], bool]]:
+    """A future of the loop, and what makes it happen from any thread, unless the loop is closed: then nobody awaits anything there."""
     future = loop.create_future()
 
     def happen() -> None:
         if not future.done():
             future.set_result(None)
 
-    def tell() -> None:
+    def tell() -> bool:
         try:
             loop.call_soon_threadsafe(happen)
+            return True
         except RuntimeError:
-            # The loop was closed: nobody awaits anything there.
-            pass
+            return False
 
     return future, tell

@@ -13,6 +13,7 @@ from .arena import LentBlock
 from .objects import InferenceResponse, TritonError, TritonModelException
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .arena import Arena, Lent
@@ -69,7 +70,7 @@ class Calls:
         self._most = limit // 2
         self._waited_count = 0
         self._stream_count = 0
-        # Told, one each, when a call that somebody waits for has ended.
+        # Told, one each, when a call that somebody waits for has ended; each says whether anybody heard it.
         self.vacancies = collections.deque()
         self._open = {}
         self._last_id = 0
@@ -108,8 +109,19 @@ class Calls:
             self._stream_count -= 1
             return
         self._waited_count -= 1
-        if self.vacancies:
-            self.vacancies.popleft()()
+        self._tell_vacancy()
+
+    def _tell_vacancy(self) -> None:
+        while self.vacancies:
+            if self.vacancies.popleft()():
+                return
+
+    def waits_no_more(self, tell: Callable[[], bool]) -> None:
+        """Whoever waited with `tell` has given up; what it was told already is another's. `changed` is held."""
+        try:
+            self.vacancies.remove(tell)
+        except ValueError:
+            self._tell_vacancy()
 
     # Calling.
 
