@@ -33,16 +33,40 @@ test("the sort loses nothing and ends among NaN too", () => {
   );
 });
 
-test("a list made to be partitioned badly is sorted in time, in the order that libstdc++ 12 gave", () => {
-  // Each median of three is nearly the smallest: after 2 * log2(n) partitions a heap takes over.
-  const half = 50_000;
-  const values = Array.from({ length: 2 * half }, (_, i) =>
-    i >= half ? 2 * (i - half + 1) : i % 2 === 0 ? i + 1 : half + i,
-  ).map((value) => -(value >> 10));
-  const places = sorted(values);
-  for (let i = 1; i < places.length; i++) assert.ok(values[places[i - 1]!]! >= values[places[i]!]!);
-  const checksum = places.reduce((sum, place, i) => (sum * 31 + place + i) % 1_000_003, 0);
-  assert.equal(checksum, 160959);
+/**
+ * McIlroy's adversary: decides what is smaller only when it is asked, so that each pivot is nearly the smallest of its part. Values are
+ * equal by fours.
+ */
+function worstFor(count: number): number[] {
+  const values: (number | null)[] = Array.from({ length: count }, () => null);
+  let decided = 0;
+  let candidate = 0;
+  const places = values.map((_, place) => place);
+  sortAsLibstdcxx(places, (a, b) => {
+    if (values[a] === null && values[b] === null) values[a === candidate ? a : b] = decided++;
+    if (values[a] === null) candidate = a;
+    else if (values[b] === null) candidate = b;
+    return (values[a] ?? count) < (values[b] ?? count);
+  });
+  return values.map((value) => -((value ?? decided) >> 2));
+}
+
+test("the lists that are partitioned worst are sorted in time, by heap, into the order that libstdc++ 12 gave", () => {
+  for (const [count, expected] of [
+    [3000, 347904],
+    [20_000, 818994],
+  ] as const) {
+    const values = worstFor(count);
+    const places = values.map((_, place) => place);
+    let compared = 0;
+    sortAsLibstdcxx(places, (a, b) => {
+      compared += 1;
+      return values[a]! > values[b]!;
+    });
+    const checksum = places.reduce((sum, place, i) => (sum * 31 + place + i) % 1_000_003, 0);
+    assert.equal(checksum, expected);
+    assert.ok(compared < 5 * count * Math.log2(count), `${compared} comparisons of ${count} values`);
+  }
 });
 
 test("scores exactly half way between two printed numbers go to the even one, as printf has it", () => {
