@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { chmod, mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cacheDirectory, startGalatea, type RunningServer } from "../environments/index.ts";
+import { shareMadePython } from "../shared-python.ts";
 import { processesMarked, sharedMemoryNames } from "./processes.ts";
 import { until } from "./until.ts";
 
@@ -52,10 +53,7 @@ export async function makeWorkplace(): Promise<Workplace> {
   }
   await mkdir(place.meeting);
   await chmod(place.meeting, 0o777);
-  // The product's Python environment is made once for all suites.
-  const environments = join(cacheDirectory(process.env), "server-data", "python");
-  await mkdir(environments, { recursive: true });
-  await symlink(environments, join(place.data, "python"));
+  await shareMadePython(place.data);
   return place;
 }
 

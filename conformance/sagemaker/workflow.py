@@ -20,6 +20,8 @@ BUCKET = "conformance-models"
 PREFIX = "ensembles/"
 ENDPOINT = "conformance-mme"
 IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
+# What the SDK's deploys wait with; their own thirty seconds pass before they look for the first time.
+POLL_SECONDS = 0.1
 
 s3 = boto3.client("s3")
 sagemaker = boto3.client("sagemaker")
@@ -318,7 +320,10 @@ def sdk():
     model = Model(
         image_uri=IMAGE, model_data=uri, role=role, env=environment, predictor_cls=Predictor, sagemaker_session=session
     )
-    predictor = model.deploy(initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk")
+    predictor = model.deploy(
+        initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk", wait=False
+    )
+    session.wait_for_endpoint("conformance-sdk", poll=POLL_SECONDS)
     answer = json.loads(predictor.predict(body([1.0]), initial_args={"ContentType": "application/json"}))
     proven("Model.deploy and predict", answer["outputs"][0]["data"] == [6.0])
     predictor.delete_model()
@@ -333,8 +338,9 @@ def sdk():
         predictor_cls=Predictor,
     )
     predictor = many.deploy(
-        initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk-many"
+        initial_instance_count=1, instance_type="ml.m5.xlarge", endpoint_name="conformance-sdk-many", wait=False
     )
+    session.wait_for_endpoint("conformance-sdk-many", poll=POLL_SECONDS)
     many.add_model(model_data_source=uri, model_data_path="x/model.tar.gz")
     proven("MultiDataModel.list_models", list(many.list_models()) == ["x/model.tar.gz"])
     answer = json.loads(predictor.predict(body([1.0]), target_model="x/model.tar.gz"))

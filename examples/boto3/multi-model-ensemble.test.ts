@@ -1,20 +1,13 @@
 import assert from "node:assert/strict";
-import { execFile, spawn, type ChildProcess } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { cacheDirectory, ensureEnvironment } from "../../conformance/environments/index.ts";
+import { ScriptedPlatform } from "../../conformance/sagemaker/scripted-platform.ts";
 
-const run = promisify(execFile);
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
 const program = fileURLToPath(new URL("multi_model_ensemble.py", import.meta.url));
-const programMsMax = 120_000;
 
-let root: string;
-let platform: { readonly child: ChildProcess; readonly url: string };
+let platform: ScriptedPlatform;
 
 const tensor = (field: "input" | "output", name: string, type: string, dims: string) =>
   `${field} { name: "${name}" data_type: ${type} dims: [ ${dims} ] }\n`;
@@ -67,52 +60,17 @@ const files: Readonly<Record<string, string>> = {
   "ensemble/1/.keep": "",
 };
 
-async function up(): Promise<typeof platform> {
-  const child = spawn(process.execPath, [main, "up", "--port", "0", "--data", join(root, "data")], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let text = "";
-  for await (const chunk of child.stdout) {
-    text += String(chunk);
-    const url = /at (http:\S+)/.exec(text)?.[1];
-    if (url !== undefined) return { child, url };
-  }
-  throw new Error(`the platform ended before it was up: ${text}`);
-}
-
-/** What `galatea env` prints for this platform. */
-async function variables(): Promise<Record<string, string>> {
-  const { hostname, port } = new URL(platform.url);
-  const args = [main, "env", "--host", hostname, "--port", port, "--data", join(root, "data")];
-  const { stdout } = await run(process.execPath, args);
-  const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)];
-  return Object.fromEntries(pairs.map(([, name = "", value = ""]) => [name, value.replace(/^'(.*)'$/, "$1")]));
-}
-
 before(async () => {
-  root = await mkdtemp(join(tmpdir(), "gal-boto3-"));
+  platform = await ScriptedPlatform.open();
   for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(root, "models", path)), { recursive: true });
-    await writeFile(join(root, "models", path), text);
+    await mkdir(dirname(join(platform.directory, "models", path)), { recursive: true });
+    await writeFile(join(platform.directory, "models", path), text);
   }
-  platform = await up();
 });
 
-after(async () => {
-  const { child } = platform ?? {};
-  if (child !== undefined && child.exitCode === null && child.signalCode === null) {
-    const exited = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGTERM");
-    await exited;
-  }
-  await rm(root, { recursive: true, force: true });
-});
+after(() => platform[Symbol.asyncDispose]());
 
 test("the script runs to its end with the real boto3 and tritonclient, says what it did, and runs again", async () => {
-  const { python } = await ensureEnvironment(cacheDirectory(process.env), "clients");
-  const env = { ...process.env, ...(await variables()) };
-  // Rejects, with the script's own output, for any exit code but 0.
-  const tell = async () => (await run(python, [program, join(root, "models")], { env, timeout: programMsMax })).stdout;
   // One a, no b, one c among the letters of "The cat sits outside", whose counts have the length √39.
   const wanted = [
     /^endpoint ensembles-\S+ InService$/,
@@ -122,7 +80,8 @@ test("the script runs to its end with the real boto3 and tritonclient, says what
     /^deleted tenant: \S+$/,
     /^done$/,
   ];
-  for (const output of [await tell(), await tell()]) {
+  for (let time = 0; time < 2; time++) {
+    const output = await platform.run(program, [join(platform.directory, "models")]);
     const lines = output.trimEnd().split("\n");
     assert.equal(lines.length, wanted.length, output);
     for (const [index, pattern] of wanted.entries()) assert.match(lines[index] ?? "", pattern);

@@ -1,0 +1,86 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
+import { shareMadePython } from "../shared-python.ts";
+
+const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const scriptMsMax = 300_000;
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly url: string;
+}
+
+/** `galatea up` on a free port over a folder of its own, for Python scripts that know of it what `galatea env` prints. */
+export class ScriptedPlatform implements AsyncDisposable {
+  readonly directory: string;
+  #running: Running;
+
+  private constructor(directory: string, running: Running) {
+    this.directory = directory;
+    this.#running = running;
+  }
+
+  static async open(): Promise<ScriptedPlatform> {
+    const directory = await mkdtemp(join(tmpdir(), "galatea-scripted-"));
+    await shareMadePython(join(directory, "data"));
+    return new ScriptedPlatform(directory, await up(directory));
+  }
+
+  /** kill -9, then a start over the same data. */
+  async killAndStartAgain(): Promise<void> {
+    await ended(this.#running.child, "SIGKILL");
+    this.#running = await up(this.directory);
+  }
+
+  /** What the script printed, with the real boto3; rejects with it for any exit code but 0. `proxy`: HTTPS goes through the platform. */
+  async run(program: string, args: readonly string[], { proxy = false } = {}): Promise<string> {
+    const { python } = await ensureEnvironment(cacheDirectory(process.env), "clients");
+    const env = { ...process.env, ...(await this.#variables(proxy)) };
+    return await new Promise((resolve, reject) => {
+      execFile(python, [program, ...args], { env, timeout: scriptMsMax }, (error, stdout, stderr) => {
+        if (error === null) resolve(stdout);
+        else reject(new Error(`${error.message}\n${stdout}\n${stderr}`));
+      });
+    });
+  }
+
+  async #variables(proxy: boolean): Promise<Record<string, string>> {
+    const { hostname, port } = new URL(this.#running.url);
+    const flags = ["--host", hostname, "--port", port, "--data", join(this.directory, "data")];
+    const args = [main, "env", ...(proxy ? ["--proxy"] : []), ...flags];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)];
+    return Object.fromEntries(pairs.map(([, name = "", value = ""]) => [name, value.replace(/^'(.*)'$/, "$1")]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await ended(this.#running.child, "SIGTERM");
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Resolves with the address that it prints. */
+async function up(directory: string): Promise<Running> {
+  const child = spawn(process.execPath, [main, "up", "--port", "0", "--data", join(directory, "data")], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  for await (const chunk of child.stdout) {
+    text += String(chunk);
+    const url = /at (http:\S+)/.exec(text)?.[1];
+    if (url !== undefined) return { child, url };
+  }
+  throw new Error(`the platform ended before it was up: ${text}`);
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  child.kill(signal);
+  await exited;
+}
