@@ -33,6 +33,26 @@ export const recipes = {
     steps: [["boto3>=1.40,<2", "sagemaker>=2.250,<3", tritonclientPackage, "numpy", "ml_dtypes<0.6"]],
     imports: ["boto3", "sagemaker", "tritonclient.http", "numpy"],
   },
+  /** The libraries that make tree models: the judges of what the `fil` backend answers. */
+  trees: {
+    steps: [
+      [
+        "--only-binary",
+        ":all:",
+        "xgboost-cpu==3.2.0",
+        "lightgbm==4.6.0",
+        "scikit-learn==1.7.2",
+        "treelite==4.7.0",
+        "numpy==2.3.5",
+      ],
+    ],
+    imports: ["xgboost", "lightgbm", "sklearn", "treelite", "numpy"],
+  },
+  /** The last XGBoost that writes the binary form of its models, whose base scores are not written as lists either. */
+  "trees-before": {
+    steps: [["--only-binary", ":all:", "xgboost-cpu==2.1.4", "numpy==2.3.5"]],
+    imports: ["xgboost", "numpy"],
+  },
   /** Formats and lints the Python of this repository. */
   ruff: { steps: [["--only-binary", ":all:", "ruff==0.17.6"]], imports: ["ruff"] },
 } as const satisfies Record<string, Recipe>;

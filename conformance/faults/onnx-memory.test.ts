@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { link, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { OnnxModel } from "../../examples/minilm/onnx-writer.ts";
+import type { OnnxModel } from "../../server/src/backends/onnx-file/index.ts";
 import { mebibyte, privateBytes, theRunner, until, write } from "./onnx-workshop.ts";
 import { floats, openWorkshop, request } from "../../server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
 import type { OnnxRuntimeBackendOptions } from "../../server/src/backends/onnxruntime/onnxruntime-backend.ts";

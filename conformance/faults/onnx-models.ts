@@ -1,4 +1,4 @@
-import { type OnnxModel, type OnnxGraph, writeOnnxFile } from "../../examples/minilm/onnx-writer.ts";
+import { type OnnxModel, type OnnxGraph, writeOnnxFile } from "../../server/src/backends/onnx-file/index.ts";
 
 /** Small ONNX models that do to their process what no model should; for tests. */
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { OnnxModel } from "../../examples/minilm/onnx-writer.ts";
+import type { OnnxModel } from "../../server/src/backends/onnx-file/index.ts";
 import { deadlyInput, writeModel } from "./onnx-models.ts";
 import { InferenceError } from "../../server/src/base/index.ts";
 import { type InferenceRequest, type Outcome, releaseResponse, SentAnswers } from "../../server/src/inference/index.ts";

@@ -13,7 +13,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { type Constant, type OnnxModel, type Operator, writeOnnxFile } from "./onnx-writer.ts";
+import {
+  type Constant,
+  type OnnxModel,
+  type Operator,
+  writeOnnxFile,
+} from "../../server/src/backends/onnx-file/index.ts";
 import { readSafetensors, type WeightFile } from "./safetensors.ts";
 
 /** What of the package's config.json shapes the graph. */

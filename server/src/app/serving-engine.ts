@@ -83,6 +83,7 @@ function backends({ options, log, directories, onConfinement }: ServingParts): r
     const { runnersIn } = await import("../backends/python/index.ts");
     return await runnersIn(resolve(backendDirectory))(backend);
   };
+  const onnx = onnxRuntimeBackend({ options, log });
   return [
     lazyBackend(
       "python",
@@ -94,28 +95,41 @@ function backends({ options, log, directories, onConfinement }: ServingParts): r
       async () => packages.length > 0 || (await isPythonThere({ python, log, directories })),
       async (backend) => (await findRunner(backend)) !== null,
     ),
-    lazyBackend(
-      "onnxruntime",
-      async () => {
-        const { createOnnxRuntimeBackend, onnxRuntimeBackendDefaults, quietLibrary } =
-          await import("../backends/onnxruntime/index.ts");
-        // The library reads this process's environment where it runs in it.
-        if (options.onnxInProcess) Object.assign(process.env, quietLibrary);
-        return createOnnxRuntimeBackend({
-          ...onnxRuntimeBackendDefaults,
-          libraryPath: onnxRuntimeLibrary(),
-          processEnv: options.onnxInProcess ? null : runnerEnvironment(),
-          slotCount: Math.max(2, availableParallelism()),
-          runDeadlineMs: options.onnxRunDeadlineSecs === 0 ? null : options.onnxRunDeadlineSecs * 1000,
-          intraOpThreadCount: 0,
-          ownThreadCountMax: Math.max(64, 8 * availableParallelism()),
-          log,
-          clock: systemClock,
-        });
-      },
-      () => Promise.resolve(true),
-    ),
+    onnx,
+    lazyBackend("fil", async () => {
+      const { createFilBackend } = await import("../backends/fil/index.ts");
+      return createFilBackend({
+        onnx,
+        onnxConfig: backendConfig(options, "onnxruntime"),
+        directory: processDirectory(join(directories.cache, "trees")),
+        log,
+      });
+    }),
   ];
+}
+
+function onnxRuntimeBackend({ options, log }: Pick<ServingParts, "options" | "log">): Backend {
+  return lazyBackend(
+    "onnxruntime",
+    async () => {
+      const { createOnnxRuntimeBackend, onnxRuntimeBackendDefaults, quietLibrary } =
+        await import("../backends/onnxruntime/index.ts");
+      // The library reads this process's environment where it runs in it.
+      if (options.onnxInProcess) Object.assign(process.env, quietLibrary);
+      return createOnnxRuntimeBackend({
+        ...onnxRuntimeBackendDefaults,
+        libraryPath: onnxRuntimeLibrary(),
+        processEnv: options.onnxInProcess ? null : runnerEnvironment(),
+        slotCount: Math.max(2, availableParallelism()),
+        runDeadlineMs: options.onnxRunDeadlineSecs === 0 ? null : options.onnxRunDeadlineSecs * 1000,
+        intraOpThreadCount: 0,
+        ownThreadCountMax: Math.max(64, 8 * availableParallelism()),
+        log,
+        clock: systemClock,
+      });
+    },
+    () => Promise.resolve(true),
+  );
 }
 
 /** Null where Python models are kept from each other's processes and no more. */

@@ -48,7 +48,10 @@ export class BackendChecks implements AsyncDisposable {
     if (config.platform === "ensemble") return [];
     if (config.backend === "python") return [...(await missingEnvironment(found)), ...(await this.#parsed(found))];
     if (config.backend === "onnxruntime") return await this.#opened(found);
-    return [`unable to find backend library for backend '${config.backend}'. This server has: onnxruntime, python.`];
+    if (config.backend === "fil") return await treesWrong(found);
+    return [
+      `unable to find backend library for backend '${config.backend}'. This server has: onnxruntime, python, fil.`,
+    ];
   }
 
   async #parsed({ config, versions }: FoundModel): Promise<readonly string[]> {
@@ -109,6 +112,20 @@ export class BackendChecks implements AsyncDisposable {
     await this.#onnx?.[Symbol.asyncDispose]();
     this.#arena?.[Symbol.dispose]();
   }
+}
+
+async function treesWrong({ config, versions }: FoundModel): Promise<readonly string[]> {
+  const { checkTreeModel } = await import("../backends/fil/index.ts");
+  const wrong: string[] = [];
+  for (const { directory } of versions) {
+    try {
+      await checkTreeModel(directory, config);
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      wrong.push(error.message);
+    }
+  }
+  return wrong;
 }
 
 async function missingEnvironment({ modelDirectory, config }: FoundModel): Promise<readonly string[]> {

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { type OnnxModel, type OnnxType, onnxTypes, writeOnnxFile } from "../../../examples/minilm/onnx-writer.ts";
+import { type OnnxModel, type OnnxType, onnxTypes, writeOnnxFile } from "../backends/onnx-file/index.ts";
 import { InferenceError } from "../base/index.ts";
 import { DirectRuns } from "./direct-runs-fixture.ts";
 import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "./onnxruntime.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type InferenceResponse, releaseResponse, SentAnswers, type Released } from "../../inference/index.ts";
 import { joinBytesElements, splitBytesElements, type Tensor } from "../../tensor/index.ts";
-import { type OnnxModel, writeOnnxFile } from "../../../../examples/minilm/onnx-writer.ts";
+import { type OnnxModel, writeOnnxFile } from "../onnx-file/index.ts";
 import { InferenceError } from "../../base/index.ts";
 import type { LoadedModel, ModelSource } from "../backend.ts";
 import {

@@ -14,7 +14,7 @@ import { onnxRuntimeInstance } from "./onnxruntime-instance.ts";
 import { Runner } from "./runner.ts";
 import { Runners, type RunnersOptions } from "./runners.ts";
 import { readSessionParameters, type SessionParameters } from "./session-parameters.ts";
-import { type SessionLease, SharedSessions } from "./shared-sessions.ts";
+import { type SessionLease, SharedSessions } from "../shared-sessions.ts";
 
 export interface OnnxRuntimeBackendOptions {
   /** libonnxruntime.so.1 of the onnxruntime-node package, or any other from 1.16 on. Opened with the first model. */

@@ -44,8 +44,19 @@ export interface Operator {
   /** "" leaves an optional input out. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** A bigint is an INT attribute, a number a FLOAT one, a graph the body of a loop or a branch. */
-  readonly attributes: Readonly<Record<string, bigint | number | OnnxGraph>>;
+  readonly attributes: Readonly<Record<string, OnnxAttribute>>;
+}
+
+/**
+ * A bigint is an INT attribute, a number a FLOAT one, a string a STRING one, typed arrays lists of them, a graph the body of a loop
+ * or a branch.
+ */
+export type OnnxAttribute = bigint | number | string | Float32Array | Int32Array | RepeatedWords | OnnxGraph;
+
+/** A list of strings of which many are the same: `words[places[i]]`, each ASCII and shorter than 128. */
+export interface RepeatedWords {
+  readonly words: readonly string[];
+  readonly places: Uint8Array;
 }
 
 export interface GraphTensor {
@@ -117,9 +128,13 @@ function encodeOperator(operator: Operator, index: number): Encoded {
   ]);
 }
 
-function encodeAttribute(name: string, value: bigint | number | OnnxGraph): Encoded {
+function encodeAttribute(name: string, value: OnnxAttribute): Encoded {
   if (typeof value === "bigint") return message([text(1, name), integer(3, value), integer(20, 2n)]);
   if (typeof value === "number") return message([text(1, name), float(2, value), integer(20, 1n)]);
+  if (typeof value === "string") return message([text(1, name), text(4, value), integer(20, 3n)]);
+  if (value instanceof Float32Array) return message([text(1, name), packedFloats(7, value), integer(20, 6n)]);
+  if (value instanceof Int32Array) return message([text(1, name), packedIntegers(8, value), integer(20, 7n)]);
+  if ("words" in value) return message([text(1, name), repeatedWords(9, value), integer(20, 8n)]);
   return message([text(1, name), nested(6, encodeGraph(value)), integer(20, 5n)]);
 }
 
@@ -168,6 +183,44 @@ function float(field: number, value: number): Encoded {
   bytes.set(tag);
   new DataView(bytes.buffer).setFloat32(tag.length, value, true);
   return { pieces: [bytes], byteLength: bytes.byteLength };
+}
+
+/** The bytes of the array itself, which is borrowed; this machine is little-endian as the format is. */
+function packedFloats(field: number, values: Float32Array): Encoded {
+  const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  return nested(field, { pieces: [bytes], byteLength: bytes.byteLength });
+}
+
+/** Numbers from 0 on. */
+function packedIntegers(field: number, values: Int32Array): Encoded {
+  let byteLength = 0;
+  for (const value of values)
+    byteLength += value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x200000 ? 3 : value < 0x10000000 ? 4 : 5;
+  const bytes = new Uint8Array(byteLength);
+  let at = 0;
+  for (const value of values) {
+    let rest = value;
+    while (rest > 0x7f) {
+      bytes[at++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    bytes[at++] = rest;
+  }
+  return nested(field, { pieces: [bytes], byteLength });
+}
+
+function repeatedWords(field: number, { words, places }: RepeatedWords): Encoded {
+  const encoded = words.map((word) => Buffer.concat(text(field, word).pieces));
+  let byteLength = 0;
+  for (const place of places) byteLength += (encoded[place] as Buffer).byteLength;
+  const bytes = new Uint8Array(byteLength);
+  let at = 0;
+  for (const place of places) {
+    const word = encoded[place] as Buffer;
+    bytes.set(word, at);
+    at += word.byteLength;
+  }
+  return { pieces: [bytes], byteLength };
 }
 
 function varint(value: bigint): number[] {

@@ -1,0 +1,74 @@
+import { Worker } from "node:worker_threads";
+import { InferenceError, Semaphore } from "../../base/index.ts";
+import type { ConversionReply } from "./conversion-thread.ts";
+import type { ConversionOrder } from "./convert-model.ts";
+
+/** Files of so many bytes take less than this to read; what lies in typed arrays is not counted. */
+const heapMebibytesMax = 1024;
+const threadsMax = 2;
+
+/**
+ * Converts models in worker threads, two at a time. A thread that runs out of memory fails its conversion and nothing else. One thread
+ * stays for the next model.
+ */
+export class Converter implements AsyncDisposable {
+  readonly #places = new Semaphore(threadsMax);
+  #idle: Worker | null = null;
+
+  /** Ends early, with the thread, when the signal aborts. */
+  async convert(order: ConversionOrder, signal: AbortSignal): Promise<void> {
+    using _place = await this.#places.acquire(signal);
+    const worker = this.#idle ?? startThread();
+    this.#idle = null;
+    worker.ref();
+    let reply: ConversionReply;
+    try {
+      reply = await replyOf(worker, order, signal);
+    } catch (error) {
+      await worker.terminate();
+      throw error;
+    }
+    worker.unref();
+    if (this.#idle === null) this.#idle = worker;
+    else await worker.terminate();
+    if (!reply.ok) throw new InferenceError(reply.code, reply.message);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#idle?.terminate();
+    this.#idle = null;
+  }
+}
+
+function startThread(): Worker {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const worker = new Worker(new URL(`./conversion-thread.${extension}`, import.meta.url), {
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
+  });
+  // Whoever waits for a reply hears of it.
+  worker.on("error", () => {});
+  return worker;
+}
+
+async function replyOf(worker: Worker, order: ConversionOrder, signal: AbortSignal): Promise<ConversionReply> {
+  const replied = Promise.withResolvers<ConversionReply>();
+  const onAbort = () => replied.reject(signal.reason);
+  const onError = (error: Error) =>
+    replied.reject(new InferenceError("INTERNAL", `reading '${order.modelPath}' failed: ${error.message}`));
+  const onExit = () => onError(new Error("its thread has ended"));
+  worker.once("message", replied.resolve);
+  worker.once("error", onError);
+  worker.once("exit", onExit);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    worker.postMessage(order, []);
+    return await replied.promise;
+  } finally {
+    worker.off("message", replied.resolve);
+    worker.off("error", onError);
+    worker.off("exit", onExit);
+    signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Forest, newTree, nodesInOrder, type Tree } from "./forest.ts";
+
+const forest: Forest = { featureCount: 2, outputCount: 1, trees: [], baseScores: [0], transform: { kind: "identity" } };
+
+function treeOf(children: readonly (readonly [number, number] | null)[], feature = 0): Tree {
+  const tree = newTree(children.length, 0, 1);
+  for (const [node, both] of children.entries()) {
+    if (both === null) continue;
+    [tree.left[node], tree.right[node]] = both;
+    tree.features[node] = feature;
+  }
+  return tree;
+}
+
+test("nodes come in order, and those that nothing leads to do not", () => {
+  assert.deepEqual([...nodesInOrder(treeOf([[3, 1], null, null, [4, 5], null, null]), forest, "it")], [0, 3, 4, 5, 1]);
+});
+
+test("what is no tree is refused with what is wrong", () => {
+  const refused = (tree: Tree, message: string) =>
+    assert.throws(() => nodesInOrder(tree, forest, "tree 7"), { code: "INVALID_ARG", message: `tree 7 ${message}` });
+  refused(treeOf([[1, 0], null]), "leads to node 0 in two ways");
+  refused(treeOf([[1, 1], null]), "leads to node 1 in two ways");
+  refused(treeOf([[1, 2], null]), "names node 2, which is not there");
+  refused(treeOf([[1, -5], null]), "names node -5, which is not there");
+  refused(treeOf([[1, 2], null, null], 2), "asks for feature 2 of 2");
+  refused(newTree(0, 0, 1), "has no nodes");
+});
+
+test("a tree that is deeper than ONNX Runtime may read is refused", () => {
+  const chain = (depth: number) =>
+    treeOf(
+      Array.from({ length: 2 * depth + 1 }, (_, node) =>
+        node % 2 === 0 && node < 2 * depth ? [node + 1, node + 2] : null,
+      ),
+    );
+  assert.equal(nodesInOrder(chain(1024), forest, "it").length, 2049);
+  assert.throws(() => nodesInOrder(chain(1025), forest, "it"), {
+    code: "UNSUPPORTED",
+    message: "it is deeper than 1024 nodes",
+  });
+});

@@ -1,0 +1,183 @@
+import { InferenceError } from "../../../base/index.ts";
+import { ceilToFloat32, floorToFloat32, nextUp } from "../float32.ts";
+import { broken, newTree, nodesMax, type Tree } from "../forest.ts";
+import { type Branches, categoryBounds, splitBySteps, splitByThreshold } from "../splits.ts";
+import type { TextLines } from "./text-lines.ts";
+
+/** The lines of a tree that are needed to run it. */
+interface Written {
+  readonly leafCount: number;
+  readonly columns: ReadonlyMap<string, Float64Array>;
+}
+
+/** Bits of a node's decision type. */
+const categoricalBit = 1;
+const defaultLeftBit = 2;
+const missingKinds = ["none", "zero", "nan"] as const;
+/** Numbers as close to zero as that are zero to LightGBM. */
+const zeroReach = Math.fround(1e-35);
+
+/** Reads the tree whose first line is at hand, up to the line behind it. */
+export function readLightgbmTree(
+  lines: TextLines,
+  { index, target }: { readonly index: number; readonly target: number },
+): Tree {
+  const about = `tree ${index}`;
+  const { leafCount, columns } = readColumns(lines, about);
+  const splitCount = leafCount - 1;
+  const column = (name: string): Float64Array => {
+    const values = columns.get(name);
+    if (values === undefined) throw broken(about, `has no ${name}`);
+    return values;
+  };
+  const tree = newTree(leafCount + splitCount, target, 1);
+  tree.leafWeights.set(column("leaf_value"), splitCount);
+  if (splitCount === 0) return tree;
+  const [features, thresholds] = [column("split_feature"), column("threshold")];
+  const [left, right] = [column("left_child"), column("right_child")];
+  const types = columns.get("decision_type") ?? new Float64Array(splitCount);
+  const categories = new CategorySets(columns, about);
+  // Leaves are written as -1, -2 and so on, and lie behind the splits here.
+  const child = (written: number): number => (written < 0 ? splitCount - 1 - written : written);
+  for (let node = 0; node < splitCount; node += 1) {
+    const [whenTrue, whenFalse] = [child(left[node] as number), child(right[node] as number)];
+    const feature = features[node] as number;
+    if (![whenTrue, whenFalse, feature].every(Number.isInteger))
+      throw broken(about, `has no children or no feature at split ${node}`);
+    const branches = { feature, whenTrue, whenFalse };
+    const threshold = thresholds[node] as number;
+    const type = types[node] as number;
+    if ((type & categoricalBit) === 0) splitNumbers(tree, node, { ...branches, threshold, type, about });
+    else splitBySteps(tree, node, { ...branches, missingTrue: false, bounds: categories.boundsOf(threshold, node) });
+  }
+  return tree;
+}
+
+function readColumns(lines: TextLines, about: string): Written {
+  const columns = new Map<string, Float64Array>();
+  let leafCount = 0;
+  let categoryCount = 0;
+  while (lines.next() && lines.name !== "Tree" && lines.name !== "end of trees") {
+    const { name } = lines;
+    if (name === "num_leaves") leafCount = lines.integer(1, nodesMax);
+    else if (name === "num_cat") categoryCount = lines.integer(0, nodesMax);
+    else if (name === "is_linear" && lines.integer(0, 1) === 1) {
+      throw new InferenceError(
+        "UNSUPPORTED",
+        `${about} has linear models at its leaves (linear_tree), which this backend does not run`,
+      );
+    } else {
+      const count = columnLength(name, { leafCount, categoryCount, columns });
+      if (count === null || count === 0) continue;
+      if (columns.has(name)) throw broken(about, `has ${name} twice`);
+      columns.set(name, lines.numbers(count));
+    }
+  }
+  if (leafCount === 0) throw broken(about, "has no num_leaves");
+  return { leafCount, columns };
+}
+
+/** How many numbers a line has; null for those that nobody needs. */
+function columnLength(
+  name: string,
+  { leafCount, categoryCount, columns }: Written & { readonly categoryCount: number },
+): number | null {
+  switch (name) {
+    case "leaf_value":
+      return leafCount;
+    case "split_feature":
+    case "threshold":
+    case "decision_type":
+    case "left_child":
+    case "right_child":
+      return leafCount - 1;
+    case "cat_boundaries":
+      return categoryCount === 0 ? 0 : categoryCount + 1;
+    case "cat_threshold": {
+      const count = columns.get("cat_boundaries")?.[categoryCount] ?? 0;
+      return Number.isInteger(count) && count >= 0 ? count : 0;
+    }
+    default:
+      return null;
+  }
+}
+
+type NumberSplit = Omit<Branches, "missingTrue"> & {
+  readonly threshold: number;
+  readonly type: number;
+  readonly about: string;
+};
+
+/** `x <= threshold`, and what is missing is, by node: nothing (then NaN is 0), zero and NaN, or NaN. */
+function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...branches }: NumberSplit): void {
+  const isDefaultLeft = (type & defaultLeftBit) !== 0;
+  const missing = missingKinds[(type >> 2) & 3];
+  if (missing === undefined || Number.isNaN(threshold)) throw broken(about, `has split ${node} of a kind that is none`);
+  const zeroIsLeft = 0 <= threshold;
+  if (missing !== "zero" || isDefaultLeft === zeroIsLeft) {
+    const missingTrue = missing === "none" ? zeroIsLeft : isDefaultLeft;
+    // What is as good as zero goes to zero's side of a threshold that is as good as zero itself.
+    const isZero = Math.abs(threshold) <= zeroReach;
+    const comparison = isZero && !zeroIsLeft ? "<" : "<=";
+    const moved = isZero ? (zeroIsLeft ? zeroReach : -zeroReach) : threshold;
+    return splitByThreshold(tree, node, { ...branches, comparison, threshold: moved, missingTrue });
+  }
+  // All that is zero goes where the default says, and the rest to its side of the threshold.
+  const zeroFrom = ceilToFloat32(-zeroReach);
+  const zeroBehind = nextUp(floorToFloat32(zeroReach));
+  const behind = floorToFloat32(threshold) === Infinity ? Infinity : nextUp(floorToFloat32(threshold));
+  const { feature, whenTrue: left, whenFalse: right } = branches;
+  // Two regions are other than the lowest one at most; which, the order of the cuts tells.
+  const cuts = [zeroFrom, zeroBehind, behind].sort((a, b) => a - b);
+  const isLeft = (value: number): boolean => (value >= zeroFrom && value < zeroBehind ? isDefaultLeft : value < behind);
+  const lowestLeft = isLeft(-Infinity);
+  const bounds: number[] = [];
+  let side = lowestLeft;
+  for (const cut of cuts) {
+    if (isLeft(cut) === side) continue;
+    side = !side;
+    bounds.push(cut);
+  }
+  splitBySteps(tree, node, {
+    feature,
+    whenTrue: lowestLeft ? right : left,
+    whenFalse: lowestLeft ? left : right,
+    missingTrue: lowestLeft ? !isDefaultLeft : isDefaultLeft,
+    bounds: Float32Array.from(bounds),
+  });
+}
+
+/** Sets of categories as bits, 32 to a number, by their place in a tree. */
+class CategorySets {
+  readonly #bounds: Float64Array;
+  readonly #words: Float64Array;
+  readonly #about: string;
+  readonly #read = new Set<number>();
+
+  constructor(columns: ReadonlyMap<string, Float64Array>, about: string) {
+    this.#bounds = columns.get("cat_boundaries") ?? new Float64Array(1);
+    this.#words = columns.get("cat_threshold") ?? new Float64Array(0);
+    this.#about = about;
+    for (const [place, begin] of this.#bounds.entries()) {
+      if (!(begin >= (this.#bounds[place - 1] ?? 0))) throw broken(about, "has cat_boundaries that do not ascend");
+    }
+  }
+
+  boundsOf(set: number, node: number): Float32Array {
+    const [begin, end] = [this.#bounds[set], this.#bounds[set + 1]];
+    const isThere = begin !== undefined && end !== undefined && end <= this.#words.length;
+    // Each set is one split's: splits that shared one could make a small file long to read.
+    if (!isThere || this.#read.has(set)) throw broken(this.#about, `has no categories for split ${node}`);
+    this.#read.add(set);
+    const about = `split ${node} of ${this.#about}`;
+    return categoryBounds(membersOf(this.#words.subarray(begin, end), about), { about, zeroReachesDown: true });
+  }
+}
+
+function* membersOf(words: Float64Array, about: string): Iterable<number> {
+  for (const [place, word] of words.entries()) {
+    if (!(Number.isInteger(word) && word >= 0 && word < 2 ** 32))
+      throw broken(about, "has categories that are no bits");
+    for (let bit = 0; bit < 32; bit += 1) if (((word >>> bit) & 1) === 1) yield 32 * place + bit;
+  }
+}

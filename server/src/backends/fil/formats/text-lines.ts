@@ -1,0 +1,97 @@
+import { broken } from "../forest.ts";
+
+const lineFeed = 10;
+const space = 32;
+/** Texts are names and parameters; lists of numbers are read where they lie. */
+const textBytesMax = 1 << 20;
+const nameBytesMax = 64;
+const numberBytesMax = 64;
+
+/** Lines of the form `name=value`, one at a time. */
+export class TextLines {
+  readonly #bytes: Buffer;
+  #at = 0;
+  #valueAt = 0;
+  #endAt = 0;
+  /** Of the line at hand; "" where there is none, or where it has none. A line without a value is a name alone. */
+  name = "";
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  is(name: string): boolean {
+    return this.name === name;
+  }
+
+  /** False at the end of the file. */
+  next(): boolean {
+    this.name = "";
+    if (this.#at >= this.#bytes.length) return false;
+    const found = this.#bytes.indexOf(lineFeed, this.#at);
+    const behind = found === -1 ? this.#bytes.length : found;
+    const start = this.#at;
+    this.#at = behind + 1;
+    this.#endAt = behind > start && this.#bytes[behind - 1] === 13 ? behind - 1 : behind;
+    const nameEnd = this.#bytes.subarray(start, Math.min(this.#endAt, start + nameBytesMax)).indexOf("=");
+    this.#valueAt = nameEnd === -1 ? this.#endAt : start + nameEnd + 1;
+    const nameBytes = nameEnd === -1 ? Math.min(this.#endAt - start, nameBytesMax) : nameEnd;
+    this.name = latin1(this.#bytes, start, start + nameBytes);
+    return true;
+  }
+
+  text(): string {
+    if (this.#endAt - this.#valueAt > textBytesMax) throw broken(`the value of '${this.name}'`, "is too long");
+    return latin1(this.#bytes, this.#valueAt, this.#endAt).trim();
+  }
+
+  integer(least: number, most: number): number {
+    const text = this.text();
+    const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= least && value <= most))
+      throw broken(`the value of '${this.name}'`, `is '${text.slice(0, 40)}', not from ${least} to ${most}`);
+    return value;
+  }
+
+  /** Just so many numbers with spaces between them. */
+  numbers(count: number): Float64Array {
+    // Each takes a digit and a space.
+    if (count > this.#endAt - this.#valueAt) throw this.#miscounted(count);
+    const values = new Float64Array(count);
+    let at = this.#valueAt;
+    for (let index = 0; index < count; index += 1) {
+      while (at < this.#endAt && this.#bytes[at] === space) at += 1;
+      const start = at;
+      while (at < this.#endAt && this.#bytes[at] !== space) at += 1;
+      if (at === start) throw this.#miscounted(count);
+      const text = latin1(this.#bytes, start, Math.min(at, start + numberBytesMax));
+      const value = numberOf(text);
+      if (value === null) throw broken(`the value of '${this.name}'`, `has '${text}', which is no number`);
+      values[index] = value;
+    }
+    while (at < this.#endAt && this.#bytes[at] === space) at += 1;
+    if (at < this.#endAt) throw this.#miscounted(count);
+    return values;
+  }
+
+  #miscounted(count: number): Error {
+    return broken(`the value of '${this.name}'`, `does not have ${count} numbers`);
+  }
+}
+
+const words: Readonly<Record<string, number>> = {
+  nan: Number.NaN,
+  "-nan": Number.NaN,
+  inf: Infinity,
+  "-inf": -Infinity,
+};
+
+function numberOf(text: string): number | null {
+  if (Object.hasOwn(words, text)) return words[text] as number;
+  const value = Number(text);
+  return Number.isNaN(value) ? null : value;
+}
+
+function latin1(bytes: Buffer, start: number, end: number): string {
+  return bytes.toString("latin1", start, end);
+}

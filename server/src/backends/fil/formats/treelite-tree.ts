@@ -1,0 +1,166 @@
+import { broken, newTree, nodesMax, type Tree } from "../forest.ts";
+import { categoryBounds, type Comparison, splitBySteps, splitByThreshold } from "../splits.ts";
+import type { ByteReader } from "./byte-reader.ts";
+
+export type TreeliteNumber = "float32" | "float64";
+
+export interface TreeliteTreeOptions {
+  readonly index: number;
+  readonly number: TreeliteNumber;
+  readonly outputCount: number;
+  readonly target: number | "every";
+}
+
+/** By their code. */
+const comparisons: readonly (Comparison | null)[] = [null, "==", "<", "<=", ">", ">="];
+const leafNode = 0;
+const categoricalNode = 2;
+
+/** Where a column of the file begins, and how many elements it has. */
+interface Column {
+  readonly count: number;
+  readonly at: (place: number) => number;
+}
+
+type ElementKind = keyof typeof elementKinds;
+
+const elementKinds = {
+  int8: { byteLength: 1, read: (from: ByteReader) => from.int8() },
+  int32: { byteLength: 4, read: (from: ByteReader) => from.int32() },
+  uint32: { byteLength: 4, read: (from: ByteReader) => from.uint32() },
+  uint64: { byteLength: 8, read: (from: ByteReader) => from.uint64() },
+  float32: { byteLength: 4, read: (from: ByteReader) => from.float32() },
+  float64: { byteLength: 8, read: (from: ByteReader) => from.float64() },
+} as const;
+
+/** Columns lie where they were written; elements are read when they are asked for. */
+class Columns {
+  readonly #from: ByteReader;
+  readonly #about: string;
+
+  constructor(from: ByteReader, about: string) {
+    this.#from = from;
+    this.#about = about;
+  }
+
+  take(kind: ElementKind): Column {
+    const { byteLength, read } = elementKinds[kind];
+    const from = this.#from;
+    const count = from.uint64();
+    const begin = from.takeElements(count, byteLength);
+    return {
+      count,
+      at: (place) => {
+        const behind = from.at;
+        from.at = begin + place * byteLength;
+        const value = read(from);
+        from.at = behind;
+        return value;
+      },
+    };
+  }
+
+  /** One element for each node. */
+  takeFor(nodeCount: number, kind: ElementKind): Column {
+    const column = this.take(kind);
+    if (column.count !== nodeCount)
+      throw broken(this.#about, `has ${column.count} elements in a column for ${nodeCount} nodes`);
+    return column;
+  }
+}
+
+/** Reads the fields of one tree, up to the fields that are optional. */
+export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions): Tree {
+  const { number, outputCount, target } = options;
+  const about = `tree ${options.index}`;
+  const nodeCount = from.int32();
+  if (nodeCount < 1 || nodeCount > nodesMax) throw broken(about, `has ${nodeCount} nodes`);
+  from.uint8();
+  const columns = new Columns(from, about);
+  const byNode = (kind: ElementKind) => columns.takeFor(nodeCount, kind);
+  const [types, left, right, features] = [byNode("int8"), byNode("int32"), byNode("int32"), byNode("int32")];
+  const [defaultLeft, leafValues, thresholds, operators] = [
+    byNode("int8"),
+    byNode(number),
+    byNode(number),
+    byNode("int8"),
+  ];
+  const categoriesRight = byNode("int8");
+  const vectors = new Segments(columns, { kind: number, nodeCount, about });
+  const categories = new Segments(columns, { kind: "uint32", nodeCount, about });
+  // What training knew of the nodes.
+  for (const kind of ["uint64", "int8", "float64", "int8", "float64", "int8"] as const) columns.take(kind);
+  const tree = newTree(nodeCount, target, outputCount);
+  for (let node = 0; node < nodeCount; node += 1) {
+    const type = types.at(node);
+    if (type === leafNode) {
+      if (target === "every") vectors.copy(node, tree.leafWeights, outputCount);
+      else tree.leafWeights[node] = vectors.only(node) ?? leafValues.at(node);
+      continue;
+    }
+    const isDefaultLeft = defaultLeft.at(node) === 1;
+    const feature = features.at(node);
+    if (type === categoricalNode) {
+      const isRight = categoriesRight.at(node) === 1;
+      const branches = {
+        feature,
+        whenTrue: (isRight ? right : left).at(node),
+        whenFalse: (isRight ? left : right).at(node),
+        missingTrue: isRight !== isDefaultLeft,
+      };
+      const bounds = categoryBounds(categories.of(node).sort(), {
+        about: `node ${node} of ${about}`,
+        zeroReachesDown: false,
+      });
+      splitBySteps(tree, node, { ...branches, bounds });
+      continue;
+    }
+    const comparison = comparisons[operators.at(node)] ?? null;
+    const threshold = thresholds.at(node);
+    if (comparison === null || Number.isNaN(threshold)) throw broken(about, `has node ${node} of a kind that is none`);
+    const branches = { feature, whenTrue: left.at(node), whenFalse: right.at(node), missingTrue: isDefaultLeft };
+    splitByThreshold(tree, node, { ...branches, comparison, threshold });
+  }
+  return tree;
+}
+
+/** Lists of numbers by node, one behind the other. */
+class Segments {
+  readonly #values: Column;
+  readonly #begins: Column;
+  readonly #ends: Column;
+  readonly #about: string;
+  #readCount = 0;
+
+  constructor(
+    columns: Columns,
+    { kind, nodeCount, about }: { readonly kind: ElementKind; readonly nodeCount: number; readonly about: string },
+  ) {
+    this.#values = columns.take(kind);
+    this.#begins = columns.takeFor(nodeCount, "uint64");
+    this.#ends = columns.takeFor(nodeCount, "uint64");
+    this.#about = about;
+  }
+
+  of(node: number): Float64Array {
+    const [begin, end] = [this.#begins.at(node), this.#ends.at(node)];
+    if (!(begin <= end && end <= this.#values.count))
+      throw broken(this.#about, `has a list at node ${node} that is not there`);
+    // No element is two nodes': nodes that shared them could make a small file long to read.
+    this.#readCount += end - begin;
+    if (this.#readCount > this.#values.count) throw broken(this.#about, `has the list of node ${node} twice`);
+    return Float64Array.from({ length: end - begin }, (_, place) => this.#values.at(begin + place));
+  }
+
+  /** The one number of a list that has one; null where it has none. */
+  only(node: number): number | null {
+    return this.of(node)[0] ?? null;
+  }
+
+  copy(node: number, into: Float64Array, count: number): void {
+    const values = this.of(node);
+    if (values.length !== count)
+      throw broken(this.#about, `has ${values.length} numbers at leaf ${node} for ${count} outputs`);
+    into.set(values, node * count);
+  }
+}

@@ -1,0 +1,160 @@
+import { broken } from "../forest.ts";
+import { ByteReader } from "./byte-reader.ts";
+import { NumberList, type Value, ValueCount } from "./document.ts";
+
+const depthMax = 100;
+
+/** Reads Universal Binary JSON (draft 12). Throws where it is none, or is nested deep. */
+export function readUbjDocument(bytes: Uint8Array): Value {
+  return new UbjReading(bytes).document();
+}
+
+/** Numbers by their marker. */
+const numberKinds: Readonly<
+  Record<string, { readonly byteLength: number; readonly read: (from: ByteReader) => number }>
+> = {
+  i: { byteLength: 1, read: (from) => from.int8() },
+  U: { byteLength: 1, read: (from) => from.uint8() },
+  I: { byteLength: 2, read: (from) => from.int16() },
+  l: { byteLength: 4, read: (from) => from.int32() },
+  L: { byteLength: 8, read: (from) => from.int64() },
+  d: { byteLength: 4, read: (from) => from.float32() },
+  D: { byteLength: 8, read: (from) => from.float64() },
+};
+const integers = "iUIlL";
+
+class UbjReading {
+  readonly #from: ByteReader;
+  readonly #count = new ValueCount();
+  #depth = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#from = new ByteReader(bytes, { littleEndian: false });
+  }
+
+  document(): Value {
+    const value = this.#value(this.#marker());
+    while (this.#from.left > 0) {
+      if (this.#from.uint8() !== noOperation)
+        throw broken("the file", `goes on behind its document, at ${this.#from.at - 1}`);
+    }
+    return value;
+  }
+
+  #marker(): string {
+    let marker = this.#from.uint8();
+    while (marker === noOperation) marker = this.#from.uint8();
+    return String.fromCharCode(marker);
+  }
+
+  #value(marker: string): Value {
+    const number = numberKinds[marker];
+    if (number !== undefined) return number.read(this.#from);
+    this.#count.add();
+    switch (marker) {
+      case "Z":
+        return null;
+      case "T":
+        return true;
+      case "F":
+        return false;
+      case "C":
+        return this.#from.text(1);
+      case "S":
+        return this.#text();
+      case "[":
+        return this.#nested(() => this.#array());
+      case "{":
+        return this.#nested(() => this.#object());
+      default:
+        throw broken(
+          "the file",
+          `is not Universal Binary JSON: no value begins with byte ${marker.charCodeAt(0)}, at ${this.#from.at - 1}`,
+        );
+    }
+  }
+
+  #nested(read: () => Value): Value {
+    this.#depth += 1;
+    if (this.#depth > depthMax) throw broken("the file", `is nested more than ${depthMax} deep`);
+    const value = read();
+    this.#depth -= 1;
+    return value;
+  }
+
+  #length(): number {
+    const marker = this.#marker();
+    const kind = integers.includes(marker) ? numberKinds[marker] : undefined;
+    const length = kind?.read(this.#from) ?? -1;
+    if (!Number.isSafeInteger(length) || length < 0) throw broken("the file", `has no length at ${this.#from.at}`);
+    return length;
+  }
+
+  #text(): string {
+    return this.#from.text(this.#length());
+  }
+
+  /** The type and the number of what an array or an object holds, where it tells them. */
+  #container(): { readonly type: string | null; readonly count: number | null } {
+    let type: string | null = null;
+    if (this.#nextIs("$")) type = String.fromCharCode(this.#from.uint8());
+    if (this.#nextIs("#")) return { type, count: this.#length() };
+    if (type !== null) throw broken("the file", `has a container with a type and no count, at ${this.#from.at}`);
+    return { type, count: null };
+  }
+
+  #nextIs(marker: string): boolean {
+    const { bytes, at } = this.#from;
+    if (bytes[at] !== marker.charCodeAt(0)) return false;
+    this.#from.take(1);
+    return true;
+  }
+
+  #array(): Value {
+    const { type, count } = this.#container();
+    if (type !== null && count !== null) return this.#typed(type, count);
+    const numbers = new NumberList();
+    const values: Value[] = [];
+    for (let index = 0; count === null ? !this.#nextIs("]") : index < count; index += 1) {
+      const value = this.#value(this.#marker());
+      const isNumber = typeof value === "number" || typeof value === "boolean";
+      if (isNumber) numbers.push(Number(value));
+      else values.push(value);
+      if (values.length > 0 && numbers.count > 0) {
+        throw broken("the file", `has numbers and other things in one list, at ${this.#from.at}`);
+      }
+    }
+    return values.length > 0 ? values : numbers.end();
+  }
+
+  #typed(type: string, count: number): Value {
+    const kind = numberKinds[type];
+    if (kind === undefined) {
+      // Each takes a byte at least, or else a small file could ask for any number of them.
+      if (type !== "S" && type !== "[" && type !== "{")
+        throw broken("the file", `has a list of '${type}', at ${this.#from.at}`);
+      const values: Value[] = [];
+      for (let index = 0; index < count; index += 1) values.push(this.#value(type));
+      return values;
+    }
+    const { at } = this.#from;
+    this.#from.takeElements(count, kind.byteLength);
+    this.#from.at = at;
+    const numbers = new Float64Array(count);
+    for (let index = 0; index < count; index += 1) numbers[index] = kind.read(this.#from);
+    return numbers;
+  }
+
+  #object(): Value {
+    const { type, count } = this.#container();
+    const members = new Map<string, Value>();
+    for (let index = 0; count === null ? !this.#nextIs("}") : index < count; index += 1) {
+      const name = this.#text();
+      if (members.has(name)) throw broken("the file", `has '${name}' twice in one object, at ${this.#from.at}`);
+      members.set(name, this.#value(type ?? this.#marker()));
+    }
+    return members;
+  }
+}
+
+const noOperation = "N".charCodeAt(0);

@@ -1,0 +1,133 @@
+import { InferenceError } from "../../../base/index.ts";
+import { broken, featuresMax, type Forest, newTree, nodesMax, outputsMax, type Tree, treesMax } from "../forest.ts";
+import { splitBelow } from "../splits.ts";
+import { ByteReader } from "./byte-reader.ts";
+import { xgboostObjective } from "./xgboost-objectives.ts";
+
+/** Sizes of the structures that XGBoost wrote as they lay in memory. */
+const nodeBytes = 20;
+const statisticsBytes = 16;
+const nameBytesMax = 1024;
+const defaultLeftBit = 0x80000000;
+
+/** Reads the binary form, which XGBoost wrote up to version 3.0. */
+export function readXgboostBinary(bytes: Uint8Array): Forest {
+  const from = new ByteReader(bytes, { littleEndian: true });
+  if (from.left >= 4) {
+    const magic = from.text(4);
+    if (magic === "bs64")
+      throw new InferenceError("UNSUPPORTED", "the file is an XGBoost model in Base64, which is no longer read");
+    if (magic !== "binf") from.at = 0;
+  }
+  const head = readHead(from);
+  const booster = readName(from);
+  if (booster !== "gbtree" && booster !== "dart") {
+    throw new InferenceError(
+      "UNSUPPORTED",
+      `XGBoost's booster '${booster}' has no trees: only gbtree and dart are run by this backend`,
+    );
+  }
+  const treeCount = from.int32();
+  from.take(156);
+  if (treeCount < 0 || treeCount > treesMax) throw broken("the file", `has ${treeCount} trees`);
+  const trees: Tree[] = [];
+  for (let index = 0; index < treeCount; index += 1)
+    trees.push(readTree(from, { index, majorVersion: head.majorVersion }));
+  const targets = trees.map(() => from.int32());
+  const weights = booster === "dart" ? readWeights(from, treeCount) : null;
+  const { featureCount, outputCount, objective } = head;
+  // Older versions wrote the margin itself.
+  const baseScore = head.majorVersion >= 1 ? objective.marginOf(head.baseScore) : head.baseScore;
+  return {
+    featureCount,
+    outputCount,
+    trees: trees.map((tree, index) =>
+      withTarget(tree, { index, target: targets[index] as number, weight: weights?.[index] ?? 1, outputCount }),
+    ),
+    baseScores: Array.from({ length: outputCount }, () => baseScore),
+    transform: objective.transform,
+  };
+}
+
+function readHead(from: ByteReader) {
+  const baseScore = from.float32();
+  const featureCount = from.uint32();
+  const classCount = from.int32();
+  from.take(8);
+  const majorVersion = from.uint32();
+  from.take(4);
+  const targetCount = from.uint32();
+  from.take(104);
+  const outputCount = Math.max(1, classCount, targetCount);
+  if (
+    featureCount < 1 ||
+    featureCount > featuresMax ||
+    outputCount > outputsMax ||
+    (classCount > 1 && targetCount > 1)
+  ) {
+    throw broken(
+      "the file",
+      `is no XGBoost model: it has ${featureCount} features, ${classCount} classes and ${targetCount} targets`,
+    );
+  }
+  if (!Number.isFinite(baseScore)) throw broken("the file", "has a base score that is no number");
+  return { baseScore, featureCount, outputCount, majorVersion, objective: xgboostObjective(readName(from)) };
+}
+
+function readName(from: ByteReader): string {
+  const byteLength = from.uint64();
+  if (byteLength > nameBytesMax) throw broken("the file", `is no XGBoost model: it has a name of ${byteLength} bytes`);
+  return from.text(byteLength);
+}
+
+function readTree(
+  from: ByteReader,
+  { index, majorVersion }: { readonly index: number; readonly majorVersion: number },
+): Tree {
+  from.take(4);
+  const nodeCount = from.int32();
+  from.take(12);
+  const vectorLength = from.int32();
+  from.take(124);
+  if (nodeCount < 1 || nodeCount > nodesMax) throw broken(`tree ${index}`, `has ${nodeCount} nodes`);
+  if (vectorLength > 1)
+    throw new InferenceError("UNSUPPORTED", `tree ${index} has vectors as leaves, which the binary form does not hold`);
+  const nodesAt = from.takeElements(nodeCount, nodeBytes + statisticsBytes);
+  const behind = from.at;
+  const tree = newTree(nodeCount, 0, 1);
+  from.at = nodesAt;
+  for (let node = 0; node < nodeCount; node += 1) {
+    from.take(4);
+    const left = from.int32();
+    const right = from.int32();
+    const feature = from.uint32();
+    const value = from.float32();
+    if (left === -1) tree.leafWeights[node] = value;
+    else {
+      const missingTrue = feature >= defaultLeftBit;
+      const whole = { feature: missingTrue ? feature - defaultLeftBit : feature, threshold: value };
+      splitBelow(tree, node, { ...whole, whenTrue: left, whenFalse: right, missingTrue });
+    }
+  }
+  from.at = behind;
+  // Leaf vectors of versions that had them in name only.
+  if (vectorLength !== 0 && majorVersion < 2) from.takeElements(from.uint64(), 4);
+  return tree;
+}
+
+function readWeights(from: ByteReader, treeCount: number): Float32Array {
+  if (from.uint64() !== treeCount) throw broken("the file", "has other weights than trees");
+  return Float32Array.from({ length: treeCount }, () => from.float32());
+}
+
+interface Role {
+  readonly index: number;
+  readonly target: number;
+  readonly weight: number;
+  readonly outputCount: number;
+}
+
+function withTarget(tree: Tree, { index, target, weight, outputCount }: Role): Tree {
+  if (target < 0 || target >= outputCount) throw broken(`tree ${index}`, `adds to output ${target} of ${outputCount}`);
+  return { ...tree, target, leafWeights: tree.leafWeights.map((value) => Math.fround(value * weight)) };
+}

@@ -1,0 +1,106 @@
+import { InferenceError } from "../../../base/index.ts";
+import { broken, featuresMax, type Forest, outputsMax, type Tree, treesMax } from "../forest.ts";
+import { Members, type Value } from "./document.ts";
+import { readXgboostTree } from "./xgboost-tree.ts";
+import { xgboostObjective } from "./xgboost-objectives.ts";
+
+export interface XgboostOptions {
+  /** Fields that no known version of XGBoost writes are passed over. */
+  readonly allowUnknownField: boolean;
+}
+
+/** Fields of the parts of a model, as versions 1.0 to 3.2 write them. */
+const knownFields = {
+  model: ["version", "learner", "Config", "Model"],
+  learner: ["learner_model_param", "gradient_booster", "objective", "attributes", "feature_names", "feature_types"],
+  parameters: ["base_score", "num_class", "num_target", "num_feature", "boost_from_average"],
+  booster: ["name", "model", "gbtree", "weight_drop"],
+  trees: ["trees", "tree_info", "gbtree_model_param", "iteration_indptr", "cats"],
+} as const;
+
+/** Makes a forest of a model that XGBoost saved as JSON or UBJSON. */
+export function readXgboostDocument(document: Value, options: XgboostOptions): Forest {
+  let model = new Members(document, "");
+  checkFields(model, knownFields.model, options);
+  // A checkpoint, which carries a configuration beside the model.
+  if (model.has("Model")) model = model.object("Model");
+  const learner = model.object("learner");
+  checkFields(learner, knownFields.learner, options);
+  const parameters = learner.object("learner_model_param");
+  checkFields(parameters, knownFields.parameters, options);
+  const featureCount = parameters.integer("num_feature");
+  const classCount = Math.max(1, parameters.integer("num_class", 0));
+  const targetCount = Math.max(1, parameters.integer("num_target", 1));
+  if (featureCount < 1 || featureCount > featuresMax) throw broken(parameters.path, `has ${featureCount} features`);
+  if (classCount > 1 && targetCount > 1) throw broken(parameters.path, "has several classes and several targets");
+  const outputCount = Math.max(classCount, targetCount);
+  if (outputCount > outputsMax)
+    throw new InferenceError("UNSUPPORTED", `the model has more than ${outputsMax} outputs`);
+  const objective = xgboostObjective(learner.object("objective").text("name"));
+  return {
+    featureCount,
+    outputCount,
+    trees: readBooster(learner.object("gradient_booster"), { outputCount, options }),
+    baseScores: readBaseScores(parameters, outputCount).map((score) => objective.marginOf(score)),
+    transform: objective.transform,
+  };
+}
+
+/** "0.5", "5E-1", "[5E-1]", and "[1E0,2E0]" where each output has its own. */
+function readBaseScores(parameters: Members, outputCount: number): readonly number[] {
+  const value = parameters.value("base_score");
+  const texts =
+    typeof value === "string"
+      ? value.replace(/^\[(.*)\]$/, "$1").split(",")
+      : [typeof value === "number" ? String(value) : ""];
+  const scores = texts.map((text) => (text.trim() === "" ? Number.NaN : Math.fround(Number(text))));
+  if (scores.some((score) => !Number.isFinite(score)) || (scores.length !== 1 && scores.length !== outputCount)) {
+    throw broken(`${parameters.path}.base_score`, `is not a number, or one for each of ${outputCount} outputs`);
+  }
+  return Array.from({ length: outputCount }, (_, output) => scores[scores.length === 1 ? 0 : output] as number);
+}
+
+interface BoosterOptions {
+  readonly outputCount: number;
+  readonly options: XgboostOptions;
+}
+
+function readBooster(booster: Members, { outputCount, options }: BoosterOptions): readonly Tree[] {
+  checkFields(booster, knownFields.booster, options);
+  const name = booster.text("name");
+  if (name !== "gbtree" && name !== "dart") {
+    throw new InferenceError(
+      "UNSUPPORTED",
+      `XGBoost's booster '${name}' has no trees: only gbtree and dart are run by this backend`,
+    );
+  }
+  const model = (name === "dart" ? booster.object("gbtree") : booster).object("model");
+  checkFields(model, knownFields.trees, options);
+  const written = model.objects("trees");
+  if (written.length > treesMax) throw new InferenceError("UNSUPPORTED", `the model has more than ${treesMax} trees`);
+  const targets = model.numbers("tree_info");
+  const weights = name === "dart" ? booster.numbers("weight_drop") : new Float64Array(written.length).fill(1);
+  if (targets.length !== written.length || weights.length !== written.length) {
+    throw broken(model.path, `has ${written.length} trees, ${targets.length} in tree_info, ${weights.length} weights`);
+  }
+  return written.map((tree, index) =>
+    readXgboostTree(tree, {
+      outputCount,
+      target: targets[index] as number,
+      weight: weights[index] as number,
+      checkNames: (members, known) => checkFields(members, known, options),
+    }),
+  );
+}
+
+function checkFields(members: Members, known: readonly string[], { allowUnknownField }: XgboostOptions): void {
+  if (allowUnknownField) return;
+  for (const name of members.names()) {
+    if (known.includes(name)) continue;
+    const where = members.path === "" ? "" : ` in ${members.path}`;
+    throw new InferenceError(
+      "UNSUPPORTED",
+      `unknown field '${name}'${where}: parameter xgboost_allow_unknown_field passes over such fields`,
+    );
+  }
+}

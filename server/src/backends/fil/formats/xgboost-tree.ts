@@ -1,0 +1,190 @@
+import { broken, newTree, nodesMax, type Tree } from "../forest.ts";
+import { categoryBounds, splitBelow, splitBySteps } from "../splits.ts";
+import type { Members } from "./document.ts";
+
+export interface XgboostTreeOptions {
+  readonly outputCount: number;
+  /** The output that a tree of numbers adds to. */
+  readonly target: number;
+  /** What its leaves are multiplied by (DART). */
+  readonly weight: number;
+  readonly checkNames: (members: Members, known: readonly string[]) => void;
+}
+
+const knownFields = {
+  tree: [
+    "base_weights",
+    "categories",
+    "categories_nodes",
+    "categories_segments",
+    "categories_sizes",
+    "default_left",
+    "id",
+    "leaf_child_counts",
+    "leaf_weights",
+    "left_children",
+    "loss_changes",
+    "parents",
+    "right_children",
+    "split_conditions",
+    "split_indices",
+    "split_type",
+    "sum_hessian",
+    "tree_param",
+  ],
+  parameters: ["num_feature", "num_nodes", "size_leaf_vector", "num_deleted"],
+} as const;
+
+/** Splits by category, in `split_type`. */
+const categorical = 1;
+/** What XGBoost holds for no category. */
+const categoriesEnd = 2 ** 24;
+
+export function readXgboostTree(written: Members, options: XgboostTreeOptions): Tree {
+  options.checkNames(written, knownFields.tree);
+  const parameters = written.object("tree_param");
+  options.checkNames(parameters, knownFields.parameters);
+  const nodeCount = parameters.integer("num_nodes");
+  if (nodeCount < 1 || nodeCount > nodesMax) throw broken(parameters.path, `has ${nodeCount} nodes`);
+  const vectorLength = Math.max(1, parameters.integer("size_leaf_vector", 1));
+  const column = (name: string): Float64Array => columnOf(written, name, nodeCount);
+  const columns: Columns = {
+    left: column("left_children"),
+    right: column("right_children"),
+    features: column("split_indices"),
+    conditions: column("split_conditions"),
+    defaultLeft: column("default_left"),
+    types: written.has("split_type") && written.numbers("split_type").length > 0 ? column("split_type") : null,
+  };
+  if (vectorLength === 1) {
+    const { target } = options;
+    if (!Number.isInteger(target) || target < 0 || target >= options.outputCount) {
+      throw broken(written.path, `adds to output ${target} of ${options.outputCount}`);
+    }
+    const tree = newTree(nodeCount, target, 1);
+    for (let node = 0; node < nodeCount; node += 1) {
+      if (columns.left[node] === -1)
+        tree.leafWeights[node] = Math.fround((columns.conditions[node] as number) * options.weight);
+    }
+    return readSplits(tree, columns, written);
+  }
+  if (vectorLength !== options.outputCount)
+    throw broken(written.path, `has leaves of ${vectorLength} numbers for ${options.outputCount} outputs`);
+  const tree = newTree(nodeCount, "every", vectorLength);
+  readLeafVectors(tree, columns, { written, vectorLength, weight: options.weight });
+  return readSplits(tree, columns, written);
+}
+
+interface Columns {
+  readonly left: Float64Array;
+  readonly right: Float64Array;
+  readonly features: Float64Array;
+  readonly conditions: Float64Array;
+  readonly defaultLeft: Float64Array;
+  readonly types: Float64Array | null;
+}
+
+function columnOf(written: Members, name: string, count: number): Float64Array {
+  const values = written.numbers(name);
+  if (values.length !== count)
+    throw broken(`${written.path}.${name}`, `has ${values.length} numbers for ${count} nodes`);
+  return values;
+}
+
+/** Vectors lie by node in `base_weights`, or, since XGBoost 3.1, by leaf in `leaf_weights`, at the place that a leaf's right child tells. */
+function readLeafVectors(
+  tree: Tree,
+  columns: Columns,
+  {
+    written,
+    vectorLength,
+    weight,
+  }: { readonly written: Members; readonly vectorLength: number; readonly weight: number },
+): void {
+  const byLeaf = written.has("leaf_weights") && written.numbers("leaf_weights").length > 0;
+  const vectors = byLeaf
+    ? written.numbers("leaf_weights")
+    : columnOf(written, "base_weights", columns.left.length * vectorLength);
+  for (let node = 0; node < columns.left.length; node += 1) {
+    if (columns.left[node] !== -1) continue;
+    const place = byLeaf ? (columns.right[node] as number) : node;
+    if (!Number.isInteger(place) || place < 0 || (place + 1) * vectorLength > vectors.length) {
+      throw broken(written.path, `has a leaf ${node} whose weights are not there`);
+    }
+    for (let output = 0; output < vectorLength; output += 1) {
+      tree.leafWeights[node * vectorLength + output] = Math.fround(
+        (vectors[place * vectorLength + output] as number) * weight,
+      );
+    }
+  }
+}
+
+function readSplits(tree: Tree, columns: Columns, written: Members): Tree {
+  const categories = columns.types === null ? null : new NodeCategories(written);
+  for (let node = 0; node < columns.left.length; node += 1) {
+    const left = columns.left[node] as number;
+    if (left === -1) continue;
+    const right = columns.right[node] as number;
+    const feature = columns.features[node] as number;
+    // Numbers that are none become 0 in an array of integers.
+    if (!Number.isInteger(left) || !Number.isInteger(right) || !Number.isInteger(feature)) {
+      throw broken(written.path, `has no children or no feature at node ${node}`);
+    }
+    const isDefaultLeft = columns.defaultLeft[node] === 1;
+    if (columns.types?.[node] === categorical) {
+      const bounds = (categories as NodeCategories).boundsOf(node);
+      splitBySteps(tree, node, { feature, whenTrue: right, whenFalse: left, missingTrue: !isDefaultLeft, bounds });
+      continue;
+    }
+    const threshold = Math.fround(columns.conditions[node] as number);
+    splitBelow(tree, node, { feature, threshold, whenTrue: left, whenFalse: right, missingTrue: isDefaultLeft });
+  }
+  return tree;
+}
+
+/** The categories of a tree's nodes, which go right. */
+class NodeCategories {
+  readonly #places = new Map<number, number>();
+  readonly #written: Members;
+  readonly #begins: Float64Array;
+  readonly #counts: Float64Array;
+  readonly #categories: Float64Array;
+  #readCount = 0;
+
+  constructor(written: Members) {
+    const list = (name: string) => (written.has(name) ? written.numbers(name) : new Float64Array(0));
+    const nodes = list("categories_nodes");
+    this.#written = written;
+    this.#begins = list("categories_segments");
+    this.#counts = list("categories_sizes");
+    this.#categories = list("categories");
+    if (this.#begins.length !== nodes.length || this.#counts.length !== nodes.length) {
+      throw broken(written.path, "has lists of categories that do not fit together");
+    }
+    for (const [place, node] of nodes.entries()) this.#places.set(node, place);
+  }
+
+  boundsOf(node: number): Float32Array {
+    const place = this.#places.get(node);
+    if (place === undefined) throw broken(this.#written.path, `has no categories for node ${node}`);
+    const begin = this.#begins[place] as number;
+    const count = this.#counts[place] as number;
+    // No category is written for two nodes: nodes that shared them could make a small file long to read.
+    this.#readCount += count;
+    if (
+      !(
+        begin >= 0 &&
+        count >= 0 &&
+        begin + count <= this.#categories.length &&
+        this.#readCount <= this.#categories.length
+      )
+    ) {
+      throw broken(this.#written.path, `has no categories for node ${node}`);
+    }
+    const categories = this.#categories.slice(begin, begin + count).sort();
+    if (categories.some((category) => !(Number.isInteger(category) && category >= 0 && category < categoriesEnd))) {
+      throw broken(this.#written.path, `has a category at node ${node} that is none`);
+    }
+    return categoryBounds(categories, { about: `node ${node} of ${this.#written.path}`, zeroReachesDown: false });
+  }
+}

@@ -1,0 +1,81 @@
+import { InferenceError } from "../../base/index.ts";
+import type { ModelConfig, OutputConfig } from "../../modelconfig/index.ts";
+import type { FilParameters } from "./fil-parameters.ts";
+import type { Forest } from "./forest.ts";
+import { type Answer, answerColumns, inputName, outputName } from "./tree-graph.ts";
+
+/** What the configuration says about tensors, once it has been found to be what this backend gives. */
+export interface AskedTensors {
+  readonly featureCount: number;
+  readonly columnCount: number;
+}
+
+/** Throws where a configuration names other tensors than these models have, or other types. */
+export function readTensors(config: ModelConfig): AskedTensors {
+  const [input, ...moreInputs] = config.inputs;
+  if (input?.name !== inputName || moreInputs.length > 0) {
+    throw invalid(`model '${config.name}' must have one input, named '${inputName}'`);
+  }
+  if (config.outputs.some((output) => output.name === "treeshap_output")) {
+    throw new InferenceError(
+      "UNSUPPORTED",
+      `model '${config.name}' asks for 'treeshap_output', which this server does not compute: take the output out of its configuration`,
+    );
+  }
+  const [output, ...moreOutputs] = config.outputs;
+  if (output?.name !== outputName || moreOutputs.length > 0) {
+    throw invalid(`model '${config.name}' must have one output, named '${outputName}'`);
+  }
+  for (const tensor of [input, output]) {
+    if (tensor.datatype !== "FP32") {
+      throw invalid(`tensor '${tensor.name}' of model '${config.name}' must be TYPE_FP32, not TYPE_${tensor.datatype}`);
+    }
+  }
+  return { featureCount: elementsOf(config, input), columnCount: elementsOf(config, output) };
+}
+
+function elementsOf(config: ModelConfig, tensor: Pick<OutputConfig, "name" | "backendDims">): number {
+  const { backendDims } = tensor;
+  const [dim] = backendDims;
+  if (dim === undefined || backendDims.length !== 1 || dim < 1) {
+    throw invalid(
+      `tensor '${tensor.name}' of model '${config.name}' must have one dimension of fixed size, not [${backendDims.join()}]`,
+    );
+  }
+  return dim;
+}
+
+/** What the model answers with; throws where its trees give something else than the configuration announces. */
+export function planAnswer(
+  forest: Pick<Forest, "featureCount" | "outputCount">,
+  parameters: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,
+  asked: AskedTensors,
+): Answer {
+  if (forest.featureCount !== asked.featureCount) {
+    throw invalid(
+      `the trees have ${forest.featureCount} features, but the configuration gives '${inputName}' ${asked.featureCount}`,
+    );
+  }
+  const answer = answerOf(forest.outputCount, parameters, asked.columnCount);
+  const columnCount = answerColumns(forest, answer);
+  if (columnCount !== asked.columnCount) {
+    throw invalid(
+      `the trees give ${columnCount} numbers for each row, but the configuration gives '${outputName}' ${asked.columnCount}`,
+    );
+  }
+  return answer;
+}
+
+function answerOf(
+  outputCount: number,
+  { isClassifier, predictProba, threshold }: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,
+  columnCount: number,
+): Answer {
+  if (!isClassifier) return { kind: "scores" };
+  if (predictProba) return outputCount === 1 && columnCount === 2 ? { kind: "both-classes" } : { kind: "scores" };
+  return outputCount === 1 ? { kind: "above", threshold } : { kind: "best-class" };
+}
+
+function invalid(message: string): InferenceError {
+  return new InferenceError("INVALID_ARG", message);
+}

@@ -1,0 +1,30 @@
+import { unreachable } from "../../base/index.ts";
+import type { ModelType } from "./fil-parameters.ts";
+import type { Forest } from "./forest.ts";
+import { readJsonDocument } from "./formats/json-document.ts";
+import { readLightgbmText } from "./formats/lightgbm-text.ts";
+import { readTreeliteCheckpoint } from "./formats/treelite-checkpoint.ts";
+import { readUbjDocument } from "./formats/ubj-document.ts";
+import { readXgboostBinary } from "./formats/xgboost-binary.ts";
+import { readXgboostDocument, type XgboostOptions } from "./formats/xgboost-document.ts";
+
+/**
+ * Reads a model file. Throws InferenceError where the file is none, or asks for what cannot be run; time and memory are bounded by
+ * the length of the file, whatever lies in it.
+ */
+export function readForest(bytes: Uint8Array, modelType: ModelType, options: XgboostOptions): Forest {
+  switch (modelType) {
+    case "xgboost":
+      return readXgboostBinary(bytes);
+    case "xgboost_json":
+      return readXgboostDocument(readJsonDocument(bytes), options);
+    case "xgboost_ubj":
+      return readXgboostDocument(readUbjDocument(bytes), options);
+    case "lightgbm":
+      return readLightgbmText(bytes);
+    case "treelite_checkpoint":
+      return readTreeliteCheckpoint(bytes);
+    default:
+      return unreachable(modelType);
+  }
+}
