@@ -151,10 +151,18 @@ class EnsembleTable {
     let id = nextId;
     const missingPiece = branch.missingLeft ? 1 : 0;
     const placed = new Set<number>();
-    const compare = (own: number, bound: number, ways: Pick<Node, "whenTrue" | "whenFalse" | "missingTrue">) => ({
-      ...{ id: own, mode: below, feature: branch.feature, value: bounds[bound] as number },
-      ...ways,
-    });
+    const compare = (own: number, bound: number, ways: Pick<Node, "whenTrue" | "whenFalse" | "missingTrue">): Node => {
+      const { whenTrue, whenFalse, missingTrue } = ways;
+      return {
+        id: own,
+        mode: below,
+        feature: branch.feature,
+        value: bounds[bound] as number,
+        whenTrue,
+        whenFalse,
+        missingTrue,
+      };
+    };
     /** The node for pieces `first` to `last`, which lie between the bounds. */
     const search = (
       first: number,
