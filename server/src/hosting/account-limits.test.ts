@@ -30,7 +30,8 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
     // Nothing is started.
     fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
   });
-  const model = (name: string) => hosting.createModel({ name, owner, containers: [{}], request: {}, tags: [] });
+  const model = (name: string) =>
+    hosting.createModel({ name, owner, containers: [{}], executionMode: "Serial", request: {}, tags: [] });
   const config = (name: string) => hosting.createConfig({ name, owner, variants: [], request: {}, tags: [] });
   await model("a");
   await config("a");

@@ -29,6 +29,7 @@ const modelOf = (name: string, url = `s3://models/${name}.tar.gz`, tags: { Key: 
   name,
   owner,
   containers: [{ ModelDataUrl: url }] as const,
+  executionMode: "Serial" as const,
   request: {},
   tags,
 });

@@ -13,7 +13,7 @@ import {
 import { EndpointMoves } from "./endpoint-moves.ts";
 import {
   instanceCountOf,
-  instanceModels,
+  containerModels,
   isTransient,
   type EndpointRecord,
   type EndpointState,
@@ -281,13 +281,15 @@ export class Hosting implements AsyncDisposable {
   }
 }
 
-/** The multi-model instances of an endpoint that comes back with the platform. */
+/** The multi-model containers of an endpoint that comes back with the platform. */
 function wantedInstances({ name, state, plans }: EndpointRecord): readonly InstanceOwner[] {
   if (state.at !== "InService" && state.at !== "Updating" && state.at !== "RollingBack") return [];
-  return plans.flatMap((plan) => {
-    const models = instanceModels(plan, name);
-    return models.kind === "one" ? [] : Array.from({ length: plan.variant.InitialInstanceCount }, () => models.owner);
-  });
+  return plans.flatMap(({ variant, model }) =>
+    model.containers.flatMap((container) => {
+      const models = containerModels(container, { variant, endpointName: name });
+      return models.kind === "one" ? [] : Array.from({ length: variant.InitialInstanceCount }, () => models.owner);
+    }),
+  );
 }
 
 /** Like the machine ids that log streams end in. */

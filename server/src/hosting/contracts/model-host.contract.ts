@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerModelId } from "../agent/index.ts";
-import type { HostedContainer, InstanceAddress, InstanceOwner, InstanceSpec, ModelHost } from "../instances/index.ts";
+import type {
+  ContainerPlace,
+  ContainerSpec,
+  HostedContainer,
+  HostedInstance,
+  InstanceAddress,
+  InstanceOwner,
+  InstanceSpec,
+  ModelHost,
+} from "../instances/index.ts";
+
+type Behaviour = "serve" | "fail" | "hang";
 
 /** What the suite asks of an implementer: a host over a store of objects, and specs whose container does as the variable BEHAVIOUR says. */
 export interface ModelHostSubject extends AsyncDisposable {
@@ -10,7 +21,7 @@ export interface ModelHostSubject extends AsyncDisposable {
    * "serve": answers /ping at its address until SIGTERM, with 200 where its model's file `answer` is there (or it has many models), else
    * with 500. "fail": prints `starting` and `no such model`, exits 3. "hang": ignores SIGTERM.
    */
-  specFor(behaviour: "serve" | "fail" | "hang", more?: Partial<InstanceSpec>): InstanceSpec;
+  specFor(behaviour: Behaviour, more?: Partial<ContainerSpec>): InstanceSpec;
   /** GET /ping at the instance's address: the status, null when nothing answers. */
   ping(address: InstanceAddress): Promise<number | null>;
   /** Puts an archive with a file `answer`; gives its location, ETag and length. */
@@ -21,6 +32,9 @@ export interface ModelHostSubject extends AsyncDisposable {
   hasLeft(instanceId: string): Promise<boolean>;
 }
 
+/** One container at least. */
+const placesOf = ({ places }: HostedInstance) => places as readonly [ContainerPlace, ...ContainerPlace[]];
+
 const never = new AbortController().signal;
 
 /** The subject's own files of instances end with it; containers end with their host. */
@@ -30,9 +44,9 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
   };
 
   const started = async (subject: ModelHostSubject, spec: InstanceSpec): Promise<HostedContainer> => {
-    const instance = subject.host.open(spec);
-    await instance.prepare(never);
-    return await instance.start(never);
+    const [place] = placesOf(subject.host.open(spec));
+    await place.prepare(never);
+    return await place.start(never);
   };
 
   test(`${name}: a container answers at its address, is measured, and ends when stopped`, async () => {
@@ -76,9 +90,9 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
 
   test(`${name}: starting with a signal that is aborted starts nothing`, async () => {
     await using subject = await open();
-    const instance = subject.host.open(subject.specFor("serve"));
-    await instance.prepare(never);
-    await assert.rejects(instance.start(AbortSignal.abort(new Error("too late"))), /too late/);
+    const [place] = placesOf(subject.host.open(subject.specFor("serve")));
+    await place.prepare(never);
+    await assert.rejects(place.start(AbortSignal.abort(new Error("too late"))), /too late/);
   });
 
   test(`${name}: an instance of one model has it before its container starts, and nothing of it is left when it is disposed`, async () => {
@@ -87,10 +101,11 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: 20_000 } as const;
     const spec = subject.specFor("serve", { models });
     const instance = subject.host.open(spec);
-    assert.equal(instance.trees, null);
-    await instance.prepare(never);
+    const [place] = placesOf(instance);
+    assert.equal(place.trees, null);
+    await place.prepare(never);
     for (let start = 0; start < 2; start++) {
-      const container = await instance.start(never);
+      const container = await place.start(never);
       await answered(subject, container.address);
       await container.stop(5000);
     }
@@ -105,12 +120,13 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const container = { ModelDataUrl: `${url}.late` };
     const models = { kind: "one", container, bringMsMax: 20_000 } as const;
     const instance = subject.host.open(subject.specFor("serve", { models }));
-    await assert.rejects(instance.prepare(never), {
+    const [place] = placesOf(instance);
+    await assert.rejects(place.prepare(never), {
       name: "ModelDataError",
       message: /^Failed to download model data for container "container_1" from URL: "/,
     });
     await subject.put("one.tar.gz.late");
-    await instance.prepare(never);
+    await place.prepare(never);
     await instance[Symbol.asyncDispose]();
   });
 
@@ -122,8 +138,9 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const specOf = (given: InstanceOwner) => subject.specFor("serve", { models: { kind: "many", owner: given } });
     const first = specOf(owner);
     const instance = subject.host.open(first);
-    await instance.prepare(never);
-    const { trees } = instance;
+    const [place] = placesOf(instance);
+    await place.prepare(never);
+    const { trees } = place;
     assert.ok(trees !== null);
     assert.deepEqual(await trees.adopt(), []);
     const model = { id: containerModelId("a.tar.gz", etag), target: "a.tar.gz", etag, archiveBytes };
@@ -134,7 +151,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await host.resume([owner]);
     const found = [];
     for (const given of [{ ...owner, variantName: "other" }, owner, owner]) {
-      const next = host.open(specOf(given));
+      const [next] = placesOf(host.open(specOf(given)));
       await next.prepare(never);
       found.push(((await next.trees?.adopt()) ?? []).map(({ target }) => target));
     }
@@ -148,12 +165,50 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl: url };
     const spec = subject.specFor("serve", { models: { kind: "many", owner } });
     const instance = subject.host.open(spec);
-    await instance.prepare(never);
+    await placesOf(instance)[0].prepare(never);
     await instance.leave();
     const host = await subject.reopen();
     assert.equal(await subject.hasLeft(spec.instanceId), true);
     await host.resume([]);
     assert.equal(await subject.hasLeft(spec.instanceId), false);
+  });
+
+  test(`${name}: the containers of one instance have a place each, answer at addresses of their own, and end alone`, async () => {
+    await using subject = await open();
+    const { url } = await subject.put("second.tar.gz");
+    const [first] = subject.specFor("serve").containers;
+    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: 20_000 } as const;
+    const spec = subject.specFor("serve", { models });
+    const instance = subject.host.open({ ...spec, containers: [first, ...spec.containers] });
+    assert.equal(instance.places.length, 2);
+    for (const place of instance.places) await place.prepare(never);
+    const [one, two] = await Promise.all(placesOf(instance).map((place) => place.start(never)));
+    assert.ok(one !== undefined && two !== undefined);
+    // Only the second has a model with an answer in it.
+    await answered(subject, one.address, 500);
+    await answered(subject, two.address, 200);
+    await one.stop(5000);
+    assert.equal(await subject.ping(one.address), null);
+    assert.equal(await subject.ping(two.address), 200);
+    await two.stop(5000);
+    await instance[Symbol.asyncDispose]();
+    assert.equal(await subject.hasLeft(spec.instanceId), false);
+  });
+
+  test(`${name}: a container without a name is called by its position where its model cannot be brought`, async () => {
+    await using subject = await open();
+    const { url } = await subject.put("one.tar.gz");
+    const models = { kind: "one", container: { ModelDataUrl: `${url}.absent` }, bringMsMax: 20_000 } as const;
+    const spec = subject.specFor("serve", { models });
+    const named = { ...models, container: { ...models.container, ContainerHostname: "third" } };
+    const [own] = spec.containers;
+    const instance = subject.host.open({ ...spec, containers: [own, own, { ...own, models: named }] });
+    for (const [index, said] of ["container_1", "container_2", "third"].entries()) {
+      await assert.rejects(instance.places[index]?.prepare(never) ?? Promise.resolve(), {
+        message: new RegExp(`^Failed to download model data for container "${said}" from URL: "`),
+      });
+    }
+    await instance[Symbol.asyncDispose]();
   });
 
   test(`${name}: the budget of a type is its published size at most`, async () => {

@@ -4,6 +4,7 @@ export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image
 export { instanceBudget, type InstanceBudget, type Machine } from "./instance-types.ts";
 export type {
   ContainerDefinition,
+  Containers,
   EndpointConfigRecord,
   ModelRecord,
   ProductionVariant,

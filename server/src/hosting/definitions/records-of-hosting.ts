@@ -26,8 +26,9 @@ export interface ModelRecord {
   readonly arn: string;
   readonly createdMs: number;
   readonly owner: Owner;
-  /** In the order in which a request passes through them; one unless the model is a pipeline. */
   readonly containers: Containers;
+  /** Whether a request passes through all containers, in their order, or goes to the one that it names. */
+  readonly executionMode: "Serial" | "Direct";
   /** The members of the request that Describe returns, as they came. */
   readonly request: Readonly<Record<string, unknown>>;
 }

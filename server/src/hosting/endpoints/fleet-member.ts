@@ -1,82 +1,37 @@
-import { ModelAgent, agentLimits, createArchiveSource, type ModelTrees } from "../agent/index.ts";
-import type { InstanceBudget, VariantPlan } from "../definitions/index.ts";
-import {
-  EndpointInstance,
-  containerEnvironment,
-  modelDataUrlOf,
-  type HostedInstance,
-  type IssuedCredentials,
-  type Unconfined,
-} from "../instances/index.ts";
-import { InstanceInvocations, type InvocationPlace } from "../invocations/index.ts";
-import type { VariantMetrics } from "../series/index.ts";
-import type { FleetOptions } from "./fleet-options.ts";
-import { instanceModels } from "./instance-models.ts";
+import { assert } from "../../base/index.ts";
+import type { ContainerSpec, HostedInstance, InstanceUsage, Unconfined } from "../instances/index.ts";
+import { InstanceInvocations, type InvokedContainer } from "../invocations/index.ts";
+import { MemberContainer, openingOf } from "./member-container.ts";
+import type { MemberOptions } from "./member-options.ts";
 
-export interface MemberOptions {
-  readonly id: string;
-  readonly plan: VariantPlan;
-  readonly budget: InstanceBudget;
-  readonly modelMemoryBytes: number;
-  readonly modelDiskBytes: number;
-  readonly fleet: FleetOptions;
-  readonly metrics: VariantMetrics;
-  readonly place: Omit<InvocationPlace, "logStreamArn">;
-}
-
-/** One instance of a variant: its container, its models where it has many, and its invocations. */
+/** One instance of a variant: its containers, and its invocations. */
 export class FleetMember implements AsyncDisposable {
   readonly #options: MemberOptions;
-  readonly #instance: EndpointInstance;
-  readonly #agent: ModelAgent | null;
   readonly #hosted: HostedInstance;
-  readonly #credentials: IssuedCredentials;
+  readonly #containers: readonly MemberContainer[];
   /** What goes to this instance, for whoever chose it. */
   readonly invocations: InstanceInvocations;
 
-  constructor(options: MemberOptions) {
+  constructor(given: Omit<MemberOptions, "loadedCountChanged">) {
+    const loadedCountChanged = () => given.metrics.recordInstance("LoadedModelCount", this.loadedCount);
+    const options = { ...given, loadedCountChanged };
     this.#options = options;
-    const { fleet, plan, id } = options;
-    const group = `/aws/sagemaker/Endpoints/${options.place.endpointName}`;
-    const stream = `${plan.variant.VariantName}/${id}`;
-    const { region, accountId } = options.place;
-    const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
-    const { instanceLimits } = fleet;
-    const write = fleet.openLog(group, stream);
-    this.#credentials = fleet.issue({
-      instanceId: id,
-      endpointName: options.place.endpointName,
-      accountId,
-      region,
-      modelDataUrl: modelDataUrlOf(plan.model.containers[0]),
-    });
+    const { fleet, plan, id, budget } = options;
+    const openings = options.containers.map((planned) => openingOf(planned, options));
     this.#hosted = fleet.host.open({
       instanceId: id,
-      title: `${options.place.endpointName}/${stream}`,
-      runtime: "tritonserver",
-      models: instanceModels(plan, options.place.endpointName),
-      environment: containerEnvironment(plan.model.containers[0], this.#credentials, region),
-      budget: options.budget,
-      modelMemoryBytes: options.modelMemoryBytes,
-      output: (line) => write(Buffer.from(`${line}\n`)),
+      budget,
+      containers: atLeastOne(openings.map(({ spec }) => spec)),
     });
-    this.#instance = new EndpointInstance({
-      id,
-      hosted: this.#hosted,
-      limits: startSeconds === undefined ? instanceLimits : { ...instanceLimits, startMsMax: startSeconds * 1000 },
-      clock: fleet.clock,
-      logger: fleet.logger,
-      prepare: (signal) => this.#prepare(signal),
-      onLost: () => this.#agent?.containerLost(),
+    this.#containers = openings.map((opening, index) => {
+      const place = this.#hosted.places[index];
+      assert(place !== undefined, "an instance has a place for each of its containers");
+      return new MemberContainer(opening, place, options);
     });
-    this.#agent = this.#hosted.trees === null ? null : this.#openAgent(this.#hosted.trees);
-    const logStreamArn = `arn:aws:logs:${region}:${accountId}:log-group:${group}:log-stream:${stream}`;
     this.invocations = new InstanceInvocations({
-      instance: this.#instance,
-      agent: this.#agent,
-      place: { ...options.place, logStreamArn },
+      containers: this.#containers.map((each): InvokedContainer => each.invoked),
+      executionMode: plan.model.executionMode,
       variantName: plan.variant.VariantName,
-      modelDataUrl: plan.model.containers[0].ModelDataUrl ?? "",
       metrics: options.metrics,
       limits: fleet.invocationLimits,
       clock: fleet.clock,
@@ -91,44 +46,52 @@ export class FleetMember implements AsyncDisposable {
     return this.invocations.inFlightCount;
   }
 
+  /** With all its containers. */
   get isInService(): boolean {
-    return this.#instance.client !== null;
+    return this.#containers.every((each) => each.isInService);
   }
 
-  get unconfined(): Unconfined | null {
-    return this.#instance.client?.unconfined ?? null;
+  /** Whether it can take a request for a container, or for all of them where none is named. */
+  serves(containerName: string | null): boolean {
+    return this.#named(containerName).every((each) => each.isInService);
+  }
+
+  get unconfined(): Unconfined {
+    return Object.assign({}, ...this.#containers.map(({ container }) => container.client?.unconfined)) as Unconfined;
   }
 
   get loadedCount(): number {
-    return this.#agent?.loadedCount ?? 0;
+    return this.#containers.reduce((sum, { agent }) => sum + (agent?.loadedCount ?? 0), 0);
   }
 
-  /** Brings the model's data and the container into service. On failure nothing of it is left. */
+  /** Brings the models' data and the containers into service, all at once. On failure nothing of it is left. */
   async start(signal: AbortSignal): Promise<void> {
-    try {
-      await this.#instance.start(signal);
-    } catch (error) {
-      await this[Symbol.asyncDispose]();
-      throw error;
-    }
+    // The first that fails is what is told; the others are not waited for.
+    const failed = new AbortController();
+    const either = AbortSignal.any([signal, failed.signal]);
+    const starts = this.#containers.map(({ container }) => container.start(either));
+    for (const start of starts) start.catch((error: unknown) => failed.abort(error));
+    await Promise.allSettled(starts);
+    if (!failed.signal.aborted) return;
+    await this[Symbol.asyncDispose]();
+    throw failed.signal.reason;
   }
 
   /** For what was in service before the platform ended: tried until it is again. */
   resume(): void {
-    this.#instance.resume();
+    for (const { container } of this.#containers) container.resume();
   }
 
-  /** Resolves once the container is in service; rejects while its starts keep failing. */
-  async ready(signal: AbortSignal): Promise<void> {
-    await this.#instance.ready(signal);
+  /** Resolves once the containers that a request is for are in service; rejects while their starts keep failing. */
+  async ready(containerName: string | null, signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#named(containerName).map(({ container }) => container.ready(signal)));
   }
 
-  usage(): ReturnType<EndpointInstance["usage"]> {
-    return this.#instance.usage();
-  }
-
-  get diskUsedBytes(): number {
-    return this.#agent?.diskUsedBytes ?? 0;
+  /** Of each container that runs, by its name; null for one that does not. */
+  async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
+    return await Promise.all(
+      this.#containers.map(async ({ name, container }) => [name, await container.usage()] as const),
+    );
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
@@ -138,9 +101,7 @@ export class FleetMember implements AsyncDisposable {
   }
 
   async #stop(): Promise<void> {
-    await this.#agent?.[Symbol.asyncDispose]();
-    await this.#instance[Symbol.asyncDispose]();
-    this.#credentials[Symbol.dispose]();
+    await Promise.all(this.#containers.map((each) => each[Symbol.asyncDispose]()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -148,29 +109,13 @@ export class FleetMember implements AsyncDisposable {
     await this.#hosted[Symbol.asyncDispose]();
   }
 
-  async #prepare(signal: AbortSignal): Promise<void> {
-    await this.#hosted.prepare(signal);
-    await this.#agent?.adopt();
+  #named(containerName: string | null): readonly MemberContainer[] {
+    return containerName === null ? this.#containers : this.#containers.filter(({ name }) => name === containerName);
   }
+}
 
-  #openAgent(trees: ModelTrees): ModelAgent {
-    const { fleet, plan, metrics, modelDiskBytes, modelMemoryBytes } = this.#options;
-    return new ModelAgent({
-      trees,
-      limits: { ...agentLimits, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
-      source: createArchiveSource(plan.model.containers[0].ModelDataUrl ?? "", fleet.store),
-      container: (signal) => this.#instance.trustedClient(signal),
-      observer: {
-        downloaded: (_target, durationUs) => metrics.recordMultiModel("ModelDownloadingTime", durationUs),
-        loaded: (target, durationUs) => {
-          metrics.recordMultiModel("ModelLoadingTime", durationUs);
-          metrics.recordModel(target, "ModelLoadingTime", durationUs);
-        },
-        unloaded: (_target, durationUs) => metrics.recordMultiModel("ModelUnloadingTime", durationUs),
-        loadedCountChanged: () => metrics.recordInstance("LoadedModelCount", this.loadedCount),
-      },
-      clock: fleet.clock,
-      logger: fleet.logger,
-    });
-  }
+function atLeastOne(specs: readonly ContainerSpec[]): readonly [ContainerSpec, ...ContainerSpec[]] {
+  const [first, ...more] = specs;
+  assert(first !== undefined, "a model has one container at least");
+  return [first, ...more];
 }

@@ -10,5 +10,5 @@ export {
   type EndpointState,
 } from "./endpoint-state.ts";
 export type { FleetOptions } from "./fleet-options.ts";
-export { instanceModels } from "./instance-models.ts";
+export { containerModels } from "./container-models.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";

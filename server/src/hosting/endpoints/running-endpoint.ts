@@ -58,14 +58,6 @@ export class RunningEndpoint implements AsyncDisposable {
 
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const fleet = this.#fleetOf(request);
-    if (fleet.isMultiModel && request.targetModel === null) {
-      const text = `Endpoint ${this.#name} is a multi-model endpoint, and requires a target model header.`;
-      throw new AwsError("ValidationError", text);
-    }
-    if (!fleet.isMultiModel && request.targetModel !== null) {
-      const text = `Endpoint ${this.#name} is not a multi-model endpoint and does not support target model header.`;
-      throw new AwsError("ValidationError", text);
-    }
     this.#inFlightCount += 1;
     const end = () => {
       this.#inFlightCount -= 1;
@@ -115,13 +107,18 @@ export class RunningEndpoint implements AsyncDisposable {
 
 const logLinesMax = 8;
 
+/** SageMaker calls the containers of a pipeline by their names alone. */
+function whoOf({ containerName }: InstanceFailure): string {
+  return containerName === "primary" ? "The primary container" : `The ${containerName}`;
+}
+
 /** FailureReason: the sentence that people search for, then what the container said last. */
 export function failureSentence(error: unknown, variantName: string): string {
   if (error instanceof ModelDataError) return error.message;
   if (error instanceof InstanceFailure) {
     const lines = error.lastLines.slice(-logLinesMax).join("\n");
     return (
-      `The primary container for production variant ${variantName} did not pass the ping health check. ` +
+      `${whoOf(error)} for production variant ${variantName} did not pass the ping health check. ` +
       "Please check CloudWatch logs for this endpoint. " +
       `(${error.message}${lines === "" ? "" : `; last lines:\n${lines}`})`
     );

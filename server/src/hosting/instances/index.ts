@@ -7,14 +7,16 @@ export {
   type IssueCredentials,
   type IssuedCredentials,
 } from "./instance-credentials.ts";
-export { EndpointInstance, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance.ts";
+export { InstanceContainer, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance-container.ts";
 export {
   ModelDataError,
   type ContainerEnd,
+  type ContainerPlace,
+  type ContainerSpec,
   type HostedContainer,
   type HostedInstance,
   type InstanceAddress,
-  type InstanceModels,
+  type ContainerModels,
   type InstanceOwner,
   type InstanceSpec,
   type InstanceUsage,

@@ -14,27 +14,33 @@ export interface InstanceOwner {
 }
 
 /** What an instance's models are and where they come from. */
-export type InstanceModels =
+export type ContainerModels =
   /** Brought as a whole before the container starts, within a time. */
   | { readonly kind: "one"; readonly container: ContainerDefinition; readonly bringMsMax: number }
   /** Brought one by one while it runs. */
   | { readonly kind: "many"; readonly owner: InstanceOwner };
 
-/** One instance of a variant: a container that answers the contract (`/ping`, `/invocations`, `/models`), and its models. */
-export interface InstanceSpec {
-  /** Of letters, digits and dashes; also the last part of its log stream's name. */
-  readonly instanceId: string;
-  /** Whose instance it is, for lists of processes. */
+/** One container of an instance: it answers the contract (`/ping`, `/invocations`, `/models`). */
+export interface ContainerSpec {
+  /** Whose container it is, for lists of processes. */
   readonly title: string;
   readonly runtime: BuiltInRuntime;
-  readonly models: InstanceModels;
+  readonly models: ContainerModels;
   /** Variables of the model's definition and of the platform; nothing of the platform's own environment is added but PATH and the like. */
   readonly environment: Readonly<Record<string, string>>;
-  readonly budget: InstanceBudget;
-  /** Memory for models, below the budget's: what the container counts its loads against. */
+  /** Memory for models: what the container counts its loads against. */
   readonly modelMemoryBytes: number;
   /** Receives the lines the container prints; must not throw. */
   readonly output: (line: string) => void;
+}
+
+/** One instance of a variant: containers that run beside each other on one machine and share what it may use. */
+export interface InstanceSpec {
+  /** Of letters, digits and dashes. */
+  readonly instanceId: string;
+  /** What all containers may use together. */
+  readonly budget: InstanceBudget;
+  readonly containers: readonly [ContainerSpec, ...ContainerSpec[]];
 }
 
 export interface InstanceUsage {
@@ -68,20 +74,26 @@ export interface HostedContainer {
   stop(graceMs: number): Promise<void>;
 }
 
-/**
- * What an instance has on the machine it runs on: a place for its models, and one container after another. Its opener stops each
- * container before it leaves or disposes of the instance; both may follow a `prepare` that failed or was never called.
- */
-export interface HostedInstance extends AsyncDisposable {
-  /** The unpacked models of an instance that has many; null for others. */
+/** What a container of an instance has on its machine: a place for its models, and one process after another. */
+export interface ContainerPlace {
+  /** The unpacked models of a container that has many; null for others. */
   readonly trees: ModelTrees | null;
   /**
    * Puts in place what the container needs, over whatever an earlier attempt has left; with many models what an earlier life of the
    * platform has unpacked for the same owner. Rejects with ModelDataError where a model cannot be brought.
    */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Resolves when the container runs, not when it is healthy. Ends what an earlier life of this host left of the same instance. */
+  /** Resolves when the container runs, not when it is healthy. Ends what an earlier life of this host left of the same container. */
   start(signal: AbortSignal): Promise<HostedContainer>;
+}
+
+/**
+ * An instance on the machine it runs on. Its opener stops each container before it leaves or disposes of the instance; both may follow a
+ * `prepare` that failed or was never called.
+ */
+export interface HostedInstance extends AsyncDisposable {
+  /** In the order of the instance's `containers`. */
+  readonly places: readonly ContainerPlace[];
   /** For the platform's end: unpacked models stay for its next life, everything else goes. */
   leave(): Promise<void>;
 }

@@ -1,15 +1,21 @@
 import type { Readable } from "node:stream";
 import { openDeadline, type Clock } from "../../base/index.ts";
 import type { ModelAgent, AgentLease } from "../agent/index.ts";
-import { errorText, type ContainerReply, type EndpointInstance } from "../instances/index.ts";
+import { errorText, type ContainerReply, type InstanceContainer } from "../instances/index.ts";
 import type { InvocationRequest } from "./invocation.ts";
 import { containerError, type InvocationPlace } from "./invocation-errors.ts";
 
-/** Where an invocation goes: an instance, and the agent of its models where it has many. */
-export interface ExchangeTarget {
-  readonly instance: EndpointInstance;
+/** A container of an instance, and the agent of its models where it has many. */
+export interface InvokedContainer {
+  readonly container: InstanceContainer;
   readonly agent: ModelAgent | null;
   readonly place: InvocationPlace;
+  /** Where the models of a multi-model container come from; empty for others. */
+  readonly modelDataUrl: string;
+}
+
+/** Where a request goes. */
+export interface ExchangeTarget extends InvokedContainer {
   readonly clock: Clock;
   readonly restartWaitMsMax: number;
 }
@@ -57,11 +63,11 @@ async function post(
   path: string,
   { headers, body, signal }: ContainerExchange,
 ): Promise<ContainerReply> {
-  const { instance, clock, restartWaitMsMax } = target;
-  const { client } = instance;
+  const { container, clock, restartWaitMsMax } = target;
+  const { client } = container;
   const trusted =
     client === null || client.isSuspect
-      ? await waited(target, signal, (limit) => instance.trustedClient(limit))
+      ? await waited(target, signal, (limit) => container.trustedClient(limit))
       : client;
   try {
     return await trusted.invoke({ path, headers: { ...headers }, body, signal });
@@ -69,7 +75,7 @@ async function post(
     const { code } = error as NodeJS.ErrnoException;
     if ((code !== "ECONNREFUSED" && code !== "ENOENT") || !Buffer.isBuffer(body)) throw error;
     const successor = await waited({ clock, restartWaitMsMax }, signal, (limit) =>
-      instance.successor(trusted, limit),
+      container.successor(trusted, limit),
     ).catch(() => {
       throw error;
     });

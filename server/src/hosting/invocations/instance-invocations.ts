@@ -1,34 +1,39 @@
 import type { Readable } from "node:stream";
-import { AwsError, openDeadline, readWhole, takeForCall, type ByteLease } from "../../base/index.ts";
-import type { ModelAgent, AgentLease } from "../agent/index.ts";
-import { errorText, type ContainerReply } from "../instances/index.ts";
+import { AwsError, openDeadline, readWhole, takeForCall, type ByteLease, type Clock } from "../../base/index.ts";
+import type { ModelAgent } from "../agent/index.ts";
+import type { ModelRecord } from "../definitions/index.ts";
+import type { ContainerReply } from "../instances/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
-import { exchange, type ExchangeTarget } from "./container-exchange.ts";
+import { ContainerChain, beginHop, replyHeader, replyLength, type Hop } from "./container-chain.ts";
+import type { ExchangeTarget, InvokedContainer } from "./container-exchange.ts";
 import { heldBytesMax, type InvocationLimits, type InvocationReply, type InvocationRequest } from "./invocation.ts";
 import { containerError, modelErrorOf, timeoutText, tooLong } from "./invocation-errors.ts";
 import { beginOutcome, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
 
-export interface InstanceInvocationsOptions extends Omit<ExchangeTarget, "restartWaitMsMax"> {
+export interface InstanceInvocationsOptions {
+  readonly containers: readonly InvokedContainer[];
+  readonly executionMode: ModelRecord["executionMode"];
   readonly variantName: string;
-  /** Where the models of a multi-model instance come from; empty for others. */
-  readonly modelDataUrl: string;
   readonly metrics: VariantMetrics;
   readonly limits: InvocationLimits;
+  readonly clock: Clock;
 }
 
 /**
- * The invocations of one instance: each waits for its model where there are many, is sent to the container, and is recorded once when
- * it is over.
+ * The invocations of one instance: each waits for its model where there are many, passes through the containers or goes to the one that
+ * it names, and is recorded once when it is over.
  */
 export class InstanceInvocations {
   readonly #options: InstanceInvocationsOptions;
-  readonly #target: ExchangeTarget;
+  readonly #targets: readonly ExchangeTarget[];
   #inFlightCount = 0;
 
   constructor(options: InstanceInvocationsOptions) {
     this.#options = options;
-    const { instance, agent, place, clock, limits } = options;
-    this.#target = { instance, agent, place, clock, restartWaitMsMax: limits.restartWaitMsMax };
+    const { clock, limits } = options;
+    this.#targets = options.containers.map((container) => {
+      return { ...container, clock, restartWaitMsMax: limits.restartWaitMsMax };
+    });
   }
 
   get inFlightCount(): number {
@@ -42,20 +47,20 @@ export class InstanceInvocations {
       throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
     }
     this.#inFlightCount += 1;
-    const outcome = beginOutcome(request);
-    const leases: AgentLease[] = [];
+    const hops = this.#targetsOf(request).map(beginHop);
+    const outcome = beginOutcome(request, hops);
     let finished = false;
     const finish = () => {
       if (finished) return;
       finished = true;
       this.#inFlightCount -= 1;
-      for (const lease of leases) lease[Symbol.dispose]();
+      for (const { leases } of hops) for (const lease of leases) lease[Symbol.dispose]();
       this.#record(request, outcome);
     };
     try {
-      const { agent } = this.#options;
-      if (agent !== null) leases.push(await this.#lease(agent, request, outcome));
-      const reply = await this.#send(request, leases, { outcome, finish });
+      // Before anything is computed: a model that is not there costs no container's time.
+      for (const hop of hops) if (hop.target.agent !== null) await this.#lease(hop, hop.target.agent, request, outcome);
+      const reply = await this.#send(request, hops, { outcome, finish });
       if (Buffer.isBuffer(reply.body)) finish();
       return reply;
     } catch (error) {
@@ -67,88 +72,109 @@ export class InstanceInvocations {
 
   /** The error for a request that waited too long for an instance. */
   unavailable(request: InvocationRequest): AwsError {
-    const { instance, place } = this.#options;
-    const text = `The container is not in service: ${instance.lastFailure}`;
-    return this.#refused(request, containerError(503, text, place));
+    const needed = this.#targetsOf(request);
+    const absent = needed.find(({ container }) => container.client === null) ?? needed[0];
+    if (absent === undefined) return new AwsError("ServiceUnavailable", "There is no such container");
+    const text = `The container is not in service: ${absent.container.lastFailure}`;
+    return this.#refused(request, containerError(503, text, absent.place));
+  }
+
+  #targetsOf({ targetContainer }: InvocationRequest): readonly ExchangeTarget[] {
+    if (this.#options.executionMode === "Serial") return this.#targets;
+    return this.#targets.filter(({ place }) => place.containerName === targetContainer);
   }
 
   #refused(request: InvocationRequest, error: AwsError): AwsError {
-    this.#record(request, { ...beginOutcome(request), status: 503 });
+    this.#record(request, { ...beginOutcome(request, []), status: 503 });
     return error;
   }
 
   #record(request: InvocationRequest, outcome: InvocationOutcome): void {
     const { metrics, clock } = this.#options;
-    recordOutcome(metrics, outcome, clock.monotonicNs() - request.receivedNs);
+    const nowNs = clock.monotonicNs();
+    recordOutcome(metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
   }
 
-  async #lease(agent: ModelAgent, request: InvocationRequest, outcome: InvocationOutcome): Promise<AgentLease> {
+  async #lease(hop: Hop, agent: ModelAgent, request: InvocationRequest, outcome: InvocationOutcome): Promise<void> {
+    const { place, modelDataUrl } = hop.target;
     try {
       const lease = await agent.acquire(request.targetModel ?? "", request.signal);
+      hop.leases.push(lease);
       outcome.cacheHit = lease.cacheHit;
       outcome.waitedUs = lease.waitedUs;
-      return lease;
     } catch (error) {
-      throw modelErrorOf(error, this.#options.modelDataUrl, this.#options.place);
+      throw modelErrorOf(error, modelDataUrl, place);
     }
   }
 
   async #send(
     request: InvocationRequest,
-    leases: AgentLease[],
+    hops: readonly Hop[],
     { outcome, finish }: { readonly outcome: InvocationOutcome; readonly finish: () => void },
   ): Promise<InvocationReply> {
-    const { limits, clock, place, variantName } = this.#options;
+    const { limits, clock, variantName } = this.#options;
+    // Over all containers together.
     const deadline = openDeadline({ clock, afterMs: limits.answerMsMax, signal: request.signal });
-    let sentNs = clock.monotonicNs();
+    const chain = new ContainerChain({ hops, answerBytesMax: limits.responseBytesMax, clock });
+    const last = hops.at(-1);
     const end = () => {
-      outcome.modelNs = clock.monotonicNs() - sentNs;
+      if (last !== undefined && last.sentNs > 0) last.endedNs = clock.monotonicNs();
+      chain[Symbol.dispose]();
       deadline[Symbol.dispose]();
     };
     try {
-      const body = await request.body();
-      sentNs = clock.monotonicNs();
-      const sent = { headers: request.headers, body, signal: deadline.signal };
-      const reply = await exchange(this.#target, { request, leases }, sent);
-      outcome.status = reply.status;
-      if (reply.status < 200 || reply.status > 299) {
-        throw containerError(reply.status, await errorText(reply.body), place);
-      }
+      const reply = await chain.send(request, await request.body(), deadline.signal);
       const received = await receive(reply, limits.responseBytesMax, request.memory);
+      outcome.status = reply.status;
       const isHeld = Buffer.isBuffer(received);
       if (isHeld) end();
       return {
-        contentType: headerText(reply, "content-type"),
-        customAttributes: headerText(reply, "x-amzn-sagemaker-custom-attributes"),
+        contentType: replyHeader(reply, "content-type"),
+        customAttributes: replyHeader(reply, "x-amzn-sagemaker-custom-attributes"),
         variantName,
         body: received,
-        byteLength: isHeld ? received.length : Number(headerText(reply, "content-length")),
+        byteLength: isHeld ? received.length : replyLength(reply),
         done: () => {
           end();
           finish();
         },
       };
     } catch (error) {
+      const { awaited } = chain;
       end();
-      if (error instanceof AwsError) throw error;
-      if (request.signal.aborted) throw request.signal.reason;
-      outcome.status = deadline.isLate ? 504 : 503;
-      if (deadline.isLate) throw containerError(0, timeoutText, place);
-      const text = error instanceof Error ? error.message : String(error);
-      throw containerError(503, `The container did not answer: ${text}`, place);
+      throw this.#errorOf(error, { request, outcome, awaited: awaited ?? hops[0] ?? null, isLate: deadline.isLate });
     }
   }
-}
 
-function headerText(reply: ContainerReply, name: string): string | null {
-  const value = reply.headers[name];
-  return typeof value === "string" ? value : null;
+  /** What is told of a request that failed on its way. */
+  #errorOf(
+    error: unknown,
+    on: {
+      readonly request: InvocationRequest;
+      readonly outcome: InvocationOutcome;
+      /** Whom the request waited for. */
+      readonly awaited: Hop | null;
+      readonly isLate: boolean;
+    },
+  ): unknown {
+    const { request, outcome, awaited, isLate } = on;
+    if (error instanceof AwsError) {
+      if (awaited !== null) outcome.status = awaited.status >= 300 ? awaited.status : 0;
+      return error;
+    }
+    if (request.signal.aborted || awaited === null) return request.signal.reason ?? error;
+    outcome.status = isLate ? 504 : 503;
+    awaited.status = outcome.status;
+    const { place } = awaited.target;
+    if (isLate) return containerError(0, timeoutText(place.containerName), place);
+    const text = error instanceof Error ? error.message : String(error);
+    return containerError(503, `The container did not answer: ${text}`, place);
+  }
 }
 
 /** Whole, up to a bound; a longer answer of known length streams. */
 async function receive(reply: ContainerReply, bytesMax: number, memory: ByteLease): Promise<Buffer | Readable> {
-  const stated = headerText(reply, "content-length");
-  const length = stated === null ? null : Number(stated);
+  const length = replyLength(reply);
   if (length !== null && length > bytesMax) {
     reply.body.destroy();
     throw tooLong(bytesMax);

@@ -3,8 +3,10 @@ import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "../agent/
 import { parseS3Uri } from "../definitions/index.ts";
 import { InstanceFailure } from "../instances/index.ts";
 
-/** Who the sentence is about, and where its logs are. */
+/** Which container a sentence is about, and where its logs are. */
 export interface InvocationPlace {
+  /** "primary" where the model has no other. */
+  readonly containerName: string;
   readonly endpointName: string;
   readonly accountId: string;
   readonly region: string;
@@ -17,7 +19,7 @@ export interface InvocationPlace {
 export function containerError(status: number, message: string, place: InvocationPlace): AwsError {
   const side = status >= 400 && status < 500 ? "client" : "server";
   const text =
-    `Received ${side} error (${status}) from primary with message "${message}". ` +
+    `Received ${side} error (${status}) from ${place.containerName} with message "${message}". ` +
     `See ${place.logsLink(`/aws/sagemaker/Endpoints/${place.endpointName}`)} ` +
     `in account ${place.accountId} for more information.`;
   return new AwsError("ModelError", text, {
@@ -26,17 +28,21 @@ export function containerError(status: number, message: string, place: Invocatio
   });
 }
 
-export const timeoutText =
-  "Your invocation timed out while waiting for a response from container primary. Review the latency metrics for each " +
-  "container in Amazon CloudWatch, resolve the issue, and try again.";
+export function timeoutText(containerName: string): string {
+  return (
+    `Your invocation timed out while waiting for a response from container ${containerName}. Review the latency metrics for each ` +
+    "container in Amazon CloudWatch, resolve the issue, and try again."
+  );
+}
 
 export function endpointNotFound(name: string, accountId: string): AwsError {
   return new AwsError("ValidationError", `Endpoint ${name} of account ${accountId} not found.`);
 }
 
-/** The status is the code: clients of SageMaker report `An error occurred (413)`. */
-export function tooLong(limitBytes: number): AwsError {
-  return new AwsError("413", `HTTP content length exceeded ${limitBytes} bytes.`, { statusFallback: 413 });
+/** The status is the code: clients of SageMaker report `An error occurred (413)`. `answeredBy`: the container that the bytes come from. */
+export function tooLong(limitBytes: number, answeredBy: string | null = null): AwsError {
+  const whose = answeredBy === null ? "" : ` They are the answer of container ${answeredBy}.`;
+  return new AwsError("413", `HTTP content length exceeded ${limitBytes} bytes.${whose}`, { statusFallback: 413 });
 }
 
 /** What a wait for a model of a multi-model endpoint failed with, in SageMaker's words. */

@@ -1,32 +1,46 @@
 import type { VariantMetrics } from "../series/index.ts";
+import type { Hop } from "./container-chain.ts";
 import type { InvocationRequest } from "./invocation.ts";
 
 /** What one invocation came to; every metric of it is recorded from this, once. */
 export interface InvocationOutcome {
-  /** Zero until the container or an error of ours has one. */
+  /** Zero until the last container or an error of ours has one. */
   status: number;
-  /** From the request's leaving to the end of its answer; zero where it was not sent. */
-  modelNs: number;
+  readonly hops: readonly Hop[];
   readonly target: string | null;
   /** Null where no model was waited for. */
   cacheHit: boolean | null;
   waitedUs: number;
 }
 
-export function beginOutcome(request: InvocationRequest): InvocationOutcome {
-  return { status: 0, modelNs: 0, target: request.targetModel, cacheHit: null, waitedUs: 0 };
+export function beginOutcome(request: InvocationRequest, hops: readonly Hop[]): InvocationOutcome {
+  return { status: 0, hops, target: request.targetModel, cacheHit: null, waitedUs: 0 };
 }
 
-/** `totalNs`: from the request's receipt to its end. */
-export function recordOutcome(metrics: VariantMetrics, outcome: InvocationOutcome, totalNs: number): void {
-  const { status, modelNs, target, cacheHit, waitedUs } = outcome;
+/** `totalNs`: from the request's receipt to its end, which is `nowNs`. */
+export function recordOutcome(
+  metrics: VariantMetrics,
+  { status, hops, target, cacheHit, waitedUs }: InvocationOutcome,
+  { nowNs, totalNs }: { readonly nowNs: number; readonly totalNs: number },
+): void {
+  const modelNs = modelTimeNs(hops, nowNs);
+  const overheadNs = Math.max(0, totalNs - modelNs);
   metrics.record("Invocations", 1);
-  metrics.record("Invocation4XXErrors", status >= 400 && status < 500 ? 1 : 0);
+  metrics.record("Invocation4XXErrors", isClientError(status) ? 1 : 0);
   metrics.record("Invocation5XXErrors", status >= 500 ? 1 : 0);
   metrics.record("InvocationModelErrors", status >= 200 && status < 300 ? 0 : 1);
   if (modelNs > 0) {
     metrics.record("ModelLatency", modelNs / 1000);
-    metrics.record("OverheadLatency", Math.max(0, totalNs - modelNs) / 1000);
+    metrics.record("OverheadLatency", overheadNs / 1000);
+  }
+  for (const hop of hops) {
+    if (hop.sentNs === 0) continue;
+    const { containerName } = hop.target.place;
+    metrics.recordContainer(containerName, "Invocations", 1);
+    metrics.recordContainer(containerName, "Invocation4XXErrors", isClientError(hop.status) ? 1 : 0);
+    metrics.recordContainer(containerName, "Invocation5XXErrors", hop.status >= 500 ? 1 : 0);
+    metrics.recordContainer(containerName, "ContainerLatency", hopTimeNs(hop, nowNs) / 1000);
+    metrics.recordContainer(containerName, "OverheadLatency", overheadNs / 1000);
   }
   if (cacheHit === null || target === null) return;
   metrics.recordMultiModel("ModelCacheHit", cacheHit ? 1 : 0);
@@ -35,3 +49,22 @@ export function recordOutcome(metrics: VariantMetrics, outcome: InvocationOutcom
   metrics.recordModel(target, "ModelCacheHit", cacheHit ? 1 : 0);
   metrics.recordModel(target, "ModelLatency", modelNs / 1000);
 }
+
+/** The containers' times together; where one answers while the next is asked already, that time counts once. */
+function modelTimeNs(hops: readonly Hop[], nowNs: number): number {
+  let sumNs = 0;
+  let fromNs = Infinity;
+  let untilNs = 0;
+  for (const hop of hops) {
+    if (hop.sentNs === 0) continue;
+    const timeNs = hopTimeNs(hop, nowNs);
+    sumNs += timeNs;
+    fromNs = Math.min(fromNs, hop.sentNs);
+    untilNs = Math.max(untilNs, hop.sentNs + timeNs);
+  }
+  return sumNs === 0 ? 0 : Math.min(sumNs, untilNs - fromNs);
+}
+
+const hopTimeNs = ({ sentNs, endedNs }: Hop, nowNs: number) => (endedNs === 0 ? nowNs : endedNs) - sentNs;
+
+const isClientError = (status: number) => status >= 400 && status < 500;

@@ -28,6 +28,8 @@ export interface InvocationRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly targetModel: string | null;
   readonly targetVariant: string | null;
+  /** The one container that is to answer, where each can be asked alone. */
+  readonly targetContainer: string | null;
   /** Called once at most, when the container is ready for it; a Buffer can be sent twice. */
   readonly body: () => Promise<Buffer | Readable>;
   /** Of whoever asks; the answer's bytes are taken from it while they are held. */

@@ -32,6 +32,21 @@ const instanceUnits = {
   LoadedModelCount: "None",
 } as const;
 
+/** Of one container of several: which of them is slow, or fails. */
+const containerUnits = {
+  Invocations: "None",
+  Invocation4XXErrors: "None",
+  Invocation5XXErrors: "None",
+  ContainerLatency: "Microseconds",
+  OverheadLatency: "Microseconds",
+} as const;
+
+const containerUseUnits = {
+  CPUUtilization: "Percent",
+  MemoryUtilization: "Percent",
+  DiskUtilization: "Percent",
+} as const;
+
 /** The metrics that the service does not have: one model's own, in a namespace that cannot be mistaken for it. */
 const perModelUnits = {
   Invocations: "None",
@@ -43,6 +58,8 @@ const perModelUnits = {
 export type VariantMetric = keyof typeof variantUnits;
 export type MultiModelMetric = keyof typeof multiModelUnits;
 export type InstanceMetric = keyof typeof instanceUnits;
+export type ContainerMetric = keyof typeof containerUnits;
+export type ContainerUseMetric = keyof typeof containerUseUnits;
 export type PerModelMetric = keyof typeof perModelUnits;
 
 /** Models of one variant whose own series are kept open; a sample of another model opens its series again. */
@@ -62,6 +79,8 @@ export class VariantMetrics {
   readonly #variant: Readonly<Record<VariantMetric, readonly SeriesRecorder[]>>;
   readonly #multiModel: ReadonlyMap<MultiModelMetric, readonly SeriesRecorder[]>;
   readonly #instance: Readonly<Record<InstanceMetric, readonly SeriesRecorder[]>>;
+  readonly #containers: ReadonlyMap<string, Readonly<Record<ContainerMetric, readonly SeriesRecorder[]>>>;
+  readonly #uses: ReadonlyMap<string, Readonly<Record<ContainerUseMetric, readonly SeriesRecorder[]>>>;
   readonly #models = new Map<string, PerModel>();
 
   constructor(
@@ -71,6 +90,8 @@ export class VariantMetrics {
       readonly variant: string;
       readonly config: string;
       readonly multiModel: boolean;
+      /** Of models with several: each has series of its own. */
+      readonly containers: readonly string[];
     },
   ) {
     this.#open = open;
@@ -98,6 +119,15 @@ export class VariantMetrics {
       multiModel === null ? [] : (Object.entries(multiModel) as [MultiModelMetric, readonly SeriesRecorder[]][]),
     );
     this.#instance = openAll(instanceNamespace, instanceUnits, [two]);
+    const ofContainers = <Name extends string>(namespace: string, units: Readonly<Record<Name, string>>) =>
+      new Map(
+        names.containers.map((name) => [
+          name,
+          openAll(namespace, units, [[...two, { name: "ContainerName", value: name }]]),
+        ]),
+      );
+    this.#containers = ofContainers(modelNamespace, containerUnits);
+    this.#uses = ofContainers(instanceNamespace, containerUseUnits);
   }
 
   record(metric: VariantMetric, value: number): void {
@@ -110,6 +140,16 @@ export class VariantMetrics {
 
   recordInstance(metric: InstanceMetric, value: number): void {
     for (const series of this.#instance[metric]) series.record(value);
+  }
+
+  /** Dimensions {EndpointName, VariantName, ContainerName}; nothing for the only container of a model. */
+  recordContainer(container: string, metric: ContainerMetric, value: number): void {
+    for (const series of this.#containers.get(container)?.[metric] ?? []) series.record(value);
+  }
+
+  /** As `recordInstance`, of one container of several. */
+  recordUse(container: string, metric: ContainerUseMetric, value: number): void {
+    for (const series of this.#uses.get(container)?.[metric] ?? []) series.record(value);
   }
 
   /** Namespace `Galatea/Models`, dimensions {EndpointName, VariantName, TargetModel}. */

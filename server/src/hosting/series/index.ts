@@ -1,5 +1,5 @@
 /** The metrics of variants and models, and minute series in the records. */
-export { VariantMetrics, type OpenSeries } from "./endpoint-metrics.ts";
+export { VariantMetrics, type ContainerUseMetric, type InstanceMetric, type OpenSeries } from "./endpoint-metrics.ts";
 export {
   MetricRecords,
   metricMigrations,

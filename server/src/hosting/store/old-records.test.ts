@@ -81,7 +81,7 @@ test("records of models with one container are read as models with a list of the
     fleet: { clock: systemClock, logger } as unknown as FleetOptions,
   });
   const { container: _, ...rest } = model;
-  const current = { ...rest, containers: [container] };
+  const current = { ...rest, containers: [container], executionMode: "Serial" };
   assert.deepEqual(await hosting.model("ONE", owner), current);
   assert.deepEqual((await hosting.endpoint("failed", owner)).plans, [{ variant, model: current }]);
   const { state } = await hosting.endpoint("moving", owner);

@@ -2,11 +2,14 @@ import type { ContainerDefinition, ModelRecord, VariantPlan } from "../definitio
 import type { EndpointRecord, EndpointState } from "../endpoints/index.ts";
 
 /** A model as it was written while it had one container. */
-interface ModelOfOneContainer extends Omit<ModelRecord, "containers"> {
+interface ModelOfOneContainer extends Omit<ModelRecord, "containers" | "executionMode"> {
   readonly container: ContainerDefinition;
 }
 
-type StoredModel = ModelRecord | ModelOfOneContainer;
+/** A model as it was written while all models were run in one way. */
+type ModelWithoutMode = Omit<ModelRecord, "executionMode">;
+
+type StoredModel = ModelRecord | ModelWithoutMode | ModelOfOneContainer;
 
 interface StoredPlan extends Omit<VariantPlan, "model"> {
   readonly model: StoredModel;
@@ -31,10 +34,11 @@ export function endpointRecord(stored: unknown): EndpointRecord {
 }
 
 function currentModel(stored: StoredModel): ModelRecord {
-  if ("containers" in stored) return stored;
+  if ("executionMode" in stored) return stored;
+  if ("containers" in stored) return { ...stored, executionMode: "Serial" };
   const { container, ...rest } = stored;
   if (container === undefined) throw new Error("a model without a container");
-  return { ...rest, containers: [container] };
+  return { ...rest, containers: [container], executionMode: "Serial" };
 }
 
 const currentPlan = ({ model, ...rest }: StoredPlan): VariantPlan => ({ ...rest, model: currentModel(model) });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, existsSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -100,14 +100,18 @@ modelHostContract("process host", async () => {
     },
     specFor: (behaviour, more = {}): InstanceSpec => ({
       instanceId: `i-${(count += 1)}`,
-      title: "endpoint/variant/i-1",
-      runtime: "tritonserver",
-      models: { kind: "one", container: {}, bringMsMax: 20_000 },
-      environment: { BEHAVIOUR: behaviour },
       budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
-      modelMemoryBytes: 2 ** 29,
-      output: () => {},
-      ...more,
+      containers: [
+        {
+          title: "endpoint/variant/i-1",
+          runtime: "tritonserver",
+          models: { kind: "one", container: {}, bringMsMax: 20_000 },
+          environment: { BEHAVIOUR: behaviour },
+          modelMemoryBytes: 2 ** 29,
+          output: () => {},
+          ...more,
+        },
+      ],
     }),
     ping: (address) =>
       new Promise((resolve) => {
@@ -124,7 +128,10 @@ modelHostContract("process host", async () => {
       host = openHost();
       return host;
     },
-    hasLeft: (instanceId) => Promise.resolve(existsSync(join(instancesDirectory, instanceId))),
+    hasLeft: (instanceId) =>
+      Promise.resolve(
+        readdirSync(instancesDirectory).some((name) => name === instanceId || name.startsWith(`${instanceId}-`)),
+      ),
     async [Symbol.asyncDispose]() {
       await host[Symbol.asyncDispose]();
       await world[Symbol.asyncDispose]();

@@ -4,6 +4,7 @@ import type { Clock, Logger } from "../../base/index.ts";
 import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
 import {
   instanceBudget,
+  type ContainerSpec,
   type HostedInstance,
   type InstanceBudget,
   type InstanceOwner,
@@ -14,7 +15,7 @@ import {
 import { adoptOrphans, spawnProcess } from "../../processes/index.ts";
 import { LeftInstances, collectLeftContents } from "./left-instances.ts";
 import { ProcessContainer } from "./process-container.ts";
-import { ProcessInstance } from "./process-instance.ts";
+import { ProcessPlace } from "./process-place.ts";
 
 export interface ContainerCommand {
   readonly command: string;
@@ -25,7 +26,7 @@ export interface ContainerCommand {
 
 /** What a container is started for. */
 export interface ContainerStart {
-  readonly spec: InstanceSpec;
+  readonly spec: ContainerSpec;
   /** What /opt/ml means to it; exists. The container writes nothing there. */
   readonly mlRoot: string;
   /** Where it is to answer. */
@@ -48,7 +49,7 @@ export interface ProcessHostOptions {
 
 const socketPathBytesMax = 107;
 
-/** Instances as child processes of this one, each with a directory and a Unix socket. They die with this process, however it dies. */
+/** Instances as child processes of this one, each container with a directory and a Unix socket. They die with this process, however it dies. */
 export class ProcessHost implements ModelHost {
   readonly #options: ProcessHostOptions;
   readonly #left = new LeftInstances();
@@ -70,23 +71,35 @@ export class ProcessHost implements ModelHost {
     if (unpacker.contentDirectory !== null) await collectLeftContents(unpacker.contentDirectory);
   }
 
-  open(spec: InstanceSpec): HostedInstance {
+  open({ instanceId, containers }: InstanceSpec): HostedInstance {
     const { instancesDirectory, store, unpacker, clock, logger } = this.#options;
-    return new ProcessInstance({
-      spec,
-      directory: join(instancesDirectory, spec.instanceId),
-      left: this.#left,
-      store,
-      unpacker,
-      clock,
-      logger,
-      startContainer: (mlRoot, signal) => this.#start(spec, mlRoot, signal),
+    const places = containers.map((spec, index) => {
+      const id = index === 0 ? instanceId : `${instanceId}-${index + 1}`;
+      return new ProcessPlace({
+        spec,
+        position: index + 1,
+        directory: join(instancesDirectory, id),
+        left: this.#left,
+        store,
+        unpacker,
+        clock,
+        logger,
+        startContainer: (mlRoot, signal) => this.#start({ id, spec, mlRoot }, signal),
+      });
     });
+    return {
+      places,
+      leave: async () => void (await Promise.all(places.map((place) => place.leave()))),
+      [Symbol.asyncDispose]: async () => void (await Promise.all(places.map((place) => place[Symbol.asyncDispose]()))),
+    };
   }
 
-  async #start(spec: InstanceSpec, mlRoot: string, signal: AbortSignal): Promise<ProcessContainer> {
+  async #start(
+    { id, spec, mlRoot }: { readonly id: string; readonly spec: ContainerSpec; readonly mlRoot: string },
+    signal: AbortSignal,
+  ): Promise<ProcessContainer> {
     const { socketsDirectory, instancesDirectory, clock, commandFor } = this.#options;
-    const socketPath = join(socketsDirectory, `${spec.instanceId}.sock`);
+    const socketPath = join(socketsDirectory, `${id}.sock`);
     if (Buffer.byteLength(socketPath) > socketPathBytesMax) {
       throw new Error(
         `the socket path ${socketPath} is longer than ${socketPathBytesMax} bytes; choose a shorter directory`,

@@ -14,6 +14,8 @@ export interface InvokeCall {
   readonly receivedNs: number;
 }
 
+const targetContainerHeader = "x-amzn-sagemaker-target-container-hostname";
+
 /** Header, longest value, and whether the container sees it. Every other header of the client ends here. */
 const headers: readonly {
   readonly name: string;
@@ -28,11 +30,11 @@ const headers: readonly {
   { name: "x-amzn-sagemaker-inference-id", member: "inferenceId", lengthMax: 64, passed: true },
   { name: "x-amzn-sagemaker-session-id", member: "sessionId", lengthMax: 256, passed: true },
   { name: "x-amzn-sagemaker-target-variant", member: "targetVariant", lengthMax: 63, passed: false },
+  { name: targetContainerHeader, member: "targetContainerHostname", lengthMax: 63, passed: false },
 ];
 
 /** Headers that would send the request elsewhere than it goes here: refused, never ignored. */
 const refusedHeaders: readonly { readonly name: string; readonly member: string }[] = [
-  { name: "x-amzn-sagemaker-target-container-hostname", member: "TargetContainerHostname" },
   { name: "x-amzn-sagemaker-inference-component", member: "InferenceComponentName" },
   { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
 ];
@@ -48,6 +50,7 @@ export async function invokeEndpoint(hosting: Hosting, call: InvokeCall, request
     headers: passed,
     targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
     targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
+    targetContainer: utf8Header(request, targetContainerHeader),
     body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
     memory: context.memory,
     receivedNs,

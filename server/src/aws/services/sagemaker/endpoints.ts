@@ -66,13 +66,11 @@ function describe({ record, inServiceCounts }: EndpointDescription): SagemakerOp
     ProductionVariants: record.plans.map(({ variant, model }) => {
       return {
         VariantName: variant.VariantName,
-        DeployedImages: [
-          {
-            SpecifiedImage: model.containers[0].Image,
-            ResolvedImage: model.containers[0].Image,
-            ResolutionTime: new Date(record.createdMs),
-          },
-        ],
+        DeployedImages: model.containers.map(({ Image: image }) => ({
+          SpecifiedImage: image,
+          ResolvedImage: image,
+          ResolutionTime: new Date(record.createdMs),
+        })),
         CurrentWeight: variant.InitialVariantWeight,
         DesiredWeight: variant.InitialVariantWeight,
         CurrentInstanceCount: inServiceCounts.get(variant.VariantName) ?? 0,

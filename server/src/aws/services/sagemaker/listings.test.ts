@@ -35,7 +35,14 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
   for (let at = 0; at < count; at += 500) {
     await Promise.all(
       Array.from({ length: 500 }, (_, more) => {
-        return hosting.createModel({ name: name(at + more), owner, containers: [{}], request: {}, tags: [] });
+        return hosting.createModel({
+          name: name(at + more),
+          owner,
+          containers: [{}],
+          executionMode: "Serial",
+          request: {},
+          tags: [],
+        });
       }),
     );
   }

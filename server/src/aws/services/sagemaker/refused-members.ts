@@ -7,7 +7,6 @@ const empty = (value: unknown) => Array.isArray(value) && value.length === 0;
 export const refusedModelMembers: readonly RefusedMember[] = [
   { path: "EnableNetworkIsolation", harmless: no },
   { path: "VpcConfig" },
-  { path: "InferenceExecutionConfig.Mode", harmless: (mode) => mode === "Serial" },
 ];
 
 export const refusedContainerMembers: readonly RefusedMember[] = [

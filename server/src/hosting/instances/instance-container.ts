@@ -1,7 +1,7 @@
 import { type Clock, delay, Gate, type Logger, orAborted, TaskGroup } from "../../base/index.ts";
 import { ContainerClient, containerLimits, type ContainerClientLimits } from "./container-client.ts";
 import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
-import type { ContainerEnd, HostedContainer, HostedInstance, InstanceUsage } from "./model-host.ts";
+import type { ContainerEnd, ContainerPlace, HostedContainer, InstanceUsage } from "./model-host.ts";
 
 export interface InstanceLimits {
   /** From the start of the container to its first 200 on /ping. */
@@ -44,7 +44,7 @@ const suspectPingIntervalMs = 20;
 /** After so many starts in a row that failed, requests are no longer kept waiting for the next. */
 const failedStartsMax = 3;
 
-export type InstanceState =
+export type ContainerState =
   | { readonly at: "starting" }
   | { readonly at: "in-service"; readonly container: HostedContainer; readonly client: ContainerClient }
   | { readonly at: "waiting"; readonly failure: string }
@@ -52,19 +52,24 @@ export type InstanceState =
 
 /** A container that did not come up: what ended it, and what it printed last. */
 export class InstanceFailure extends Error {
+  readonly containerName: string;
   readonly lastLines: readonly string[];
 
-  constructor(message: string, lastLines: readonly string[]) {
+  constructor(message: string, of: { readonly containerName: string; readonly lastLines: readonly string[] }) {
     super(message);
     this.name = "InstanceFailure";
-    this.lastLines = lastLines;
+    this.containerName = of.containerName;
+    this.lastLines = of.lastLines;
   }
 }
 
-export interface EndpointInstanceOptions {
+export interface InstanceContainerOptions {
+  /** Of its instance. */
   readonly id: string;
-  /** Stays its opener's; left alone once the instance is disposed. */
-  readonly hosted: Pick<HostedInstance, "start">;
+  /** In the sentences of errors. */
+  readonly name: string;
+  /** Stays its opener's; left alone once this is disposed. */
+  readonly hosted: Pick<ContainerPlace, "start">;
   readonly limits: InstanceLimits;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -78,28 +83,32 @@ export interface EndpointInstanceOptions {
  * Keeps one container in service: starts it, waits for its health, watches it, starts it again with growing delays. Owns the
  * container and the connections to it.
  */
-export class EndpointInstance implements AsyncDisposable {
-  readonly #options: EndpointInstanceOptions;
+export class InstanceContainer implements AsyncDisposable {
+  readonly #options: InstanceContainerOptions;
   readonly #tasks: TaskGroup;
   readonly #changed = new Gate();
-  #state: InstanceState = { at: "starting" };
+  #state: ContainerState = { at: "starting" };
   #failureCount = 0;
   #failedStartCount = 0;
   #lastFailure = "it has not been started yet";
   #isPrepared = false;
 
-  constructor(options: EndpointInstanceOptions) {
+  constructor(options: InstanceContainerOptions) {
     this.#options = options;
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("an instance is no longer kept in service", { instance: this.id, error: String(error) });
+      options.logger.error("a container is no longer kept in service", { ...this.#who, error: String(error) });
     });
   }
 
-  get id(): string {
-    return this.#options.id;
+  get name(): string {
+    return this.#options.name;
   }
 
-  get state(): InstanceState {
+  get #who(): { readonly instance: string; readonly container: string } {
+    return { instance: this.#options.id, container: this.#options.name };
+  }
+
+  get state(): ContainerState {
     return this.#state;
   }
 
@@ -130,8 +139,8 @@ export class EndpointInstance implements AsyncDisposable {
   async ready(signal: AbortSignal): Promise<ContainerClient> {
     for (;;) {
       if (this.#state.at === "in-service") return this.#state.client;
-      if (this.#state.at === "stopped") throw new InstanceFailure("the instance is stopped", []);
-      if (this.#failedStartCount >= failedStartsMax) throw new InstanceFailure(this.#lastFailure, []);
+      if (this.#state.at === "stopped") throw this.#failure("the instance is stopped");
+      if (this.#failedStartCount >= failedStartsMax) throw this.#failure(this.#lastFailure);
       await orAborted(this.#changed.opened(), signal);
     }
   }
@@ -175,12 +184,12 @@ export class EndpointInstance implements AsyncDisposable {
         started = null;
         if (clock.epochMs() - sinceMs >= this.#options.limits.settledMs) this.#failureCount = 0;
         if (closing.aborted) break;
-        logger.warning("a container ended and is started again", { instance: this.id, reason });
+        logger.warning("a container ended and is started again", { ...this.#who, reason });
         this.#move({ at: "waiting", failure: reason });
       } catch (error) {
         if (closing.aborted) break;
         this.#failedStartCount += 1;
-        logger.warning("a container did not start", { instance: this.id, error: String(error) });
+        logger.warning("a container did not start", { ...this.#who, error: String(error) });
         this.#move({ at: "waiting", failure: error instanceof Error ? error.message : String(error) });
       }
       started = null;
@@ -209,9 +218,9 @@ export class EndpointInstance implements AsyncDisposable {
       const sinceMs = clock.epochMs();
       while (!(await client.ping(signal))) {
         const waitedMs = clock.epochMs() - sinceMs;
-        if (end !== null) throw new InstanceFailure(`the container ${endText(end)}`, (end as ContainerEnd).lastLines);
+        if (end !== null) throw this.#failure(`the container ${endText(end)}`, (end as ContainerEnd).lastLines);
         if (waitedMs > limits.startMsMax) {
-          throw new InstanceFailure(`no healthy /ping within ${limits.startMsMax / 1000} s`, container.lastLines());
+          throw this.#failure(`no healthy /ping within ${limits.startMsMax / 1000} s`, container.lastLines());
         }
         await delay(clock, waitedMs < 3000 ? firstPingsIntervalMs : laterPingsIntervalMs, signal);
       }
@@ -272,7 +281,11 @@ export class EndpointInstance implements AsyncDisposable {
     await started.container.stop(graceMs);
   }
 
-  #move(state: InstanceState): void {
+  #failure(message: string, lastLines: readonly string[] = []): InstanceFailure {
+    return new InstanceFailure(message, { containerName: this.#options.name, lastLines });
+  }
+
+  #move(state: ContainerState): void {
     this.#state = state;
     if (state.at === "waiting") this.#lastFailure = state.failure;
     this.#changed.open();

@@ -2,14 +2,22 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { openDeadline, unreachable, type Clock, type Logger } from "../../base/index.ts";
 import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
-import type { HostedContainer, HostedInstance, InstanceModels, InstanceSpec, ModelTrees } from "../../hosting/index.ts";
+import type {
+  ContainerPlace,
+  ContainerSpec,
+  HostedContainer,
+  ContainerModels,
+  ModelTrees,
+} from "../../hosting/index.ts";
 import { DirectoryTrees } from "./directory-trees.ts";
 import { writeOwner, type LeftInstances } from "./left-instances.ts";
 import { downloadModelData } from "./model-data.ts";
 
-export interface ProcessInstanceOptions {
-  readonly spec: InstanceSpec;
-  /** The instance's own, absent before `prepare`; its containers find what /opt/ml means to them in `ml` below it. */
+export interface ProcessPlaceOptions {
+  readonly spec: ContainerSpec;
+  /** In its instance, from 1: by it a container without a name is called. */
+  readonly position: number;
+  /** The container's own, absent before `prepare`; its containers find what /opt/ml means to them in `ml` below it. */
   readonly directory: string;
   readonly left: LeftInstances;
   readonly store: ObjectStore;
@@ -20,12 +28,12 @@ export interface ProcessInstanceOptions {
   readonly startContainer: (mlRoot: string, signal: AbortSignal) => Promise<HostedContainer>;
 }
 
-/** An instance as a directory of this machine, and the containers that are started over it. */
-export class ProcessInstance implements HostedInstance {
+/** A container's place as a directory of this machine, and the processes that are started over it. */
+export class ProcessPlace implements ContainerPlace, AsyncDisposable {
   readonly trees: ModelTrees | null;
-  readonly #options: ProcessInstanceOptions;
+  readonly #options: ProcessPlaceOptions;
 
-  constructor(options: ProcessInstanceOptions) {
+  constructor(options: ProcessPlaceOptions) {
     this.#options = options;
     const { spec, store, unpacker, logger } = options;
     this.trees =
@@ -55,21 +63,21 @@ export class ProcessInstance implements HostedInstance {
   }
 
   async #bringOne(
-    { container, bringMsMax }: Extract<InstanceModels, { readonly kind: "one" }>,
+    { container, bringMsMax }: Extract<ContainerModels, { readonly kind: "one" }>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { store, unpacker, clock } = this.#options;
+    const { store, unpacker, clock, position } = this.#options;
     await mkdir(this.#modelsDirectory, { recursive: true });
     using limit = openDeadline({ clock, afterMs: bringMsMax, signal });
     await downloadModelData(container, join(this.#mlRoot, "model"), {
       store,
       unpacker,
-      containerName: container.ContainerHostname ?? "container_1",
+      containerName: container.ContainerHostname ?? `container_${position}`,
       signal: limit.signal,
     });
   }
 
-  async #openMany({ owner }: Extract<InstanceModels, { readonly kind: "many" }>): Promise<void> {
+  async #openMany({ owner }: Extract<ContainerModels, { readonly kind: "many" }>): Promise<void> {
     const { directory, left, unpacker } = this.#options;
     await left.take(owner, directory);
     await mkdir(this.#modelsDirectory, { recursive: true });
@@ -81,6 +89,7 @@ export class ProcessInstance implements HostedInstance {
     return this.#options.startContainer(this.#mlRoot, signal);
   }
 
+  /** As `HostedInstance.leave`. */
   async leave(): Promise<void> {
     if (this.trees === null) await this[Symbol.asyncDispose]();
   }

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock } from "../../base/index.ts";
-import { EndpointInstance, instanceLimits } from "./instance.ts";
-import type { HostedContainer, HostedInstance } from "./model-host.ts";
+import { InstanceContainer, instanceLimits } from "./instance-container.ts";
+import type { ContainerPlace, HostedContainer } from "./model-host.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ writeFileSync(
 let socketCount = 0;
 
 /** Containers as child processes; `pids` of those that run now. */
-class Host implements Pick<HostedInstance, "start"> {
+class Host implements Pick<ContainerPlace, "start"> {
   readonly pids = new Set<number>();
 
   async start(): Promise<HostedContainer> {
@@ -70,8 +70,9 @@ async function started() {
     container: { ...instanceLimits.container, pingMsMax: 250 },
   };
   let lostCount = 0;
-  const instance = new EndpointInstance({
+  const instance = new InstanceContainer({
     id: "i-1",
+    name: "primary",
     hosted: host,
     limits,
     clock: systemClock,
@@ -84,7 +85,7 @@ async function started() {
   return { host, instance, pid, lostCount: () => lostCount };
 }
 
-async function invoke(instance: EndpointInstance, headers: Record<string, string>): Promise<number> {
+async function invoke(instance: InstanceContainer, headers: Record<string, string>): Promise<number> {
   const request = { path: "/invocations", headers, body: "", signal: AbortSignal.timeout(20_000) };
   assert.ok(instance.client !== null);
   const { status, body } = await instance.client.invoke(request);

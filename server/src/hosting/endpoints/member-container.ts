@@ -1,0 +1,122 @@
+import { ModelAgent, agentLimits, createArchiveSource, type ModelTrees } from "../agent/index.ts";
+import {
+  InstanceContainer,
+  containerEnvironment,
+  modelDataUrlOf,
+  type ContainerPlace,
+  type ContainerSpec,
+  type IssuedCredentials,
+} from "../instances/index.ts";
+import type { InvokedContainer } from "../invocations/index.ts";
+import { containerModels } from "./container-models.ts";
+import type { MemberOptions } from "./member-options.ts";
+import type { PlannedContainer } from "./planned-containers.ts";
+
+/** What a container is opened with: what its host is told, the credentials of its code, and where its logs are. */
+export interface ContainerOpening {
+  readonly planned: PlannedContainer;
+  readonly spec: ContainerSpec;
+  readonly credentials: IssuedCredentials;
+  readonly logStreamArn: string;
+}
+
+export function openingOf(planned: PlannedContainer, member: MemberOptions): ContainerOpening {
+  const { fleet, plan, id } = member;
+  const { endpointName, region, accountId } = member.place;
+  const { variant } = plan;
+  const group = `/aws/sagemaker/Endpoints/${endpointName}`;
+  const stream = `${variant.VariantName}/${id}${planned.isOnly ? "" : `/${planned.name}`}`;
+  const write = fleet.openLog(group, stream);
+  const modelDataUrl = modelDataUrlOf(planned.definition);
+  const credentials = fleet.issue({ instanceId: id, endpointName, accountId, region, modelDataUrl });
+  return {
+    planned,
+    credentials,
+    logStreamArn: `arn:aws:logs:${region}:${accountId}:log-group:${group}:log-stream:${stream}`,
+    spec: {
+      title: `${endpointName}/${stream}`,
+      runtime: "tritonserver",
+      models: containerModels(planned.definition, { variant, endpointName }),
+      environment: containerEnvironment(planned.definition, credentials, region),
+      modelMemoryBytes: planned.modelMemoryBytes,
+      output: (line) => write(Buffer.from(`${line}\n`)),
+    },
+  };
+}
+
+/** One container of an instance: kept in service, and its models where it has many. */
+export class MemberContainer implements AsyncDisposable {
+  readonly container: InstanceContainer;
+  readonly agent: ModelAgent | null;
+  readonly #opening: ContainerOpening;
+  readonly #member: MemberOptions;
+
+  constructor(opening: ContainerOpening, place: ContainerPlace, member: MemberOptions) {
+    this.#opening = opening;
+    this.#member = member;
+    const { fleet, plan, id } = member;
+    const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
+    const { instanceLimits } = fleet;
+    this.container = new InstanceContainer({
+      id,
+      name: opening.planned.name,
+      hosted: place,
+      limits: startSeconds === undefined ? instanceLimits : { ...instanceLimits, startMsMax: startSeconds * 1000 },
+      clock: fleet.clock,
+      logger: fleet.logger,
+      prepare: async (signal) => {
+        await place.prepare(signal);
+        await this.agent?.adopt();
+      },
+      onLost: () => this.agent?.containerLost(),
+    });
+    this.agent = place.trees === null ? null : this.#openAgent(place.trees);
+  }
+
+  get name(): string {
+    return this.#opening.planned.name;
+  }
+
+  get isInService(): boolean {
+    return this.container.client !== null;
+  }
+
+  /** What invocations need of it. */
+  get invoked(): InvokedContainer {
+    const { planned, logStreamArn } = this.#opening;
+    return {
+      container: this.container,
+      agent: this.agent,
+      place: { ...this.#member.place, containerName: planned.name, logStreamArn },
+      modelDataUrl: planned.definition.ModelDataUrl ?? "",
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.agent?.[Symbol.asyncDispose]();
+    await this.container[Symbol.asyncDispose]();
+    this.#opening.credentials[Symbol.dispose]();
+  }
+
+  #openAgent(trees: ModelTrees): ModelAgent {
+    const { fleet, metrics } = this.#member;
+    const { definition, modelDiskBytes, modelMemoryBytes } = this.#opening.planned;
+    return new ModelAgent({
+      trees,
+      limits: { ...agentLimits, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
+      source: createArchiveSource(definition.ModelDataUrl ?? "", fleet.store),
+      container: (signal) => this.container.trustedClient(signal),
+      observer: {
+        downloaded: (_target, durationUs) => metrics.recordMultiModel("ModelDownloadingTime", durationUs),
+        loaded: (target, durationUs) => {
+          metrics.recordMultiModel("ModelLoadingTime", durationUs);
+          metrics.recordModel(target, "ModelLoadingTime", durationUs);
+        },
+        unloaded: (_target, durationUs) => metrics.recordMultiModel("ModelUnloadingTime", durationUs),
+        loadedCountChanged: () => this.#member.loadedCountChanged(),
+      },
+      clock: fleet.clock,
+      logger: fleet.logger,
+    });
+  }
+}

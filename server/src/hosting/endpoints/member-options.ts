@@ -1,0 +1,18 @@
+import type { InstanceBudget, VariantPlan } from "../definitions/index.ts";
+import type { InvocationPlace } from "../invocations/index.ts";
+import type { VariantMetrics } from "../series/index.ts";
+import type { FleetOptions } from "./fleet-options.ts";
+import type { PlannedContainer } from "./planned-containers.ts";
+
+/** What the containers of one instance share. */
+export interface MemberOptions {
+  readonly id: string;
+  readonly plan: VariantPlan;
+  readonly budget: InstanceBudget;
+  readonly containers: readonly PlannedContainer[];
+  readonly fleet: FleetOptions;
+  readonly metrics: VariantMetrics;
+  readonly place: Omit<InvocationPlace, "containerName" | "logStreamArn">;
+  /** A multi-model container has loaded or unloaded a model. */
+  readonly loadedCountChanged: () => void;
+}

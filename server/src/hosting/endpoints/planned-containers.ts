@@ -1,0 +1,64 @@
+import type { ContainerDefinition, InstanceBudget, VariantPlan } from "../definitions/index.ts";
+
+/** The part of an instance's memory that its models may take; the rest is the containers' own. */
+const modelMemoryShare = 0.9;
+const volumeGiBDefault = 30;
+const gibi = 2 ** 30;
+
+/** A container of each instance of a variant, and what of the instance is its own. */
+export interface PlannedContainer {
+  readonly definition: ContainerDefinition;
+  /** As errors and metrics call it: its ContainerHostname, else by its position; "primary" where it is the only one. */
+  readonly name: string;
+  readonly isOnly: boolean;
+  /** Memory for its models. */
+  readonly modelMemoryBytes: number;
+  /** Disk for the unpacked models of a multi-model container. */
+  readonly modelDiskBytes: number;
+}
+
+/** What the containers of an instance of a budget are called and get. A model's variables may lower its shares, never raise them above its part. */
+export function plannedContainers(
+  { variant, model }: VariantPlan,
+  budget: InstanceBudget,
+): readonly PlannedContainer[] {
+  const { containers } = model;
+  const isOnly = containers.length === 1;
+  const memory = sharesOf(
+    Math.floor(budget.memoryBytes * modelMemoryShare),
+    containers.map((container) => wanted(container, "GALATEA_MODEL_MEMORY_BYTES")),
+  );
+  const disk = sharesOf(
+    (variant.VolumeSizeInGB ?? volumeGiBDefault) * gibi,
+    // Single models have no quota of their own on the disk.
+    containers.map((container) =>
+      container.Mode === "MultiModel" ? wanted(container, "GALATEA_MODEL_DISK_BYTES") : 0,
+    ),
+  );
+  return containers.map((definition, index) => ({
+    definition,
+    name: isOnly ? "primary" : (definition.ContainerHostname ?? `container-${index + 1}`),
+    isOnly,
+    modelMemoryBytes: memory[index] ?? 0,
+    modelDiskBytes: disk[index] ?? 0,
+  }));
+}
+
+/** Infinity where the definition says nothing, or nothing that makes sense. */
+function wanted({ Environment: environment }: ContainerDefinition, name: string): number {
+  const bytes = Number(environment?.[name] ?? Number.NaN);
+  return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : Infinity;
+}
+
+/** Equal shares of a whole; what one does not want of its share goes to the others. */
+export function sharesOf(whole: number, wants: readonly number[]): readonly number[] {
+  const shares = wants.map(() => 0);
+  const modestFirst = wants.map((_, index) => index).toSorted((a, b) => (wants[a] ?? 0) - (wants[b] ?? 0));
+  let left = whole;
+  for (const [place, index] of modestFirst.entries()) {
+    const share = Math.min(wants[index] ?? 0, Math.floor(left / (modestFirst.length - place)));
+    shares[index] = share;
+    left -= share;
+  }
+  return shares;
+}
