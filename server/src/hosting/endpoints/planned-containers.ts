@@ -23,7 +23,8 @@ export function plannedContainers(
   budget: InstanceBudget,
 ): readonly PlannedContainer[] {
   const { containers } = model;
-  const isOnly = containers.length === 1;
+  // Named alone in Direct mode, it is asked for by that name.
+  const isOnly = containers.length === 1 && model.executionMode === "Serial";
   const memory = sharesOf(
     Math.floor(budget.memoryBytes * modelMemoryShare),
     containers.map((container) => wanted(container, "GALATEA_MODEL_MEMORY_BYTES")),

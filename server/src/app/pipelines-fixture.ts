@@ -1,0 +1,195 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
+import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
+import { ProcessHost } from "../hosts/index.ts";
+import {
+  Hosting,
+  hostingLimits,
+  instanceLimits,
+  invocationLimits,
+  type ContainerDefinition,
+  type Containers,
+  type InvocationLimits,
+  type InvocationRequest,
+} from "../hosting/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
+
+export const owner = { accountId: "000000000000", region: "us-east-1" };
+
+/**
+ * A container that speaks the contract and nothing else. Its answer is what came, a JSON list, and one entry more: its name, and what it
+ * was sent. The custom attributes are JSON that tells one container of the name what it does instead.
+ */
+const program = `
+import { createServer } from "node:http";
+const [name, socketPath, ping] = process.argv.slice(2);
+process.on("SIGTERM", () => process.exit(0));
+const told = (request) => JSON.parse(request.headers["x-amzn-sagemaker-custom-attributes"] ?? "{}")[name] ?? {};
+const server = createServer(async (request, response) => {
+  if (request.url === "/ping") return response.writeHead(Number(ping)).end();
+  const path = request.url;
+  if (path === "/models") return request.resume().on("end", () => response.end("{}"));
+  const { status, text, type = "text/x-" + name + "; charset=utf-8", sends, chunked, dies, hangs, endless, deaf, length, trickle } = told(request);
+  response.on("close", () => console.log("closed " + (response.writableFinished ? "whole" : "cut") + " after " + sent));
+  let sent = 0;
+  if (deaf) request.pause();
+  const pieces = [];
+  try {
+    if (!deaf) for await (const piece of request) pieces.push(piece);
+  } catch {
+    return console.log("the request broke off");
+  }
+  if (hangs) return console.log("hangs");
+  if (dies === "before") process.kill(process.pid, "SIGKILL");
+  if (status) return response.writeHead(status, { "content-type": "text/plain" }).end(text);
+  if (type !== null) response.setHeader("content-type", type);
+  response.setHeader("x-amzn-sagemaker-custom-attributes", "from " + name);
+  if (endless || sends) {
+    if (!chunked && sends) response.setHeader("content-length", sends);
+    const piece = Buffer.alloc(65536, name);
+    for (let left = sends ?? Infinity; left > 0; left -= piece.length) {
+      if (dies === "amidst" && sent >= sends / 2) process.kill(process.pid, "SIGKILL");
+      const part = left < piece.length ? piece.subarray(0, left) : piece;
+      sent += part.length;
+      if (!response.write(part)) await new Promise((resolve) => response.once("drain", resolve).once("close", resolve));
+      if (response.destroyed) return;
+      if (trickle) await new Promise((resolve) => setTimeout(resolve, trickle));
+    }
+    return response.end();
+  }
+  const body = Buffer.concat(pieces);
+  const { host, connection, ...headers } = request.headers;
+  if (length) return response.end(JSON.stringify([{ name, length: body.length, path }]));
+  const before = body.length === 0 ? [] : JSON.parse(body);
+  response.end(JSON.stringify([...before, { name, path, headers }]));
+});
+server.listen(socketPath, () => console.log("listens"));
+`;
+
+interface SeriesSample {
+  readonly metric: string;
+  readonly container: string | undefined;
+  readonly value: number;
+}
+
+/** Hosting over containers that are named by the variable NAME, and healthy unless PING says another status than 200. */
+export class PipelineBench implements AsyncDisposable {
+  readonly hosting: Hosting;
+  readonly samples: SeriesSample[] = [];
+  /** By the names of their streams. */
+  readonly logs = new Map<string, string>();
+  readonly memory = new ByteBudget(64 * 2 ** 20);
+  readonly #closing: AsyncDisposableStack;
+
+  private constructor(hosting: Hosting, closing: AsyncDisposableStack, parts: Pick<PipelineBench, "samples" | "logs">) {
+    this.hosting = hosting;
+    this.#closing = closing;
+    this.samples = parts.samples;
+    this.logs = parts.logs;
+  }
+
+  static async open(limits: Partial<InvocationLimits> = {}): Promise<PipelineBench> {
+    await using opening = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), "gal-pipe-"));
+    opening.defer(() => rm(directory, { recursive: true, force: true }));
+    const path = join(directory, "container.mjs");
+    await writeFile(path, program);
+    const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+    const contentDirectory = join(directory, "content");
+    const unpacker = opening.use(new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits }));
+    const host = opening.use(
+      new ProcessHost({
+        commandFor: ({ spec, socketPath }) => ({
+          command: process.execPath,
+          args: [path, spec.environment["NAME"] ?? "", socketPath, spec.environment["PING"] ?? "200"],
+          env: {},
+        }),
+        socketsDirectory: join(directory, "s"),
+        instancesDirectory: join(directory, "i"),
+        store,
+        unpacker,
+        machine: { vcpuCount: 4, memoryBytes: 8 * 2 ** 30 },
+        clock: systemClock,
+        logger: silentLogger,
+      }),
+    );
+    const samples: SeriesSample[] = [];
+    const logs = new Map<string, string>();
+    const fleet = {
+      host,
+      store,
+      openSeries: ({
+        metricName,
+        dimensions,
+      }: {
+        metricName: string;
+        dimensions: readonly { name: string; value: string }[];
+      }) => {
+        const container = dimensions.find(({ name }) => name === "ContainerName")?.value;
+        return { record: (value: number) => void samples.push({ metric: metricName, container, value }) };
+      },
+      openLog: (_group: string, stream: string) => (chunk: Uint8Array) => {
+        logs.set(stream, (logs.get(stream) ?? "") + Buffer.from(chunk).toString());
+      },
+      logsLink: (group: string) => `http://here${group}`,
+      issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
+      instanceLimits: { ...instanceLimits, startMsMax: 5000, pingIntervalMs: 200, restartDelayMsMin: 1 },
+      invocationLimits: { ...invocationLimits, ...limits },
+      clock: systemClock,
+      logger: silentLogger,
+    };
+    const documents = new MemoryDocuments(new DocumentMemory());
+    const hosting = opening.use(await Hosting.open({ documents, fleet, limits: hostingLimits, random: Math.random }));
+    await hosting.resume();
+    return new PipelineBench(hosting, opening.move(), { samples, logs });
+  }
+
+  /** An endpoint of containers that are called so; resolves when it is in a state that stays. */
+  async deploy(
+    name: string,
+    containers: readonly ContainerDefinition[],
+    executionMode: "Serial" | "Direct" = "Serial",
+  ): Promise<void> {
+    const shared = { name, owner, request: {}, tags: [] };
+    await this.hosting.createModel({ ...shared, containers: containers as Containers, executionMode });
+    const variant = {
+      VariantName: "all",
+      ModelName: name,
+      InitialInstanceCount: 1,
+      InstanceType: "ml.m5.xlarge",
+      InitialVariantWeight: 1,
+    };
+    await this.hosting.createConfig({ ...shared, variants: [variant] });
+    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [] });
+    await this.hosting.settled(name, { waitMsMax: 30_000, signal: new AbortController().signal });
+  }
+
+  /** The answer's text, and what else came with it. */
+  async ask(name: string, more: Partial<Omit<InvocationRequest, "body">> & { body?: string; does?: object } = {}) {
+    const { body = "[]", does, headers = {}, ...request } = more;
+    const attributes = does === undefined ? {} : { "x-amzn-sagemaker-custom-attributes": JSON.stringify(does) };
+    using memory = new ByteLease(this.memory);
+    const reply = await this.hosting.invoke(name, owner.accountId, {
+      headers: { "content-type": "application/json", ...headers, ...attributes },
+      targetModel: null,
+      targetVariant: null,
+      targetContainer: null,
+      body: () => Promise.resolve(Buffer.from(body)),
+      memory,
+      receivedNs: systemClock.monotonicNs(),
+      signal: new AbortController().signal,
+      ...request,
+    });
+    const pieces: Buffer[] = [];
+    if (Buffer.isBuffer(reply.body)) pieces.push(reply.body);
+    else for await (const piece of reply.body) pieces.push(piece as Buffer);
+    reply.done();
+    return { ...reply, text: Buffer.concat(pieces).toString(), heldBytes: memory.bytes };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#closing.disposeAsync();
+  }
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ContainerDefinition, Containers } from "../definitions/index.ts";
+import { plannedContainers, sharesOf } from "./planned-containers.ts";
+
+const gibi = 2 ** 30;
+
+function planned(containers: readonly ContainerDefinition[], executionMode: "Serial" | "Direct" = "Serial") {
+  const owner = { region: "us-east-1", accountId: "000000000000" };
+  const model = { name: "m", arn: "", createdMs: 0, owner, executionMode, request: {} };
+  const variant = {
+    VariantName: "v",
+    ModelName: "m",
+    InitialInstanceCount: 1,
+    InstanceType: "ml.m5.large",
+    InitialVariantWeight: 1,
+  };
+  const plan = { variant, model: { ...model, containers: containers as Containers } };
+  return plannedContainers(plan, { vcpuCount: 2, memoryBytes: 10 * gibi });
+}
+
+test("shares are equal, and what one does not want goes to the others", () => {
+  assert.deepEqual(sharesOf(90, [Infinity, Infinity, Infinity]), [30, 30, 30]);
+  assert.deepEqual(sharesOf(90, [Infinity, 10, Infinity]), [40, 10, 40]);
+  assert.deepEqual(sharesOf(90, [50, 50]), [45, 45]);
+  assert.deepEqual(sharesOf(90, [80, 10]), [80, 10]);
+  assert.deepEqual(sharesOf(90, [0, Infinity, 0]), [0, 90, 0]);
+});
+
+test("containers share the instance's memory, and those with many models its disk", () => {
+  const many = { Mode: "MultiModel" } as const;
+  const bytes = (containers: readonly ContainerDefinition[]) =>
+    planned(containers).map(({ modelMemoryBytes, modelDiskBytes }) => [modelMemoryBytes / gibi, modelDiskBytes / gibi]);
+  assert.deepEqual(bytes([{}]), [[9, 0]]);
+  assert.deepEqual(bytes([{}, many, {}]), [
+    [3, 0],
+    [3, 30],
+    [3, 0],
+  ]);
+  const modest = { Environment: { GALATEA_MODEL_MEMORY_BYTES: String(gibi) } };
+  assert.deepEqual(bytes([modest, many]), [
+    [1, 0],
+    [8, 30],
+  ]);
+  const greedy = { Environment: { GALATEA_MODEL_MEMORY_BYTES: String(100 * gibi) } };
+  assert.deepEqual(bytes([greedy, {}]), [
+    [4.5, 0],
+    [4.5, 0],
+  ]);
+});
+
+test("containers are called by their names, or by their positions, or primary", () => {
+  const names = (...given: Parameters<typeof planned>) => planned(...given).map(({ name }) => name);
+  assert.deepEqual(names([{ ContainerHostname: "alone" }]), ["primary"]);
+  assert.deepEqual(names([{ ContainerHostname: "alone" }], "Direct"), ["alone"]);
+  assert.deepEqual(names([{}, {}]), ["container-1", "container-2"]);
+  assert.deepEqual(names([{ ContainerHostname: "a" }, { ContainerHostname: "b" }]), ["a", "b"]);
+});
