@@ -103,10 +103,8 @@ test("containers without names are called by their positions", async () => {
   await bench.deploy("serial", unnamed);
   const error = await refusal(bench.ask("serial", { does: { b: { status: 400, text: "bad" } } }));
   assert.match(error.message, /^Received client error \(400\) from container-2 with message "bad"/);
-  assert.deepEqual([...bench.logs.keys()].map((stream) => stream.split("/")[2]).toSorted(), [
-    "container-1",
-    "container-2",
-  ]);
+  const streams = new Set([...bench.logs.keys()].map((stream) => stream.split("/")[2]));
+  assert.deepEqual(streams, new Set(["container-1", "container-2"]));
 });
 
 test("each container has its latency, and together they are the model's", async () => {
