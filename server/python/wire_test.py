@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import sys
 
 from galatea_worker import call_wire, wire
@@ -27,6 +28,14 @@ CONTROL = {
     "files": ["file:1/model.py", "file:1/empty"],
     "lengths": [5, 0],
 }
+LIMITS = (
+    wire.FRAME_BYTES_MAX,
+    wire.RESPONSE_FRAME_BYTES_MAX,
+    wire.TEXT_BYTES_MAX,
+    wire.NAMES_MAX,
+    wire.PARAMETERS_MAX,
+    wire.OUTPUTS_MAX,
+)
 
 
 def encoded() -> dict[str, str]:
@@ -41,11 +50,12 @@ def encoded() -> dict[str, str]:
         "finalResponse": wire.encode_response(7, 1, True, None, 0).hex(),
         "askOfResponse": wire.encode_ask(7, [4096], 9).hex(),
         "released": wire.encode_released([1, 2, 3]).hex(),
-        "call": call_wire.encode_message(wire.CALL, 5, call_wire.STREAMED, CALL, outputs).hex(),
+        "call": call_wire.encode_message(wire.CALL, 5, call_wire.STREAMED, json.dumps(CALL).encode(), outputs).hex(),
         "callAsk": call_wire.encode_ask(5, [4096, 2**34]).hex(),
         "callCancel": call_wire.encode_cancel(5).hex(),
         "callTaken": call_wire.encode_taken(5, 8).hex(),
-        "control": call_wire.encode_control(6, call_wire.LOAD, CONTROL, [b"x = 1", b""]).hex(),
+        "control": call_wire.encode_control(6, call_wire.LOAD, json.dumps(CONTROL).encode(), [b"x = 1", b""]).hex(),
+        "limits": struct.pack("<6Q", *LIMITS).hex(),
     }
 
 

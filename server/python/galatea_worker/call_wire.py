@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MESSAGE_HEAD = struct.Struct("<IIII")  # textBytes, inlineOffset, loanCount, reserved
 
+CONTROL_HEAD = struct.Struct("<II")  # textBytes, reserved
+
 # Of CALL.
 STREAMED = 1
 # Of CALL_ANSWER.
@@ -28,9 +30,8 @@ UNLOAD = 2
 READY = 3
 
 
-def encode_message(kind: int, call_id: int, extra: int, text: dict[str, Any], tensors: Sequence[wire.Output]) -> bytes:
+def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Sequence[wire.Output]) -> bytes:
     """A frame of a JSON object and tensors, [(name_index, datatype, shape, place, offset, data)] as in a RESULT."""
-    text = json.dumps(text).encode("utf-8")
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size + len(text)
     padding = wire.pad8(at)
     parts = [text, bytes(padding)]
@@ -97,10 +98,9 @@ def encode_taken(call_id: int, count: int) -> bytes:
     return wire.frame(wire.CALL_TAKEN, b"", 0, call_id, count)
 
 
-def encode_control(control_id: int, verb: int, text: dict[str, Any], files: list[bytes]) -> bytes:
+def encode_control(control_id: int, verb: int, text: bytes, files: list[bytes]) -> bytes:
     """CONTROL: a JSON object, then the bytes of the files whose lengths it tells."""
-    text = json.dumps(text).encode("utf-8")
-    head = struct.pack("<II", len(text), 0)
+    head = CONTROL_HEAD.pack(len(text), 0)
     return wire.frame(wire.CONTROL, b"".join((head, text, *files)), len(files), control_id, verb)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import call_wire, datatypes, objects, wire
 from .arena import LentBlock
-from .objects import InferenceResponse, TritonError, TritonModelException
+from .objects import InferenceResponse, TritonError, TritonModelException, check_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,6 +183,9 @@ class Calls:
 
     def _send(self, call: _Call, request: InferenceRequest) -> _Call:
         self.flush()
+        check_limit("the request has %d inputs", len(request._inputs), wire.NAMES_MAX)
+        check_limit("the request has %d requested outputs", len(request._requested), wire.NAMES_MAX)
+        text = _text_of_call(call, request)
         tensors, waiting = [], []
         for index, tensor in enumerate(request._inputs):
             tensors.append(self._placed(index, tensor, waiting))
@@ -192,25 +195,8 @@ class Calls:
                 call.answers.append(("error", reason))
                 call.is_last_there = True
                 return call
-        said = request._wire
-        text = {
-            "execution": call.execution_id,
-            "model": request._model_name,
-            "version": request._wanted_version,
-            "id": said.request_id,
-            "correlation": said.correlation if isinstance(said.correlation, str) else [str(said.correlation)],
-            "flags": said.flags & 0xFFFFFFFF,
-            "timeout": min(said.timeout_us, 2**53 - 1),
-            "outputs": list(request._requested) or None,
-            "parameters": said.parameters,
-            "names": [tensor._name for tensor in request._inputs],
-        }
         data = call_wire.encode_message(wire.CALL, call.id, call_wire.STREAMED if call.is_stream else 0, text, tensors)
-        if len(data) > wire.FRAME_BYTES_MAX:
-            raise TritonModelException(
-                "the request's parameters and small tensors have %d bytes; %d at most are taken"
-                % (len(data), wire.FRAME_BYTES_MAX)
-            )
+        check_limit("the request's parameters and small tensors have %d bytes", len(data), wire.FRAME_BYTES_MAX)
         call.is_sent = True
         self._channel.send(data)
         return call
@@ -378,19 +364,37 @@ class Calls:
 
     def control(self, verb: int, text: dict[str, Any], files: list[bytes]) -> dict[str, Any]:
         """Asks for a load, an unload or for readiness; what the server says, an object."""
+        check_limit("%d files are given", len(files), wire.NAMES_MAX)
+        text = json.dumps(text).encode("utf-8")
+        check_limit("the configuration and the files' names have %d bytes", len(text), wire.TEXT_BYTES_MAX)
+        frame_bytes = wire.HEADER_BYTES + call_wire.CONTROL_HEAD.size + len(text) + sum(map(len, files))
+        check_limit("the configuration and the files have %d bytes", frame_bytes, wire.FRAME_BYTES_MAX)
         call = self._begin_in_turn(_Call(None, False))
-        data = call_wire.encode_control(call.id, verb, text, files)
-        if len(data) > wire.FRAME_BYTES_MAX:
-            with self._turns.changed:
-                self._close(call)
-            raise TritonModelException(
-                "the files have %d bytes; %d at most are taken" % (len(data), wire.FRAME_BYTES_MAX)
-            )
-        self._channel.send(data)
+        self._channel.send(call_wire.encode_control(call.id, verb, text, files))
         self._turns.wait(lambda: call.answers)
         if not call.answers:
             raise TritonModelException(_GONE)
         return call_wire.decode_controlled(call.answers.popleft())
+
+
+def _text_of_call(call: _Call, request: InferenceRequest) -> bytes:
+    """The JSON of a CALL."""
+    said = request._wire
+    text = {
+        "execution": call.execution_id,
+        "model": request._model_name,
+        "version": request._wanted_version,
+        "id": said.request_id,
+        "correlation": said.correlation if isinstance(said.correlation, str) else [str(said.correlation)],
+        "flags": said.flags & 0xFFFFFFFF,
+        "timeout": min(said.timeout_us, 2**53 - 1),
+        "outputs": list(request._requested) or None,
+        "parameters": said.parameters,
+        "names": [tensor._name for tensor in request._inputs],
+    }
+    data = json.dumps(text).encode("utf-8")
+    check_limit("the request's names and parameters have %d bytes", len(data), wire.TEXT_BYTES_MAX)
+    return data
 
 
 def _failed(message: str) -> InferenceResponse:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 _MESSAGE_CHARACTERS_MAX = 16384
+_NAME_CHARACTERS_MAX = 4096
 
 _worker = None
 
@@ -28,7 +29,7 @@ def log(level: int, message: str, filename: str, line: int) -> None:
     """A line for the server's log."""
     if _worker is None:
         raise TritonModelException("pb_utils.Logger is used outside of a worker process")
-    said = {"message": message[:_MESSAGE_CHARACTERS_MAX], "file": filename, "line": line}
+    said = {"message": message[:_MESSAGE_CHARACTERS_MAX], "file": filename[:_NAME_CHARACTERS_MAX], "line": line}
     _worker.channel.send(wire.frame(wire.LOG, json.dumps(said).encode("utf-8"), extra=level))
 
 

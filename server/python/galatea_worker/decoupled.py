@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from . import failures, wire
-from .objects import TritonModelException
+from .objects import TritonModelException, check_limit
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -174,7 +174,7 @@ class DecoupledService:
             else:
                 self._check(result)
         except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
-            message = failures.describe(error)[: failures.TEXT_CHARACTERS_MAX]
+            message = failures.describe(error)
             if failures.is_out_of_memory(error):
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
             error.__traceback__ = None
@@ -235,11 +235,8 @@ class DecoupledService:
         request = _Request(state.requested)
         answer = self._outputs.answers(ask, (request,), (response,), [], ())[0]
         frame = wire.encode_response(state.execution_id, state.place, is_final, answer, ask.ask_id)
-        if len(frame) > wire.RESPONSE_FRAME_BYTES_MAX:
-            raise TritonModelException(
-                "Unable to send response. Its parameters and small tensors have %d bytes; the Python backend takes %d at most"
-                % (len(frame), wire.RESPONSE_FRAME_BYTES_MAX)
-            )
+        what = "Unable to send response. Its parameters and small tensors have %d bytes"
+        check_limit(what, len(frame), wire.RESPONSE_FRAME_BYTES_MAX)
         return frame
 
     def _takes_credit(self, state: _State) -> bool:
@@ -319,7 +316,7 @@ class DecoupledService:
                     failures.describe(error),
                 )
                 error.__traceback__ = None
-                self._fail(execution_id, count, message[: failures.TEXT_CHARACTERS_MAX])
+                self._fail(execution_id, count, message)
 
         asyncio.run_coroutine_threadsafe(awaited(), self._loop)
 

@@ -37,12 +37,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """`Type: text`, then where: innermost frame first, frames of the worker itself left out.
+    """`Type: text`, then where: innermost frame first, frames of the worker itself left out; TEXT_CHARACTERS_MAX of it.
 
     Never raises. Of a text that cannot be had the reason is told, behind all the rest, as pybind11 does for Triton.
     """
-    if isinstance(error, Refused):
-        return str(error)
+    return (str(error) if isinstance(error, Refused) else _described(error))[:TEXT_CHARACTERS_MAX]
+
+
+def _described(error: BaseException) -> str:
     try:
         return _located(error, _text(error))
     except BaseException as second:  # noqa: BLE001 - `__str__` is the model's code: whatever it raises must not end the worker

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from . import current_worker, wire
-from .objects import Tensor, TritonModelException, text_of
+from .objects import Tensor, TritonModelException, check_limit, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -145,6 +145,7 @@ def _parameters(parameters: object) -> str:
         return ""
     if not isinstance(parameters, dict):
         raise TritonModelException("Expect parameters to be a dict, got %s" % type(parameters))
+    check_limit("the request has %d parameters", len(parameters), wire.PARAMETERS_MAX)
     for key, value in parameters.items():
         if not isinstance(key, str):
             raise TritonModelException("Expect parameters keys to have type str, found type %s" % type(key))

@@ -35,6 +35,12 @@ class TritonModelException(Exception):
     """Raised by a model to fail the whole batch."""
 
 
+def check_limit(what: str, count: int, most: int) -> None:
+    """Raises TritonModelException where a model gives more than a frame takes; `what` has a place for the count."""
+    if count > most:
+        raise TritonModelException("%s; the Python backend takes %d at most" % (what % count, most))
+
+
 class TritonError:
     """An error with one of the inference codes; the answer to one request."""
 

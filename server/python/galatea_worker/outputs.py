@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import datatypes, wire
+from .objects import check_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +54,7 @@ class Outputs:
         self._own = {}
         answers = []
         waiting = []
+        output_count = parameter_count = 0
         for request, response in zip(requests, responses):
             error = response._error
             if error is not None:
@@ -66,7 +68,15 @@ class Outputs:
                 if index is None or not (everything or tensor._name in requested):
                     continue
                 outputs.append(self._output(index, tensor, lent, waiting))
-            answers.append(("outputs", json.dumps(response._parameters) if response._parameters else "", outputs))
+            output_count += len(outputs)
+            parameters = ""
+            if response._parameters:
+                parameter_count += len(response._parameters)
+                parameters = json.dumps(response._parameters)
+            answers.append(("outputs", parameters, outputs))
+        if output_count > wire.OUTPUTS_MAX or parameter_count > wire.PARAMETERS_MAX:
+            check_limit("the responses have %d outputs", output_count, wire.OUTPUTS_MAX)
+            check_limit("the responses have %d parameters", parameter_count, wire.PARAMETERS_MAX)
         if waiting:
             self._place(execution_id, waiting, spaces)
             answers = _placed(answers)

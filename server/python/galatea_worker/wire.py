@@ -19,8 +19,15 @@ if TYPE_CHECKING:
     Answer = Union[Tuple[str, int, str], Tuple[str, str, List[Any]]]  # see `_encode_responses`
 
 
+# The server ends a worker that sends more than these.
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 RESPONSE_FRAME_BYTES_MAX = 4 * 1024 * 1024
+# Of the JSON in CALL and CONTROL, and the names of inputs, of outputs and of files there.
+TEXT_BYTES_MAX = 4 * 1024 * 1024
+NAMES_MAX = 4096
+# Of all responses in one RESULT, or of one request.
+PARAMETERS_MAX = 100_000
+OUTPUTS_MAX = 2**17
 
 # Server to worker.
 LOAD = 1

@@ -27,7 +27,7 @@ from .channel import Channel
 from .failures import Refused
 from .frame_turns import FrameTurns
 from .model_config import ModelConfig
-from .objects import TritonModelException
+from .objects import TritonModelException, check_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -311,7 +311,7 @@ class Worker:
             self.channel.reading.release()
         if self._turns is not None:
             self._stop_reading()
-        responses = answers = None
+        responses = data = None
         status = wire.STATUS_BATCH_FAILED
         try:
             responses = self._call(requests)
@@ -343,20 +343,22 @@ class Worker:
                 if calls is not None:
                     released = released + calls.take_released()
                 answers = self._outputs.settled(execution_id, placed, spaces, released)
+                durations = (opened - began, executed - opened, _now() - executed)
+                data = wire.encode_result(execution_id, released, answers, durations)
+                if len(data) > wire.FRAME_BYTES_MAX:
+                    what = "the responses' parameters and small tensors have %d bytes"
+                    check_limit(what, len(data), wire.FRAME_BYTES_MAX)
             except BaseException as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
+                data = None
                 message = failures.describe(error)
                 if failures.is_out_of_memory(error):
                     status = wire.STATUS_BATCH_OUT_OF_MEMORY
                 error.__traceback__ = None
-        durations = (opened - began, executed - opened, 0)
-        if answers is None:
+        if data is None:
             responses = requests = lent = None
             released = released + self.channel.take_released()
-            message = message[: failures.TEXT_CHARACTERS_MAX]
+            durations = (opened - began, executed - opened, 0)
             data = wire.encode_batch_failure(execution_id, released, message, durations, status)
-        else:
-            durations = (durations[0], durations[1], _now() - executed)
-            data = wire.encode_result(execution_id, released, answers, durations)
         self.channel.send(data)
         if self._calls is not None:
             self._calls.settled()

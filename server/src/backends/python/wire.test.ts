@@ -15,7 +15,15 @@ import {
 } from "./call-codec.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { decodeAsk, decodeJson, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
-import { encodeCredit, encodeSpace, MalformedRecord, type WireExecute } from "./wire.ts";
+import { frameLimits } from "./frame-limits.ts";
+import {
+  encodeCredit,
+  encodeSpace,
+  frameBytesMax,
+  MalformedRecord,
+  responseFrameBytesMax,
+  type WireExecute,
+} from "./wire.ts";
 
 const vectorsPath = fileURLToPath(new URL("../../../../conformance/vectors/python-wire.json", import.meta.url));
 const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
@@ -40,7 +48,8 @@ const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
   | "callSpace"
   | "noCallSpace"
   | "control"
-  | "controlled",
+  | "controlled"
+  | "limits",
   string
 >;
 
@@ -218,6 +227,22 @@ test("golden bytes of a model that calls others are read as what they say", () =
       ["file:1/empty", new Uint8Array()],
     ]),
   });
+});
+
+test("the worker's side keeps to the limits of what is read here", () => {
+  const limits = [
+    frameBytesMax,
+    responseFrameBytesMax,
+    frameLimits.jsonBytesMax,
+    frameLimits.callNamesMax,
+    frameLimits.parameterMembersMax,
+    frameLimits.tensorsMax,
+  ];
+  const told = Buffer.from(vectors.limits, "hex");
+  assert.deepEqual(
+    limits,
+    limits.map((_, index) => Number(told.readBigUInt64LE(8 * index))),
+  );
 });
 
 test("the worker's side reads and writes the same golden bytes", async () => {
