@@ -21,6 +21,8 @@ const arenaBytesMin = 64 * 2 ** 30;
 const namespaceArenaBytes = 4 * 2 ** 30;
 /** What tenants share beside the models of the memory budget: interpreters with their libraries, tensors, scratch files. */
 const sharedBytes = 2 * 2 ** 30;
+/** Disk for the models that an archive's own models load from files of their making. */
+const archiveOverrideBytesMax = 2 ** 30;
 
 export interface ServingParts {
   readonly options: ServeOptions;
@@ -53,6 +55,8 @@ export function createServingEngine(parts: ServingParts): EngineCore {
       repositoryDirectories: repositories.map((directory) => resolve(directory)),
       mapping: null,
       overrideDirectory: overrides,
+      // Who may load models here may fill the repository's disk as well.
+      overrideBytesMax: Infinity,
     }),
     catalogOf: (source) =>
       new DirectoryCatalog({
@@ -60,6 +64,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
         repositoryDirectories: [source.repositoryDirectory],
         mapping: { directoryName: source.modelDirectoryName, servedName: source.servedName },
         overrideDirectory: overrides,
+        overrideBytesMax: archiveOverrideBytesMax,
       }),
     // Twice: blocks of many sizes leave gaps.
     arenaBytes: Math.max(arenaBytesMin, 2 * budget.bytesMax),

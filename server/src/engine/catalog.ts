@@ -10,8 +10,8 @@ export interface CatalogModel {
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
 }
 
-/** One namespace's repositories. Read anew at every call: what lies on disk is the truth. */
-export interface Catalog {
+/** One namespace's repositories. Read anew at every call: what lies on disk is the truth. Disposed of with the namespace. */
+export interface Catalog extends AsyncDisposable {
   /** Every model directory, in order of name; `duplicate` marks a name that two repositories hold. */
   names(): Promise<readonly { readonly name: string; readonly duplicate: boolean }[]>;
   /** Throws InferenceError with file, line and field; NOT_FOUND when no repository holds the name, or several do. */

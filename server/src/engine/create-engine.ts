@@ -311,6 +311,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     this.#table.remove(namespace);
     this.#spaces.delete(namespace);
     space.arena[Symbol.dispose]();
+    await space.catalog[Symbol.asyncDispose]();
   }
 
   /** Waits until no call holds any model of the namespace; models that take too long are abandoned. */
@@ -378,6 +379,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     await this.#draining[Symbol.asyncDispose]();
     for (const backend of this.#options.backends) await backend[Symbol.asyncDispose]();
     own.arena[Symbol.dispose]();
+    await own.catalog[Symbol.asyncDispose]();
   }
 }
 

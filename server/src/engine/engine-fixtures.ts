@@ -103,6 +103,8 @@ export class EngineBench implements AsyncDisposable {
   readonly versions: Record<string, readonly number[]> = {};
   readonly signal = new AbortController().signal;
   engine: EngineCore;
+  /** Catalogs that were disposed of. */
+  closedCatalogCount = 0;
   readonly #directory = mkdtempSync(join(tmpdir(), "engine-"));
 
   constructor() {
@@ -173,6 +175,10 @@ export class EngineBench implements AsyncDisposable {
 
   #catalog(): Catalog {
     return {
+      [Symbol.asyncDispose]: () => {
+        this.closedCatalogCount++;
+        return Promise.resolve();
+      },
       names: () => Promise.resolve(Object.keys(this.models).map((name) => ({ name, duplicate: false }))),
       find: (name) => {
         const text = this.models[name];

@@ -207,8 +207,9 @@ describe("engine", () => {
     );
     assert.equal(bench.backend.loadedCount, 4);
     assert.deepEqual((await bench.answer(requestTo("chain", [5], { namespace: "b" }))).values, [5]);
+    assert.equal(bench.closedCatalogCount, 0);
     await bench.engine.closeNamespace("a");
-    assert.equal(bench.backend.loadedCount, 2);
+    assert.deepEqual([bench.backend.loadedCount, bench.closedCatalogCount], [2, 1]);
     await assert.rejects(bench.infer(requestTo("chain", [5], { namespace: "a" })), /is not found/);
     await assert.rejects(bench.engine.closeNamespace("a"), (error: InferenceError) => error.code === "NOT_FOUND");
   });

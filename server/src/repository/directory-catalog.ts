@@ -19,6 +19,8 @@ export interface CatalogOptions extends ReadOptions {
   readonly mapping: { readonly directoryName: string; readonly servedName: string } | null;
   /** Where directories of `file:` overrides are made. */
   readonly overrideDirectory: string;
+  /** Of disk that these may take. */
+  readonly overrideBytesMax: number;
 }
 
 /** Refuses names that could reach outside a repository, with Triton's texts. */
@@ -42,7 +44,8 @@ export class DirectoryCatalog implements AsyncDisposable {
   constructor(options: CatalogOptions) {
     // A repository that is named twice is one, not two that hold the same models.
     this.#options = { ...options, repositoryDirectories: [...new Set(options.repositoryDirectories)] };
-    this.#overrides = new OverrideFiles(options.overrideDirectory);
+    const { overrideDirectory: parent, overrideBytesMax: bytesMax } = options;
+    this.#overrides = new OverrideFiles({ parent, bytesMax });
   }
 
   /** Every model directory under its served name, in order of name. As in Triton, hidden directories are models too. */
@@ -77,7 +80,13 @@ export class DirectoryCatalog implements AsyncDisposable {
       throw new InferenceError("INVALID_ARG", "Load parameter 'config' must be specified for model file override");
     }
     const modelDirectory = await this.#overrides.write(name, override.files);
-    return readModel({ modelDirectory, directoryName: name, servedName: name }, this.#options, override.configJson);
+    const place = { modelDirectory, directoryName: name, servedName: name };
+    try {
+      return await readModel(place, this.#options, override.configJson);
+    } catch (error) {
+      await this.#overrides.remove(name, modelDirectory);
+      throw error;
+    }
   }
 
   async #places(name: string): Promise<readonly ModelPlace[]> {

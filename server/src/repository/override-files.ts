@@ -4,40 +4,83 @@ import { InferenceError } from "../base/index.ts";
 
 /** Directories of one model that may be in use at once: the one loading and the one still draining. */
 const keptPerModel = 2;
+/** One block and one directory entry: what is empty is not free. */
+const entryBytes = 4096;
 
-/** Model directories made from the `file:` parameters of loads; all of them go when this is disposed. */
+interface MadeDirectory {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface OverrideFilesOptions {
+  /** Made when it is needed. */
+  readonly parent: string;
+  /** Of all directories together: a model may load others from files of its own making, under as many names as it likes. */
+  readonly bytesMax: number;
+}
+
+/** Directories of models made from the `file:` parameters of loads; all of them go when this is disposed. */
 export class OverrideFiles implements AsyncDisposable {
-  readonly #parent: string;
-  readonly #made = new Map<string, string[]>();
+  readonly #options: OverrideFilesOptions;
+  readonly #made = new Map<string, MadeDirectory[]>();
+  #usedBytes = 0;
 
-  constructor(parent: string) {
-    this.#parent = parent;
+  constructor(options: OverrideFilesOptions) {
+    this.#options = options;
   }
 
-  /** Writes the files into a fresh directory, which is used instead of the repository's. */
+  /** Writes the files into a fresh directory, which is used instead of the repository's. UNAVAILABLE where there is no room for them. */
   async write(modelName: string, files: ReadonlyMap<string, Uint8Array>): Promise<string> {
     const paths = [...files].map(([path, content]) => ({ path: pathInside(path), content }));
-    await mkdir(this.#parent, { recursive: true });
-    const directory = await mkdtemp(join(this.#parent, "model-"));
-    const made = this.#made.get(modelName) ?? [];
-    this.#made.set(modelName, [...made, directory]);
-    for (const { path, content } of paths) {
-      await mkdir(dirname(join(directory, path)), { recursive: true });
-      await writeFile(join(directory, path), content);
+    const bytes = paths.reduce((sum, { content }) => sum + content.length + entryBytes, entryBytes);
+    this.#take(modelName, bytes);
+    let path: string | null = null;
+    try {
+      await mkdir(this.#options.parent, { recursive: true });
+      path = await mkdtemp(join(this.#options.parent, "model-"));
+      for (const file of paths) {
+        await mkdir(dirname(join(path, file.path)), { recursive: true });
+        await writeFile(join(path, file.path), file.content);
+      }
+    } catch (error) {
+      if (path !== null) await rm(path, { recursive: true, force: true });
+      this.#usedBytes -= bytes;
+      throw error;
     }
-    await this.#forgetOldest(modelName);
-    return directory;
+    const made = [...(this.#made.get(modelName) ?? []), { path, bytes }];
+    this.#made.set(modelName, made);
+    for (const oldest of made.slice(0, -keptPerModel)) await this.remove(modelName, oldest.path);
+    return path;
   }
 
-  async #forgetOldest(modelName: string): Promise<void> {
+  /** For a directory of which no model came. */
+  async remove(modelName: string, path: string): Promise<void> {
     const made = this.#made.get(modelName) ?? [];
-    this.#made.set(modelName, made.slice(-keptPerModel));
-    for (const directory of made.slice(0, -keptPerModel)) await rm(directory, { recursive: true, force: true });
+    const removed = made.find((each) => each.path === path);
+    if (removed === undefined) return;
+    const left = made.filter((each) => each !== removed);
+    if (left.length === 0) this.#made.delete(modelName);
+    else this.#made.set(modelName, left);
+    await rm(path, { recursive: true, force: true });
+    this.#usedBytes -= removed.bytes;
+  }
+
+  #take(modelName: string, bytes: number): void {
+    const { bytesMax } = this.#options;
+    if (this.#usedBytes + bytes > bytesMax) {
+      throw new InferenceError(
+        "UNAVAILABLE",
+        `the 'file:' parameters of the load of '${modelName}' take ${bytes} bytes of disk, and ${this.#usedBytes} of ${bytesMax} bytes ` +
+          "for such files are in use; load fewer models from files, or put them into the repository",
+      );
+    }
+    this.#usedBytes += bytes;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const directory of [...this.#made.values()].flat()) await rm(directory, { recursive: true, force: true });
+    for (const { path } of [...this.#made.values()].flat()) await rm(path, { recursive: true, force: true });
     this.#made.clear();
+    this.#usedBytes = 0;
   }
 }
 

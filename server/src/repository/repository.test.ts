@@ -35,6 +35,7 @@ function catalog(t: TestContext, repositoryDirectories: readonly string[], more:
     autoComplete: true,
     gpuCount: 0,
     overrideDirectory: join(repositoryDirectories[0]!, "..", `${basename(repositoryDirectories[0]!)}-overrides`),
+    overrideBytesMax: Infinity,
     ...more,
   });
   t.after(() => made[Symbol.asyncDispose]());
@@ -206,6 +207,25 @@ suite("a catalog", () => {
     });
     await found[Symbol.asyncDispose]();
     assert.deepEqual(await readdir(`${root}-overrides`), []);
+    await rm(`${root}-overrides`, { recursive: true });
+  });
+
+  test("files of loads take no more disk than they may, and those of a load that fails take none", async (t) => {
+    const root = await folder(t, { "a/config.pbtxt": "" });
+    const found = catalog(t, [root], { overrideBytesMax: 100_000 });
+    const load = (name: string, configJson: string, byteLength: number) =>
+      found.find(name, { configJson, files: new Map([["1/model.py", new Uint8Array(byteLength)]]) });
+    for (let turn = 0; turn < 5; turn++) await assert.rejects(load(`broken${turn}`, "{", 50_000));
+    assert.deepEqual(await readdir(`${root}-overrides`), []);
+    await load("a", "{}", 50_000);
+    await assert.rejects(load("b", "{}", 50_000), {
+      code: "UNAVAILABLE",
+      message:
+        /^the 'file:' parameters of the load of 'b' take 58192 bytes of disk, and 58192 of 100000 bytes for such files are in use; /,
+    });
+    await load("b", "{}", 10_000);
+    assert.equal((await readdir(`${root}-overrides`)).length, 2);
+    await found[Symbol.asyncDispose]();
     await rm(`${root}-overrides`, { recursive: true });
   });
 
