@@ -11,17 +11,21 @@ const instanceActions: ReadonlySet<string> = new Set([
   "sts:GetCallerIdentity",
   "sagemaker:InvokeEndpoint",
   "cloudwatch:PutMetricData",
-  "logs:CreateLogGroup",
-  "logs:CreateLogStream",
-  "logs:PutLogEvents",
   "logs:DescribeLogGroups",
-  "logs:DescribeLogStreams",
   "s3:ListBuckets",
   "s3:HeadBucket",
   "s3:GetBucketLocation",
   "s3:GetBucketVersioning",
   "s3:ListObjects",
   "s3:ListObjectsV2",
+]);
+
+/** On every log group but other endpoints': what stands in theirs is what their own containers printed. */
+const logActions: ReadonlySet<string> = new Set([
+  "logs:CreateLogGroup",
+  "logs:CreateLogStream",
+  "logs:PutLogEvents",
+  "logs:DescribeLogStreams",
 ]);
 
 /** On every object but other models' data. */
@@ -81,6 +85,7 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       const owner = issued.get(accessKeyId);
       if (owner === undefined) return true;
       if (instanceActions.has(action)) return true;
+      if (logActions.has(action)) return !isOthersLog(resource, owner.identity.endpointName);
       const object = objectOf(resource);
       const reads = objectReads.has(action);
       if (object === null || (!reads && !objectWrites.has(action))) return false;
@@ -89,6 +94,12 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       return !options.isModelData(object);
     },
   };
+}
+
+/** Whether the ARN is of the log group of another endpoint, or of a stream in it. */
+function isOthersLog(arn: string, endpointName: string): boolean {
+  const [, endpoint] = /^arn:aws:logs:[^:]*:[^:]*:log-group:\/aws\/sagemaker\/Endpoints\/([^:/]*)/.exec(arn) ?? [];
+  return endpoint !== undefined && endpoint !== endpointName;
 }
 
 interface ObjectName {

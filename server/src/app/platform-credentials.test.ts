@@ -276,6 +276,24 @@ test("an instance's key reads its model's data, works in S3 and invokes, and doe
   assert.equal(instances.credential(id), undefined);
 });
 
+test("an instance's key writes to the logs of its own endpoint and to those of nobody's, not to another endpoint's", () => {
+  const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, isModelData: () => false });
+  const identity = { instanceId: "i-1", endpointName: "e", accountId: "000000000000", region: "us-east-1" };
+  const issued = instances.issue({ ...identity, modelDataUrl: null });
+  const may = (action: string, group: string) =>
+    instances.permits(
+      issued.environment.AWS_ACCESS_KEY_ID ?? "",
+      action,
+      `arn:aws:logs:us-east-1:000000000000:log-group:${group}`,
+    );
+  for (const action of ["logs:PutLogEvents", "logs:CreateLogStream", "logs:CreateLogGroup", "logs:DescribeLogStreams"]) {
+    for (const group of ["/aws/sagemaker/Endpoints/e", "/aws/sagemaker/Endpoints/e:log-stream:s", "my-own"])
+      assert.ok(may(action, group), `${action} ${group}`);
+    for (const group of ["/aws/sagemaker/Endpoints/other", "/aws/sagemaker/Endpoints/e2:log-stream:AllTraffic/i-2"])
+      assert.ok(!may(action, group), `${action} ${group}`);
+  }
+});
+
 test("of all that the services' rows name, an instance's key may do what is listed here on an object of nobody's, and nothing else", () => {
   const parts = {} as AwsServicesParts;
   const iam = { store: null as never, clock: systemClock, randomBytes };
