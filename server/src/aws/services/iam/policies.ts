@@ -35,6 +35,7 @@ export function policyRows(options: IamOptions): Pick<IamRows, "CreatePolicy" | 
           createdMs: options.clock.epochMs(),
           document,
           description: input.Description ?? "",
+          tags: (input.Tags ?? []).map(({ Key, Value }) => ({ key: Key, value: Value })),
         };
         await store.putPolicy(policy);
         return { Policy: printPolicy(policy, 0) };
@@ -71,6 +72,7 @@ function newPolicyArn(
 }
 
 function printPolicy(policy: PolicyRecord, attachmentCount: number) {
+  const { tags = [] } = policy;
   return {
     PolicyName: policy.name,
     PolicyId: policy.id,
@@ -83,5 +85,6 @@ function printPolicy(policy: PolicyRecord, attachmentCount: number) {
     Description: policy.description === "" ? undefined : policy.description,
     CreateDate: new Date(policy.createdMs),
     UpdateDate: new Date(policy.createdMs),
+    Tags: tags.length === 0 ? undefined : tags.map(({ key, value }) => ({ Key: key, Value: value })),
   };
 }

@@ -8,6 +8,7 @@ import {
   CreateLogGroupCommand,
   CreateLogStreamCommand,
   DescribeLogGroupsCommand,
+  type DescribeLogGroupsCommandInput,
   DescribeLogStreamsCommand,
   FilterLogEventsCommand,
   GetLogEventsCommand,
@@ -140,18 +141,54 @@ test("what is absent or wrong has the service's codes and texts", async () => {
   });
 });
 
-test("a log group that should be encrypted or kept from deletion is refused", async () => {
+test("a log group that should be encrypted, kept from deletion, tagged or of another class is refused", async () => {
   await using at = await served();
   for (const [member, asked] of [
     ["kmsKeyId k", { kmsKeyId: "k" }],
     ["deletionProtectionEnabled true", { deletionProtectionEnabled: true }],
+    ["tags", { tags: { team: "a" } }],
+    ["logGroupClass DELIVERY", { logGroupClass: "DELIVERY" }],
   ] as const) {
     await assert.rejects(at.client.send(new CreateLogGroupCommand({ logGroupName: group, ...asked })), {
       name: "InvalidParameterException",
       message: `${member} is not supported by this platform yet.`,
     });
   }
-  await at.client.send(new CreateLogGroupCommand({ logGroupName: group, deletionProtectionEnabled: false }));
+  const plain = { deletionProtectionEnabled: false, logGroupClass: "STANDARD" } as const;
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group, ...plain }));
+});
+
+test("log groups are listed by prefix, pattern, name or class, and what is no such filter is refused", async () => {
+  await using at = await served();
+  for (const logGroupName of ["/a/one", "/a/two", "/b/one"])
+    await at.client.send(new CreateLogGroupCommand({ logGroupName }));
+  const names = async (asked: DescribeLogGroupsCommandInput) =>
+    (await at.client.send(new DescribeLogGroupsCommand(asked))).logGroups?.map(({ logGroupName }) => logGroupName);
+  assert.deepEqual(await names({ logGroupNamePrefix: "/a" }), ["/a/one", "/a/two"]);
+  assert.deepEqual(await names({ logGroupNamePattern: "one" }), ["/a/one", "/b/one"]);
+  const arn = "arn:aws:logs:us-east-1:000000000000:log-group:/a/two";
+  assert.deepEqual(await names({ logGroupIdentifiers: ["/b/one", arn, "absent"] }), ["/a/two", "/b/one"]);
+  assert.equal((await names({ logGroupClass: "STANDARD" }))?.length, 3);
+  assert.deepEqual(await names({ logGroupClass: "INFREQUENT_ACCESS" }), []);
+  for (const [asked, message] of [
+    [{ logGroupNamePrefix: "/a", logGroupNamePattern: "one" }, /mutually exclusive parameters/],
+    [{ includeLinkedAccounts: true }, /^includeLinkedAccounts true is not supported by this platform yet/],
+    [{ accountIdentifiers: ["111111111111"] }, /^accountIdentifiers is not supported by this platform yet/],
+  ] as const)
+    await assert.rejects(names({ ...asked } as DescribeLogGroupsCommandInput), {
+      name: "InvalidParameterException",
+      message,
+    });
+});
+
+test("an event of a time that no date can name is refused, and nothing is written", async () => {
+  await using at = await served();
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
+  await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
+  const logEvents = [{ timestamp: 8.64e15 + 1, message: "m" }];
+  await assert.rejects(at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents })), {
+    name: "InvalidParameterException",
+  });
 });
 
 test("a filter pattern's terms must occur, its ?terms in part, its -terms not at all", () => {

@@ -19,6 +19,12 @@ const namesPerPage = 50;
 const streamsAtATime = 16;
 /** FilterLogEvents looks at the first so many streams, as the service does. */
 const searchedStreamsMax = 100;
+/** The latest time that a date can name. */
+const timestampMsMax = 8.64e15;
+
+const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
+
+const standardClass = "STANDARD";
 
 interface NamedGroup {
   readonly logGroupName?: string;
@@ -34,6 +40,10 @@ export function logsService({ logs: store, clock }: LogsParts) {
     DescribeLogGroups: {
       action: "logs:DescribeLogGroups",
       resource: (_, context) => `${arnPrefix(context)}*`,
+      refuses: [
+        { path: "accountIdentifiers", harmless: isEmpty },
+        { path: "includeLinkedAccounts", harmless: (value) => value === false },
+      ],
       handle: (input, context) => describeGroups(store, input, context),
     },
     DescribeLogStreams: {
@@ -49,12 +59,19 @@ export function logsService({ logs: store, clock }: LogsParts) {
     FilterLogEvents: {
       action: "logs:FilterLogEvents",
       resource: group,
+      // The latest first.
+      refuses: [{ path: "startFromHead", harmless: (value) => value === true }],
       handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
     },
     CreateLogGroup: {
       action: "logs:CreateLogGroup",
       resource: group,
-      refuses: [{ path: "kmsKeyId" }, { path: "deletionProtectionEnabled", harmless: (value) => value === false }],
+      refuses: [
+        { path: "kmsKeyId" },
+        { path: "deletionProtectionEnabled", harmless: (value) => value === false },
+        { path: "tags" },
+        { path: "logGroupClass", harmless: (value) => value === standardClass },
+      ],
       handle: (input) => nothing(store.createGroup(input.logGroupName)),
     },
     CreateLogStream: {
@@ -99,9 +116,15 @@ async function nothing(work: Promise<unknown>): Promise<Record<string, never>> {
 }
 
 async function describeGroups(store: LogStore, input: LogsInputs["DescribeLogGroupsRequest"], context: CallContext) {
-  const names = await store.groupNames(input.logGroupNamePrefix ?? "");
-  const { logGroupNamePattern: pattern } = input;
-  const wanted = pattern === undefined ? names : names.filter((name) => name.includes(pattern));
+  const { logGroupNamePattern: pattern, logGroupNamePrefix: prefix, logGroupClass } = input;
+  if (pattern !== undefined && prefix !== undefined) {
+    throw invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.");
+  }
+  const identifiers = input.logGroupIdentifiers?.map((logGroupIdentifier) => groupOf({ logGroupIdentifier }));
+  const named = identifiers === undefined ? null : new Set(identifiers);
+  // Every group is of the one class that there is.
+  const names = (logGroupClass ?? standardClass) === standardClass ? await store.groupNames(prefix ?? "") : [];
+  const wanted = names.filter((name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true));
   const page = pageBy(wanted, (name) => name, input);
   const groups = await Promise.all(page.items.map((name) => store.group(name)));
   return {
@@ -120,7 +143,7 @@ function printGroup(group: StoredGroup, context: CallContext) {
     arn: `${arn}:*`,
     logGroupArn: arn,
     storedBytes: group.storedBytes,
-    logGroupClass: "STANDARD",
+    logGroupClass: standardClass,
   };
 }
 
@@ -237,6 +260,9 @@ async function putEvents(store: LogStore, input: LogsInputs["PutLogEventsRequest
   const events = input.logEvents.map(({ timestamp, message }) => ({ timestampMs: timestamp, message }));
   if (events.some((event, index) => index > 0 && event.timestampMs < (events[index - 1]?.timestampMs ?? 0))) {
     throw invalid("Log events in a single PutLogEvents request must be in chronological order.");
+  }
+  if (events.some(({ timestampMs }) => timestampMs > timestampMsMax)) {
+    throw invalid("Log events must not have a timestamp later than any date.");
   }
   await store.append(input.logGroupName, input.logStreamName, events);
   return { nextSequenceToken: "1" };

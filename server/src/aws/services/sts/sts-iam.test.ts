@@ -4,6 +4,7 @@ import { test } from "node:test";
 import {
   AttachRolePolicyCommand,
   CreatePolicyCommand,
+  GetPolicyCommand,
   CreateRoleCommand,
   DeletePolicyCommand,
   DeleteRoleCommand,
@@ -167,7 +168,9 @@ test("roles and policies live and die by IAM's rules, with its codes and texts",
     name: "EntityAlreadyExistsException",
     message: "Role with name R already exists.",
   });
-  const { Policy } = await iam.send(new CreatePolicyCommand({ PolicyName: "p", PolicyDocument: trust }));
+  const Tags = [{ Key: "team", Value: "a" }];
+  const { Policy } = await iam.send(new CreatePolicyCommand({ PolicyName: "p", PolicyDocument: trust, Tags }));
+  assert.deepEqual((await iam.send(new GetPolicyCommand({ PolicyArn: Policy?.Arn ?? "" }))).Policy?.Tags, Tags);
   const PolicyArn = Policy?.Arn ?? "";
   await iam.send(new AttachRolePolicyCommand({ RoleName, PolicyArn }));
   await iam.send(
