@@ -286,7 +286,12 @@ test("an instance's key writes to the logs of its own endpoint and to those of n
       action,
       `arn:aws:logs:us-east-1:000000000000:log-group:${group}`,
     );
-  for (const action of ["logs:PutLogEvents", "logs:CreateLogStream", "logs:CreateLogGroup", "logs:DescribeLogStreams"]) {
+  for (const action of [
+    "logs:PutLogEvents",
+    "logs:CreateLogStream",
+    "logs:CreateLogGroup",
+    "logs:DescribeLogStreams",
+  ]) {
     for (const group of ["/aws/sagemaker/Endpoints/e", "/aws/sagemaker/Endpoints/e:log-stream:s", "my-own"])
       assert.ok(may(action, group), `${action} ${group}`);
     for (const group of ["/aws/sagemaker/Endpoints/other", "/aws/sagemaker/Endpoints/e2:log-stream:AllTraffic/i-2"])

@@ -186,9 +186,12 @@ test("an event of a time that no date can name is refused, and nothing is writte
   await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
   await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
   const logEvents = [{ timestamp: 8.64e15 + 1, message: "m" }];
-  await assert.rejects(at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents })), {
-    name: "InvalidParameterException",
-  });
+  await assert.rejects(
+    at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents })),
+    {
+      name: "InvalidParameterException",
+    },
+  );
 });
 
 test("a filter pattern's terms must occur, its ?terms in part, its -terms not at all", () => {

@@ -124,7 +124,9 @@ async function describeGroups(store: LogStore, input: LogsInputs["DescribeLogGro
   const named = identifiers === undefined ? null : new Set(identifiers);
   // Every group is of the one class that there is.
   const names = (logGroupClass ?? standardClass) === standardClass ? await store.groupNames(prefix ?? "") : [];
-  const wanted = names.filter((name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true));
+  const wanted = names.filter(
+    (name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true),
+  );
   const page = pageBy(wanted, (name) => name, input);
   const groups = await Promise.all(page.items.map((name) => store.group(name)));
   return {
