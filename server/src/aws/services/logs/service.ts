@@ -2,7 +2,7 @@ import { AwsError, type Clock } from "../../../base/index.ts";
 import logs from "../../spec/gen/logs.json" with { type: "json" };
 import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
 import { asServiceModel } from "../../spec/index.ts";
-import type { CallContext, ModelledService, OperationRows } from "../../wire/index.ts";
+import type { CallContext, ModelledService, OperationRows, RefusedMember } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
 import type { LogStore, StoredGroup, StoredStream } from "./log-store.ts";
@@ -22,9 +22,20 @@ const searchedStreamsMax = 100;
 /** The latest time that a date can name. */
 const timestampMsMax = 8.64e15;
 
-const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
-
 const standardClass = "STANDARD";
+
+const otherAccounts: readonly RefusedMember[] = [
+  { path: "accountIdentifiers", harmless: (value) => Array.isArray(value) && value.length === 0 },
+  { path: "includeLinkedAccounts", harmless: (value) => value === false },
+];
+const latestFirst: readonly RefusedMember[] = [{ path: "startFromHead", harmless: (value) => value === true }];
+/** What a new log group would not be, or not have. */
+const unkeptPromises: readonly RefusedMember[] = [
+  { path: "kmsKeyId" },
+  { path: "deletionProtectionEnabled", harmless: (value) => value === false },
+  { path: "tags" },
+  { path: "logGroupClass", harmless: (value) => value === standardClass },
+];
 
 interface NamedGroup {
   readonly logGroupName?: string;
@@ -40,10 +51,7 @@ export function logsService({ logs: store, clock }: LogsParts) {
     DescribeLogGroups: {
       action: "logs:DescribeLogGroups",
       resource: (_, context) => `${arnPrefix(context)}*`,
-      refuses: [
-        { path: "accountIdentifiers", harmless: isEmpty },
-        { path: "includeLinkedAccounts", harmless: (value) => value === false },
-      ],
+      refuses: otherAccounts,
       handle: (input, context) => describeGroups(store, input, context),
     },
     DescribeLogStreams: {
@@ -59,19 +67,13 @@ export function logsService({ logs: store, clock }: LogsParts) {
     FilterLogEvents: {
       action: "logs:FilterLogEvents",
       resource: group,
-      // The latest first.
-      refuses: [{ path: "startFromHead", harmless: (value) => value === true }],
+      refuses: latestFirst,
       handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
     },
     CreateLogGroup: {
       action: "logs:CreateLogGroup",
       resource: group,
-      refuses: [
-        { path: "kmsKeyId" },
-        { path: "deletionProtectionEnabled", harmless: (value) => value === false },
-        { path: "tags" },
-        { path: "logGroupClass", harmless: (value) => value === standardClass },
-      ],
+      refuses: unkeptPromises,
       handle: (input) => nothing(store.createGroup(input.logGroupName)),
     },
     CreateLogStream: {
