@@ -1,6 +1,6 @@
 import { assert, InferenceError } from "../../base/index.ts";
 import type { OnnxAttribute } from "../onnx-file/index.ts";
-import { type Forest, nodesInOrder, nodesMax, type Tree } from "./forest.ts";
+import { type Forest, newTree, nodesInOrder, nodesMax, type Tree } from "./forest.ts";
 
 /** Trees as the operator TreeEnsembleRegressor takes them, and what trees that are one leaf add to the base scores. */
 export interface EnsembleAttributes {
@@ -47,28 +47,18 @@ export function ensembleAttributes(forest: Forest): EnsembleAttributes {
 }
 
 /** A leaf without a branch adds the same to every row. ONNX Runtime does not treat such trees well. */
-function addLeaf({ target, leafWeights }: Tree, baseScores: number[]): void {
-  if (target === "every") {
-    for (const output of baseScores.keys())
-      baseScores[output] = (baseScores[output] as number) + (leafWeights[output] as number);
-  } else {
-    baseScores[target] = (baseScores[target] as number) + (leafWeights[0] as number);
-  }
+function addLeaf({ target, leafWeights, right }: Tree, baseScores: number[]): void {
+  const begin = right[0] as number;
+  const outputs = target === "every" ? baseScores.keys() : [target];
+  let place = begin;
+  for (const output of outputs) baseScores[output] = (baseScores[output] as number) + (leafWeights[place++] as number);
 }
 
 /** The operator wants a tree: one that adds nothing on both sides. */
 function emptyTable(): EnsembleTable {
   const table = new EnsembleTable(3, 2);
-  const tree: Tree = {
-    left: Int32Array.of(1, -1, -1),
-    right: Int32Array.of(2, -1, -1),
-    features: new Int32Array(3),
-    thresholds: new Float32Array(3),
-    missingLeft: new Uint8Array(3),
-    steps: new Map(),
-    leafWeights: new Float64Array(3),
-    target: 0,
-  };
+  const tree = newTree(3, 0);
+  [tree.left[0], tree.right[0]] = [1, 2];
   table.add(tree, Int32Array.of(0, 1, 2), 1);
   return table;
 }
@@ -212,11 +202,11 @@ class EnsembleTable {
   }
 
   #leafWeights(tree: Tree, { node, id, outputCount }: { node: number; id: number; outputCount: number }): void {
-    const { target, leafWeights } = tree;
-    if (target !== "every") return this.#weight(id, target, leafWeights[node] as number);
-    for (let output = 0; output < outputCount; output += 1) {
-      this.#weight(id, output, leafWeights[node * outputCount + output] as number);
-    }
+    const { target, leafWeights, right } = tree;
+    const begin = right[node] as number;
+    if (target !== "every") return this.#weight(id, target, leafWeights[begin] as number);
+    for (let output = 0; output < outputCount; output += 1)
+      this.#weight(id, output, leafWeights[begin + output] as number);
   }
 
   #weight(id: number, output: number, weight: number): void {

@@ -5,7 +5,7 @@ import { type Forest, newTree, nodesInOrder, type Tree } from "./forest.ts";
 const forest: Forest = { featureCount: 2, outputCount: 1, trees: [], baseScores: [0], transform: { kind: "identity" } };
 
 function treeOf(children: readonly (readonly [number, number] | null)[], feature = 0): Tree {
-  const tree = newTree(children.length, 0, 1);
+  const tree = newTree(children.length, 0);
   for (const [node, both] of children.entries()) {
     if (both === null) continue;
     [tree.left[node], tree.right[node]] = both;
@@ -26,7 +26,7 @@ test("what is no tree is refused with what is wrong", () => {
   refused(treeOf([[1, 2], null]), "names node 2, which is not there");
   refused(treeOf([[1, -5], null]), "names node -5, which is not there");
   refused(treeOf([[1, 2], null, null], 2), "asks for feature 2 of 2");
-  refused(newTree(0, 0, 1), "has no nodes");
+  refused(newTree(0, 0), "has no nodes");
 });
 
 test("a tree that is deeper than ONNX Runtime may read is refused", () => {

@@ -7,6 +7,7 @@ import { InferenceError } from "../../base/index.ts";
 export interface Tree {
   /** -1 at leaves. */
   readonly left: Int32Array;
+  /** At leaves, where their weights begin. */
   readonly right: Int32Array;
   readonly features: Int32Array;
   readonly thresholds: Float32Array;
@@ -16,7 +17,7 @@ export interface Tree {
    * to the fourth, and so on, and right elsewhere.
    */
   readonly steps: Map<number, Float32Array>;
-  /** What leaves add: one number for each node, or, where the target is `every`, one for each output of each node. */
+  /** What leaves add, a number or one for each output; a leaf's begin where `right` says. */
   readonly leafWeights: Float64Array;
   /** The output that leaves add to. */
   readonly target: number | "every";
@@ -55,7 +56,15 @@ export const treesMax = 2 ** 20;
 export const outputsMax = 2 ** 14;
 export const featuresMax = 2 ** 24;
 
-export function newTree(nodeCount: number, target: number | "every", outputCount: number): Tree {
+/** A tree of leaves alone, each with a weight of its own: the one at its place. */
+export function newTree(nodeCount: number, target: number): Tree {
+  const leaves = newVectorTree(nodeCount, new Float64Array(nodeCount));
+  for (let node = 0; node < nodeCount; node += 1) leaves.right[node] = node;
+  return { ...leaves, target };
+}
+
+/** The same, whose leaves have a weight for each output: where, is still to be told. */
+export function newVectorTree(nodeCount: number, leafWeights: Float64Array): Tree {
   return {
     left: new Int32Array(nodeCount).fill(-1),
     right: new Int32Array(nodeCount).fill(-1),
@@ -63,9 +72,20 @@ export function newTree(nodeCount: number, target: number | "every", outputCount
     thresholds: new Float32Array(nodeCount),
     missingLeft: new Uint8Array(nodeCount),
     steps: new Map(),
-    leafWeights: new Float64Array(target === "every" ? nodeCount * outputCount : nodeCount),
-    target,
+    leafWeights,
+    target: "every",
   };
+}
+
+/** Counts the nodes of a model's trees before there is memory for them. */
+export class NodeCount {
+  #count = 0;
+
+  add(nodeCount: number, about: string): void {
+    if (!(nodeCount >= 1)) throw broken(about, `has ${nodeCount} nodes`);
+    this.#count += nodeCount;
+    if (this.#count > nodesMax) throw new InferenceError("UNSUPPORTED", `the trees have more than ${nodesMax} nodes`);
+  }
 }
 
 /**

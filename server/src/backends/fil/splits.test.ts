@@ -14,7 +14,7 @@ const comparisons: Readonly<Record<Comparison, (value: number, threshold: number
 
 /** The child that a value goes to: 1 where the comparison is true, 2 where it is not. */
 function decided(comparison: Comparison, threshold: number, value: number): number {
-  const tree = newTree(3, 0, 1);
+  const tree = newTree(3, 0);
   splitByThreshold(tree, 0, { feature: 0, whenTrue: 1, whenFalse: 2, missingTrue: true, comparison, threshold });
   const bounds = tree.steps.get(0);
   const passed = bounds?.findIndex((bound) => value < bound) ?? 0;
@@ -50,7 +50,7 @@ test("a threshold of double precision decides every float32 as it did", () => {
 test("missing values go where the split says, whichever way round it is written", () => {
   for (const comparison of Object.keys(comparisons) as Comparison[]) {
     for (const missingTrue of [true, false]) {
-      const tree = newTree(3, 0, 1);
+      const tree = newTree(3, 0);
       splitByThreshold(tree, 0, { feature: 0, whenTrue: 1, whenFalse: 2, missingTrue, comparison, threshold: 0.5 });
       assert.equal(tree.missingLeft[0] === 1 ? tree.left[0] : tree.right[0], missingTrue ? 1 : 2, comparison);
     }

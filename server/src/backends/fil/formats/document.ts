@@ -10,13 +10,23 @@ export type Value = null | boolean | number | string | Float64Array | readonly V
 /** Values that are no numbers in a list take a hundred times the bytes that they had in the file. */
 const valuesMax = 8_000_000;
 
+/** Those of the largest model take eight bytes each, whatever they took in the file. */
+const numbersMax = 2 ** 27;
+
 /** Counts the values of a document. */
 export class ValueCount {
   #count = 0;
+  #numberCount = 0;
 
   add(): void {
     this.#count += 1;
     if (this.#count > valuesMax) throw new InferenceError("UNSUPPORTED", `the model has more than ${valuesMax} values`);
+  }
+
+  addNumbers(count: number): void {
+    this.#numberCount += count;
+    if (this.#numberCount > numbersMax)
+      throw new InferenceError("UNSUPPORTED", `the model has more than ${numbersMax} numbers`);
   }
 }
 

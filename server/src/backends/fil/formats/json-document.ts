@@ -82,6 +82,7 @@ function readArray(scanner: JsonScanner, count: ValueCount): Value {
   do {
     if (!isOfNumbers(scanner)) throw broken("the file", `has something else in a list of numbers, at ${scanner.at}`);
     const value = scanner.kind() === "number" ? readNumber(scanner) : readValue(scanner, count);
+    count.addNumbers(1);
     numbers.push(Number(value));
   } while (scanner.more(0x5d));
   return numbers.end();

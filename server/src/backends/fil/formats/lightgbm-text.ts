@@ -1,5 +1,5 @@
 import { InferenceError } from "../../../base/index.ts";
-import { broken, featuresMax, type Forest, outputsMax, type Transform, treesMax } from "../forest.ts";
+import { broken, featuresMax, type Forest, NodeCount, outputsMax, type Transform, treesMax } from "../forest.ts";
 import { readLightgbmTree } from "./lightgbm-tree.ts";
 import { TextLines } from "./text-lines.ts";
 
@@ -8,9 +8,10 @@ export function readLightgbmText(bytes: Uint8Array): Forest {
   const lines = new TextLines(bytes);
   const head = readHead(lines);
   const trees = [];
+  const nodes = new NodeCount();
   while (lines.name === "Tree") {
     if (trees.length >= treesMax) throw new InferenceError("UNSUPPORTED", `the model has more than ${treesMax} trees`);
-    trees.push(readLightgbmTree(lines, { index: trees.length, target: trees.length % head.outputCount }));
+    trees.push(readLightgbmTree(lines, { index: trees.length, target: trees.length % head.outputCount, nodes }));
   }
   if (lines.name !== "end of trees")
     throw broken("the file", "ends before its trees do: it has no line 'end of trees'");

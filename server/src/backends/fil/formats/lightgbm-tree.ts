@@ -1,6 +1,6 @@
 import { InferenceError } from "../../../base/index.ts";
 import { ceilToFloat32, floorToFloat32, nextUp } from "../float32.ts";
-import { broken, newTree, nodesMax, type Tree } from "../forest.ts";
+import { broken, newTree, type NodeCount, nodesMax, type Tree } from "../forest.ts";
 import { type Branches, categoryBounds, splitBySteps, splitByThreshold } from "../splits.ts";
 import type { TextLines } from "./text-lines.ts";
 
@@ -17,11 +17,15 @@ const missingKinds = ["none", "zero", "nan"] as const;
 /** Numbers as close to zero as that are zero to LightGBM. */
 const zeroReach = Math.fround(1e-35);
 
+export interface TreePlace {
+  readonly index: number;
+  readonly target: number;
+  /** Of all trees. */
+  readonly nodes: NodeCount;
+}
+
 /** Reads the tree whose first line is at hand, up to the line behind it. */
-export function readLightgbmTree(
-  lines: TextLines,
-  { index, target }: { readonly index: number; readonly target: number },
-): Tree {
+export function readLightgbmTree(lines: TextLines, { index, target, nodes }: TreePlace): Tree {
   const about = `tree ${index}`;
   const { leafCount, columns } = readColumns(lines, about);
   const splitCount = leafCount - 1;
@@ -30,7 +34,8 @@ export function readLightgbmTree(
     if (values === undefined) throw broken(about, `has no ${name}`);
     return values;
   };
-  const tree = newTree(leafCount + splitCount, target, 1);
+  nodes.add(leafCount + splitCount, about);
+  const tree = newTree(leafCount + splitCount, target);
   tree.leafWeights.set(column("leaf_value"), splitCount);
   if (splitCount === 0) return tree;
   const [features, thresholds] = [column("split_feature"), column("threshold")];
@@ -90,7 +95,7 @@ function columnLength(
     case "decision_type":
     case "left_child":
     case "right_child":
-      return leafCount - 1;
+      return Math.max(0, leafCount - 1);
     case "cat_boundaries":
       return categoryCount === 0 ? 0 : categoryCount + 1;
     case "cat_threshold": {

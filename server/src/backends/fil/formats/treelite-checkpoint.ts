@@ -1,5 +1,14 @@
 import { InferenceError } from "../../../base/index.ts";
-import { broken, featuresMax, type Forest, outputsMax, type Transform, type Tree, treesMax } from "../forest.ts";
+import {
+  broken,
+  featuresMax,
+  type Forest,
+  NodeCount,
+  outputsMax,
+  type Transform,
+  type Tree,
+  treesMax,
+} from "../forest.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { readTreeliteTree, type TreeliteNumber } from "./treelite-tree.ts";
 
@@ -26,10 +35,13 @@ export function readTreeliteCheckpoint(bytes: Uint8Array): Forest {
   const head = readHead(from, treeCount);
   skipOptionalFields(from);
   const trees: Tree[] = [];
+  const nodes = new NodeCount();
   for (let index = 0; index < treeCount; index += 1) {
     const [target, outputClass] = [head.targets[index] as number, head.classes[index] as number];
     const role = roleOf({ target, outputClass, index }, head);
-    trees.push(readTreeliteTree(from, { index, number: thresholds, outputCount: head.outputCount, target: role }));
+    trees.push(
+      readTreeliteTree(from, { index, number: thresholds, outputCount: head.outputCount, target: role, nodes }),
+    );
     skipOptionalFields(from);
     skipOptionalFields(from);
   }

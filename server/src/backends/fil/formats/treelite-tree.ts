@@ -1,4 +1,4 @@
-import { broken, newTree, nodesMax, type Tree } from "../forest.ts";
+import { broken, newTree, newVectorTree, type NodeCount, type Tree } from "../forest.ts";
 import { categoryBounds, type Comparison, splitBySteps, splitByThreshold } from "../splits.ts";
 import type { ByteReader } from "./byte-reader.ts";
 
@@ -9,6 +9,8 @@ export interface TreeliteTreeOptions {
   readonly number: TreeliteNumber;
   readonly outputCount: number;
   readonly target: number | "every";
+  /** Of all trees. */
+  readonly nodes: NodeCount;
 }
 
 /** By their code. */
@@ -74,7 +76,7 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
   const { number, outputCount, target } = options;
   const about = `tree ${options.index}`;
   const nodeCount = from.int32();
-  if (nodeCount < 1 || nodeCount > nodesMax) throw broken(about, `has ${nodeCount} nodes`);
+  options.nodes.add(nodeCount, about);
   from.uint8();
   const columns = new Columns(from, about);
   const byNode = (kind: ElementKind) => columns.takeFor(nodeCount, kind);
@@ -90,12 +92,19 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
   const categories = new Segments(columns, { kind: "uint32", nodeCount, about });
   // What training knew of the nodes.
   for (const kind of ["uint64", "int8", "float64", "int8", "float64", "int8"] as const) columns.take(kind);
-  const tree = newTree(nodeCount, target, outputCount);
+  const tree =
+    target === "every" ? newVectorTree(nodeCount, new Float64Array(vectors.count)) : newTree(nodeCount, target);
+  let weightCount = 0;
   for (let node = 0; node < nodeCount; node += 1) {
     const type = types.at(node);
     if (type === leafNode) {
-      if (target === "every") vectors.copy(node, tree.leafWeights, outputCount);
-      else tree.leafWeights[node] = vectors.only(node) ?? leafValues.at(node);
+      if (target === "every") {
+        tree.leafWeights.set(vectors.exactly(outputCount, node), weightCount);
+        tree.right[node] = weightCount;
+        weightCount += outputCount;
+      } else {
+        tree.leafWeights[node] = vectors.only(node) ?? leafValues.at(node);
+      }
       continue;
     }
     const isDefaultLeft = defaultLeft.at(node) === 1;
@@ -142,6 +151,11 @@ class Segments {
     this.#about = about;
   }
 
+  /** Of all nodes together. */
+  get count(): number {
+    return this.#values.count;
+  }
+
   of(node: number): Float64Array {
     const [begin, end] = [this.#begins.at(node), this.#ends.at(node)];
     if (!(begin <= end && end <= this.#values.count))
@@ -157,10 +171,10 @@ class Segments {
     return this.of(node)[0] ?? null;
   }
 
-  copy(node: number, into: Float64Array, count: number): void {
+  exactly(count: number, node: number): Float64Array {
     const values = this.of(node);
     if (values.length !== count)
       throw broken(this.#about, `has ${values.length} numbers at leaf ${node} for ${count} outputs`);
-    into.set(values, node * count);
+    return values;
   }
 }

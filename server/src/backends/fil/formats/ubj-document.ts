@@ -118,8 +118,11 @@ class UbjReading {
     for (let index = 0; count === null ? !this.#nextIs("]") : index < count; index += 1) {
       const value = this.#value(this.#marker());
       const isNumber = typeof value === "number" || typeof value === "boolean";
-      if (isNumber) numbers.push(Number(value));
-      else values.push(value);
+      if (isNumber) {
+        this.#count.addNumbers(1);
+        numbers.push(Number(value));
+      }
+      if (!isNumber) values.push(value);
       if (values.length > 0 && numbers.count > 0) {
         throw broken("the file", `has numbers and other things in one list, at ${this.#from.at}`);
       }
@@ -137,6 +140,7 @@ class UbjReading {
       for (let index = 0; index < count; index += 1) values.push(this.#value(type));
       return values;
     }
+    this.#count.addNumbers(count);
     const { at } = this.#from;
     this.#from.takeElements(count, kind.byteLength);
     this.#from.at = at;

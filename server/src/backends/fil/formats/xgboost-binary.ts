@@ -1,5 +1,5 @@
 import { InferenceError } from "../../../base/index.ts";
-import { broken, featuresMax, type Forest, newTree, nodesMax, outputsMax, type Tree, treesMax } from "../forest.ts";
+import { broken, featuresMax, type Forest, newTree, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
 import { splitBelow } from "../splits.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
@@ -31,10 +31,14 @@ export function readXgboostBinary(bytes: Uint8Array): Forest {
   from.take(156);
   if (treeCount < 0 || treeCount > treesMax) throw broken("the file", `has ${treeCount} trees`);
   const trees: Tree[] = [];
+  const nodes = new NodeCount();
   for (let index = 0; index < treeCount; index += 1)
-    trees.push(readTree(from, { index, majorVersion: head.majorVersion }));
+    trees.push(readTree(from, { index, nodes, majorVersion: head.majorVersion }));
   const targets = trees.map(() => from.int32());
   const weights = booster === "dart" ? readWeights(from, treeCount) : null;
+  // Attributes are names and values, metrics are names; nobody needs them, and a file that lacks them was cut short.
+  if (head.hasAttributes) skipTexts(from, 2);
+  if (head.hasMetrics) skipTexts(from, 1);
   const { featureCount, outputCount, objective } = head;
   // Older versions wrote the margin itself.
   const baseScore = head.majorVersion >= 1 ? objective.marginOf(head.baseScore) : head.baseScore;
@@ -53,7 +57,8 @@ function readHead(from: ByteReader) {
   const baseScore = from.float32();
   const featureCount = from.uint32();
   const classCount = from.int32();
-  from.take(8);
+  const hasAttributes = from.int32() !== 0;
+  const hasMetrics = from.int32() !== 0;
   const majorVersion = from.uint32();
   from.take(4);
   const targetCount = from.uint32();
@@ -71,7 +76,15 @@ function readHead(from: ByteReader) {
     );
   }
   if (!Number.isFinite(baseScore)) throw broken("the file", "has a base score that is no number");
-  return { baseScore, featureCount, outputCount, majorVersion, objective: xgboostObjective(readName(from)) };
+  return {
+    baseScore,
+    featureCount,
+    outputCount,
+    majorVersion,
+    hasAttributes,
+    hasMetrics,
+    objective: xgboostObjective(readName(from)),
+  };
 }
 
 function readName(from: ByteReader): string {
@@ -80,21 +93,25 @@ function readName(from: ByteReader): string {
   return from.text(byteLength);
 }
 
-function readTree(
-  from: ByteReader,
-  { index, majorVersion }: { readonly index: number; readonly majorVersion: number },
-): Tree {
+interface TreePlace {
+  readonly index: number;
+  /** Of all trees. */
+  readonly nodes: NodeCount;
+  readonly majorVersion: number;
+}
+
+function readTree(from: ByteReader, { index, nodes, majorVersion }: TreePlace): Tree {
   from.take(4);
   const nodeCount = from.int32();
   from.take(12);
   const vectorLength = from.int32();
   from.take(124);
-  if (nodeCount < 1 || nodeCount > nodesMax) throw broken(`tree ${index}`, `has ${nodeCount} nodes`);
+  nodes.add(nodeCount, `tree ${index}`);
   if (vectorLength > 1)
     throw new InferenceError("UNSUPPORTED", `tree ${index} has vectors as leaves, which the binary form does not hold`);
   const nodesAt = from.takeElements(nodeCount, nodeBytes + statisticsBytes);
   const behind = from.at;
-  const tree = newTree(nodeCount, 0, 1);
+  const tree = newTree(nodeCount, 0);
   from.at = nodesAt;
   for (let node = 0; node < nodeCount; node += 1) {
     from.take(4);
@@ -118,6 +135,11 @@ function readTree(
 function readWeights(from: ByteReader, treeCount: number): Float32Array {
   if (from.uint64() !== treeCount) throw broken("the file", "has other weights than trees");
   return Float32Array.from({ length: treeCount }, () => from.float32());
+}
+
+function skipTexts(from: ByteReader, textsEach: number): void {
+  const count = from.uint64() * textsEach;
+  for (let index = 0; index < count; index += 1) from.takeElements(from.uint64(), 1);
 }
 
 interface Role {

@@ -1,5 +1,5 @@
 import { InferenceError } from "../../../base/index.ts";
-import { broken, featuresMax, type Forest, outputsMax, type Tree, treesMax } from "../forest.ts";
+import { broken, featuresMax, type Forest, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
 import { Members, type Value } from "./document.ts";
 import { readXgboostTree } from "./xgboost-tree.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
@@ -83,9 +83,11 @@ function readBooster(booster: Members, { outputCount, options }: BoosterOptions)
   if (targets.length !== written.length || weights.length !== written.length) {
     throw broken(model.path, `has ${written.length} trees, ${targets.length} in tree_info, ${weights.length} weights`);
   }
+  const nodes = new NodeCount();
   return written.map((tree, index) =>
     readXgboostTree(tree, {
       outputCount,
+      nodes,
       target: targets[index] as number,
       weight: weights[index] as number,
       checkNames: (members, known) => checkFields(members, known, options),

@@ -1,4 +1,4 @@
-import { broken, newTree, nodesMax, type Tree } from "../forest.ts";
+import { broken, newTree, newVectorTree, type NodeCount, type Tree } from "../forest.ts";
 import { categoryBounds, splitBelow, splitBySteps } from "../splits.ts";
 import type { Members } from "./document.ts";
 
@@ -8,6 +8,8 @@ export interface XgboostTreeOptions {
   readonly target: number;
   /** What its leaves are multiplied by (DART). */
   readonly weight: number;
+  /** Of all trees. */
+  readonly nodes: NodeCount;
   readonly checkNames: (members: Members, known: readonly string[]) => void;
 }
 
@@ -45,7 +47,7 @@ export function readXgboostTree(written: Members, options: XgboostTreeOptions): 
   const parameters = written.object("tree_param");
   options.checkNames(parameters, knownFields.parameters);
   const nodeCount = parameters.integer("num_nodes");
-  if (nodeCount < 1 || nodeCount > nodesMax) throw broken(parameters.path, `has ${nodeCount} nodes`);
+  options.nodes.add(nodeCount, parameters.path);
   const vectorLength = Math.max(1, parameters.integer("size_leaf_vector", 1));
   const column = (name: string): Float64Array => columnOf(written, name, nodeCount);
   const columns: Columns = {
@@ -61,7 +63,7 @@ export function readXgboostTree(written: Members, options: XgboostTreeOptions): 
     if (!Number.isInteger(target) || target < 0 || target >= options.outputCount) {
       throw broken(written.path, `adds to output ${target} of ${options.outputCount}`);
     }
-    const tree = newTree(nodeCount, target, 1);
+    const tree = newTree(nodeCount, target);
     for (let node = 0; node < nodeCount; node += 1) {
       if (columns.left[node] === -1)
         tree.leafWeights[node] = Math.fround((columns.conditions[node] as number) * options.weight);
@@ -70,9 +72,7 @@ export function readXgboostTree(written: Members, options: XgboostTreeOptions): 
   }
   if (vectorLength !== options.outputCount)
     throw broken(written.path, `has leaves of ${vectorLength} numbers for ${options.outputCount} outputs`);
-  const tree = newTree(nodeCount, "every", vectorLength);
-  readLeafVectors(tree, columns, { written, vectorLength, weight: options.weight });
-  return readSplits(tree, columns, written);
+  return readSplits(readLeafVectors(columns, { written, vectorLength, weight: options.weight }), columns, written);
 }
 
 interface Columns {
@@ -93,30 +93,31 @@ function columnOf(written: Members, name: string, count: number): Float64Array {
 
 /** Vectors lie by node in `base_weights`, or, since XGBoost 3.1, by leaf in `leaf_weights`, at the place that a leaf's right child tells. */
 function readLeafVectors(
-  tree: Tree,
-  columns: Columns,
+  { left, right }: Columns,
   {
     written,
     vectorLength,
     weight,
   }: { readonly written: Members; readonly vectorLength: number; readonly weight: number },
-): void {
+): Tree {
   const byLeaf = written.has("leaf_weights") && written.numbers("leaf_weights").length > 0;
   const vectors = byLeaf
     ? written.numbers("leaf_weights")
-    : columnOf(written, "base_weights", columns.left.length * vectorLength);
-  for (let node = 0; node < columns.left.length; node += 1) {
-    if (columns.left[node] !== -1) continue;
-    const place = byLeaf ? (columns.right[node] as number) : node;
-    if (!Number.isInteger(place) || place < 0 || (place + 1) * vectorLength > vectors.length) {
-      throw broken(written.path, `has a leaf ${node} whose weights are not there`);
-    }
-    for (let output = 0; output < vectorLength; output += 1) {
-      tree.leafWeights[node * vectorLength + output] = Math.fround(
-        (vectors[place * vectorLength + output] as number) * weight,
-      );
-    }
+    : columnOf(written, "base_weights", left.length * vectorLength);
+  const tree = newVectorTree(
+    left.length,
+    vectors.map((value) => Math.fround(value * weight)),
+  );
+  const taken = new Uint8Array(Math.floor(vectors.length / vectorLength));
+  for (let node = 0; node < left.length; node += 1) {
+    if (left[node] !== -1) continue;
+    const place = byLeaf ? (right[node] as number) : node;
+    // Each vector is one leaf's: leaves that shared one could make a small file a large model.
+    if (taken[place] !== 0) throw broken(written.path, `has a leaf ${node} without weights of its own`);
+    taken[place] = 1;
+    tree.right[node] = place * vectorLength;
   }
+  return tree;
 }
 
 function readSplits(tree: Tree, columns: Columns, written: Members): Tree {

@@ -1,0 +1,98 @@
+/** Model files that were cut short, or whose bits have changed: each is refused with a sentence, or is a model, and soon. */
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { InferenceError } from "../../server/src/base/index.ts";
+import { type ModelType, modelTypes } from "../../server/src/backends/fil/fil-parameters.ts";
+import { readForest } from "../../server/src/backends/fil/read-forest.ts";
+import { treeGraph } from "../../server/src/backends/fil/tree-graph.ts";
+import { generateModels, type GeneratedModels } from "./generated-models.ts";
+
+/** A whole file of these models is read in a few milliseconds. */
+const readMsMax = 1000;
+
+let models: GeneratedModels;
+/** Of each kind of file the smallest ones. */
+let files: readonly { readonly name: string; readonly type: ModelType; readonly bytes: Uint8Array }[];
+
+before(async () => {
+  models = await generateModels();
+  const found = [];
+  for (const [type, fileName] of Object.entries(modelTypes) as [ModelType, string][]) {
+    const ofType = [];
+    for (const name of await readdir(models.repository)) {
+      const bytes = await readFile(join(models.repository, name, "1", fileName)).catch(() => null);
+      if (bytes !== null) ofType.push({ name, type, bytes: Uint8Array.from(bytes) });
+    }
+    const bySize = ofType.toSorted((a, b) => a.bytes.length - b.bytes.length);
+    const categories = bySize.filter(({ name }) => name.includes("categories"));
+    found.push(...bySize.slice(0, 3), ...categories.slice(0, 2));
+  }
+  files = found;
+});
+
+after(() => models?.[Symbol.asyncDispose]());
+
+/** The sentence that a file is refused with; null where it is a model. */
+function refusalOf(bytes: Uint8Array, type: ModelType): string | null {
+  const startMs = performance.now();
+  try {
+    treeGraph(readForest(bytes, type, { allowUnknownField: false }), { kind: "scores" });
+    return null;
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    assert.ok(["INVALID_ARG", "UNSUPPORTED"].includes(error.code), error.code);
+    assert.ok(error.message.length > 10 && error.message.length < 500, error.message);
+    return error.message;
+  } finally {
+    const tookMs = performance.now() - startMs;
+    assert.ok(tookMs < readMsMax, `it took ${tookMs} ms`);
+  }
+}
+
+test("a file that ends too early is refused, wherever it ends", () => {
+  assert.ok(files.length >= 15, `${files.length} files`);
+  for (const { name, type, bytes } of files) {
+    assert.equal(refusalOf(bytes, type), null, name);
+    // LightGBM's text goes on behind its trees with what only training needs, and JSON may end with a line feed.
+    const endsAt = type === "lightgbm" ? Buffer.from(bytes).indexOf("end of trees") : bytes.length - 1;
+    for (let cut = 0; cut < 200; cut += 1) {
+      const length = Math.floor((cut / 200) * endsAt);
+      assert.notEqual(refusalOf(bytes.slice(0, length), type), null, `${name} cut at ${length}`);
+    }
+  }
+});
+
+test("a file with a changed bit is refused or is another model", () => {
+  let random = 1;
+  const next = (below: number) => {
+    random = (random * 48271) % 2147483647;
+    return random % below;
+  };
+  let refusedCount = 0;
+  let triedCount = 0;
+  for (const { type, bytes } of files) {
+    for (let flip = 0; flip < 400; flip += 1) {
+      const changed = bytes.slice();
+      // Half of them near the beginning, where counts are.
+      const place = next(flip % 2 === 0 ? bytes.length : Math.min(bytes.length, 600));
+      changed[place] = (changed[place] as number) ^ (1 << next(8));
+      triedCount += 1;
+      if (refusalOf(changed, type) !== null) refusedCount += 1;
+    }
+  }
+  assert.ok(refusedCount > triedCount / 10, `${refusedCount} of ${triedCount} were refused`);
+});
+
+test("a file of noise is refused", () => {
+  for (const type of Object.keys(modelTypes) as ModelType[]) {
+    for (let seed = 0; seed < 100; seed += 1) {
+      const noise = Uint8Array.from(
+        { length: 50 * seed },
+        (_, place) => ((place + 1) * (seed * 2 + 7919) * 2654435761) >>> 13,
+      );
+      assert.notEqual(refusalOf(noise, type), null);
+    }
+  }
+});
