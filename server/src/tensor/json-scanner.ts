@@ -48,6 +48,8 @@ export class JsonScanner {
   /** Set by `number()`. `value` of a longInteger or where `exact` is false is within 2^-50 of the true one. */
   value = 0;
   exact = true;
+  /** Entries of the document that were visited one by one, for whoever bounds them. */
+  visitedCount = 0;
   #depth = 0;
   /** Where arrays and objects that have been walked before begin and end. */
   #ends: Map<number, number> | null = null;

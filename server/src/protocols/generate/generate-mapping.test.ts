@@ -117,9 +117,12 @@ test("any text is mapped or refused with an error of the vocabulary", () => {
 });
 
 test("many parameters are refused where memory ends, before they are there", () => {
-  const members = Array.from({ length: 200_000 }, (_, index) => `"${index}":1`).join(",");
-  assert.equal(mapped(`{${members}}`).parameters.size, 200_000);
+  const members = Array.from({ length: 100_000 }, (_, index) => `"${index}":1`).join(",");
+  assert.equal(mapped(`{${members}}`).parameters.size, 100_000);
   const { failure, parameters } = mapped(`{"parameters":{${members}}}`, 2 ** 20);
   assert.equal(failure?.reason, "memory-full");
   assert.ok(parameters.size < 20_000);
+  const tooMany = { code: "INVALID_ARG", message: "a request has at most 100000 parameters and dimensions" };
+  assert.throws(() => mapped(`{${members},"a":1}`), tooMany);
+  assert.match(mapped(`{"parameters":{${members}}}`).failure?.message ?? "", /a request has at most 100000 /);
 });

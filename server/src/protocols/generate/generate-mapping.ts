@@ -3,6 +3,7 @@ import type { ParameterValue } from "../../inference/index.ts";
 import type { InputConfig, ModelConfig } from "../../modelconfig/index.ts";
 import { datatypes, JsonScanner, readJsonString } from "../../tensor/index.ts";
 import {
+  countVisited,
   customValue,
   eachMember,
   parsedTextBytes,
@@ -66,6 +67,7 @@ function visitMembers(scanner: JsonScanner, at: number, visit: (name: string, va
   scanner.at = at;
   if (!scanner.open(0x7d)) return;
   do {
+    countVisited(scanner);
     const nameAt = scanner.key() - 1;
     scanner.peek();
     const valueAt = scanner.at;
@@ -105,6 +107,8 @@ class Mapper {
     eachMember(this.#scanner, rootAt, (name, at) => {
       if (name === "id") this.id = stringAt(this.#scanner, at, (text) => unableToParse("id", text));
     });
+    // The same members are visited once more.
+    this.#scanner.visitedCount = 0;
   }
 
   takeRoot(rootAt: number): void {

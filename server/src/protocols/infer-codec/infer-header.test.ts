@@ -11,6 +11,9 @@ const parse = (document: unknown) =>
     new ByteLease(new ByteBudget(2 ** 30)),
   );
 
+const named = (count: number, value: unknown) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, value]));
+
 test("an output that is asked for twice is wanted as it was asked for first", () => {
   const outputs = [{ name: "A", parameters: { binary_data: true } }, { name: "B" }, { name: "A" }];
   assert.deepEqual(parse({ inputs: [], outputs }).outputs, [
@@ -18,6 +21,23 @@ test("an output that is asked for twice is wanted as it was asked for first", ()
     { name: "B", binary: false, classCount: 0 },
   ]);
 });
+
+for (const [what, documentOf] of [
+  ["parameters", (count) => ({ parameters: named(count, 1), inputs: [] })],
+  ["dimensions", (count) => ({ inputs: [{ name: "A", datatype: "FP32", shape: Array(count).fill(1), data: [1] }] })],
+  [
+    "parameters of many outputs",
+    (count) => ({
+      inputs: [],
+      outputs: Array.from({ length: 2 }, (_, index) => ({ name: `${index}`, parameters: named(count / 2, 1) })),
+    }),
+  ],
+] as const satisfies readonly (readonly [what: string, documentOf: (count: number) => unknown])[])
+  test(`a request has 100,000 ${what} at most, and is refused before more are read`, () => {
+    parse(documentOf(100_000));
+    const message = "a request has at most 100000 parameters and dimensions";
+    assert.throws(() => parse(documentOf(100_002)), { code: "INVALID_ARG", message });
+  });
 
 test("as many outputs as a request may ask for are read in no time", () => {
   const outputs = Array.from({ length: 100_000 }, (_, index) => ({ name: `output${index}` }));

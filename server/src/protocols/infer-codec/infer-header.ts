@@ -4,6 +4,7 @@ import { datatypes, isDatatype, type Datatype, type JsonScanner } from "../../te
 import { scanDocument, type DocumentSpans, type InputSpans, type OutputSpans } from "./document-spans.ts";
 import {
   booleanAt,
+  countVisited,
   eachMember,
   missingMember,
   parsingRequestJson,
@@ -162,6 +163,7 @@ function readShape(scanner: JsonScanner, at: number): number[] {
   const shape: number[] = [];
   if (!scanner.open(0x5d)) return shape;
   do {
+    countVisited(scanner);
     scanner.peek();
     shape.push(unsignedAt(scanner, scanner.at, fail));
   } while (scanner.more(0x5d));

@@ -60,12 +60,22 @@ export function bigintAt(scanner: JsonScanner, at: number): bigint {
   return BigInt(text);
 }
 
+/** Members and dimensions of a document that are looked at one by one: each takes a moment of the loop, and memory beyond its text. */
+const visitedMax = 100_000;
+
+/** Another entry of the document is visited. Throws where there are too many. */
+export function countVisited(scanner: JsonScanner): void {
+  if (++scanner.visitedCount > visitedMax)
+    throw new InferenceError("INVALID_ARG", `a request has at most ${visitedMax} parameters and dimensions`);
+}
+
 /** Calls `visit` with the name and the place of each member of the object at `at`, first of equal names only. */
 export function eachMember(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => void): void {
   scanner.at = at;
   if (!scanner.open(0x7d)) return;
   const seen = new Set<string>();
   do {
+    countVisited(scanner);
     const nameAt = scanner.key() - 1;
     scanner.peek();
     const valueAt = scanner.at;
