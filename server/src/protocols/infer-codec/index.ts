@@ -20,7 +20,15 @@ export {
   type EncodeOptions,
   type EncodedResponse,
 } from "./infer-response.ts";
-export { booleanAt, countVisited, eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "./json-access.ts";
+export {
+  booleanAt,
+  countVisited,
+  eachMember,
+  missingMember,
+  parsingRequestJson,
+  stringAt,
+  unableToParse,
+} from "./json-access.ts";
 export { walkedDocument, wholeTextBytesMax } from "./in-turns.ts";
 export { placeInputs, placeInputsInTurns, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
 export { customValue } from "./request-parameters.ts";
