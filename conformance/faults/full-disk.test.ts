@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { setTimeout as delay } from "node:timers/promises";
 import {
   CreateMultipartUploadCommand,
   HeadObjectCommand,
@@ -20,7 +19,9 @@ import { CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, image, invoke, Platform, prefix, refused } from "./platform.ts";
+import { openFiles } from "./processes.ts";
 import { tarball } from "./tarball.ts";
+import { until } from "./until.ts";
 
 const program = readFileSync(new URL("models/faulty.py", import.meta.url));
 const archive = (weights: Uint8Array) =>
@@ -157,10 +158,14 @@ if (mayMount()) {
       const { UploadId } = await platform.s3.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: "parts" }));
       const body = randomBytes(60 * mebibyte);
       const part = { Bucket: bucket, Key: "parts", UploadId, PartNumber: 1, Body: body };
+      const sockets = () => openFiles(platform.pid).filter((path) => path.startsWith("socket:")).length;
+      const before = sockets();
       const bothSent = [put(platform, "outgrown.bin", body), platform.s3.send(new UploadPartCommand(part))];
       for (const error of await Promise.all(bothSent.map(refused))) assert.equal(error.status, 507);
-      // Longer than a connection is held for a client that may still be sending.
-      await delay(4000);
+      await until(
+        "the connections that were held for clients that may still be sending are gone",
+        () => sockets() <= before,
+      );
       const listed = await platform.s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: "outgrown" }));
       assert.equal(listed.KeyCount, 0);
     });

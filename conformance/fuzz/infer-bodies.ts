@@ -11,7 +11,8 @@ const names = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom("IN", "INPUT0", "INPUT1", "OUT", "DO", "VALUE", "") },
   { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 8 }) },
 );
-const widths = {
+/** Bytes of an element; of BYTES it has as many as it likes. */
+export const widths = {
   BOOL: 1,
   UINT8: 1,
   UINT16: 2,

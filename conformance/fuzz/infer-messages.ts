@@ -1,23 +1,11 @@
 import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { ModelInferRequestSchema } from "../../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
+import { widths } from "./infer-bodies.ts";
 import { mutated, rarely } from "./mutations.ts";
 
 const names = fc.constantFrom("IN", "INPUT0", "OUT", "DO", "VALUE", "", "\u{1f600}");
-const types = [
-  "BOOL",
-  "UINT8",
-  "UINT16",
-  "UINT32",
-  "UINT64",
-  "INT8",
-  "INT16",
-  "INT32",
-  "INT64",
-  "FP32",
-  "FP64",
-  "BYTES",
-];
+const types = Object.keys(widths).filter((type) => type !== "FP16" && type !== "BF16");
 const datatypes = fc.constantFrom(...types, "FP16", "BF16", "FP33", "");
 const shapes = fc.oneof(
   { weight: 6, arbitrary: fc.array(fc.bigInt({ min: 0n, max: 5n }), { maxLength: 3 }) },

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { createCertificate } from "../../server/src/aws/client-environment/certificate.ts";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
+import { serverTls, writeIdentity } from "./identities.ts";
 import { interopCases } from "./interop-cases.ts";
 import { openInteropService } from "./interop-service.ts";
 
@@ -40,21 +40,10 @@ test("grpcio passes gRPC's interop cases", async () => {
 });
 
 test("grpcio passes them over TLS", async () => {
-  const now = Date.now();
-  const { certificatePem, keyPem } = createCertificate({
-    names: ["localhost"],
-    notBefore: new Date(now - 86_400_000),
-    notAfter: new Date(now + 86_400_000),
-  });
-  const roots = join(directory, "roots.pem");
-  await writeFile(roots, certificatePem);
-  const listener = await openInteropService({
-    certificate: Buffer.from(certificatePem),
-    key: Buffer.from(keyPem),
-    clientRoots: null,
-  });
+  const server = await writeIdentity(directory, "server", "localhost");
+  const listener = await openInteropService(serverTls(server));
   try {
-    assert.deepEqual(await askCases(String(listener.port), roots), allPassed);
+    assert.deepEqual(await askCases(String(listener.port), server.certificate), allPassed);
   } finally {
     await listener.close(AbortSignal.abort());
   }

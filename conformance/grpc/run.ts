@@ -3,14 +3,14 @@
  * reflection and ghz as a load. Needs Go, which builds them once. Exit code 1 when anything differs.
  */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
-import { createCertificate } from "../../server/src/aws/client-environment/certificate.ts";
 import { cacheDirectory } from "../environments/index.ts";
 import { startFixture } from "../kserve/started-fixture.ts";
 import { ensureTool, NoGo, toolNames, type ToolName } from "./go-tools.ts";
+import { serverTls, writeIdentity } from "./identities.ts";
 import { interopCases } from "./interop-cases.ts";
 import { openInteropService } from "./interop-service.ts";
 
@@ -52,19 +52,11 @@ async function askInterop({ interop }: Tools): Promise<string[]> {
   const wrong: string[] = [];
   const directory = await mkdtemp(join(tmpdir(), "galatea-interop-"));
   try {
-    const now = Date.now();
-    const { certificatePem, keyPem } = createCertificate({
-      names: ["localhost"],
-      notBefore: new Date(now - 86_400_000),
-      notAfter: new Date(now + 86_400_000),
-    });
-    const roots = join(directory, "roots.pem");
-    await writeFile(roots, certificatePem);
-    const tls = { certificate: Buffer.from(certificatePem), key: Buffer.from(keyPem), clientRoots: null };
-    const trust = ["--use_tls", "--use_test_ca", `--ca_file=${roots}`, "--server_host_override=localhost"];
+    const server = await writeIdentity(directory, "server", "localhost");
+    const trust = ["--use_tls", "--use_test_ca", `--ca_file=${server.certificate}`, "--server_host_override=localhost"];
     for (const [kind, listenerTls, flags] of [
       ["plain", null, []],
-      ["TLS", tls, trust],
+      ["TLS", serverTls(server), trust],
     ] as const) {
       const listener = await openInteropService(listenerTls);
       for (const name of interopCases) {

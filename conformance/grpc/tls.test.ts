@@ -1,25 +1,19 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { createCertificate } from "../../server/src/aws/client-environment/certificate.ts";
 import { cacheDirectory, ensureEnvironment, startGalatea, type RunningServer } from "../environments/index.ts";
+import { writeIdentity, type Identity } from "./identities.ts";
 
 const program = fileURLToPath(new URL("tls_client.py", import.meta.url));
-const dayMs = 86_400_000;
 let directory: string;
 let repository: string;
 let python: string;
 
-/** Whoever is named: paths of a certificate that is its own authority, and of its key. */
-interface Identity {
-  readonly certificate: string;
-  readonly key: string;
-}
 let server: Identity;
 let client: Identity;
 let stranger: Identity;
@@ -29,21 +23,11 @@ before(async () => {
   repository = join(directory, "repository");
   await mkdir(repository);
   ({ python } = await ensureEnvironment(cacheDirectory(process.env), "clients"));
-  server = await writeIdentity("server", "localhost");
-  client = await writeIdentity("client", "client.example");
-  stranger = await writeIdentity("stranger", "stranger.example");
+  server = await writeIdentity(directory, "server", "localhost");
+  client = await writeIdentity(directory, "client", "client.example");
+  stranger = await writeIdentity(directory, "stranger", "stranger.example");
 });
 after(() => rm(directory, { recursive: true, force: true }));
-
-async function writeIdentity(name: string, host: string): Promise<Identity> {
-  const now = Date.now();
-  const dates = { notBefore: new Date(now - dayMs), notAfter: new Date(now + dayMs) };
-  const { certificatePem, keyPem } = createCertificate({ names: [host], ...dates });
-  const identity = { certificate: join(directory, `${name}.pem`), key: join(directory, `${name}.key`) };
-  await writeFile(identity.certificate, certificatePem);
-  await writeFile(identity.key, keyPem);
-  return identity;
-}
 
 function start(...flags: string[]): Promise<RunningServer> {
   const own = [`--grpc-server-cert=${server.certificate}`, `--grpc-server-key=${server.key}`];

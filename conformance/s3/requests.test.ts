@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { openFiles, started, type StartedServer } from "./started-server.ts";
+import { started, type StartedServer } from "./started-server.ts";
 
 let server: StartedServer;
 before(async () => {
@@ -147,7 +147,7 @@ test("an answer that is refused for its headers leaves no object open", async ()
   const path = "/bkt/k?response-content-disposition=%E2%82%AC";
   for (let n = 0; n < 10; n += 1) assert.deepEqual(await answerTo(path, {}), { status: 400, code: "InvalidArgument" });
   assert.deepEqual(
-    (await openFiles(server)).filter((name) => name.includes("/objects/")),
+    server.openFiles().filter((name) => name.includes("/objects/")),
     [],
   );
 });

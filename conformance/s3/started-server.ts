@@ -1,16 +1,19 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readlink, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { openFiles } from "../faults/processes.ts";
 
 /** `server.ts` as a process of its own over an empty folder. */
 export interface StartedServer extends AsyncDisposable {
   readonly url: string;
   readonly folder: string;
   readonly process: ChildProcess;
+  /** What it holds open, as the kernel names it: `socket:[…]`, or a file's path. */
+  openFiles(): readonly string[];
 }
 
 export async function started(options: Record<string, unknown>): Promise<StartedServer> {
@@ -24,17 +27,11 @@ export async function started(options: Record<string, unknown>): Promise<Started
     url,
     folder,
     process: child,
+    openFiles: () => openFiles(child.pid ?? 0),
     async [Symbol.asyncDispose]() {
       child.stdin.end();
       await closed;
       await rm(folder, { recursive: true });
     },
   };
-}
-
-/** What the server holds open, as the kernel names it: `socket:[…]`, or a file's path. */
-export async function openFiles(server: StartedServer): Promise<string[]> {
-  const folder = `/proc/${server.process.pid}/fd`;
-  const links = (await readdir(folder)).map((name) => readlink(join(folder, name)).catch(() => ""));
-  return await Promise.all(links);
 }

@@ -8,7 +8,7 @@ import {
   ModelStreamInferResponseSchema,
   type ModelInferResponse,
 } from "../../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
-import { frameMessage } from "../../server/src/protocols/raw-grpc-client.ts";
+import { frameMessage, splitMessages } from "../../server/src/protocols/raw-grpc-client.ts";
 import { causeOf } from "./documented.ts";
 
 /** One request: its model gives `values` back, perhaps with another sign. */
@@ -180,14 +180,4 @@ function assertRight({ model, values }: Question, bytes: Buffer): void {
 
 function bytesOf(values: Float32Array): Buffer {
   return Buffer.from(values.buffer, values.byteOffset, values.byteLength);
-}
-
-function splitMessages(bytes: Buffer): Buffer[] {
-  const messages: Buffer[] = [];
-  for (let at = 0; at < bytes.length;) {
-    const length = bytes.readUInt32BE(at + 1);
-    messages.push(bytes.subarray(at + 5, at + 5 + length));
-    at += 5 + length;
-  }
-  return messages;
 }

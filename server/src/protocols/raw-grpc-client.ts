@@ -62,7 +62,8 @@ export function frameMessage(message: Uint8Array): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-function splitMessages(bytes: Buffer): Buffer[] {
+/** The messages of a whole stream, each without its five bytes. */
+export function splitMessages(bytes: Buffer): Buffer[] {
   const messages: Buffer[] = [];
   for (let at = 0; at < bytes.length;) {
     const length = bytes.readUInt32BE(at + 1);

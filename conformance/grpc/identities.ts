@@ -1,0 +1,30 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createCertificate } from "../../server/src/aws/client-environment/certificate.ts";
+
+const dayMs = 86_400_000;
+
+/** Whoever is named: paths of a certificate that is its own authority, and of its key, and what is in them. */
+export interface Identity {
+  readonly certificate: string;
+  readonly key: string;
+  readonly certificatePem: string;
+  readonly keyPem: string;
+}
+
+export async function writeIdentity(directory: string, name: string, host: string): Promise<Identity> {
+  const now = Date.now();
+  const dates = { notBefore: new Date(now - dayMs), notAfter: new Date(now + dayMs) };
+  const { certificatePem, keyPem } = createCertificate({ names: [host], ...dates });
+  const identity = { certificate: join(directory, `${name}.pem`), key: join(directory, `${name}.key`) };
+  await writeFile(identity.certificate, certificatePem);
+  await writeFile(identity.key, keyPem);
+  return { ...identity, certificatePem, keyPem };
+}
+
+/** What a listener takes that shows this identity and asks for none. */
+export const serverTls = ({ certificatePem, keyPem }: Identity) => ({
+  certificate: Buffer.from(certificatePem),
+  key: Buffer.from(keyPem),
+  clientRoots: null,
+});
