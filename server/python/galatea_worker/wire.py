@@ -41,8 +41,9 @@ CREDIT = 8
 CALL_ANSWER = 9
 CALL_SPACE = 10
 CONTROLLED = 11
-# Of them those that a model which calls others waits for.
-OF_CALLS = frozenset((CALL_ANSWER, CALL_SPACE, CONTROLLED))
+METRIC_ANSWER = 12
+# Of them those that a model waits for which calls others or has metrics.
+OF_CALLS = frozenset((CALL_ANSWER, CALL_SPACE, CONTROLLED, METRIC_ANSWER))
 
 # Worker to server.
 HELLO = 65
@@ -61,6 +62,10 @@ CALL_ASK = 77
 CALL_CANCEL = 78
 CALL_TAKEN = 79
 CONTROL = 80
+METRIC_FAMILY = 81
+METRIC = 82
+METRIC_VALUE = 83
+METRICS_GONE = 84
 
 # Server to zygote; ZYGOTE_FORK carries four descriptors: socket, lifeline, output, arena.
 ZYGOTE_FORK = 129

@@ -58,7 +58,7 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
   if (options.metrics !== null) {
     const { address, port } = options.metrics;
     const listener = await openMetricsHttp({
-      text: () => parts.metrics.registry.print(),
+      text: parts.metrics.text,
       logger: log,
       limits,
       budget,

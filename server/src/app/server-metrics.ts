@@ -1,18 +1,31 @@
+import { setImmediate } from "node:timers/promises";
 import type { ByteBudget, Clock } from "../base/index.ts";
 import type { EngineMetrics } from "../engine/index.ts";
 import {
   createHostMetrics,
   createInferenceMetrics,
   createPinnedMemoryMetrics,
+  type FamilyLimits,
   MetricRegistry,
+  ModelFamilies,
+  type TakeCells,
 } from "../metrics/index.ts";
+import type { BlockSource } from "../tensor/index.ts";
 
 export interface ServerMetrics {
-  readonly registry: MetricRegistry;
   readonly engine: EngineMetrics;
+  /** What a scrape is answered with: the server's own families, and those of models behind them. */
+  readonly text: () => Promise<string>;
 }
 
-/** The instruments of one server: the families of inference, and the machine's gauges when asked for. */
+/** For the operator's own models together, and for those of one tenant. */
+const ownLimits: FamilyLimits = { linesMax: 100_000, textLengthMax: 2 ** 24, holdersMax: 100_000, boundsMax: 1000 };
+const tenantLimits: FamilyLimits = { linesMax: 5000, textLengthMax: 2 ** 20, holdersMax: 10_000, boundsMax: 1000 };
+
+/** What is printed before requests have their turn. */
+const textInTurn = 2 ** 16;
+
+/** The instruments of one server: the families of inference, those of its models, and the machine's gauges when asked for. */
 export function createServerMetrics(options: {
   readonly hostGauges: boolean;
   readonly intervalMs: number;
@@ -20,7 +33,7 @@ export function createServerMetrics(options: {
   readonly budget: ByteBudget;
 }): ServerMetrics {
   const registry = new MetricRegistry({ rowsMax: 200_000 });
-  const engine = createInferenceMetrics(registry, { histogramLatencies: false });
+  const inference = createInferenceMetrics(registry, { histogramLatencies: false });
   createPinnedMemoryMetrics(registry);
   const { budget } = options;
   registry
@@ -30,5 +43,32 @@ export function createServerMetrics(options: {
     .gauge("galatea_request_memory_total_bytes", "Memory that requests and answers in flight may take, in bytes")
     .readFrom({}, () => budget.bytesMax);
   if (options.hostGauges) createHostMetrics(registry, options);
-  return { registry, engine };
+  const families = new ModelFamilies((name) => name.startsWith("galatea_") || registry.has(name));
+  return {
+    engine: {
+      open: (source) => inference.open(source),
+      ofModels: (namespace, arena) =>
+        families.open(namespace, namespace === "" ? ownLimits : tenantLimits, cellsIn(arena)),
+    },
+    async text() {
+      let text = registry.print();
+      let inTurn = 0;
+      for (const piece of families.print()) {
+        text += piece;
+        inTurn += piece.length;
+        if (inTurn < textInTurn) continue;
+        inTurn = 0;
+        await setImmediate();
+      }
+      return text;
+    },
+  };
+}
+
+function cellsIn(arena: BlockSource): TakeCells {
+  return (count) => {
+    const block = arena.allocate(count * Float64Array.BYTES_PER_ELEMENT);
+    const cells = new Float64Array(block.bytes.buffer, block.bytes.byteOffset, count).fill(0);
+    return { cells, byteOffset: block.byteOffset, [Symbol.dispose]: () => block.release() };
+  };
 }

@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
-import { noOtherModels, type Backend } from "../backends/index.ts";
+import { noModelMetrics, noOtherModels, type Backend } from "../backends/index.ts";
 import type { BackendCheck } from "../repository/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
 import { checkWarmUps } from "../engine/index.ts";
@@ -80,7 +80,12 @@ export class BackendChecks implements AsyncDisposable {
       try {
         const source = { servedName, modelDirectory, version, versionDirectory: directory };
         const { signal } = new AbortController();
-        const about = { backendConfig: new Map<string, string>(), onHealth: () => {}, others: noOtherModels };
+        const about = {
+          backendConfig: new Map<string, string>(),
+          onHealth: () => {},
+          others: noOtherModels,
+          metrics: noModelMetrics,
+        };
         const context = { arena, ...about, signal };
         await backend.complete(source, config, context);
       } catch (error) {

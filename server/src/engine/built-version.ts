@@ -5,6 +5,7 @@ import {
   type LoadContext,
   type LoadedModel,
   type ModelSource,
+  type ModelMetrics,
   type OtherModels,
 } from "../backends/index.ts";
 import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
@@ -47,6 +48,7 @@ export interface BuilderParts {
 export interface BuildOrder {
   readonly namespace: string;
   readonly arena: Arena;
+  readonly metrics: ModelMetrics;
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly signal: AbortSignal;
@@ -69,6 +71,7 @@ export class VersionBuilder {
     const door = new ModelDoor(this.#parts.doors, order.namespace);
     const context: LoadContext = {
       arena: order.arena,
+      metrics: order.metrics,
       others: door,
       backendConfig: this.#parts.backendConfig(found.backend),
       signal: order.signal,

@@ -1,7 +1,7 @@
 import { randomFillSync } from "node:crypto";
 import { type ByteBudget, type Clock, InferenceError, type Logger, TaskGroup } from "../base/index.ts";
 import { onMachine, type Backend } from "../backends/index.ts";
-import { createArena, type Arena } from "../tensor/index.ts";
+import { createArena } from "../tensor/index.ts";
 import { CallGraph } from "./call-graph.ts";
 import type { Catalog } from "./catalog.ts";
 import type {
@@ -60,7 +60,7 @@ export function createEngine(options: EngineOptions): EngineCore {
 export class EngineCore implements Engine, AsyncDisposable {
   readonly #options: EngineOptions;
   readonly #table = new ModelTable();
-  readonly #spaces = new Map<string, LoadSpace & { readonly served: string }>();
+  readonly #spaces = new Map<string, OpenSpace>();
   readonly #budget: MemoryBudget;
   readonly #loader: ModelLoader;
   readonly #observers: VersionObservers;
@@ -83,12 +83,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     this.#draining = new TaskGroup((error) =>
       options.log.error(`unloading failed: ${InferenceError.from(error).message}`),
     );
-    const own: LoadSpace = {
-      namespace: "",
-      catalog: options.catalog,
-      arena: this.#createArena(options.arenaBytes),
-    };
-    this.#spaces.set("", { ...own, served: "" });
+    this.#openSpace({ namespace: "", catalog: options.catalog, served: "" }, options.arenaBytes);
     this.#loader = new ModelLoader({
       table: this.#table,
       backends: options.backends,
@@ -265,13 +260,9 @@ export class EngineCore implements Engine, AsyncDisposable {
         "ALREADY_EXISTS",
         `model repository '${source.repositoryDirectory}' has already been registered`,
       );
-    const space = {
-      namespace: source.namespace,
-      catalog: this.#options.catalogOf(source),
-      arena: this.#createArena(this.#options.namespaceArenaBytes),
-      served: source.servedName,
-    };
-    this.#spaces.set(source.namespace, space);
+    const { namespace, servedName: served } = source;
+    const catalog = this.#options.catalogOf(source);
+    const space = this.#openSpace({ namespace, catalog, served }, this.#options.namespaceArenaBytes);
     try {
       await this.#load(space, source.servedName, null, signal);
     } catch (error) {
@@ -293,7 +284,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     await closing.finally(() => this.#closingSpaces.delete(namespace));
   }
 
-  async #endSpace(space: LoadSpace): Promise<void> {
+  async #endSpace(space: OpenSpace): Promise<void> {
     const { namespace } = space;
     // Whoever opens a model meanwhile finds the namespace closing.
     await Promise.resolve();
@@ -310,8 +301,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     );
     this.#table.remove(namespace);
     this.#spaces.delete(namespace);
-    space.arena[Symbol.dispose]();
-    await space.catalog[Symbol.asyncDispose]();
+    await closeSpace(space);
   }
 
   /** Waits until no call holds any model of the namespace; models that take too long are abandoned. */
@@ -341,11 +331,15 @@ export class EngineCore implements Engine, AsyncDisposable {
     return { usedBytes, budgetBytes: budget.budgetBytes("machine") };
   }
 
-  #createArena(capacityBytes: number): Arena {
-    return createArena({ capacityBytes, budget: this.#options.requestMemory, clock: this.#options.clock });
+  #openSpace(about: Pick<OpenSpace, "namespace" | "catalog" | "served">, capacityBytes: number): OpenSpace {
+    const { requestMemory: budget, clock, metrics } = this.#options;
+    const arena = createArena({ capacityBytes, budget, clock });
+    const space = { ...about, arena, metrics: metrics.ofModels(about.namespace, arena) };
+    this.#spaces.set(about.namespace, space);
+    return space;
   }
 
-  #space(namespace: string): LoadSpace {
+  #space(namespace: string): OpenSpace {
     const space = this.#spaces.get(namespace);
     if (space === undefined) throw new InferenceError("NOT_FOUND", `model namespace '${namespace}' is not registered`);
     return space;
@@ -378,9 +372,20 @@ export class EngineCore implements Engine, AsyncDisposable {
     for (const entry of this.#table.entries("")) this.#loader.unload(entry, false);
     await this.#draining[Symbol.asyncDispose]();
     for (const backend of this.#options.backends) await backend[Symbol.asyncDispose]();
-    own.arena[Symbol.dispose]();
-    await own.catalog[Symbol.asyncDispose]();
+    await closeSpace(own);
   }
+}
+
+/** Of a namespace that is open. */
+interface OpenSpace extends LoadSpace {
+  readonly metrics: LoadSpace["metrics"] & Disposable;
+  readonly served: string;
+}
+
+async function closeSpace({ arena, metrics, catalog }: OpenSpace): Promise<void> {
+  metrics[Symbol.dispose]();
+  arena[Symbol.dispose]();
+  await catalog[Symbol.asyncDispose]();
 }
 
 function noVersion(modelName: string): InferenceError {

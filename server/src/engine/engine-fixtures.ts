@@ -3,7 +3,7 @@ import { mkdtempSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "../base/index.ts";
-import { onMachine, type Backend, type LoadedModel } from "../backends/index.ts";
+import { noModelMetrics, onMachine, type Backend, type LoadedModel } from "../backends/index.ts";
 import {
   noParameters,
   releaseResponse,
@@ -129,7 +129,10 @@ export class EngineBench implements AsyncDisposable {
       queueLengthMax: 100,
       loadsMax: 2,
       drainMsMax,
-      metrics: { open: () => ({ succeeded() {}, failed() {}, close() {} }) },
+      metrics: {
+        open: () => ({ succeeded() {}, failed() {}, close() {} }),
+        ofModels: () => ({ ...noModelMetrics, [Symbol.dispose]() {} }),
+      },
       clock: systemClock,
       log: silentLogger,
     });

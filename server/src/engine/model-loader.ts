@@ -1,6 +1,7 @@
 import { InferenceError, inferenceCodeText, type InferenceReason } from "../base/index.ts";
 import { checkConfig, checkFoundConfig, refuseUnbuilt } from "../modelconfig/index.ts";
 import { composingModels } from "../repository/index.ts";
+import type { ModelMetrics } from "../backends/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { VersionBuilder, type BuilderParts, type BuiltVersion } from "./built-version.ts";
 import type { Catalog, CatalogModel } from "./catalog.ts";
@@ -16,6 +17,7 @@ export interface LoadSpace {
   readonly namespace: string;
   readonly catalog: Catalog;
   readonly arena: Arena;
+  readonly metrics: ModelMetrics;
 }
 
 /** `ancestors` are the ensembles on whose behalf a load happens. */
@@ -113,9 +115,9 @@ export class ModelLoader {
     try {
       for (const { version, directory } of found.versions) {
         const source = { ...found, version, versionDirectory: directory };
-        const { namespace, arena } = space;
+        const { namespace, arena, metrics } = space;
         try {
-          built.push(await this.#builder.build({ namespace, arena, source, config: found.config, signal }));
+          built.push(await this.#builder.build({ namespace, arena, metrics, source, config: found.config, signal }));
         } catch (thrown) {
           const error = InferenceError.from(thrown);
           failures.push(this.#versionFailure(entry, version, error));

@@ -1,6 +1,8 @@
 import type { InferenceError } from "../base/index.ts";
+import type { ModelMetrics } from "../backends/index.ts";
 import type { RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
+import type { BlockSource } from "../tensor/index.ts";
 import type { ModelStatistics } from "./engine.ts";
 import { failureLabel, type FailureReason, type RequestObserver } from "./request-observer.ts";
 import { VersionStatistics } from "./statistics.ts";
@@ -22,6 +24,8 @@ export interface EngineMetrics {
     readonly loadSeconds: number;
     readonly pendingCount: () => number;
   }): VersionMetrics;
+  /** Those that the models of a namespace make of their own; what they count lies in the arena. Disposed when no model of it is left. */
+  ofModels(namespace: string, arena: BlockSource): ModelMetrics & Disposable;
 }
 
 interface Open {

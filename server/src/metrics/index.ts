@@ -29,6 +29,13 @@ export {
   type ModelMetricsSource,
   type RequestTimes,
 } from "./inference-metrics.ts";
+export {
+  ModelFamilies,
+  type FamilyLimits,
+  type HeldCells,
+  type NamespaceFamilies,
+  type TakeCells,
+} from "./model-families.ts";
 export { isListed, MinuteSeries, type MinuteSeriesOptions, type SampleOptions } from "./minute-series.ts";
 export {
   MetricRegistry,

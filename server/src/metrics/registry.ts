@@ -1,4 +1,5 @@
 import { assert } from "../base/index.ts";
+import { printHead, printHistogram, printLabels, printLine } from "./exposition.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -36,27 +37,8 @@ interface Row {
 
 interface AnyFamily {
   readonly name: string;
+  readonly type: string;
   print(): string;
-}
-
-const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n" };
-
-/** Labels sorted by name, as Triton prints them; "" without labels. */
-function printLabels(labels: Labels): string {
-  const pairs = Object.keys(labels)
-    .sort()
-    .map((name) => `${name}="${labels[name]?.replaceAll(/[\\"\n]/g, (character) => escapes[character] as string)}"`);
-  return pairs.join(",");
-}
-
-function printNumber(value: number): string {
-  if (Number.isFinite(value)) return String(value);
-  if (Number.isNaN(value)) return "Nan";
-  return value > 0 ? "+Inf" : "-Inf";
-}
-
-function line(name: string, labels: string, value: number): string {
-  return labels === "" ? `${name} ${printNumber(value)}\n` : `${name}{${labels}} ${printNumber(value)}\n`;
 }
 
 class Counter implements CounterRow, Row {
@@ -65,7 +47,7 @@ class Counter implements CounterRow, Row {
     this.value += amount;
   }
   print(name: string, labels: string): string {
-    return line(name, labels, this.value);
+    return printLine(name, labels, this.value);
   }
 }
 
@@ -75,7 +57,7 @@ class Gauge implements GaugeRow, Row {
     this.value = value;
   }
   print(name: string, labels: string): string {
-    return line(name, labels, this.value);
+    return printLine(name, labels, this.value);
   }
 }
 
@@ -85,42 +67,35 @@ class ReadGauge implements Row {
     this.#read = read;
   }
   print(name: string, labels: string): string {
-    return line(name, labels, this.#read());
+    return printLine(name, labels, this.#read());
   }
 }
 
 class Histogram implements HistogramRow, Row {
   readonly #bounds: readonly number[];
-  readonly #counts: number[];
+  /** Of each bucket alone, that of +Inf last. */
+  readonly #counts: Float64Array;
   #sum = 0;
-  #count = 0;
 
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
-    this.#counts = bounds.map(() => 0);
+    this.#counts = new Float64Array(bounds.length + 1);
   }
 
   observe(value: number): void {
     this.#sum += value;
-    this.#count++;
     const index = this.#bounds.findIndex((bound) => value <= bound);
-    if (index >= 0) this.#counts[index] = (this.#counts[index] as number) + 1;
+    this.#counts[index === -1 ? this.#bounds.length : index]!++;
   }
 
   print(name: string, labels: string): string {
-    const comma = labels === "" ? "" : ",";
-    let text = line(`${name}_count`, labels, this.#count) + line(`${name}_sum`, labels, this.#sum);
-    let cumulated = 0;
-    for (const [index, bound] of this.#bounds.entries()) {
-      cumulated += this.#counts[index] as number;
-      text += line(`${name}_bucket`, `${labels}${comma}le="${printNumber(bound)}"`, cumulated);
-    }
-    return text + line(`${name}_bucket`, `${labels}${comma}le="+Inf"`, this.#count);
+    return printHistogram(name, labels, { bounds: this.#bounds, counts: this.#counts, sum: this.#sum });
   }
 }
 
 class RowFamily<Made extends Row> implements AnyFamily {
   readonly name: string;
+  readonly type: string;
   readonly #head: string;
   readonly #rows = new Map<string, Row>();
   readonly #rowsMax: number;
@@ -128,13 +103,14 @@ class RowFamily<Made extends Row> implements AnyFamily {
 
   constructor(head: { name: string; help: string; type: string }, rowsMax: number, make: () => Made) {
     this.name = head.name;
-    this.#head = `# HELP ${head.name} ${head.help}\n# TYPE ${head.name} ${head.type}\n`;
+    this.type = head.type;
+    this.#head = printHead(head.name, head.help, head.type);
     this.#rowsMax = rowsMax;
     this.#make = make;
   }
 
   row(labels: Labels): Made {
-    const key = printLabels(labels);
+    const key = printLabels(Object.entries(labels));
     const known = this.#rows.get(key);
     if (known !== undefined) return known as Made;
     const made = this.#make();
@@ -143,11 +119,11 @@ class RowFamily<Made extends Row> implements AnyFamily {
   }
 
   readFrom(labels: Labels, read: () => number): void {
-    this.#add(printLabels(labels), new ReadGauge(read));
+    this.#add(printLabels(Object.entries(labels)), new ReadGauge(read));
   }
 
   remove(labels: Labels): void {
-    this.#rows.delete(printLabels(labels));
+    this.#rows.delete(printLabels(Object.entries(labels)));
   }
 
   /** A family without rows is not printed, as in Triton. */
@@ -187,6 +163,13 @@ export class MetricRegistry {
   /** `bounds` ascend and leave out +Inf. */
   histogram(name: string, help: string, bounds: readonly number[]): Family<HistogramRow> {
     return this.#add(new RowFamily({ name, help, type: "histogram" }, this.#rowsMax, () => new Histogram(bounds)));
+  }
+
+  /** Whether one of its lines has that name, or may have. */
+  has(name: string): boolean {
+    if (this.#families.has(name)) return true;
+    const [, stem = ""] = /^(.*)_(?:count|sum|bucket)$/.exec(name) ?? [];
+    return this.#families.get(stem)?.type === "histogram";
   }
 
   /** The Prometheus text format, version 0.0.4. */

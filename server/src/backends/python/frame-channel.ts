@@ -102,6 +102,11 @@ export class FrameChannel {
     }
   }
 
+  /** Frames that the other side leaves in the way of those behind them. */
+  get unsentCount(): number {
+    return this.#pendingWrites;
+  }
+
   /** Does not keep the program alive by itself. */
   unref(): void {
     this.#socket.unref();

@@ -29,6 +29,10 @@ export const frameLimits = {
    * those that somebody waits for, and within the other for streams whose answers are still to be read.
    */
   callsMax: 512,
+  /** Frames before the worker that it does not read, while it asks for more answers about its metrics. */
+  unreadFramesMax: 1024,
+  /** Labels of one metric of a model's. */
+  metricLabelsMax: 256,
   /** Names of inputs, outputs or files in one call. */
   callNamesMax: 4096,
   /** What is looked through for elements of BYTES outputs in one RESULT, beyond four times the blocks that they lie in. */

@@ -226,6 +226,7 @@ class PythonBackend implements Backend {
       ),
       arena: context.arena,
       others: context.others,
+      metrics: context.metrics,
       inlineBytesMax,
     };
   }

@@ -12,6 +12,7 @@ import {
 } from "../../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../../modelconfig/index.ts";
 import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
+import { noModelMetrics } from "../no-model-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { Backend, LoadedModel, ModelSource } from "../backend.ts";
 import {
@@ -103,6 +104,7 @@ export async function openFixture(overrides: Partial<PythonBackendOptions> = {})
     backendConfig: new Map<string, string>(),
     onHealth: (one: PythonFixture["health"][number]) => health.push(one),
     others: noOtherModels,
+    metrics: noModelMetrics,
     signal: new AbortController().signal,
   };
   const source: PythonFixture["source"] = async (name, modelPy, config = oneInOneOut()) => {

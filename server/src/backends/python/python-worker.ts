@@ -4,6 +4,7 @@ import { assert, InferenceError, type Clock, type Logger } from "../../base/inde
 import { signalGroup } from "../../native/index.ts";
 import { describeEnd, OutputLines, watchAdopted, type ProcessEnd } from "../../processes/index.ts";
 import type { Arena } from "../../tensor/index.ts";
+import type { ModelMetrics } from "../model-metrics.ts";
 import type { OtherModels } from "../other-models.ts";
 import type { PythonCallingExecution } from "./calling-execution.ts";
 import { FrameChannel } from "./frame-channel.ts";
@@ -14,6 +15,7 @@ import { LogRate } from "./log-rate.ts";
 import { encodeFrame, encodeJson, frameBytesMax, kinds, MalformedRecord } from "./wire.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { WorkerCalls } from "./worker-calls.ts";
+import { WorkerMetrics } from "./worker-metrics.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {
@@ -27,6 +29,7 @@ export interface WorkerOptions {
   /** What it was forked from. */
   readonly environment: PythonEnvironment;
   readonly others: OtherModels;
+  readonly metrics: ModelMetrics;
   /** The memory in which the tensors of other models are. */
   readonly arena: Arena;
   readonly inlineBytesMax: number;
@@ -67,6 +70,8 @@ export class PythonWorker {
   readonly #logRate: LogRate;
   /** Made when the worker first calls another model. */
   #calls: WorkerCalls | null = null;
+  /** Made when its model first has a metric of its own. */
+  #metrics: WorkerMetrics | null = null;
   #events: WorkerEvents | null = null;
   #call: LifecycleCall | null = null;
   #killedBecause: string | null = null;
@@ -192,6 +197,7 @@ export class PythonWorker {
       if (this.#events === null) throw new MalformedRecord(`a frame of kind ${kind} before its model was loaded`);
       this.#events.onExecutionFrame(frame);
     } else if (callKinds.has(kind)) this.#otherModels().onFrame(frame);
+    else if (metricKinds.has(kind)) this.#ownMetrics().onFrame(frame);
     else if (kind === kinds.log) this.#log(extra, frame);
     else if (kind === kinds.failed && this.#call !== null) this.#call.reject(failureOf(frame));
     else if (kind === this.#call?.replyKind) this.#call.resolve(decodeJson(frame));
@@ -203,6 +209,17 @@ export class PythonWorker {
     const others = () => this.others;
     const executionOf = (executionId: number) => this.#events?.callingExecution(executionId) ?? null;
     return (this.#calls ??= new WorkerCalls({ worker: this, others, arena, inlineBytesMax, executionOf }));
+  }
+
+  #ownMetrics(): WorkerMetrics {
+    return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (answer) => this.#answer(answer)));
+  }
+
+  /** A worker waits for an answer before it asks for more; one that only asks would let unread answers pile up. */
+  #answer(frame: Uint8Array): void {
+    if (this.#channel.unsentCount > frameLimits.unreadFramesMax)
+      throw new MalformedRecord("questions about metrics whose answers it does not read");
+    this.send(frame);
   }
 
   #log(level: number, frame: Buffer): void {
@@ -224,6 +241,7 @@ export class PythonWorker {
     this.#channel.close();
     this.#logRate.end();
     this.#calls?.end();
+    this.#metrics?.end();
     this.lent.endAll();
     const reason = this.#reason(end);
     this.#call?.reject(new InferenceError("INTERNAL", reason));
@@ -255,6 +273,13 @@ const callKinds: ReadonlySet<number> = new Set([
   kinds.callCancel,
   kinds.callTaken,
   kinds.control,
+]);
+
+const metricKinds: ReadonlySet<number> = new Set([
+  kinds.metricFamily,
+  kinds.metric,
+  kinds.metricValue,
+  kinds.metricsGone,
 ]);
 
 const failureTextMax = 65_536;

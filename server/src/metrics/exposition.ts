@@ -1,0 +1,57 @@
+/** The Prometheus text format, version 0.0.4, with numbers as Triton prints those of models. */
+
+const labelEscapes: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n" };
+const significantDigits = 16;
+
+/** `name="value"` of each, sorted by name. */
+export function printLabels(labels: Iterable<readonly [string, string]>): string {
+  return [...labels]
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([name, value]) => `${name}="${value.replaceAll(/[\\"\n]/g, (character) => labelEscapes[character]!)}"`)
+    .join(",");
+}
+
+/** In Triton a line break in a description begins a line of the exposition; here it is escaped, as the format says. */
+export function printHead(name: string, description: string, type: string): string {
+  const help = description.replaceAll(/[\\\n]/g, (character) => labelEscapes[character]!);
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+}
+
+/** As C's `%.16g`, and `Nan`, `+Inf`, `-Inf`. */
+export function printNumber(value: number): string {
+  if (Number.isNaN(value)) return "Nan";
+  if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
+  if (Number.isSafeInteger(value)) return Object.is(value, -0) ? "-0" : String(value);
+  const [mantissa = "", exponentText = ""] = value.toExponential(significantDigits - 1).split("e");
+  const exponent = Number(exponentText);
+  const sign = mantissa.startsWith("-") ? "-" : "";
+  const digits = mantissa.replaceAll(/[-.]/g, "").replace(/0+$/, "");
+  if (exponent < -4 || exponent >= significantDigits) {
+    const fraction = digits.length > 1 ? `.${digits.slice(1)}` : "";
+    const magnitude = String(Math.abs(exponent)).padStart(2, "0");
+    return `${sign}${digits[0]}${fraction}e${exponent < 0 ? "-" : "+"}${magnitude}`;
+  }
+  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
+  return digits.length > exponent + 1 ? `${sign}${whole}.${digits.slice(exponent + 1)}` : `${sign}${whole}`;
+}
+
+export function printLine(name: string, labels: string, value: number): string {
+  return labels === "" ? `${name} ${printNumber(value)}\n` : `${name}{${labels}} ${printNumber(value)}\n`;
+}
+
+/** The lines of one histogram: `counts` are those of each bucket alone, that of +Inf last. */
+export function printHistogram(
+  name: string,
+  labels: string,
+  { bounds, counts, sum }: { readonly bounds: readonly number[]; readonly counts: Float64Array; readonly sum: number },
+): string {
+  const before = labels === "" ? "" : `${labels},`;
+  let lines = "";
+  let cumulated = 0;
+  for (const [index, bound] of [...bounds, Infinity].entries()) {
+    cumulated += counts[index]!;
+    lines += printLine(`${name}_bucket`, `${before}le="${printNumber(bound)}"`, cumulated);
+  }
+  return printLine(`${name}_count`, labels, cumulated) + printLine(`${name}_sum`, labels, sum) + lines;
+}
