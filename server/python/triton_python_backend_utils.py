@@ -1,7 +1,4 @@
-"""`import triton_python_backend_utils as pb_utils`: what model code written for Triton's Python backend imports.
-
-Names of Triton that are not built are here too, and say so by name when they are used.
-"""
+"""`import triton_python_backend_utils as pb_utils`: what model code written for Triton's Python backend imports."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ from galatea_worker.made_request import (  # noqa: F401 - offered to models
     load_model,
     unload_model,
 )
+from galatea_worker.metrics import Metric, MetricFamily
 from galatea_worker.model_config import ModelConfig
 from galatea_worker.objects import InferenceRequest, InferenceResponse, Tensor, TritonError, TritonModelException
 from galatea_worker.response_sender import InferenceResponseSender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, NoReturn
+    from typing import Any
 
 
 __all__ = [
@@ -32,6 +29,8 @@ __all__ = [
     "InferenceResponse",
     "InferenceResponseSender",
     "Logger",
+    "Metric",
+    "MetricFamily",
     "ModelConfig",
     "Tensor",
     "TritonError",
@@ -121,33 +120,6 @@ class Logger:
     def log_verbose(message: object) -> None:
         """One line for those who asked for detail."""
         _log(LogLevel.VERBOSE, message, 2)
-
-
-class _RefusedType(type):
-    """The type of classes that are not built: they can be named and tested against; whatever else is done with them says so."""
-
-    def __call__(cls, *_arguments: object, **_options: object) -> NoReturn:
-        raise TritonModelException("pb_utils.%s is not supported yet (%s)" % (cls.__name__, cls._feature))
-
-    def __getattr__(cls, name: str) -> NoReturn:
-        # An AttributeError, so that `hasattr` goes on asking.
-        raise AttributeError("pb_utils.%s.%s is not supported yet (%s)" % (cls.__name__, name, cls._feature))
-
-
-def _refused_class(name: str, feature: str) -> type:
-    return _RefusedType(name, (), {"_feature": feature})
-
-
-def _refused(name: str, feature: str) -> Callable[..., NoReturn]:
-    def refuse(*_arguments: object, **_options: object) -> NoReturn:
-        raise TritonModelException("pb_utils.%s is not supported yet (%s)" % (name, feature))
-
-    refuse.__name__ = name
-    return refuse
-
-
-MetricFamily = _refused_class("MetricFamily", "metrics of a model's own")
-Metric = _refused_class("Metric", "metrics of a model's own")
 
 
 def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Tensor | None:

@@ -58,6 +58,10 @@ class Arena:
         """What lies there, as an array that holds nothing."""
         return np.ndarray((size,), np.uint8, self._map, offset)
 
+    def numbers(self, offset: int, count: int) -> memoryview:
+        """Doubles that lie there; each is read and written as a whole."""
+        return memoryview(self._map)[offset : offset + 8 * count].cast("d")
+
     def offset_of(self, array: np.ndarray) -> int:
         """Where a contiguous array lies in the arena, -1 when it lies elsewhere."""
         offset = array.__array_interface__["data"][0] - self._address

@@ -11,6 +11,7 @@ from .objects import TritonModelException
 if TYPE_CHECKING:
     from .awaited_calls import AwaitedCalls
     from .calls import Calls
+    from .metrics import Questions
     from .worker import Worker
 
 _MESSAGE_CHARACTERS_MAX = 16384
@@ -38,6 +39,13 @@ def model_directory() -> str:
     if _worker is None:
         raise TritonModelException("pb_utils.get_model_dir is used outside of a worker process")
     return _worker.version_directory
+
+
+def metric_questions() -> Questions:
+    """What the model asks the server about its metrics."""
+    if _worker is None:
+        raise TritonModelException("pb_utils.MetricFamily is used outside of a worker process")
+    return _worker.metric_questions()
 
 
 def may_call() -> bool:

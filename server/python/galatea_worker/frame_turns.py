@@ -11,6 +11,32 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 
+def read_alone(
+    channel: Channel,
+    turns: Callable[[], FrameTurns | None],
+    dispatch: Callable[[memoryview], None],
+    is_there: Callable[[], object],
+) -> None:
+    """Reads until `is_there()`, where nobody else does and as long as there are no turns; `turns()` are those that another thread has made."""
+    if not channel.reading.acquire(False):
+        return
+    try:
+        while turns() is None and not is_there():
+            frame = channel.receive()
+            if frame is None:
+                return
+            made = turns()
+            if made is None:
+                dispatch(frame)
+            else:
+                made.hand_over(frame)
+    finally:
+        channel.reading.release()
+        made = turns()
+        if made is not None:
+            made.hand_over()
+
+
 class FrameTurns:
     """Threads wait here. One of them reads, and tells the others what has come; no thread reads that waits for nothing.
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 _METRIC_HEAD = struct.Struct("<II")  # familyId, reserved
-_PLACES = struct.Struct("<QQ")  # byteOffset of its cells, byteOffset of the cell that a gauge's holders share
+_PLACES = struct.Struct(
+    "<QQQ"
+)  # byteOffset of its cells and of the cell that a gauge's holders share, number of this holder
 
 REFUSED = 1
 
@@ -24,7 +26,9 @@ def encode_family(question: int, family_id: int, kind: int, name: str, descripti
     return wire.frame(wire.METRIC_FAMILY, body, kind, question, family_id)
 
 
-def encode_metric(question: int, metric_id: int, family_id: int, labels: dict[str, str], bounds: Sequence[float]) -> bytes:
+def encode_metric(
+    question: int, metric_id: int, family_id: int, labels: dict[str, str], bounds: Sequence[float]
+) -> bytes:
     """METRIC."""
     body = _METRIC_HEAD.pack(family_id, 0) + struct.pack("<%dd" % len(bounds), *bounds)
     return wire.frame(wire.METRIC, body + json.dumps(labels).encode("utf-8"), len(bounds), question, metric_id)
@@ -47,10 +51,10 @@ def decode_answer(view: memoryview) -> tuple[int, str | None, bytes]:
     return question, body.decode("utf-8", "replace") if extra == REFUSED else None, body
 
 
-def decode_places(body: bytes) -> tuple[int, int, tuple[float, ...]]:
-    """The body of the answer to METRIC -> (byteOffset of its cells, of the shared one, bounds)."""
-    cells, shared = _PLACES.unpack_from(body, 0)
-    return cells, shared, struct.unpack_from("<%dd" % ((len(body) - _PLACES.size) // 8), body, _PLACES.size)
+def decode_places(body: bytes) -> tuple[int, int, int, tuple[float, ...]]:
+    """The body of the answer to METRIC -> (byteOffset of its cells, of the shared one, number of this holder, bounds)."""
+    cells, shared, holder = _PLACES.unpack_from(body, 0)
+    return cells, shared, holder, struct.unpack_from("<%dd" % ((len(body) - _PLACES.size) // 8), body, _PLACES.size)
 
 
 def decode_value(body: bytes) -> float:

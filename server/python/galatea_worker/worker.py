@@ -25,7 +25,8 @@ from . import (
 )
 from .channel import Channel
 from .failures import Refused
-from .frame_turns import FrameTurns
+from .frame_turns import FrameTurns, read_alone
+from .metrics import Questions
 from .model_config import ModelConfig
 from .objects import TritonModelException, check_limit
 
@@ -66,6 +67,7 @@ class Worker:
         self._calls = None
         self._awaited_calls = None
         self._calls_max = 0
+        self._metric_questions = None
         self._space = None
         # Whether the main thread holds the channel's `reading`.
         self._reads_alone = True
@@ -161,8 +163,10 @@ class Worker:
         return self._model is not None
 
     def dispatch_call(self, frame: memoryview, kind: int, call_id: int) -> None:
-        """A frame about a call of this process's."""
-        if self._calls is not None:
+        """A frame about a call of this process's, or about its metrics."""
+        if kind == wire.METRIC_ANSWER:
+            self._metric_questions.answered(frame)
+        elif self._calls is not None:
             self._calls.dispatch(frame, kind, call_id)
 
     def calls(self) -> Calls:
@@ -177,16 +181,35 @@ class Worker:
         from .calls import Calls
 
         rest = (self._arena, self._inline_bytes_max, self._calls_max)
+        return Calls(self.channel, self._take_turns(), *rest)
+
+    def _take_turns(self) -> FrameTurns:
+        """From here on whoever waits reads, in turns; whoever holds `reading` hands over when it lets go. `_making_calls` is held."""
         if self._decoupled is not None:
-            return Calls(self.channel, self._decoupled.turns, *rest)
-        turns = FrameTurns(self.channel, self._dispatch, is_reading=True)
-        calls = Calls(self.channel, turns, *rest)
-        # From here on whoever holds `reading` hands over when it lets go.
-        self._turns = turns
-        if self.channel.reading.acquire(False):
-            self.channel.reading.release()
-            turns.hand_over()
-        return calls
+            return self._decoupled.turns
+        if self._turns is None:
+            self._turns = FrameTurns(self.channel, self._dispatch, is_reading=True)
+            if self.channel.reading.acquire(False):
+                self.channel.reading.release()
+                self._turns.hand_over()
+        return self._turns
+
+    def metric_questions(self) -> Questions:
+        """What the model asks the server about its metrics."""
+        if self._metric_questions is None:
+            with self._making_calls:
+                if self._metric_questions is None:
+                    self._metric_questions = Questions(self.channel, self._arena, self._wait_for)
+        return self._metric_questions
+
+    def _wait_for(self, is_there: Callable[[], object]) -> None:
+        """Until `is_there()`, or the server is gone. Reads where nobody does: a model with metrics alone needs no turns."""
+        if self._turns is None and self._decoupled is None:
+            read_alone(self.channel, lambda: self._turns, self._dispatch, is_there)
+        if not is_there():
+            with self._making_calls:
+                turns = self._take_turns()
+            turns.wait(is_there)
 
     def awaited_calls(self) -> AwaitedCalls:
         """Those of them that coroutines await."""

@@ -16,6 +16,8 @@ export interface MetricCells {
 
 /** What one holder counts under one set of labels. */
 export interface MetricPart extends MetricCells {
+  /** Of no other holder of the series. */
+  readonly id: number;
   /** Of a histogram: ascending, without +Inf. Those of whoever made the series first. */
   readonly bounds: readonly number[];
   /** Of a gauge: where the cell lies that all holders of the series share. */

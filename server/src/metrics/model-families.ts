@@ -196,7 +196,7 @@ export class NamespaceFamilies {
         parts.push([series, part]);
         const { sharedByteOffset } = series;
         const { cells, byteOffset } = part.held;
-        return { cells, byteOffset, bounds: series.bounds, sharedByteOffset, value: () => series.value() };
+        return { id: part.id, cells, byteOffset, bounds: series.bounds, sharedByteOffset, value: () => series.value() };
       },
       [Symbol.dispose]: () => {
         if (!isOpen) return;

@@ -2,7 +2,7 @@
  * The frames about a model's own metrics: see `server/python/WIRE.md`. The other side is `server/python/galatea_worker/metric_wire.py`;
  * both sides read the golden bytes in `conformance/vectors`.
  */
-import type { MetricKind } from "../model-metrics.ts";
+import type { MetricKind, MetricPart } from "../model-metrics.ts";
 import { decodeTexts, FrameReader, readHeader } from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { readFlatObject } from "./untrusted-json.ts";
@@ -64,12 +64,13 @@ export function encodeFamilyAnswer(question: number): Buffer {
 /** To METRIC: where its cells lie, and the bounds that it counts by. */
 export function encodeMetricAnswer(
   question: number,
-  part: { readonly byteOffset: number; readonly sharedByteOffset: number; readonly bounds: readonly number[] },
+  part: Pick<MetricPart, "id" | "byteOffset" | "sharedByteOffset" | "bounds">,
 ): Buffer {
-  const body = new DataView(new ArrayBuffer(16 + 8 * part.bounds.length));
+  const body = new DataView(new ArrayBuffer(24 + 8 * part.bounds.length));
   writeNatural(body, 0, part.byteOffset);
   writeNatural(body, 8, part.sharedByteOffset);
-  part.bounds.forEach((bound, index) => body.setFloat64(16 + 8 * index, bound, true));
+  writeNatural(body, 16, part.id);
+  part.bounds.forEach((bound, index) => body.setFloat64(24 + 8 * index, bound, true));
   return encodeFrame(kinds.metricAnswer, new Uint8Array(body.buffer), { id: question });
 }
 

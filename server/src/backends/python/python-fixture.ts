@@ -12,6 +12,7 @@ import {
 } from "../../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../../modelconfig/index.ts";
 import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
+import type { ModelMetrics } from "../model-metrics.ts";
 import { noModelMetrics } from "../no-model-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { Backend, LoadedModel, ModelSource } from "../backend.ts";
@@ -77,7 +78,10 @@ function testPython(): Promise<string> {
   });
 }
 
-export async function openFixture(overrides: Partial<PythonBackendOptions> = {}): Promise<PythonFixture> {
+export async function openFixture(
+  overrides: Partial<PythonBackendOptions> = {},
+  metrics: (arena: Arena) => ModelMetrics = () => noModelMetrics,
+): Promise<PythonFixture> {
   const python = await testPython();
   const directory = await mkdtemp(join(tmpdir(), "galatea-python-"));
   // As archives are unpacked: a tenant's user may read them.
@@ -104,7 +108,7 @@ export async function openFixture(overrides: Partial<PythonBackendOptions> = {})
     backendConfig: new Map<string, string>(),
     onHealth: (one: PythonFixture["health"][number]) => health.push(one),
     others: noOtherModels,
-    metrics: noModelMetrics,
+    metrics: metrics(arena),
     signal: new AbortController().signal,
   };
   const source: PythonFixture["source"] = async (name, modelPy, config = oneInOneOut()) => {

@@ -1,0 +1,354 @@
+"""Metrics of a model's own: `pb_utils.MetricFamily` and the metrics that it makes.
+
+What a metric counts lies in cells of shared memory that this process alone writes and the server reads, so that counting takes no frame, is
+seen at once, and costs the server nothing. Frames pass when a family or a metric is made, when a value is asked for, and when a family goes.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import json
+import math
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+from . import current_worker, metric_wire
+from .objects import TritonModelException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from .arena import Arena
+    from .channel import Channel
+
+
+_ID_MAX = 0xFFFFFFFF
+_COUNTER, _GAUGE, _HISTOGRAM = range(3)
+_NAMES = ("COUNTER", "GAUGE", "HISTOGRAM")
+# Of a gauge's cells.
+_VALUE, _INCREMENTS, _SETTING = range(3)
+_HOLDER_OF_SETTING = 2.0**32
+
+# Reentrant: the collector may run code of the model, which may count, within what it guards.
+_counting = threading.RLock()
+# A process that the model has forked: the cells are its parent's to write.
+_is_forked = False
+
+
+def _after_fork() -> None:
+    global _is_forked
+    _is_forked = True
+
+
+class MetricKind:
+    """What a family counts; compared by identity."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, value: int) -> None:
+        self.name = _NAMES[value]
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "<MetricKind.%s: %d>" % (self.name, self.value)
+
+    def __str__(self) -> str:
+        return "MetricKind.%s" % self.name
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+
+class Questions:
+    """What this process has asked the server about its metrics. `wait(is_there)`: reads, or waits for whoever does."""
+
+    def __init__(self, channel: Channel, arena: Arena, wait: Callable[[Callable[[], object]], None]) -> None:
+        self.arena = arena
+        self.families = _Ids()
+        self.metrics = _Ids()
+        self._channel = channel
+        self._wait = wait
+        self._answers = {}
+        self._numbers = itertools.count(1)
+        os.register_at_fork(after_in_child=_after_fork)
+
+    def answered(self, frame: memoryview) -> None:
+        """An answer has come, to whoever read."""
+        question, refusal, body = metric_wire.decode_answer(frame)
+        self._answers[question] = (refusal, body)
+
+    def ask(self, encode: Callable[[int], bytes]) -> bytes:
+        """The body of the answer. Raises TritonModelException with the reason where it is refused."""
+        question = next(self._numbers) & _ID_MAX
+        self._channel.send(encode(question))
+        self._wait(lambda: question in self._answers)
+        refusal, body = self._answers.pop(question, ("The server is gone.", b""))
+        if refusal is not None:
+            raise TritonModelException(_refused(refusal))
+        return body
+
+    def gone(self, family_id: int, metric_ids: list[int]) -> None:
+        """Nobody counts in a family any more; from any thread, at any point of its code."""
+        self._channel.send_whenever(metric_wire.encode_gone(family_id))
+        self.metrics.give_back(metric_ids)
+        self.families.give_back([family_id])
+
+
+class _Ids:
+    """Numbers of what the server was told of, not used twice at a time."""
+
+    def __init__(self) -> None:
+        self._taken = set()
+        self._last = 0
+
+    def take(self) -> int:
+        with _counting:
+            while True:
+                self._last = self._last % _ID_MAX + 1
+                if self._last not in self._taken:
+                    self._taken.add(self._last)
+                    return self._last
+
+    def give_back(self, ids: list[int]) -> None:
+        # Each step is one that the interpreter does as a whole: this may run within `take`.
+        for one in ids:
+            self._taken.discard(one)
+
+
+def _refused(reason: str) -> str:
+    return "Failed to process the request for model '%s', message: %s" % (current_worker.instance_name(), reason)
+
+
+class _Cells:
+    """What one metric counts, and where."""
+
+    __slots__ = ("_holder", "_settings", "bounds", "metric_id", "numbers", "shared")
+
+    def __init__(
+        self, metric_id: int, arena: Arena, kind: int, places: tuple[int, int, int, tuple[float, ...]]
+    ) -> None:
+        offset, shared_offset, self._holder, self.bounds = places
+        self.metric_id = metric_id
+        self.numbers = arena.numbers(offset, (1, 3, len(self.bounds) + 2)[kind])
+        self.shared = arena.numbers(shared_offset, 1) if kind == _GAUGE else None
+        self._settings = itertools.count(1)
+
+    def next_setting(self) -> float:
+        """The number of a setting of a gauge: none is an earlier one's, nor another holder's."""
+        return self._holder * _HOLDER_OF_SETTING + (next(self._settings) & _ID_MAX)
+
+
+class _Held:
+    """What a family and its metrics have with the server. Gone with the family, or with the last operation that was under way then."""
+
+    __slots__ = ("__weakref__", "cells", "family_id", "questions")
+
+    def __init__(self, questions: Questions, kind: MetricKind, name: str, description: str) -> None:
+        self.questions = questions
+        self.cells = {}
+        self.family_id = 0
+        family_id = questions.families.take()
+        try:
+            questions.ask(
+                lambda question: metric_wire.encode_family(question, family_id, kind.value, name, description)
+            )
+        except BaseException:
+            questions.families.give_back([family_id])
+            raise
+        self.family_id = family_id
+
+    def __del__(self) -> None:
+        if self.family_id != 0 and not _is_forked:
+            self.questions.gone(self.family_id, [cells.metric_id for cells in self.cells.values()])
+
+
+class MetricFamily:
+    """Metrics of one name and kind. They last as long as it does; its metrics must not be used after it."""
+
+    __slots__ = ("_held", "_kind", "_making")
+
+    COUNTER, GAUGE, HISTOGRAM = (MetricKind(value) for value in range(3))
+
+    def __init__(self, name: str, description: str, kind: MetricKind) -> None:
+        if not isinstance(kind, MetricKind):
+            _incompatible("__init__", "constructor", "name: str, description: str, kind: MetricKind")
+        texts = [text.decode("utf-8") if isinstance(text, bytes) else text for text in (name, description)]
+        if not all(isinstance(text, str) for text in texts):
+            _incompatible("__init__", "constructor", "name: str, description: str, kind: MetricKind")
+        self._kind = kind
+        # Reentrant for the same reason as `_counting`.
+        self._making = threading.RLock()
+        _check_process()
+        try:
+            self._held = _Held(current_worker.metric_questions(), kind, *texts)
+        except TritonModelException as error:
+            raise TritonModelException("Error when creating MetricFamily: %s" % error) from None
+
+    def Metric(self, labels: dict[str, str] | None = None, buckets: list[float] | None = None) -> Metric:
+        """A metric with these labels. Those of equal labels count together, also of other models of the namespace."""
+        if labels is not None and not isinstance(labels, dict):
+            raise TritonModelException("Failed to create metric. Labels must be a dictionary.")
+        text = json.dumps(labels)
+        bounds = self._bounds(buckets)
+        _check_process()
+        try:
+            return Metric._of(self._kind, self._held, self._cells(text, bounds))
+        except TritonModelException as error:
+            raise TritonModelException("Error when creating Metric: %s" % error) from None
+
+    def _bounds(self, buckets: object) -> tuple[float, ...]:
+        if buckets is None:
+            if self._kind is MetricFamily.HISTOGRAM:
+                raise TritonModelException("Failed to create metric. Missing required buckets.")
+            return ()
+        if not isinstance(buckets, list):
+            raise TritonModelException("Failed to create metric. Buckets must be a list.")
+        if self._kind is not MetricFamily.HISTOGRAM:
+            raise TritonModelException("Failed to create metric. Unexpected buckets found.")
+        return tuple(_double(bound, "Metric") for bound in buckets)
+
+    def _cells(self, text: str, bounds: tuple[float, ...]) -> _Cells:
+        # As Triton reads them: what JSON makes of other keys is their name, and a value must be a text.
+        labels = json.loads(text) or {}
+        if not all(isinstance(value, str) for value in labels.values()):
+            raise TritonModelException(_refused("attempt to access JSON non-string as string"))
+        held = self._held
+        key = tuple(sorted(labels.items()))
+        with self._making:
+            cells = held.cells.get(key)
+            if cells is None:
+                questions = held.questions
+                metric_id = questions.metrics.take()
+                try:
+                    body = questions.ask(
+                        lambda question: metric_wire.encode_metric(question, metric_id, held.family_id, labels, bounds)
+                    )
+                except BaseException:
+                    questions.metrics.give_back([metric_id])
+                    raise
+                cells = held.cells[key] = _Cells(
+                    metric_id, questions.arena, self._kind.value, metric_wire.decode_places(body)
+                )
+            return cells
+
+
+class Metric:
+    """Counts; made by `MetricFamily.Metric`."""
+
+    __slots__ = ("_cells", "_held", "_kind")
+
+    def __new__(cls, *_arguments: object, **_options: object) -> NoReturn:
+        raise TypeError("Metric: No constructor defined! MetricFamily.Metric makes one")
+
+    @classmethod
+    def _of(cls, kind: MetricKind, held: _Held, cells: _Cells) -> Metric:
+        metric = object.__new__(cls)
+        metric._kind = kind
+        metric._held = weakref.ref(held)
+        metric._cells = cells
+        return metric
+
+    def _alive(self, action: str) -> _Held:
+        """Whoever holds what this returns may write: the cells are the metric's until it lets go."""
+        _check_process()
+        held = self._held()
+        if held is None:
+            raise TritonModelException(
+                "Failed to %s metric value: Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The "
+                "'MetricFamily' object should be deleted AFTER its corresponding 'Metric' objects have been deleted."
+                % action
+            )
+        return held
+
+    def _refuse(self, action: str, reason: str) -> NoReturn:
+        reason = "TRITONSERVER_METRIC_KIND_%s %s" % (self._kind.name, reason)
+        raise TritonModelException("Failed to %s metric value: %s" % (action, _refused(reason)))
+
+    def increment(self, value: float, /) -> None:
+        """Adds to a counter, which takes nothing negative, or to a gauge."""
+        amount = value if type(value) is float else _double(value, "increment")
+        _held = self._alive("increment")
+        cells = self._cells
+        if self._kind is MetricFamily.COUNTER:
+            if amount < 0:
+                self._refuse("increment", "can only be incremented monotonically by non-negative values.")
+            with _counting:
+                cells.numbers[0] += amount
+        elif self._kind is MetricFamily.GAUGE:
+            numbers = cells.numbers
+            with _counting:
+                setting = cells.shared[0]
+                if numbers[_SETTING] != setting:
+                    numbers[_INCREMENTS] = 0.0
+                    numbers[_SETTING] = setting
+                numbers[_INCREMENTS] += amount
+        else:
+            self._refuse("increment", "does not support Increment")
+
+    def set(self, value: float, /) -> None:
+        """Sets a gauge."""
+        amount = value if type(value) is float else _double(value, "set")
+        _held = self._alive("set")
+        if self._kind is not MetricFamily.GAUGE:
+            self._refuse("set", "does not support Set")
+        cells = self._cells
+        numbers = cells.numbers
+        with _counting:
+            setting = cells.next_setting()
+            numbers[_VALUE] = amount
+            numbers[_INCREMENTS] = 0.0
+            numbers[_SETTING] = setting
+            cells.shared[0] = setting
+
+    def observe(self, value: float, /) -> None:
+        """Counts a value in a histogram."""
+        amount = value if type(value) is float else _double(value, "observe")
+        _held = self._alive("observe")
+        if self._kind is not MetricFamily.HISTOGRAM:
+            self._refuse("observe", "does not support Observe")
+        cells = self._cells
+        # As in Triton no bound is below a value that is no number.
+        bucket = 0 if math.isnan(amount) else bisect.bisect_left(cells.bounds, amount)
+        with _counting:
+            cells.numbers[0] += amount
+            cells.numbers[1 + bucket] += 1.0
+
+    def value(self) -> float:
+        """Of a counter or gauge, what all have counted together who count under its labels."""
+        held = self._alive("get")
+        metric_id = self._cells.metric_id
+        try:
+            return metric_wire.decode_value(
+                held.questions.ask(lambda question: metric_wire.encode_value(question, metric_id))
+            )
+        except TritonModelException as error:
+            raise TritonModelException("Failed to get metric value: %s" % error) from None
+
+
+def _double(value: Any, function: str) -> float:
+    """What C makes a double of: texts are none."""
+    try:
+        if not isinstance(value, (str, bytes, bytearray)):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return _incompatible(function, "function", "arg0: float")
+
+
+def _incompatible(name: str, what: str, takes: str) -> NoReturn:
+    raise TypeError(
+        "%s(): incompatible %s arguments. The following argument types are supported: (%s)" % (name, what, takes)
+    )
+
+
+def _check_process() -> None:
+    if _is_forked:
+        raise TritonModelException(
+            "metrics count in the process of the model's instance only, not in one that it has forked"
+        )
