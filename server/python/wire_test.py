@@ -6,7 +6,7 @@ import json
 import struct
 import sys
 
-from galatea_worker import call_wire, wire
+from galatea_worker import call_wire, metric_wire, wire
 
 CALL = {
     "execution": 7,
@@ -56,6 +56,10 @@ def encoded() -> dict[str, str]:
         "callTaken": call_wire.encode_taken(5, 8).hex(),
         "control": call_wire.encode_control(6, call_wire.LOAD, json.dumps(CONTROL).encode(), [b"x = 1", b""]).hex(),
         "limits": struct.pack("<6Q", *LIMITS).hex(),
+        "metricFamily": metric_wire.encode_family(5, 9, 2, "m", "ü").hex(),
+        "metric": metric_wire.encode_metric(6, 3, 9, {"a": "ü", "b": ""}, (0.5, 1.0)).hex(),
+        "metricValue": metric_wire.encode_value(7, 3).hex(),
+        "metricsGone": metric_wire.encode_gone(9).hex(),
     }
 
 
@@ -96,6 +100,14 @@ def check(vectors: dict[str, str]) -> None:
     failed = memoryview(bytes.fromhex(vectors["callFailed"]))
     assert wire.HEADER.unpack_from(failed)[1:] == (wire.CALL_ANSWER, 0, 5, call_wire.LAST)
     assert call_wire.decode_message(failed)[:3] == ({"code": 4, "message": "full"}, [], [])
+    answer = memoryview(bytes.fromhex(vectors["metricPlaces"]))
+    question, refusal, body = metric_wire.decode_answer(answer)
+    assert wire.HEADER.unpack_from(answer)[1] == wire.METRIC_ANSWER
+    assert (question, refusal, metric_wire.decode_places(body)) == (6, None, (2**33, 512, 7, (0.5, 1.0))), body
+    question, refusal, body = metric_wire.decode_answer(memoryview(bytes.fromhex(vectors["metricNumber"])))
+    assert (question, refusal, metric_wire.decode_value(body)) == (7, None, 1.5)
+    assert metric_wire.decode_answer(memoryview(bytes.fromhex(vectors["metricMade"]))) == (5, None, b"")
+    assert metric_wire.decode_answer(memoryview(bytes.fromhex(vectors["metricRefused"])))[:2] == (5, "full")
     assert call_wire.decode_controlled(memoryview(bytes.fromhex(vectors["controlled"]))) == {"ready": True}
 
 

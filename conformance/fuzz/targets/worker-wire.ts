@@ -7,6 +7,7 @@ import {
   decodeTexts,
 } from "../../../server/src/backends/python/frame-decoder.ts";
 import { hostileFrames, mutatedFrames } from "../../../server/src/backends/python/hostile-arbitraries.ts";
+import { decodeMetric, decodeMetricFamily } from "../../../server/src/backends/python/metric-codec.ts";
 import { headerBytes, MalformedRecord } from "../../../server/src/backends/python/wire.ts";
 import type { FuzzTarget } from "../target.ts";
 
@@ -16,6 +17,8 @@ const decoders: readonly ((frame: Buffer) => unknown)[] = [
   decodeReleased,
   decodeJson,
   decodeTexts,
+  decodeMetricFamily,
+  decodeMetric,
 ];
 
 /** The readers of what Python workers send; the channel before them gives them whole frames with a header. */

@@ -108,6 +108,41 @@ const calls = fc
       { inputs, extra },
     ),
   );
+const smallIds = fc.integer({ min: 0, max: 3 });
+const families = fc
+  .record({
+    id: ids,
+    extra: fc.oneof(smallIds, ids),
+    count: fc.constantFrom(0, 0, 1, 2, 3),
+    text: fc.oneof(
+      fc.constantFrom("m", "n", "").map((name) => JSON.stringify({ name, description: "d" })),
+      texts,
+    ),
+  })
+  .map(({ text, ...header }) => encodeFrame(kinds.metricFamily, Buffer.from(text), header));
+const metrics = fc
+  .record({
+    id: ids,
+    extra: fc.oneof(smallIds, ids),
+    familyId: fc.oneof(smallIds, ids),
+    bounds: fc.array(fc.double(), { maxLength: 3 }),
+    surplus: fc.constantFrom(0, 0, 0, 1, 60_000),
+    labels: fc.oneof(fc.constantFrom("{}", '{"a":"b"}', '{"a":"c"}', '{"a b":""}', '{"a":1}'), texts),
+  })
+  .map(({ id, extra, familyId, bounds, surplus, labels }) => {
+    const head = Buffer.alloc(8 + 8 * bounds.length);
+    head.writeUInt32LE(familyId, 0);
+    bounds.forEach((bound, index) => head.writeDoubleLE(bound, 8 + 8 * index));
+    const body = Buffer.concat([head, Buffer.from(labels)]);
+    return encodeFrame(kinds.metric, body, { id, extra, count: bounds.length + surplus });
+  });
+const aboutMetrics = fc
+  .record({ kind: fc.constantFrom(kinds.metricValue, kinds.metricsGone), extra: smallIds })
+  .map(({ kind, extra }) => encodeFrame(kind, new Uint8Array(), { id: 1, extra }));
+/** Of metrics several behind each other: alone most of them are about what is not there. */
+const metricFrames = fc
+  .tuple(families, fc.array(fc.oneof(families, metrics, metrics, aboutMetrics), { maxLength: 4 }))
+  .map(([first, others]) => Buffer.concat([first, ...others]));
 /** What a worker may send, true or not. */
 export const hostileFrames = fc.oneof(
   { weight: 4, arbitrary: results },
@@ -120,6 +155,7 @@ export const hostileFrames = fc.oneof(
   },
   { weight: 2, arbitrary: fc.array(ids, { maxLength: 3 }).map(encodeReleased) },
   { weight: 3, arbitrary: calls },
+  { weight: 3, arbitrary: fc.oneof(families, metrics, aboutMetrics, metricFrames) },
   {
     weight: 1,
     arbitrary: fc

@@ -4,6 +4,8 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "../../base/index.ts";
 import { noParameters } from "../../inference/index.ts";
+import { ModelFamilies } from "../../metrics/index.ts";
+import type { Arena } from "../../tensor/index.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { OtherModels } from "../other-models.ts";
 import { hostileFrames, mutatedFrames, otherFrames } from "./hostile-arbitraries.ts";
@@ -21,6 +23,14 @@ const echoing: OtherModels = {
     sink.respond(await this.infer(call), true, () => {});
   },
 };
+
+/** Takes what is honest of metrics. */
+const counting = (arena: Arena) =>
+  new ModelFamilies(() => false).open("", { linesMax: 9, textLengthMax: 99, holdersMax: 9, boundsMax: 3 }, (count) => {
+    const block = arena.allocate(8 * count);
+    const cells = new Float64Array(block.bytes.buffer, block.bytes.byteOffset, count).fill(0);
+    return { cells, byteOffset: block.byteOffset, [Symbol.dispose]: () => block.release() };
+  });
 
 const moves = fc.array(
   fc.oneof(
@@ -40,7 +50,7 @@ const moves = fc.array(
 test("property: whatever a worker sends, in whatever order and pieces, every execution settles and nothing stays lent", async () => {
   await fc.assert(
     fc.asyncProperty(moves, fc.integer({ min: 1, max: 40 }), async (drawn, pieceBytes) => {
-      await using hostile = await openHostileInstance({ others: echoing });
+      await using hostile = await openHostileInstance({ others: echoing, metrics: counting });
       const running = [execute(hostile, 1)];
       await withinTime(async () => {
         for (const move of drawn) {

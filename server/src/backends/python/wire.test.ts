@@ -17,6 +17,14 @@ import { ExecuteEncoder } from "./execute-encoder.ts";
 import { decodeAsk, decodeJson, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import {
+  decodeMetric,
+  decodeMetricFamily,
+  encodeFamilyAnswer,
+  encodeMetricAnswer,
+  encodeMetricRefusal,
+  encodeValueAnswer,
+} from "./metric-codec.ts";
+import {
   encodeCredit,
   encodeSpace,
   frameBytesMax,
@@ -49,7 +57,15 @@ const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
   | "noCallSpace"
   | "control"
   | "controlled"
-  | "limits",
+  | "limits"
+  | "metricFamily"
+  | "metric"
+  | "metricValue"
+  | "metricsGone"
+  | "metricMade"
+  | "metricPlaces"
+  | "metricNumber"
+  | "metricRefused",
   string
 >;
 
@@ -191,6 +207,33 @@ test("what the server answers to a call is the golden bytes", () => {
   assert.equal(encodeCallSpace(5, golden.spaces).toString("hex"), vectors.callSpace);
   assert.equal(encodeCallSpace(5, "full").toString("hex"), vectors.noCallSpace);
   assert.equal(encodeControlled(6, { ready: true }).toString("hex"), vectors.controlled);
+});
+
+test("the frames about metrics are the golden ones, written and read", () => {
+  const places = { id: 7, byteOffset: 2 ** 33, sharedByteOffset: 512, bounds: [0.5, 1] };
+  assert.equal(encodeFamilyAnswer(5).toString("hex"), vectors.metricMade);
+  assert.equal(encodeMetricAnswer(6, places).toString("hex"), vectors.metricPlaces);
+  assert.equal(encodeValueAnswer(7, 1.5).toString("hex"), vectors.metricNumber);
+  assert.equal(encodeMetricRefusal(5, "full").toString("hex"), vectors.metricRefused);
+  assert.deepEqual(decodeMetricFamily(Buffer.from(vectors.metricFamily, "hex")), {
+    question: 5,
+    familyId: 9,
+    kind: "histogram",
+    name: "m",
+    description: "ü",
+  });
+  assert.deepEqual(decodeMetric(Buffer.from(vectors.metric, "hex")), {
+    question: 6,
+    metricId: 3,
+    familyId: 9,
+    bounds: [0.5, 1],
+    labels: new Map([
+      ["a", "ü"],
+      ["b", ""],
+    ]),
+  });
+  assert.deepEqual(readHeader(Buffer.from(vectors.metricValue, "hex")), { kind: 83, count: 0, id: 7, extra: 3 });
+  assert.deepEqual(readHeader(Buffer.from(vectors.metricsGone, "hex")), { kind: 84, count: 0, id: 0, extra: 9 });
 });
 
 test("golden bytes of a model that calls others are read as what they say", () => {
