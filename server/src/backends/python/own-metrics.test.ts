@@ -6,18 +6,7 @@ import type { AnswerSink } from "../../inference/index.ts";
 import type { LoadedModel } from "../backend.ts";
 import { ModelFamilies } from "../../metrics/index.ts";
 import type { Arena } from "../../tensor/index.ts";
-import {
-  ask,
-  floats,
-  floatsOf,
-  header,
-  oneInOneOut,
-  only,
-  openFixture,
-  pidOf,
-  request,
-  until,
-} from "./python-fixture.ts";
+import { ask, floats, floatsOf, header, oneInOneOut, only, openFixture, request, until } from "./python-fixture.ts";
 
 const limits = { linesMax: 100, textLengthMax: 10_000, holdersMax: 100, boundsMax: 10 };
 const all = new ModelFamilies((name) => name.startsWith("nv_"));
