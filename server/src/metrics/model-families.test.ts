@@ -196,7 +196,7 @@ test("numbers are printed as C's %.16g prints them", () => {
     [1e-7, "1e-07"],
     [1e16, "1e+16"],
     [1e15, "1000000000000000"],
-    [123456789012345678, "1.234567890123457e+17"],
+    [Number(123456789012345678n), "1.234567890123457e+17"],
     [1.5e300, "1.5e+300"],
     [NaN, "Nan"],
     [Infinity, "+Inf"],
@@ -260,14 +260,14 @@ test("property: whoever sets and adds, comes and goes, a gauge is the last value
       const make = () => new Holder(families, (byteOffset) => cells.get(byteOffset)!);
       // There all the time: the series goes with its last holder.
       const watching = make();
-      const holders: Holder[] = [];
+      const holders = new Map<number, Holder>();
       let expected = 0;
       for (const { who, what, amount } of moves) {
-        holders[who] ??= make();
-        const holder = holders[who];
+        const holder = holders.get(who) ?? make();
+        holders.set(who, holder);
         if (what === "end") {
           holder.end();
-          delete holders[who];
+          holders.delete(who);
         } else if (what === "set") {
           holder.set(amount);
           expected = amount;

@@ -58,9 +58,7 @@ test("all instances of a model, and other models, count in the same metric; anot
   await using elsewhere = await inNamespace("elsewhere");
   await using theirs = await elsewhere.load("theirs", source);
   await asked(other);
-  await Promise.all(
-    two.instances.map((instance) => ask({ ...two, instances: [instance] } as LoadedModel, [floats("IN", [1])])),
-  );
+  await Promise.all(two.instances.map((instance) => instance.execute([request([floats("IN", [1])])])));
   assert.equal(await asked(other), 4);
   assert.equal(await asked(theirs), 1);
   assert.match(text(), /^shared\{a="b"\} 4\nshared\{a="b",namespace="elsewhere"\} 1$/m);
