@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
-import { noModelMetrics, noOtherModels, type Backend } from "../backends/index.ts";
+import { noNamespaceMetrics, noOtherModels, type Backend } from "../backends/index.ts";
 import type { BackendCheck } from "../repository/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
 import { checkWarmUps } from "../engine/index.ts";
@@ -84,7 +84,7 @@ export class BackendChecks implements AsyncDisposable {
           backendConfig: new Map<string, string>(),
           onHealth: () => {},
           others: noOtherModels,
-          metrics: noModelMetrics,
+          metrics: noNamespaceMetrics,
         };
         const context = { arena, ...about, signal };
         await backend.complete(source, config, context);

@@ -2,7 +2,7 @@ import type { Instance } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import type { DeviceBytes } from "./device-bytes.ts";
-import type { ModelMetrics } from "./model-metrics.ts";
+import type { NamespaceMetrics } from "./namespace-metrics.ts";
 import type { OtherModels } from "./other-models.ts";
 
 /** Where one version of a model lies on disk, and under which name it is served. */
@@ -28,7 +28,7 @@ export interface LoadContext {
   /** The door to the other models of the namespace, for models that call them. */
   readonly others: OtherModels;
   /** The door to the metrics that models of the namespace make of their own. */
-  readonly metrics: ModelMetrics;
+  readonly metrics: NamespaceMetrics;
   readonly signal: AbortSignal;
 }
 

@@ -2,6 +2,6 @@
 export type { Backend, LoadContext, LoadedModel, ModelSource } from "./backend.ts";
 export { onMachine, type DeviceBytes, type MemoryDevice } from "./device-bytes.ts";
 export type { ModelCall, OtherModels } from "./other-models.ts";
-export type { HeldFamily, MetricHead, MetricKind, MetricPart, ModelMetrics } from "./model-metrics.ts";
-export { noModelMetrics } from "./no-model-metrics.ts";
+export type { HeldFamily, MetricHead, MetricKind, MetricPart, NamespaceMetrics } from "./namespace-metrics.ts";
+export { noNamespaceMetrics } from "./no-namespace-metrics.ts";
 export { noOtherModels } from "./no-other-models.ts";

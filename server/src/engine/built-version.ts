@@ -5,7 +5,7 @@ import {
   type LoadContext,
   type LoadedModel,
   type ModelSource,
-  type ModelMetrics,
+  type NamespaceMetrics,
   type OtherModels,
 } from "../backends/index.ts";
 import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
@@ -48,7 +48,7 @@ export interface BuilderParts {
 export interface BuildOrder {
   readonly namespace: string;
   readonly arena: Arena;
-  readonly metrics: ModelMetrics;
+  readonly metrics: NamespaceMetrics;
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly signal: AbortSignal;

@@ -3,7 +3,7 @@ import { mkdtempSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "../base/index.ts";
-import { noModelMetrics, onMachine, type Backend, type LoadedModel } from "../backends/index.ts";
+import { noNamespaceMetrics, onMachine, type Backend, type LoadedModel } from "../backends/index.ts";
 import {
   noParameters,
   releaseResponse,
@@ -131,7 +131,7 @@ export class EngineBench implements AsyncDisposable {
       drainMsMax,
       metrics: {
         open: () => ({ succeeded() {}, failed() {}, close() {} }),
-        ofModels: () => ({ ...noModelMetrics, [Symbol.dispose]() {} }),
+        ofModels: () => ({ ...noNamespaceMetrics, [Symbol.dispose]() {} }),
       },
       clock: systemClock,
       log: silentLogger,

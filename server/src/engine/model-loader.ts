@@ -1,7 +1,7 @@
 import { InferenceError, inferenceCodeText, type InferenceReason } from "../base/index.ts";
 import { checkConfig, checkFoundConfig, refuseUnbuilt } from "../modelconfig/index.ts";
 import { composingModels } from "../repository/index.ts";
-import type { ModelMetrics } from "../backends/index.ts";
+import type { NamespaceMetrics } from "../backends/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { VersionBuilder, type BuilderParts, type BuiltVersion } from "./built-version.ts";
 import type { Catalog, CatalogModel } from "./catalog.ts";
@@ -17,7 +17,7 @@ export interface LoadSpace {
   readonly namespace: string;
   readonly catalog: Catalog;
   readonly arena: Arena;
-  readonly metrics: ModelMetrics;
+  readonly metrics: NamespaceMetrics;
 }
 
 /** `ancestors` are the ensembles on whose behalf a load happens. */

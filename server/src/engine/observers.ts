@@ -1,5 +1,5 @@
 import type { InferenceError } from "../base/index.ts";
-import type { ModelMetrics } from "../backends/index.ts";
+import type { NamespaceMetrics } from "../backends/index.ts";
 import type { RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { BlockSource } from "../tensor/index.ts";
@@ -25,7 +25,7 @@ export interface EngineMetrics {
     readonly pendingCount: () => number;
   }): VersionMetrics;
   /** Those that the models of a namespace make of their own; what they count lies in the arena. Disposed when no model of it is left. */
-  ofModels(namespace: string, arena: BlockSource): ModelMetrics & Disposable;
+  ofModels(namespace: string, arena: BlockSource): NamespaceMetrics & Disposable;
 }
 
 interface Open {

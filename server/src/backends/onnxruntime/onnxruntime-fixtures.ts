@@ -7,7 +7,7 @@ import { type InferenceRequest, noParameters } from "../../inference/index.ts";
 import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
 import { type Arena, createArena, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
-import { noModelMetrics } from "../no-model-metrics.ts";
+import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import {
   createOnnxRuntimeBackend,
@@ -60,7 +60,7 @@ export async function openWorkshop(
     backendConfig: new Map(Object.entries(backendConfig)),
     onHealth: () => {},
     others: noOtherModels,
-    metrics: noModelMetrics,
+    metrics: noNamespaceMetrics,
     signal: new AbortController().signal,
   });
   const config = (name: string, text: string) =>

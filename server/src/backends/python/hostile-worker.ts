@@ -6,8 +6,8 @@ import { InferenceError, silentLogger, systemClock } from "../../base/index.ts";
 import { openPipe, openSocketPair } from "../../native/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import { createArena, type Arena } from "../../tensor/index.ts";
-import type { ModelMetrics } from "../model-metrics.ts";
-import { noModelMetrics } from "../no-model-metrics.ts";
+import type { NamespaceMetrics } from "../namespace-metrics.ts";
+import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { OtherModels } from "../other-models.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
@@ -35,7 +35,7 @@ export interface HostileInstance extends HostileWorker {
 export async function openHostileWorker(
   others: OtherModels = noOtherModels,
   arena: Arena = createArena({ capacityBytes: 64 * 2 ** 20 }),
-  metrics: ModelMetrics = noModelMetrics,
+  metrics: NamespaceMetrics = noNamespaceMetrics,
 ): Promise<HostileWorker> {
   adoptOrphans();
   const pair = openSocketPair();
@@ -75,7 +75,7 @@ export async function openHostileWorker(
 export async function openHostileInstance({
   isDecoupled = false,
   others = noOtherModels,
-  metrics = (_arena: Arena) => noModelMetrics,
+  metrics = (_arena: Arena) => noNamespaceMetrics,
 } = {}): Promise<HostileInstance> {
   const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
   const hostile = await openHostileWorker(others, arena, metrics(arena));

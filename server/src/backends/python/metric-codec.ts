@@ -2,7 +2,7 @@
  * The frames about a model's own metrics: see `server/python/WIRE.md`. The other side is `server/python/galatea_worker/metric_wire.py`;
  * both sides read the golden bytes in `conformance/vectors`.
  */
-import type { MetricKind, MetricPart } from "../model-metrics.ts";
+import type { MetricKind, MetricPart } from "../namespace-metrics.ts";
 import { decodeTexts, FrameReader, readHeader } from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { readFlatObject } from "./untrusted-json.ts";

@@ -12,8 +12,8 @@ import {
 } from "../../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../../modelconfig/index.ts";
 import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
-import type { ModelMetrics } from "../model-metrics.ts";
-import { noModelMetrics } from "../no-model-metrics.ts";
+import type { NamespaceMetrics } from "../namespace-metrics.ts";
+import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { Backend, LoadedModel, ModelSource } from "../backend.ts";
 import {
@@ -80,7 +80,7 @@ function testPython(): Promise<string> {
 
 export async function openFixture(
   overrides: Partial<PythonBackendOptions> = {},
-  metrics: (arena: Arena) => ModelMetrics = () => noModelMetrics,
+  metrics: (arena: Arena) => NamespaceMetrics = () => noNamespaceMetrics,
 ): Promise<PythonFixture> {
   const python = await testPython();
   const directory = await mkdtemp(join(tmpdir(), "galatea-python-"));

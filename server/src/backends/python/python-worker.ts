@@ -4,7 +4,7 @@ import { assert, InferenceError, type Clock, type Logger } from "../../base/inde
 import { signalGroup } from "../../native/index.ts";
 import { describeEnd, OutputLines, watchAdopted, type ProcessEnd } from "../../processes/index.ts";
 import type { Arena } from "../../tensor/index.ts";
-import type { ModelMetrics } from "../model-metrics.ts";
+import type { NamespaceMetrics } from "../namespace-metrics.ts";
 import type { OtherModels } from "../other-models.ts";
 import type { PythonCallingExecution } from "./calling-execution.ts";
 import { FrameChannel } from "./frame-channel.ts";
@@ -29,7 +29,7 @@ export interface WorkerOptions {
   /** What it was forked from. */
   readonly environment: PythonEnvironment;
   readonly others: OtherModels;
-  readonly metrics: ModelMetrics;
+  readonly metrics: NamespaceMetrics;
   /** The memory in which the tensors of other models are. */
   readonly arena: Arena;
   readonly inlineBytesMax: number;

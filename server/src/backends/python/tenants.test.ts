@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import { after, test } from "node:test";
 import { create } from "tar";
 import { createArena } from "../../tensor/index.ts";
-import { noModelMetrics } from "../no-model-metrics.ts";
+import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { TenantOptions } from "./confinement-plan.ts";
 import { ask, floats, header, oneInOneOut, openFixture, pidOf, until, type PythonFixture } from "./python-fixture.ts";
@@ -130,7 +130,7 @@ test("each namespace has a user of its own where the server is root, and the ser
     arena,
     backendConfig: new Map<string, string>(),
     others: noOtherModels,
-    metrics: noModelMetrics,
+    metrics: noNamespaceMetrics,
     onHealth: () => {},
     signal: AbortSignal.timeout(30_000),
   };

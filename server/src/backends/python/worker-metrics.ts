@@ -1,5 +1,5 @@
 import { InferenceError } from "../../base/index.ts";
-import type { HeldFamily, MetricPart, ModelMetrics } from "../model-metrics.ts";
+import type { HeldFamily, MetricPart, NamespaceMetrics } from "../namespace-metrics.ts";
 import { readHeader } from "./frame-decoder.ts";
 import {
   decodeMetric,
@@ -18,12 +18,12 @@ interface WorkerFamily {
 
 /** The metrics of one worker's model, from its first frame about them until the process is reaped: what it counts lies in cells of its own. */
 export class WorkerMetrics {
-  readonly #metrics: ModelMetrics;
+  readonly #metrics: NamespaceMetrics;
   readonly #send: (frame: Uint8Array) => void;
   readonly #families = new Map<number, WorkerFamily>();
   readonly #parts = new Map<number, MetricPart>();
 
-  constructor(metrics: ModelMetrics, send: (frame: Uint8Array) => void) {
+  constructor(metrics: NamespaceMetrics, send: (frame: Uint8Array) => void) {
     this.#metrics = metrics;
     this.#send = send;
   }

@@ -5,7 +5,7 @@ import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
 import { printConfigJson, type ModelConfig } from "../../modelconfig/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { ModelSource } from "../backend.ts";
-import type { ModelMetrics } from "../model-metrics.ts";
+import type { NamespaceMetrics } from "../namespace-metrics.ts";
 import type { OtherModels } from "../other-models.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
@@ -25,7 +25,7 @@ export interface WorkerPlan {
   readonly environment: PythonEnvironment;
   readonly arena: Arena;
   readonly others: OtherModels;
-  readonly metrics: ModelMetrics;
+  readonly metrics: NamespaceMetrics;
   readonly inlineBytesMax: number;
 }
 

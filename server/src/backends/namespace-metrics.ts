@@ -36,7 +36,7 @@ export interface HeldFamily extends Disposable {
  * The door to the metrics that the models of one namespace make of their own. Models of a namespace that name the same family and the
  * same labels count together, as models of one tritonserver do; no namespace reads or changes another's.
  */
-export interface ModelMetrics {
+export interface NamespaceMetrics {
   /** Throws INVALID_ARG with Triton's texts for a name that cannot be or is taken, and UNAVAILABLE where there are too many. */
   family(head: MetricHead): HeldFamily;
 }
