@@ -10,6 +10,8 @@ import time
 from . import wire
 
 _FIRST_BUFFER_BYTES = 16 * 1024
+# A buffer that one large frame made larger is not kept for the small ones.
+_KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _AWAKE_SECONDS = 0.0002
 _LOOK_BYTES_MAX = 256 * 1024
 
@@ -57,6 +59,8 @@ class Channel:
                 self._make_room(size)
             elif have == 0:
                 self._start = self._end = 0
+                if len(self._buffer) > _KEPT_BUFFER_BYTES:
+                    self._renew(_FIRST_BUFFER_BYTES)
             else:
                 self._make_room(wire.HEADER_BYTES)
             count = self._receive_some(self._view[self._end :])
@@ -123,11 +127,14 @@ class Channel:
             return
         kept = bytes(self._view[self._start : self._end])
         if size > len(self._buffer):
-            self._buffer = bytearray(size)
-            self._view = memoryview(self._buffer)
+            self._renew(size)
         self._view[: len(kept)] = kept
         self._start = 0
         self._end = len(kept)
+
+    def _renew(self, size: int) -> None:
+        self._buffer = bytearray(size)
+        self._view = memoryview(self._buffer)
 
     def release(self, lent_id: int) -> None:
         """Called when the last view of a lent block is gone, from any thread, at any point of its code."""

@@ -87,6 +87,8 @@ class Worker:
         self.channel.send(wire.frame(wire.HELLO, frame_id=os.getpid()))
         channel = self.channel
         while True:
+            # The frame before may be large.
+            frame = None
             if self._waiting:
                 frame = self._waiting.pop(0)
             else:

@@ -72,6 +72,20 @@ const cases: readonly [what: string, body: string, told: RegExp][] = [
   ],
 ];
 
+test("a worker does not keep the memory that one large batch took", async () => {
+  const body = `kilobytes = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
+return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([kilobytes], np.float32))]) for _ in requests]`;
+  await using loaded = await fixture.load("thrifty", model(body));
+  const kilobytes = async () => floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!)[0]!;
+  const before = await kilobytes();
+  const values = Array.from({ length: 1024 }, () => 1);
+  const batch = Array.from({ length: 12_000 }, () => request([floats("IN", values)]));
+  const { outcomes } = await only(loaded).execute(batch);
+  assert.ok(outcomes.every((outcome) => "outputs" in outcome));
+  const grown = (await kilobytes()) - before;
+  assert.ok(grown < 24_000, `${grown} kB`);
+});
+
 for (const [what, body, told] of cases) {
   test(`${what}: the batch fails, and no worker ends`, async () => {
     const first = `if requests[0].inputs()[0].as_numpy()[0] == 0: ${echo}\n`;
