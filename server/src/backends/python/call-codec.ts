@@ -4,15 +4,15 @@ import { readBoundedObject } from "./untrusted-json.ts";
 import {
   encodeFrame,
   headerBytes,
-  inlinePlace,
   kinds,
   lentBytes,
+  lentRecords,
   MalformedRecord,
   tensorBytes,
   type WireLent,
   type WireTensor,
   writeLent,
-  writeNatural,
+  writeTensor,
 } from "./wire.ts";
 
 /**
@@ -137,10 +137,7 @@ export function decodeControl(frame: Buffer): WireControl {
 /** CALL_SPACE: the blocks that a call asked for, or why there are none. */
 export function encodeCallSpace(callId: number, blocks: readonly WireLent[] | string): Buffer {
   if (typeof blocks === "string") return encodeFrame(kinds.callSpace, Buffer.from(blocks), { id: callId, extra: 1 });
-  const body = Buffer.alloc(blocks.length * lentBytes);
-  const view = new DataView(body.buffer, body.byteOffset);
-  blocks.forEach((block, index) => writeLent(view, index * lentBytes, block));
-  return encodeFrame(kinds.callSpace, body, { id: callId, count: blocks.length });
+  return encodeFrame(kinds.callSpace, lentRecords(blocks), { id: callId, count: blocks.length });
 }
 
 /** CONTROLLED: what came of a CONTROL. */
@@ -177,23 +174,15 @@ export function encodeCallAnswer({ callId, isLast, loans, answer }: WireCallAnsw
   frame.set(text, textAt);
   let at = tensorsAt;
   let inlineAt = inlineOffset;
-  for (const { nameIndex, datatype, shape, place, byteOffset, byteLength, data } of outputs) {
-    if (data !== null) {
-      inlineAt = (inlineAt + 15) & ~15;
-      frame.set(data, inlineAt);
+  for (const output of outputs) {
+    if (output.data === null) {
+      at = writeTensor(view, at, output, output.byteOffset);
+      continue;
     }
-    view.setUint16(at, nameIndex, true);
-    view.setUint8(at + 2, datatype);
-    view.setUint8(at + 3, shape.length);
-    view.setUint32(at + 4, place ?? inlinePlace, true);
-    writeNatural(view, at + 8, data === null ? byteOffset : inlineAt - inlineOffset);
-    writeNatural(view, at + 16, byteLength);
-    at += tensorBytes;
-    for (const dimension of shape) {
-      writeNatural(view, at, dimension);
-      at += 8;
-    }
-    if (data !== null) inlineAt += byteLength;
+    inlineAt = (inlineAt + 15) & ~15;
+    frame.set(output.data, inlineAt);
+    at = writeTensor(view, at, output, inlineAt - inlineOffset);
+    inlineAt += output.byteLength;
   }
   return frame;
 }

@@ -5,7 +5,6 @@ import {
   executeHeadBytes,
   frameBytesMax,
   headerBytes,
-  inlinePlace,
   inputsMax,
   kinds,
   lentBytes,
@@ -17,6 +16,7 @@ import {
   type WireTensor,
   writeLent,
   writeNatural,
+  writeTensor,
 } from "./wire.ts";
 
 const firstBufferBytes = 64 * 1024;
@@ -54,6 +54,8 @@ export class ExecuteEncoder {
       end = at + piece.data.byteLength;
     }
     this.#buffer.fill(0, end, inlineOffset + this.#inlineBytes);
+    // Whoever is idle next holds no request's bytes.
+    this.#inline.length = 0;
     const frameBytes = inlineOffset + this.#inlineBytes;
     assert(frameBytes <= frameBytesMax, "an EXECUTE frame within its limit");
     const view = this.#view;
@@ -125,23 +127,13 @@ export class ExecuteEncoder {
   }
 
   #writeTensor(tensor: WireTensor): void {
-    const rank = tensor.shape.length;
-    this.#reserve(tensorBytes + rank * 8);
-    const view = this.#view;
-    const at = this.#at;
+    this.#reserve(tensorBytes + tensor.shape.length * 8);
     let byteOffset = tensor.byteOffset;
     if (tensor.data !== null) {
       byteOffset = (this.#inlineBytes + 15) & ~15;
       this.#inline.push({ at: byteOffset, data: tensor.data });
       this.#inlineBytes = byteOffset + tensor.byteLength;
     }
-    view.setUint16(at, tensor.nameIndex, true);
-    view.setUint8(at + 2, tensor.datatype);
-    view.setUint8(at + 3, rank);
-    view.setUint32(at + 4, tensor.place ?? inlinePlace, true);
-    writeNatural(view, at + 8, byteOffset);
-    writeNatural(view, at + 16, tensor.byteLength);
-    for (let axis = 0; axis < rank; axis++) writeNatural(view, at + tensorBytes + axis * 8, tensor.shape[axis]!);
-    this.#at = at + tensorBytes + rank * 8;
+    this.#at = writeTensor(this.#view, this.#at, tensor, byteOffset);
   }
 }

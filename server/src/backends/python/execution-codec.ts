@@ -13,7 +13,14 @@ import {
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
 import { readFlatObject, type MemberBudget } from "./untrusted-json.ts";
-import { MalformedRecord, type WireRequest, type WireResponse, type WireTensor } from "./wire.ts";
+import {
+  MalformedRecord,
+  sequenceEnd,
+  sequenceStart,
+  type WireRequest,
+  type WireResponse,
+  type WireTensor,
+} from "./wire.ts";
 
 /** What turning requests into frames and frames into responses has to know of a model version. */
 export interface FrameFacts {
@@ -29,12 +36,11 @@ export interface FrameFacts {
   readonly inlineBytesMax: number;
 }
 
-const sequenceStart = 1;
-const sequenceEnd = 2;
-
 /** Collects what an execution lends while its requests are put into wire form. */
 export class LoanCollector {
   readonly loans: LentBlock[] = [];
+  /** Places among them; made with the first, for most executions lend nothing. */
+  #places: Map<Block, number> | null = null;
   readonly #facts: FrameFacts;
   readonly #lent: LentBlocks;
   readonly #executionId: number;
@@ -88,12 +94,15 @@ export class LoanCollector {
   }
 
   #placeOf(block: Block): number {
-    const known = this.loans.findIndex((lent) => lent.block === block);
-    if (known !== -1) return known;
+    const known = this.#places?.get(block);
+    if (known !== undefined) return known;
     // Each tensor has a reference of its own: a block of two tensors of this very batch is shared as well.
     const isShared = block.holderCount > 1;
     block.retain();
-    return this.loans.push(this.#lent.lend(block, this.#executionId, "input", isShared)) - 1;
+    const place = this.loans.push(this.#lent.lend(block, this.#executionId, "input", isShared)) - 1;
+    this.#places ??= new Map();
+    this.#places.set(block, place);
+    return place;
   }
 }
 

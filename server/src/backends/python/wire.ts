@@ -61,6 +61,9 @@ export const requestsMax = 0xffff;
 export const inputsMax = 0xffff;
 export const requestedMax = allOutputs - 1;
 export const correlationTextBytesMax = 0xffff;
+/** Of a request that belongs to a sequence. */
+export const sequenceStart = 1;
+export const sequenceEnd = 2;
 export const statusBatchFailed = 1;
 export const statusBatchOutOfMemory = 2;
 
@@ -167,15 +170,20 @@ export function encodeSpace(executionId: number, blocks: readonly WireLent[] | s
   const extra = askId * 2;
   if (typeof blocks === "string")
     return encodeFrame(kinds.space, Buffer.from(blocks), { id: executionId, extra: extra + 1 });
-  const body = Buffer.alloc(blocks.length * lentBytes);
-  const view = new DataView(body.buffer, body.byteOffset);
-  blocks.forEach((block, index) => writeLent(view, index * lentBytes, block));
-  return encodeFrame(kinds.space, body, { id: executionId, count: blocks.length, extra });
+  return encodeFrame(kinds.space, lentRecords(blocks), { id: executionId, count: blocks.length, extra });
 }
 
 /** CREDIT: so many answers to the request at `place` have been taken. */
 export function encodeCredit(executionId: number, place: number, count: number): Buffer {
   return encodeFrame(kinds.credit, new Uint8Array(), { id: executionId, extra: place, count });
+}
+
+/** The blocks one behind the other, as SPACE and CALL_SPACE have them. */
+export function lentRecords(blocks: readonly WireLent[]): Buffer {
+  const records = Buffer.alloc(blocks.length * lentBytes);
+  const view = new DataView(records.buffer, records.byteOffset);
+  blocks.forEach((block, index) => writeLent(view, index * lentBytes, block));
+  return records;
 }
 
 export function writeLent(view: DataView, at: number, lent: WireLent): void {
@@ -192,6 +200,20 @@ export const askIdMax = 0x3fff_ffff;
 export function writeNatural(view: DataView, at: number, value: number): void {
   view.setUint32(at, value >>> 0, true);
   view.setUint32(at + 4, Math.floor(value / 0x1_0000_0000), true);
+}
+
+/** Writes the record of a tensor whose bytes begin at `byteOffset` of the inline bytes or of its block; returns where it ends. */
+export function writeTensor(view: DataView, at: number, tensor: WireTensor, byteOffset: number): number {
+  const { nameIndex, datatype, shape, place, byteLength } = tensor;
+  view.setUint16(at, nameIndex, true);
+  view.setUint8(at + 2, datatype);
+  view.setUint8(at + 3, shape.length);
+  view.setUint32(at + 4, place ?? inlinePlace, true);
+  writeNatural(view, at + 8, byteOffset);
+  writeNatural(view, at + 16, byteLength);
+  let end = at + tensorBytes;
+  for (let axis = 0; axis < shape.length; axis++, end += 8) writeNatural(view, end, shape[axis]!);
+  return end;
 }
 
 export interface WireExecute {

@@ -20,7 +20,16 @@ import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
 import { lendSpaces } from "./lend-spaces.ts";
 import { readFlatObject } from "./untrusted-json.ts";
-import { frameBytesMax, kinds, lentBytes, MalformedRecord, tensorBytes, type WireTensor } from "./wire.ts";
+import {
+  frameBytesMax,
+  kinds,
+  lentBytes,
+  MalformedRecord,
+  sequenceEnd,
+  sequenceStart,
+  tensorBytes,
+  type WireTensor,
+} from "./wire.ts";
 
 export interface CallsOptions {
   /** Who calls: its loans, and its socket. */
@@ -40,8 +49,8 @@ export interface CallsOptions {
 interface OpenCall {
   readonly id: number;
   readonly executionId: number;
-  /** Null until the CALL has come: space was asked for, and no more. */
   readonly controller: AbortController;
+  /** Whether its CALL has come; before that it is no more than a wish for space. */
   isCalled: boolean;
   readonly spaces: readonly LentBlock[];
   /** Of answers that were sent and not read. */
@@ -49,8 +58,6 @@ interface OpenCall {
 }
 
 const noExecution = -1;
-const sequenceStart = 1;
-const sequenceEnd = 2;
 
 /** What one worker asks of other models, from its first frame about a call until its last answer. */
 export class WorkerCalls {
