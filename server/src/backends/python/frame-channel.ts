@@ -31,6 +31,9 @@ export class FrameChannel {
   /** Frames that leave at the end of this turn. */
   #outgoing: Buffer | null = null;
   #outgoingBytes = 0;
+  #outgoingCount = 0;
+  #frameCount = 0;
+  #firstLost = Number.POSITIVE_INFINITY;
 
   constructor(fd: number, events: ChannelEvents) {
     this.#fd = fd;
@@ -54,8 +57,9 @@ export class FrameChannel {
   /**
    * Sends a frame together with the others of this turn of the event loop, at its end. Waking a sleeping worker costs more than all
    * else in a send (a third of the server's time with three small steps and 8 clients), so it is done once for all of them.
+   * Returns the frame's number.
    */
-  sendSoon(frame: Uint8Array): void {
+  sendSoon(frame: Uint8Array): number {
     const { byteLength } = frame;
     if (byteLength > outgoingBytesMax) return this.send(frame);
     if (this.#outgoingBytes + byteLength > outgoingBytesMax) this.#flush();
@@ -63,34 +67,54 @@ export class FrameChannel {
     this.#outgoing ??= Buffer.allocUnsafeSlow(outgoingBytesMax);
     this.#outgoing.set(frame, this.#outgoingBytes);
     this.#outgoingBytes += byteLength;
+    this.#outgoingCount++;
+    return ++this.#frameCount;
   }
 
   #flush(): void {
     const byteLength = this.#outgoingBytes;
-    this.#outgoingBytes = 0;
-    if (byteLength > 0) this.#sendBytes(this.#outgoing!.subarray(0, byteLength));
+    if (byteLength === 0) return;
+    const first = this.#frameCount - this.#outgoingCount + 1;
+    this.#outgoingBytes = this.#outgoingCount = 0;
+    if (!this.#isSent(this.#outgoing!.subarray(0, byteLength))) this.#lost(first);
   }
 
-  /** Sends a frame. The buffer is free again when the call returns. A channel whose other side is gone takes it in silence: `onClosed` tells. */
-  send(frame: Uint8Array): void {
+  /**
+   * Sends a frame and returns its number. The buffer is free again when the call returns. A channel whose other side is gone takes it in
+   * silence: `onClosed` tells, and `firstLost`.
+   */
+  send(frame: Uint8Array): number {
     this.#flush();
-    this.#sendBytes(frame);
+    const number = ++this.#frameCount;
+    if (!this.#isSent(frame)) this.#lost(number);
+    return number;
   }
 
-  #sendBytes(frame: Uint8Array): void {
-    if (this.#socket.destroyed) return;
+  /** The number of the first frame that found nobody at the other side; Infinity where there is none. No later one was read either. */
+  get firstLost(): number {
+    return this.#firstLost;
+  }
+
+  #lost(number: number): void {
+    this.#firstLost = Math.min(this.#firstLost, number);
+  }
+
+  /** False where nothing of it will ever be read. */
+  #isSent(frame: Uint8Array): boolean {
+    if (this.#socket.destroyed) return false;
     let sent = 0;
     if (this.#pendingWrites === 0) {
       try {
         sent = sendNow(this.#fd, frame, frame.byteLength);
       } catch (error) {
-        if (error instanceof SystemCallError && (error.code === "EPIPE" || error.code === "ECONNRESET")) return;
+        if (error instanceof SystemCallError && (error.code === "EPIPE" || error.code === "ECONNRESET")) return false;
         throw error;
       }
-      if (sent === frame.byteLength) return;
+      if (sent === frame.byteLength) return true;
     }
     this.#pendingWrites++;
     this.#socket.write(Buffer.from(frame.subarray(sent)), () => this.#pendingWrites--);
+    return true;
   }
 
   /** Takes the frames that a process which has ended left in the socket. */

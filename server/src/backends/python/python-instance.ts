@@ -44,6 +44,8 @@ interface Pending {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
   readonly brief: boolean;
+  /** Of its EXECUTE. */
+  readonly frameNumber: number;
   readonly spaces: LentBlock[];
   askCount: number;
   /** Why the worker got no memory for its outputs, when it asked. */
@@ -82,7 +84,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#options = options;
     this.#room = { inlineBytesMax: options.facts.inlineBytesMax, requestsBytesMax };
     this.#supervised = new SupervisedWorker(
-      { ...options, onUp: (up) => this.#attach(up), onEnd: (reason) => this.#onEnd(reason) },
+      { ...options, onUp: (up) => this.#attach(up), onEnd: (ended, reason) => this.#onEnd(ended, reason) },
       worker,
     );
   }
@@ -116,13 +118,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
       if (place === -1) continue;
       const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId, extra: place });
       this.#answers.get(executionId)?.givenUp(request);
-      return worker.sendSoon(frame);
+      return void worker.sendSoon(frame);
     }
     for (const answers of this.#answers.values()) {
       const place = answers.givenUp(request);
       if (place === -1) continue;
       const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: answers.executionId, extra: place });
-      return worker.sendSoon(frame);
+      return void worker.sendSoon(frame);
     }
   }
 
@@ -179,10 +181,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (this.#options.facts.isDecoupled)
       this.#answers.set(executionId, new ExecutionAnswers(executionId, batch, this.#options.facts, worker));
     this.#watch ??= this.#watchdog();
-    if (isLone) worker.send(frame);
-    else worker.sendSoon(frame);
+    const frameNumber = isLone ? worker.send(frame) : worker.sendSoon(frame);
     return new Promise((resolve) => {
-      this.#pending.set(executionId, { executionId, batch, brief, spaces, askCount: 0, refusal: null, resolve });
+      const begun = { executionId, batch, brief, frameNumber, spaces, askCount: 0, refusal: null, resolve };
+      this.#pending.set(executionId, begun);
     });
   }
 
@@ -222,7 +224,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       return;
     }
     const asked = lendSpaces(worker.lent, this.#options.facts.arena, id, decodeAsk(frame));
-    if (asked instanceof InferenceError) return worker.send(encodeSpace(id, asked.message, askId));
+    if (asked instanceof InferenceError) return void worker.send(encodeSpace(id, asked.message, askId));
     answers.lent(askId, asked);
     worker.send(encodeSpace(id, asked, askId));
   }
@@ -271,7 +273,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const asked = lendSpaces(worker.lent, this.#options.facts.arena, pending.executionId, sizes);
     if (asked instanceof InferenceError) {
       pending.refusal = asked;
-      return worker.send(encodeSpace(pending.executionId, asked.message));
+      return void worker.send(encodeSpace(pending.executionId, asked.message));
     }
     pending.spaces.push(...asked);
     worker.send(encodeSpace(pending.executionId, asked));
@@ -339,9 +341,14 @@ export class PythonInstance implements Instance, AsyncDisposable {
     });
   }
 
-  /** A worker executes in order: what waited behind the execution that it died of had not begun, and is executed again. */
-  #onEnd(reason: string): void {
-    const [head, ...notBegun] = this.#pending.values();
+  /**
+   * A worker executes in order: what waited behind the execution that it died of had not begun, and is executed again; so is what was sent
+   * to one that was dead.
+   */
+  #onEnd(worker: PythonWorker, reason: string): void {
+    const [first, ...others] = this.#pending.values();
+    const isLost = first !== undefined && worker.neverGot(first.frameNumber);
+    const [head, notBegun] = isLost ? [undefined, [first, ...others]] : [first, others];
     this.#pending.clear();
     const died = new InferenceError("INTERNAL", reason);
     // What had not begun gets answers of its own.

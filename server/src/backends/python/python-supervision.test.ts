@@ -144,16 +144,35 @@ test("a hanging worker is reported with its Python stack, and ended only where t
   assert.ok(killing.log.some((line) => /warning: executing for .* the Python stack of the worker follows/.test(line)));
 });
 
-test("an execution that comes when its worker is dead, and its last words are still waited for, is its successor's", async () => {
+test("an execution that comes when its worker is dead is its successor's, noticed or not", async () => {
   const body = `import subprocess\nsubprocess.Popen(["sleep", "60"], start_new_session=True)\n${echo}`;
-  await using loaded = await fixture.load("outlived", model(body));
-  // The child that the model starts holds the pipe that the words would come through.
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
-  const pid = pidOf(loaded);
-  process.kill(pid, "SIGKILL");
-  await until(() => readProcessStart(pid) === null);
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
+  await using own = await openFixture();
+  await using loaded = await own.load("outlived", model(body));
+  const answer = async (value: number) => floatsOf((await ask(loaded, [floats("IN", [value])])).outputs[0]!);
+  assert.deepEqual(await answer(1), [1]);
+  const first = pidOf(loaded);
+  process.kill(first, "SIGKILL");
+  // No turn of the event loop: nobody here has noticed.
+  while (!isDead(first));
+  assert.deepEqual(await Promise.all([answer(2), answer(3)]), [[2], [3]]);
+  await until(() => own.health.at(-1)?.ok === true);
+  const second = pidOf(loaded);
+  process.kill(second, "SIGKILL");
+  await until(() => readProcessStart(second) === null);
+  // Its last words are waited for: the child that the model started holds the pipe that they would come through. The second failure waits.
+  await assert.rejects(answer(4), { message: /is not healthy\. \(signal SIGKILL\)$/ });
+  await until(() => own.health.at(-1)?.ok === true);
+  assert.deepEqual(await answer(5), [5]);
 });
+
+/** Ended, whether somebody has waited for it or not. */
+function isDead(pid: number): boolean {
+  try {
+    return / [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1").replace(/.*\)/s, ""));
+  } catch {
+    return true;
+  }
+}
 
 test("a killed zygote takes no worker with it, and the next load has another", async () => {
   await using own = await openFixture();

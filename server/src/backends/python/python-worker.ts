@@ -122,12 +122,17 @@ export class PythonWorker {
   }
 
   /** See FrameChannel.sendSoon. */
-  sendSoon(frame: Uint8Array): void {
-    this.#channel.sendSoon(frame);
+  sendSoon(frame: Uint8Array): number {
+    return this.#channel.sendSoon(frame);
   }
 
-  send(frame: Uint8Array): void {
-    this.#channel.send(frame);
+  send(frame: Uint8Array): number {
+    return this.#channel.send(frame);
+  }
+
+  /** Whether it was already dead when the frame of this number was sent. */
+  neverGot(frameNumber: number): boolean {
+    return frameNumber >= this.#channel.firstLost;
   }
 
   /** One step of the life: sends `body`, resolves with the reply; a failure reported by the model rejects with INTERNAL. */

@@ -23,7 +23,7 @@ export interface SupervisedWorkerOptions<Worker extends WorkerProcess> {
   /** A worker is up. */
   readonly onUp: (worker: Worker) => void;
   /** A worker has ended; whether another follows is known when the call returns. */
-  readonly onEnd: (reason: string) => void;
+  readonly onEnd: (worker: Worker, reason: string) => void;
   /** Why there is no worker; null when there is one again. */
   readonly onHealth: (reason: string | null) => void;
 }
@@ -131,7 +131,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> {
     this.#latest = worker;
     this.#options.onUp(worker);
     void worker.ended.then((reason) => {
-      this.#options.onEnd(reason);
+      this.#options.onEnd(worker, reason);
       if (this.#life.at === "closed") return;
       this.#options.logger.error(reason, { instance: this.#options.name });
       this.#options.onHealth(reason);

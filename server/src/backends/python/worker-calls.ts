@@ -35,8 +35,8 @@ export interface CallsOptions {
   /** Who calls: its loans, and its socket. */
   readonly worker: {
     readonly lent: LentBlocks;
-    send(frame: Uint8Array): void;
-    sendSoon(frame: Uint8Array): void;
+    send(frame: Uint8Array): unknown;
+    sendSoon(frame: Uint8Array): unknown;
   };
   readonly others: () => OtherModels;
   readonly arena: Arena;
@@ -103,7 +103,7 @@ export class WorkerCalls {
     const { worker, arena } = this.#options;
     if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is under way`);
     const lent = lendSpaces(worker.lent, arena, noExecution, sizes);
-    if (lent instanceof InferenceError) return worker.send(encodeCallSpace(id, lent.message));
+    if (lent instanceof InferenceError) return void worker.send(encodeCallSpace(id, lent.message));
     try {
       this.#begin(id, noExecution, lent);
     } catch (error) {
