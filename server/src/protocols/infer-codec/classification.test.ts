@@ -33,6 +33,42 @@ test("the sort loses nothing and ends among NaN too", () => {
   );
 });
 
+test("the first so many are those that the whole sort puts there, also among equals", () => {
+  const few = fc.array(fc.nat(5), { maxLength: 400 });
+  fc.assert(
+    fc.property(fc.oneof(few, fc.array(fc.integer(), { maxLength: 400 })), fc.nat(60), (values, wantedCount) => {
+      const places = values.map((_, place) => place);
+      sortAsLibstdcxx(places, (a, b) => values[a]! > values[b]!, wantedCount);
+      assert.deepEqual(places.slice(0, wantedCount), sorted(values).slice(0, wantedCount));
+    }),
+    { numRuns: 2000 },
+  );
+  const worst = worstFor(3000);
+  for (const wantedCount of [1, 17, 1000]) {
+    const places = worst.map((_, place) => place);
+    sortAsLibstdcxx(places, (a, b) => worst[a]! > worst[b]!, wantedCount);
+    assert.deepEqual(places.slice(0, wantedCount), sorted(worst).slice(0, wantedCount));
+  }
+});
+
+test("the best of many scores is found without sorting the others", () => {
+  const count = 100_000;
+  const values = Array.from({ length: count }, (_, index) => (index * 7919) % count);
+  const places = values.map((_, place) => place);
+  let compared = 0;
+  sortAsLibstdcxx(
+    places,
+    (a, b) => {
+      compared += 1;
+      return values[a]! > values[b]!;
+    },
+    1,
+  );
+  assert.equal(values[places[0]!], count - 1);
+  // Of a whole sort it takes 2 million.
+  assert.ok(compared < 5 * count, `${compared} comparisons`);
+});
+
 /**
  * McIlroy's adversary: decides what is smaller only when it is asked, so that each pivot is nearly the smallest of its part. Values are
  * equal by fours.

@@ -41,7 +41,7 @@ export function classify(output: Tensor, classCount: number, batches: boolean, l
   const view = new DataView(output.data.buffer, output.data.byteOffset, output.data.byteLength);
   const elements: Uint8Array[] = [];
   for (let row = 0; row < rows; row++) {
-    for (const index of topIndices(view, read, row * rowElements, rowElements).slice(0, kept)) {
+    for (const index of topIndices(view, read, { first: row * rowElements, count: rowElements, kept })) {
       const value = read(view, row * rowElements + index);
       const label = labels[index];
       const text = floating ? fixedText(Number(value)) : String(value);
@@ -54,11 +54,22 @@ export function classify(output: Tensor, classCount: number, batches: boolean, l
   return { name: output.name, datatype: "BYTES", shape, data: joinBytesElements(elements), block: null };
 }
 
-function topIndices(view: DataView, read: ReadElement, first: number, count: number): number[] {
-  const values = Array.from({ length: count }, (_, index) => read(view, first + index));
-  const indices = Array.from({ length: count }, (_, index) => index);
-  sortAsLibstdcxx(indices, (a, b) => values[a]! > values[b]!);
-  return indices;
+function topIndices(
+  view: DataView,
+  read: ReadElement,
+  { first, count, kept }: { readonly first: number; readonly count: number; readonly kept: number },
+): number[] {
+  const values: (number | bigint)[] = [];
+  const indices: number[] = [];
+  let hasNaN = false;
+  for (let index = 0; index < count; index++) {
+    const value = read(view, first + index);
+    values.push(value);
+    indices.push(index);
+    hasNaN ||= Number.isNaN(value);
+  }
+  sortAsLibstdcxx(indices, (a, b) => values[a]! > values[b]!, hasNaN ? count : kept);
+  return indices.slice(0, kept);
 }
 
 /** As C's %f: six decimals, all digits before the point, what lies exactly half way goes to the even digit, `nan`, `inf`. */
