@@ -17,6 +17,11 @@ export class JsonSyntaxError extends Error {
 
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
 
+interface WalkedValue {
+  readonly endAt: number;
+  readonly count: number;
+}
+
 /** What the number at hand is: an integer exact in a double, a longer integer, or one with fraction, exponent or a literal. */
 export type NumberKind = "safeInteger" | "longInteger" | "double";
 
@@ -51,8 +56,8 @@ export class JsonScanner {
   /** Entries of the document that were visited one by one, for whoever bounds them. */
   visitedCount = 0;
   #depth = 0;
-  /** Where arrays and objects that have been walked before begin and end. */
-  #ends: Map<number, number> | null = null;
+  /** Of arrays and objects that have been walked before, by where they begin. */
+  #walked: Map<number, WalkedValue> | null = null;
 
   constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
     this.bytes = bytes;
@@ -135,16 +140,18 @@ export class JsonScanner {
     if (byte > 0) this.fail("The document root must not be followed by other values.", this.at);
   }
 
-  /** The array or object that begins at `startAt` has been stepped over whole: the next time it is at once. */
-  noteEnd(startAt: number): void {
-    this.#ends ??= new Map();
-    this.#ends.set(startAt, this.at);
+  /** The array or object of `count` elements that begins at `startAt` has been stepped over whole: the next time it is at once. */
+  noteEnd(startAt: number, count: number): void {
+    this.#walked ??= new Map();
+    this.#walked.set(startAt, { endAt: this.at, count });
   }
 
-  #isKnown(): boolean {
-    const end = this.#ends?.get(this.at);
-    if (end !== undefined) this.at = end;
-    return end !== undefined;
+  /** Steps over the array or object that starts here, where that was done before; how many elements it has, null where it was not. */
+  skipWalked(): number | null {
+    const walked = this.#walked?.get(this.at);
+    if (walked === undefined) return null;
+    this.at = walked.endAt;
+    return walked.count;
   }
 
   skipValue(): void {
@@ -161,13 +168,13 @@ export class JsonScanner {
       case "null":
         return this.#literal("null");
       case "array":
-        if (this.#ends !== null && this.#isKnown()) return;
+        if (this.#walked !== null && this.skipWalked() !== null) return;
         if (this.open(0x5d))
           do this.skipValue();
           while (this.more(0x5d));
         return;
       case "object":
-        if (this.#ends !== null && this.#isKnown()) return;
+        if (this.#walked !== null && this.skipWalked() !== null) return;
         if (!this.open(0x7d)) return;
         do {
           this.key();

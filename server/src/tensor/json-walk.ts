@@ -6,10 +6,12 @@ const notedBytesMin = 16 * 1024;
 interface Open {
   readonly startAt: number;
   readonly close: number;
+  /** Elements or members so far. */
+  count: number;
 }
 
 /**
- * Steps over one JSON value, of any size, in pieces, and tells the scanner where its long arrays and objects end: whoever walks the same
+ * Steps over one JSON value, of any size, in pieces, and tells the scanner where its long arrays and objects end, and how much is in them: whoever walks the same
  * text with the same scanner afterwards steps over each of them at once. Checks what `JsonScanner.skipValue` checks.
  */
 export class JsonWalk {
@@ -54,7 +56,7 @@ export class JsonWalk {
     const startAt = scanner.at;
     const close = kind === "array" ? 0x5d : 0x7d;
     if (!scanner.open(close)) return false;
-    this.#open.push({ startAt, close });
+    this.#open.push({ startAt, close, count: 1 });
     if (close === 0x7d) scanner.key();
     return true;
   }
@@ -64,11 +66,12 @@ export class JsonWalk {
     const scanner = this.#scanner;
     for (let last = this.#open.at(-1); last !== undefined; last = this.#open.at(-1)) {
       if (scanner.more(last.close)) {
+        last.count++;
         if (last.close === 0x7d) scanner.key();
         return false;
       }
       this.#open.pop();
-      if (scanner.at - last.startAt >= notedBytesMin) scanner.noteEnd(last.startAt);
+      if (scanner.at - last.startAt >= notedBytesMin) scanner.noteEnd(last.startAt, last.count);
     }
     return true;
   }

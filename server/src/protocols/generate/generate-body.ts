@@ -1,15 +1,17 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, type LoopTurns } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
 import type { ParameterValue } from "../../inference/index.ts";
-import { releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
+import { JsonScanner, releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
 import { exchangeBytes, gatherBody, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { placeInputs } from "../infer-codec/index.ts";
+import { placeInputs, placeInputsInTurns, walkedDocument, wholeTextBytesMax } from "../infer-codec/index.ts";
 import { mapGenerateRequest } from "./generate-mapping.ts";
 
 export interface GenerateBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
   readonly integerRange: IntegerRange;
+  /** In which long JSON is read. */
+  readonly turns: LoopTurns;
 }
 
 /** A decoded request. The receiver owns the tensors. */
@@ -25,15 +27,16 @@ export async function readGenerateBody(exchange: Exchange, options: GenerateBody
   const body = await gatherBody(exchange, options.limits);
   const gatheredBytes = memory.bytes - exchangeBytes;
   try {
-    return decode(body.bytes(), exchange, options);
+    return await decode(body.bytes(), exchange, options);
   } finally {
     body.discard();
     memory.shrinkBy(gatheredBytes);
   }
 }
 
-function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions): GenerateBody {
-  const { model, integerRange } = options;
+/** Between the pieces of a long body others have the loop. */
+async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
+  const { model, integerRange, turns } = options;
   const { inputBytesMax } = options.limits;
   if (body.length > inputBytesMax) {
     throw new InferenceError(
@@ -41,15 +44,13 @@ function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions):
       `request JSON size of ${body.length} bytes exceeds the maximum allowed input size of ${inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
     );
   }
-  const { memory } = exchange;
-  const mapping = mapGenerateRequest(body, { config: model.view.config, inputBytesMax, memory });
-  const { tensors } = placeInputs(mapping, {
-    modelName: model.view.config.name,
-    tailBytes: 0,
-    arena: model.arena,
-    integerRange,
-    memory,
-  });
+  const { memory, signal } = exchange;
+  const turnsOf = { turns, signal };
+  const isLong = body.length > wholeTextBytesMax;
+  const scanner = isLong ? await walkedDocument(body, turnsOf) : new JsonScanner(body);
+  const mapping = mapGenerateRequest(scanner, { config: model.view.config, inputBytesMax, memory });
+  const place = { modelName: model.view.config.name, tailBytes: 0, arena: model.arena, integerRange, memory };
+  const { tensors } = isLong ? await placeInputsInTurns(mapping, place, turnsOf) : placeInputs(mapping, place);
   if (mapping.failure !== null) {
     releaseTensors(tensors);
     throw mapping.failure;

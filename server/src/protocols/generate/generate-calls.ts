@@ -1,4 +1,4 @@
-import { InferenceError, isMemoryReason } from "../../base/index.ts";
+import { InferenceError, isMemoryReason, LoopTurns } from "../../base/index.ts";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
 import type { InferenceRequest, InferenceResponse, Outcome } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
@@ -50,6 +50,7 @@ const notOneAnswer =
 export class GenerateCalls {
   readonly #options: GenerateCallOptions;
   readonly #encoder = new GenerateEncoder();
+  readonly #turns = new LoopTurns();
 
   constructor(options: GenerateCallOptions) {
     this.#options = options;
@@ -84,7 +85,7 @@ export class GenerateCalls {
       throw new InferenceError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
     }
     const ask = this.#options.answersOf ?? answersOf;
-    const body = await readGenerateBody(exchange, { ...this.#options, model });
+    const body = await readGenerateBody(exchange, { ...this.#options, model, turns: this.#turns });
     return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
   }
 

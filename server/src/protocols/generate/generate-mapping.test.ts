@@ -3,6 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { ByteBudget, ByteLease, InferenceError } from "../../base/index.ts";
 import { completeConfig, parseConfigText } from "../../modelconfig/index.ts";
+import { JsonScanner, JsonWalk } from "../../tensor/index.ts";
 import { mapGenerateRequest } from "./generate-mapping.ts";
 import { shapeOfElements } from "./input-shape.ts";
 
@@ -19,7 +20,7 @@ const config = completeConfig(
 
 function mapped(text: string, memoryBytes = Infinity) {
   using memory = new ByteLease(new ByteBudget(memoryBytes));
-  return mapGenerateRequest(Buffer.from(text), { config, inputBytesMax: 2 ** 26, memory });
+  return mapGenerateRequest(new JsonScanner(Buffer.from(text)), { config, inputBytesMax: 2 ** 26, memory });
 }
 
 test("a shape has as many elements as came, and the dimensions that are configured", () => {
@@ -125,4 +126,17 @@ test("many parameters are refused where memory ends, before they are there", () 
   const tooMany = { code: "INVALID_ARG", message: "a request has at most 100000 parameters and dimensions" };
   assert.throws(() => mapped(`{${members},"a":1}`), tooMany);
   assert.match(mapped(`{"parameters":{${members}}}`).failure?.message ?? "", /a request has at most 100000 /);
+});
+
+test("a document that was walked before is mapped as any other", () => {
+  const numbers = Array.from({ length: 20_000 }, (_, index) => index);
+  const text = JSON.stringify({ NUMBERS: numbers, TEXT: [["a"], ["b"]], extra: 1, parameters: { more: [] } });
+  using memory = new ByteLease(new ByteBudget(Infinity));
+  const scanner = new JsonScanner(Buffer.from(text));
+  const walk = new JsonWalk(scanner);
+  while (!walk.advance(1000));
+  const { scanner: _, ...walked } = mapGenerateRequest(scanner, { config, inputBytesMax: 2 ** 26, memory });
+  const { scanner: __, ...plain } = mapped(text);
+  assert.deepEqual(walked, plain);
+  assert.deepEqual(walked.inputs[0]?.shape, [20_000]);
 });

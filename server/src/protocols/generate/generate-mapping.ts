@@ -1,7 +1,7 @@
 import { InferenceError, type ByteLease } from "../../base/index.ts";
 import type { ParameterValue } from "../../inference/index.ts";
 import type { InputConfig, ModelConfig } from "../../modelconfig/index.ts";
-import { datatypes, JsonScanner, readJsonString } from "../../tensor/index.ts";
+import { datatypes, readJsonString, type JsonScanner } from "../../tensor/index.ts";
 import {
   countVisited,
   customValue,
@@ -35,11 +35,10 @@ export interface MappingOptions {
   readonly memory: ByteLease;
 }
 
-/** Throws what is wrong with the document as such; inputs are bounded each (--http-max-input-size), the rest by `memory`. */
-export function mapGenerateRequest(bytes: Uint8Array, options: MappingOptions): GenerateMapping {
-  const scanner = new JsonScanner(bytes);
+/** Of the document that the scanner stands at. Throws what is wrong with it as such; inputs are bounded each (--http-max-input-size), the rest by `memory`. */
+export function mapGenerateRequest(scanner: JsonScanner, options: MappingOptions): GenerateMapping {
   const rootAt = parsingRequestJson(() => checkDocument(scanner));
-  if (bytes[rootAt] !== 0x7b) throw new InferenceError("INTERNAL", "attempt to get members for non-object");
+  if (scanner.bytes[rootAt] !== 0x7b) throw new InferenceError("INTERNAL", "attempt to get members for non-object");
   const mapper = new Mapper(scanner, options);
   let failure: InferenceError | null = null;
   mapper.readId(rootAt);
@@ -194,6 +193,8 @@ class Mapper {
   /** Of the array itself, which the scanner is behind then: what lies in arrays inside it shows when the elements are read. */
   #countElements(): number {
     const scanner = this.#scanner;
+    const walkedCount = scanner.skipWalked();
+    if (walkedCount !== null) return walkedCount;
     if (!scanner.open(0x5d)) return 0;
     let count = 0;
     do {

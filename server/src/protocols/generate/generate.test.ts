@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { test } from "node:test";
-import { ByteBudget, InferenceError, silentLogger, systemClock } from "../../base/index.ts";
+import { ByteBudget, InferenceError, LoopTurns, silentLogger, systemClock } from "../../base/index.ts";
 import { noParameters, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
@@ -107,6 +107,18 @@ test("generate answers with the members in order, and all it held is given back"
   assert.equal(reply.statusCode, 200);
   assert.equal(await textOf(reply), '{"OUT":[0.5,2.0],"id":"r","model_name":"id_fp32","model_version":"1"}');
   assert.equal(serving.engine.arena.usedBytes, 0);
+});
+
+test("a long request is read in pieces, each in a turn of the loop", async (t) => {
+  const turns = t.mock.method(LoopTurns.prototype, "next");
+  await using serving = await serve();
+  const numbers = Array.from({ length: 300_000 }, (_, index) => index % 100);
+  const body = JSON.stringify({ IN: numbers });
+  const reply = await post(serving.port, "/generate", body);
+  assert.deepEqual((JSON.parse(await textOf(reply)) as { OUT: number[] }).OUT, numbers);
+  // Looked through once, and read once, 64 KiB at a time.
+  const expected = 2 * Math.ceil(body.length / 2 ** 16);
+  assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
 });
 
 test("a stream sends each answer as an event, an error among them too, under the status of the first", async () => {
