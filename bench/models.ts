@@ -36,6 +36,14 @@ const stage = {
   program: "stage.py",
 };
 
+/** A vector of sixteen numbers that comes back under its own name. */
+export const onward: BenchModels = {
+  onward: {
+    config: `backend: "python"\n${tensor("input", "X", "TYPE_FP32", "16")}${tensor("output", "X", "TYPE_FP32", "16")}${cpu}`,
+    program: "onward.py",
+  },
+};
+
 /** Three small Python steps in a row. */
 export const threeSteps: BenchModels = {
   before: stage,

@@ -9,6 +9,7 @@ import {
   CreateModelCommand,
   SageMakerClient,
   waitUntilEndpointInService,
+  type CreateModelCommandInput,
 } from "@aws-sdk/client-sagemaker";
 import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { freePorts } from "../conformance/environments/index.ts";
@@ -36,6 +37,12 @@ export interface Platform extends AsyncDisposable {
     prefix: string,
     instanceType: string,
     environment?: Record<string, string>,
+  ): Promise<void>;
+  /** An inference pipeline of containers that all run the same archive. */
+  createPipeline(
+    name: string,
+    key: string,
+    of: { readonly containerCount: number; readonly environment: Record<string, string> },
   ): Promise<void>;
 }
 
@@ -73,23 +80,12 @@ export async function startPlatform(dataDirectory: string): Promise<Platform> {
         ModelDataUrl: `s3://${bucket}/${prefix}`,
         Environment: environment,
       };
-      await sagemaker.send(
-        new CreateModelCommand({ ModelName: name, ExecutionRoleArn: role, PrimaryContainer: container }),
-      );
-      const variant = {
-        VariantName: "AllTraffic",
-        ModelName: name,
-        InstanceType: instanceType as "ml.m5.large",
-        InitialInstanceCount: 1,
-      };
-      await sagemaker.send(
-        new CreateEndpointConfigCommand({ EndpointConfigName: name, ProductionVariants: [variant] }),
-      );
-      await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
-      await waitUntilEndpointInService(
-        { client: sagemaker, maxWaitTime: 60, minDelay: 1, maxDelay: 1 },
-        { EndpointName: name },
-      );
+      await createEndpoint(sagemaker, { name, instanceType, model: { PrimaryContainer: container } });
+    },
+    async createPipeline(name, key, { containerCount, environment }) {
+      const container = { Image: image, ModelDataUrl: `s3://${bucket}/${key}`, Environment: environment };
+      const Containers = Array.from({ length: containerCount }, () => container);
+      await createEndpoint(sagemaker, { name, instanceType: "ml.m5.4xlarge", model: { Containers } });
     },
     async [Symbol.asyncDispose]() {
       s3.destroy();
@@ -98,6 +94,33 @@ export async function startPlatform(dataDirectory: string): Promise<Platform> {
       await exited;
     },
   };
+}
+
+async function createEndpoint(
+  sagemaker: SageMakerClient,
+  {
+    name,
+    instanceType,
+    model,
+  }: {
+    readonly name: string;
+    readonly instanceType: string;
+    readonly model: Pick<CreateModelCommandInput, "PrimaryContainer" | "Containers">;
+  },
+): Promise<void> {
+  await sagemaker.send(new CreateModelCommand({ ModelName: name, ExecutionRoleArn: role, ...model }));
+  const variant = {
+    VariantName: "AllTraffic",
+    ModelName: name,
+    InstanceType: instanceType as "ml.m5.large",
+    InitialInstanceCount: 1,
+  };
+  await sagemaker.send(new CreateEndpointConfigCommand({ EndpointConfigName: name, ProductionVariants: [variant] }));
+  await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
+  await waitUntilEndpointInService(
+    { client: sagemaker, maxWaitTime: 60, minDelay: 1, maxDelay: 1 },
+    { EndpointName: name },
+  );
 }
 
 async function untilUrlPrinted(output: NodeJS.ReadableStream, exited: Promise<void>): Promise<void> {
@@ -120,11 +143,20 @@ export function invokeBytes(endpoint: string, targetModel: string, body: Uint8Ar
   return requestBytes(`/endpoints/${endpoint}/invocations`, body, invokeHeaders(targetModel));
 }
 
+/** The same of an endpoint that has not many models. */
+export function invocationBytes(endpoint: string, body: Uint8Array): Uint8Array {
+  return requestBytes(`/endpoints/${endpoint}/invocations`, body, endpointHeaders);
+}
+
 export const invokeHeaders = (targetModel: string) => ({
-  "content-type": "application/json",
+  ...endpointHeaders,
   "x-amzn-sagemaker-target-model": targetModel,
-  authorization: `AWS4-HMAC-SHA256 Credential=bench/20260101/${region}/sagemaker/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,
 });
+
+export const endpointHeaders = {
+  "content-type": "application/json",
+  authorization: `AWS4-HMAC-SHA256 Credential=bench/20260101/${region}/sagemaker/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,
+};
 
 /** A fresh data directory has no Python environment yet: one endpoint of its own makes it, before any clock starts. */
 export async function warmUp(platform: Platform): Promise<void> {

@@ -11,6 +11,7 @@ import { latencyRow } from "./latency.ts";
 import { memoryRow } from "./memory.ts";
 import { miniLmRow } from "./minilm.ts";
 import { modelLoadRow } from "./model-load.ts";
+import { pipelineRow } from "./pipeline.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow, identityLargeRow } from "./throughput.ts";
 import { uploadRow } from "./upload.ts";
@@ -32,6 +33,7 @@ export const rows: readonly Row[] = [
   coldInvocationRow,
   coldMiniLmRow,
   invokeOverheadRow,
+  pipelineRow,
   churnRow,
   startFiftyRow,
   startEmptyRow,
