@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
 /** What is sent over and over: whole requests, head and body, made before the clock starts. */
@@ -93,6 +94,67 @@ function runClient(options: LoadOptions, endMs: number, one: (sentMs: number, no
       performance.now() < endMs ? reject(new Error("the server closed a connection")) : resolve(),
     );
   });
+}
+
+/** One client that asks several servers, one after the other and over again: what is told is the time of a whole round. */
+export function runRounds(
+  options: Omit<LoadOptions, "port" | "clients" | "request"> & {
+    readonly ports: readonly number[];
+    readonly request: Uint8Array;
+  },
+): Promise<LoadResult> {
+  const { ports, request } = options;
+  return runClosedLoop({ ...options, clients: 1 }, async (endMs, one) => {
+    const connections = await Promise.all(ports.map(openConnection));
+    try {
+      while (performance.now() < endMs) {
+        const sentMs = performance.now();
+        for (const { ask } of connections) await ask(request);
+        one(sentMs, performance.now());
+      }
+    } finally {
+      for (const { socket } of connections) socket.destroy();
+    }
+  });
+}
+
+interface Connection {
+  readonly socket: Socket;
+  /** Resolves with the whole answer's last byte. */
+  readonly ask: (request: Uint8Array) => Promise<void>;
+}
+
+async function openConnection(port: number): Promise<Connection> {
+  const buffer = Buffer.allocUnsafe(readBytes);
+  const parser = answerParser();
+  let answered = Promise.withResolvers<void>();
+  const socket: Socket = connect({
+    host: "127.0.0.1",
+    port,
+    noDelay: true,
+    onread: {
+      buffer,
+      callback: (length) => {
+        try {
+          if (parser(buffer.subarray(0, length))) answered.resolve();
+        } catch (error) {
+          answered.reject(error as Error);
+        }
+        return true;
+      },
+    },
+  });
+  await once(socket, "connect");
+  socket.on("close", () => answered.reject(new Error("the server closed a connection")));
+  socket.on("error", (error) => answered.reject(error));
+  return {
+    socket,
+    ask(request) {
+      answered = Promise.withResolvers<void>();
+      socket.write(request);
+      return answered.promise;
+    },
+  };
 }
 
 const headEnd = Buffer.from("\r\n\r\n");

@@ -1,6 +1,6 @@
-import { startGalatea } from "../../conformance/environments/index.ts";
+import { startGalatea, type RunningServer } from "../../conformance/environments/index.ts";
 import { mustAsk } from "../ask.ts";
-import { requestBytes, runLoad } from "../load.ts";
+import { requestBytes, runLoad, runRounds, type LoadResult } from "../load.ts";
 import { onward } from "../models.ts";
 import { endpointHeaders, invocationBytes, startPlatform } from "../platform.ts";
 import type { BenchContext, Measure } from "../row.ts";
@@ -11,7 +11,7 @@ const containerCount = 3;
 const environment = { SAGEMAKER_TRITON_INFERENCE_TYPE: "generate", SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "onward" };
 const body = Buffer.from(JSON.stringify({ X: Array.from({ length: 16 }, (_, index) => index) }));
 
-/** What the platform adds to three containers behind each other, of which each is asked alone beside it. */
+/** What the platform adds to three containers behind each other, beside a client that asks three of their kind in turn. */
 export const pipelineRow = {
   name: "pipeline",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -25,34 +25,34 @@ export const pipelineRow = {
     const answer = await mustAsk(platform.port, "POST", path, body, endpointHeaders);
     const [first] = (JSON.parse(answer.toString()) as { X: number[] }).X;
     if (first !== containerCount) throw new Error(`the pipeline answered ${first}, not ${containerCount}`);
-    const direct = await startGalatea({ repositories: [repository.path], env: environment });
+    const containers: RunningServer[] = [];
     try {
-      const run = async (port: number, request: Uint8Array) => {
-        const timing = { durationMs: context.quick ? 500 : 4000, warmUpMs: context.quick ? 200 : 1000 };
-        const { p50Us, p99Us } = await runLoad({ port, request, clients: 1, ...timing });
-        return { p50: p50Us / 1000, p99: p99Us / 1000 };
-      };
-      const added: { readonly p50: number; readonly p99: number }[] = [];
+      for (let index = 0; index < containerCount; index++) {
+        containers.push(await startGalatea({ repositories: [repository.path], env: environment }));
+      }
+      const ports = containers.map(({ sagemakerPort }) => sagemakerPort);
+      const timing = { durationMs: context.quick ? 500 : 4000, warmUpMs: context.quick ? 200 : 1000 };
+      const request = requestBytes("/invocations", body, { "content-type": "application/json" });
+      const through = { port: platform.port, request: invocationBytes("pipeline", body), clients: 1, ...timing };
+      const rounds: { readonly pipeline: LoadResult; readonly inTurn: LoadResult }[] = [];
       for (let round = 0; round < context.rounds; round++) {
-        const through = await run(platform.port, invocationBytes("pipeline", body));
-        const alone = await run(
-          direct.sagemakerPort,
-          requestBytes("/invocations", body, { "content-type": "application/json" }),
-        );
-        added.push({ p50: through.p50 - containerCount * alone.p50, p99: through.p99 - containerCount * alone.p99 });
-        const shown = ({ p50, p99 }: typeof alone) => `p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms`;
-        context.log(`pipeline ${shown(through)}; one container ${shown(alone)}`);
+        const pipeline = await runLoad(through);
+        const inTurn = await runRounds({ ports, request, ...timing });
+        rounds.push({ pipeline, inTurn });
+        const shown = ({ p50Us, p99Us }: LoadResult) =>
+          `p50 ${(p50Us / 1000).toFixed(3)} ms, p99 ${(p99Us / 1000).toFixed(3)} ms`;
+        context.log(`pipeline ${shown(pipeline)}; its containers in turn ${shown(inTurn)}`);
       }
       const measure = (which: "p50" | "p99", max: number): Measure => ({
-        what: `pipeline of three containers minus the sum of the containers, ${which}`,
+        what: `pipeline of three containers minus the three asked in turn, ${which}`,
         unit: "ms",
-        ours: added.map((each) => each[which]),
+        ours: rounds.map(({ pipeline, inTurn }) => (pipeline[`${which}Us`] - inTurn[`${which}Us`]) / 1000),
         oracle: [],
         goal: { kind: "at most", of: "ours", value: max },
       });
       return [measure("p50", 1), measure("p99", 2.5)];
     } finally {
-      await direct.stop();
+      for (const each of containers) await each.stop();
     }
   },
 };

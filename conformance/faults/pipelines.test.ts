@@ -180,10 +180,10 @@ test("an update to another pipeline during calls loses none, and the old contain
   const held = ask("middle:waits");
   await pidIn(join(platform.place.meeting, "middle.running"));
   await createConfig("shorter", ["first", "last"]);
-  let isUpdated = false;
+  const updated = new AbortController();
   const answers = new Set<string>();
   const asking = (async () => {
-    while (!isUpdated) answers.add(await ask("hello", "pipeline"));
+    while (!updated.signal.aborted) answers.add(await ask("hello", "pipeline"));
   })();
   await platform.sagemaker.send(new UpdateEndpointCommand({ EndpointName: "pipeline", EndpointConfigName: "shorter" }));
   // One request waits in the middle container: others are behind it there until the endpoint is moved.
@@ -191,7 +191,7 @@ test("an update to another pipeline during calls loses none, and the old contain
   assert.equal(await ask("hello"), "hello first last");
   await writeFile(join(platform.place.meeting, "middle.go"), "");
   assert.equal(await held, "middle:waits first middle last");
-  isUpdated = true;
+  updated.abort();
   await asking;
   for (const answer of answers) assert.match(answer, /^hello first (middle )?last$/);
   await until("the old containers are gone", () => old.filter((pid) => platform.servers().includes(pid)).length === 3);
