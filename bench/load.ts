@@ -138,7 +138,7 @@ async function openConnection(port: number): Promise<Connection> {
         try {
           if (parser(buffer.subarray(0, length))) answered.resolve();
         } catch (error) {
-          answered.reject(error as Error);
+          answered.reject(error);
         }
         return true;
       },
