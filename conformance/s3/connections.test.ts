@@ -1,7 +1,7 @@
 /** Requests that are refused while their body is still on its way: the answer arrives, and nothing of the connection stays. */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
-import { test } from "node:test";
+import { after, before, test } from "node:test";
 import { until } from "../faults/until.ts";
 import { started, type StartedServer } from "./started-server.ts";
 
@@ -61,20 +61,27 @@ const refusals: readonly Refusal[] = [
   },
 ];
 
+let server: StartedServer;
+before(async () => {
+  server = await started({});
+  await fetch(`${server.url}/bkt`, { method: "PUT", headers: { Connection: "close" } });
+});
+after(() => server[Symbol.asyncDispose]());
+
 const headOf = ({ line, headers = "", body }: Refusal) =>
   Buffer.from(
     `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}Content-Length: ${body.byteLength}\r\n\r\n`,
   );
 
-function connected(server: StartedServer): Socket {
+function connected(): Socket {
   const { hostname, port } = new URL(server.url);
   return connect(Number(port), hostname);
 }
 
 /** Sends all of a request before reading a byte of the answer, as clients over blocking sockets do; then reads until the server ends. */
-function exchange(server: StartedServer, request: Buffer): Promise<string> {
+function exchange(request: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connected(server);
+    const socket = connected();
     const pieces: Buffer[] = [];
     socket.pause();
     socket.on("data", (piece: Buffer) => pieces.push(piece));
@@ -85,45 +92,37 @@ function exchange(server: StartedServer, request: Buffer): Promise<string> {
 
 for (const refusal of refusals) {
   test(`${refusal.name}: the client that sends it all sees the refusal`, { timeout: 20_000 }, async () => {
-    await using server = await started({});
-    await fetch(`${server.url}/bkt`, { method: "PUT" });
-    const answer = await exchange(server, Buffer.concat([headOf(refusal), refusal.body]));
+    const answer = await exchange(Buffer.concat([headOf(refusal), refusal.body]));
     assert.match(answer, refusal.answer);
-    assert.equal((await fetch(`${server.url}/bkt/k`)).status, 404);
+    assert.equal((await fetch(`${server.url}/bkt/k`, { headers: { Connection: "close" } })).status, 404);
   });
 }
 
 test("a client that waits for 100 Continue and is refused may not use its connection again", async () => {
-  await using server = await started({});
   const head = "PUT /none/k HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n";
-  assert.match(await exchange(server, Buffer.from(head)), /^HTTP\/1\.1 404 [^]*\r\nConnection: close\r\n/);
+  assert.match(await exchange(Buffer.from(head)), /^HTTP\/1\.1 404 [^]*\r\nConnection: close\r\n/);
 });
 
 test("a request without a body that is refused at once leaves its connection to the next", async () => {
-  await using server = await started({});
   const refused = "GET /bkt?policy HTTP/1.1\r\nHost: x\r\n\r\n";
   const next = "GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-  assert.match(await exchange(server, Buffer.from(refused + next)), /NotImplemented[^]*HTTP\/1\.1 404[^]*NoSuchBucket/);
+  assert.match(await exchange(Buffer.from(refused + next)), /NotImplemented[^]*HTTP\/1\.1 404[^]*NoSuchBucket/);
 });
 
 test("a short document that is refused leaves its connection to the next request", async () => {
-  await using server = await started({});
-  await fetch(`${server.url}/bkt`, { method: "PUT" });
   const junk = "POST /bkt?delete HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\njunk";
   const next = "GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-  assert.match(await exchange(server, Buffer.from(junk + next)), /MalformedXML[^]*HTTP\/1\.1 404[^]*NoSuchBucket/);
+  assert.match(await exchange(Buffer.from(junk + next)), /MalformedXML[^]*HTTP\/1\.1 404[^]*NoSuchBucket/);
 });
 
 test(
   "clients that leave in the middle of refused bodies leave no socket and no file behind",
   { timeout: 60_000 },
   async () => {
-    await using server = await started({});
-    await fetch(`${server.url}/bkt`, { method: "PUT", headers: { Connection: "close" } });
-    const before = server.openFiles();
+    const openBefore = server.openFiles();
     const half = (refusal: Refusal) =>
       new Promise<void>((resolve) => {
-        const socket = connected(server);
+        const socket = connected();
         socket.write(headOf(refusal));
         socket.write(refusal.body.subarray(0, refusal.body.byteLength / 2));
         socket.once("data", () => socket.end());
@@ -132,7 +131,7 @@ test(
     await Promise.all(Array.from({ length: 10 }, () => refusals.map(half)).flat());
     await until(
       "nothing is open that was not",
-      () => server.openFiles().every((link) => before.includes(link)),
+      () => server.openFiles().every((link) => openBefore.includes(link)),
       10_000,
     );
   },
