@@ -28,6 +28,7 @@ import {
   encodeCredit,
   encodeSpace,
   frameBytesMax,
+  kinds,
   MalformedRecord,
   responseFrameBytesMax,
   type WireExecute,
@@ -65,7 +66,8 @@ const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
   | "metricMade"
   | "metricPlaces"
   | "metricNumber"
-  | "metricRefused",
+  | "metricRefused"
+  | "kinds",
   string
 >;
 
@@ -123,6 +125,10 @@ test("frames of the server are the golden bytes", () => {
   assert.equal(encodeSpace(7, golden.spaces, 9).toString("hex"), vectors.spaceOfResponse);
   assert.equal(encodeSpace(7, "full", 9).toString("hex"), vectors.noSpaceOfResponse);
   assert.equal(encodeCredit(7, 1, 8).toString("hex"), vectors.credit);
+});
+
+test("both sides number the kinds of frames and records alike", () => {
+  assert.equal(Buffer.from(Uint16Array.from(Object.values(kinds)).buffer).toString("hex"), vectors.kinds);
 });
 
 test("golden bytes of a worker are read as what they say", () => {
