@@ -1,29 +1,38 @@
 import { spawnSync } from "node:child_process";
-import { cacheDirectory, ensureEnvironment, environmentNames } from "../conformance/environments/index.ts";
+import { globSync } from "node:fs";
+import {
+  cacheDirectory,
+  ensureEnvironment,
+  ensureFramework,
+  environmentNames,
+  frameworkNames,
+} from "../conformance/environments/index.ts";
 
 /**
  * `npm test`: everything a person can run on a machine without a GPU, in this order. It sets up what it needs: the Python
  * environments of the suites are made below the cache directory once and kept. The suites run one after another: they start
- * servers, kill them and measure what is left.
+ * servers, kill them and measure what is left. `npm test -- --core` leaves out what runs models in frameworks, whose packages are
+ * gigabytes.
  */
+const isCore = process.argv.includes("--core");
+const suites = globSync(["conformance/**/*.test.ts", "examples/**/*.test.ts", "bench/*.test.ts"], {
+  exclude: isCore ? ["conformance/frameworks/**"] : [],
+});
 const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: "format, lint, types, dead files, unit tests", command: ["npm", "run", "--silent", "check"] },
   {
     name: "suites: tritonserver's recorded answers, real clients, faults, examples",
-    command: [
-      "node",
-      "--test",
-      "--test-concurrency=1",
-      "conformance/**/*.test.ts",
-      "examples/**/*.test.ts",
-      "bench/*.test.ts",
-    ],
+    command: ["node", "--test", "--test-concurrency=1", ...suites.toSorted()],
   },
 ];
 
 for (const name of environmentNames) {
   process.stdout.write(`Python environment '${name}' ...\n`);
   await ensureEnvironment(cacheDirectory(process.env), name);
+}
+for (const name of isCore ? [] : frameworkNames) {
+  process.stdout.write(`framework '${name}' ...\n`);
+  await ensureFramework(name);
 }
 for (const { name, command } of steps) {
   process.stdout.write(`\n== ${name}\n`);

@@ -1,4 +1,4 @@
-import type { EnvOptions, ServeOptions, UpOptions } from "./options.ts";
+import type { EnvOptions, FrameworkOptions, ServeOptions, UpOptions } from "./options.ts";
 
 // Each command imports only what it needs: a server does not load the platform, nor the platform the server.
 
@@ -16,4 +16,8 @@ export async function runEnv(options: EnvOptions): Promise<number> {
 
 export async function runValidate(directory: string | undefined): Promise<number> {
   return (await import("./validate.ts")).validate(directory);
+}
+
+export async function runModel(options: FrameworkOptions): Promise<number> {
+  return (await import("./frameworks.ts")).model(options);
 }

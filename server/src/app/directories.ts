@@ -5,6 +5,8 @@ import { isAbsolute, join, resolve } from "node:path";
 export interface DataDirectories {
   readonly root: string;
   readonly python: string;
+  /** What `galatea model add` makes. */
+  readonly frameworks: string;
   readonly cache: string;
   readonly objects: string;
   readonly records: string;
@@ -30,6 +32,7 @@ export function dataDirectories(
   return {
     root,
     python: join(root, "python"),
+    frameworks: join(root, "frameworks"),
     cache: join(root, "cache"),
     objects: join(root, "objects"),
     records: join(root, "records"),

@@ -64,6 +64,19 @@ export interface ServeOptions {
   readonly warnings: readonly string[];
 }
 
+/** What `galatea model` was asked for. */
+export interface FrameworkOptions {
+  readonly verb: "add" | "remove" | "list";
+  /** Of the framework; "" for `list`. */
+  readonly name: string;
+  readonly dataDirectory: string | null;
+  /** A directory of wheels in place of a package index. */
+  readonly wheels: string | null;
+  readonly anyBuild: boolean;
+  /** What to make the environment with. */
+  readonly python: string | null;
+}
+
 /** What `galatea env` was asked for beside where the platform is. */
 export interface EnvOptions extends UpOptions {
   /** Print what answers clients on hosts that they build themselves, too. */

@@ -8,9 +8,11 @@ import { modelOutput } from "./model-output.ts";
 import { modelEnvironment, passedEnvironment } from "./passed-environment.ts";
 import { withThreads } from "./thread-environment.ts";
 
+/** The Python of the product: what workers run. */
+export const workerDirectory = fileURLToPath(new URL("../../python", import.meta.url));
 /** What models find without bringing an environment of their own. */
 const ownPackages = ["numpy", "tokenizers"];
-const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
+export const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
 
 export interface PythonParts {
   /** `--python`; null makes an environment of our own when it is first needed. */
@@ -93,7 +95,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     preImports: parts.preImports,
     findRunner: parts.findRunner,
     environmentsDirectory: join(parts.directories.cache, "python-environments"),
-    workerDirectory: fileURLToPath(new URL("../../python", import.meta.url)),
+    workerDirectory,
     clock: systemClock,
     logger: parts.log,
     print: modelOutput(process.stdout),

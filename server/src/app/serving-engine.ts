@@ -12,7 +12,7 @@ import { lazyBackend } from "./lazy-backend.ts";
 import type { ServeOptions } from "./options.ts";
 import { runnerEnvironment } from "./passed-environment.ts";
 import { processDirectory } from "./process-directory.ts";
-import { isPythonThere, openPythonBackend, type PythonBackendParts } from "./python.ts";
+import { isPythonThere, openPythonBackend, workerDirectory, type PythonBackendParts } from "./python.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 import { serverVersion } from "./version.ts";
 
@@ -83,10 +83,12 @@ export function createServingEngine(parts: ServingParts): EngineCore {
 function backends({ options, log, directories, onConfinement }: ServingParts): readonly Backend[] {
   const { python, pythonPackages: packages, pythonThreads: threads, pythonPreimport: preImports } = options;
   const { backendDirectory } = options;
+  // The operator's own come first, as they do in Triton.
   const findRunner: FindPythonRunner = async (backend) => {
-    if (backendDirectory === null) return null;
-    const { runnersIn } = await import("../backends/python/index.ts");
-    return await runnersIn(resolve(backendDirectory))(backend);
+    const { frameworkRunners, runnersIn } = await import("../backends/python/index.ts");
+    const own = backendDirectory === null ? null : await runnersIn(resolve(backendDirectory))(backend);
+    const ours = frameworkRunners({ workers: workerDirectory, environments: directories.frameworks });
+    return own ?? (await ours(backend));
   };
   const onnx = onnxRuntimeBackend({ options, log });
   return [

@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
-import { noNamespaceMetrics, noOtherModels, type Backend } from "../backends/index.ts";
+import { insteadOfBackend, noNamespaceMetrics, noOtherModels, type Backend } from "../backends/index.ts";
 import type { BackendCheck } from "../repository/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
 import { checkWarmUps } from "../engine/index.ts";
@@ -49,9 +49,21 @@ export class BackendChecks implements AsyncDisposable {
     if (config.backend === "python") return [...(await missingEnvironment(found)), ...(await this.#parsed(found))];
     if (config.backend === "onnxruntime") return await this.#opened(found);
     if (config.backend === "fil") return await treesWrong(found);
-    return [
-      `unable to find backend library for backend '${config.backend}'. This server has: onnxruntime, python, fil.`,
-    ];
+    const framework = await this.#framework(config.backend);
+    if (framework !== null) return framework;
+    const instead = await insteadOfBackend(config.backend, [found.modelDirectory]);
+    const unable = `unable to find backend library for backend '${config.backend}'`;
+    return [`${unable}. This server has: onnxruntime, python, fil.${instead === null ? "" : ` ${instead}.`}`];
+  }
+
+  /** Null for what is no framework's backend. Model files of frameworks are read by those, which is not done here. */
+  async #framework(backend: string): Promise<readonly string[] | null> {
+    const { frameworkNamed, madeFramework } = await import("../backends/python/index.ts");
+    const framework = frameworkNamed(backend);
+    if (framework === null) return null;
+    if ((await madeFramework(this.#directories.frameworks, framework)) === null)
+      this.notes.add(`the backend '${backend}' is not set up on this machine: galatea model add ${backend}`);
+    return [];
   }
 
   async #parsed({ config, versions }: FoundModel): Promise<readonly string[]> {

@@ -1,6 +1,7 @@
-import { runEnv, runServe, runUp, runValidate } from "../app/index.ts";
+import { runEnv, runModel, runServe, runUp, runValidate } from "../app/index.ts";
 import { servedOptions } from "./container-options.ts";
 import type { Flag, ParsedFlags } from "./flags.ts";
+import { modelFlags, modelOptions } from "./model-flags.ts";
 import { serveFlags } from "./serve-flags.ts";
 import { envFlags, envOptions, upFlags, upOptions } from "./up-flags.ts";
 
@@ -42,6 +43,14 @@ export const commands: readonly Command[] = [
     flags: [],
     positionalsMax: 1,
     run: (parsed) => runValidate(parsed.positionals[0]),
+  },
+  {
+    name: "model",
+    summary: "set up the frameworks that models run in: PyTorch",
+    usage: "model add FRAMEWORK [--wheels DIR] [--any-build] | model remove FRAMEWORK | model list",
+    flags: modelFlags,
+    positionalsMax: 2,
+    run: (parsed) => runModel(modelOptions(parsed)),
   },
   {
     name: "env",

@@ -1,5 +1,6 @@
 import { InferenceError, type Clock, type Logger } from "../base/index.ts";
 import {
+  insteadOfBackend,
   onMachine,
   type Backend,
   type LoadContext,
@@ -94,10 +95,11 @@ export class VersionBuilder {
     const backend = await this.#backendOf(found.backend);
     if (backend === undefined) {
       const known = this.#parts.backends.map(({ name }) => name).join(", ");
+      const instead = await insteadOfBackend(found.backend, [source.versionDirectory, source.modelDirectory]);
       throw new InferenceError(
         "INVALID_ARG",
         `unable to find backend library for backend '${found.backend}', try specifying runtime on the model configuration. ` +
-          `This server has: ${known}.`,
+          `This server has: ${known}.${instead === null ? "" : ` ${instead}.`}`,
       );
     }
     const content = await contentOf(source, found);

@@ -6,6 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { extract } from "tar";
 import { InferenceError } from "../../base/index.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
+import type { RunnerEnvironment } from "./runners.ts";
 
 export interface EnvironmentOptions {
   /** The interpreter of models that bring none. */
@@ -64,12 +65,21 @@ export async function environmentOf(
 
 /** Packages may run code when an interpreter starts: in the containers of a platform that is a tenant's, as in what a model brings. */
 function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: string): PythonEnvironment {
-  return { key: directory, command: [join(directory, "bin", "python")], env: pythonEnv, directory };
+  return { key: directory, command: [join(directory, "bin", "python")], env: pythonEnv, directory, imports: [] };
 }
 
 /** What models run with that bring no environment. */
 export function operatorsEnvironment({ python, pythonEnv }: EnvironmentOptions): PythonEnvironment {
-  return { key: python, command: [python], env: pythonEnv, directory: null };
+  return { key: python, command: [python], env: pythonEnv, directory: null, imports: [] };
+}
+
+/** What a runner's models run with that bring no environment: the operator's own, too. */
+export function environmentOfRunner(
+  { pythonEnv }: EnvironmentOptions,
+  { directory, imports }: RunnerEnvironment,
+): PythonEnvironment {
+  const command = [join(directory, "bin", "python")];
+  return { key: directory, command, env: pythonEnv, directory: null, imports };
 }
 
 async function liesWithin(path: string, directories: readonly string[]): Promise<boolean> {
@@ -107,6 +117,7 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
     command: ["/bin/bash", "-c", script, "activate", directory, python],
     env: { ...options.pythonEnv, LD_LIBRARY_PATH: libraryPath },
     directory,
+    imports: [],
   };
 }
 

@@ -17,7 +17,7 @@ import { PythonWorker } from "./python-worker.ts";
 import { Traffic } from "./traffic.ts";
 
 /** No interpreter stands behind these workers. */
-const noEnvironment = { key: "none", command: [], env: {}, directory: null };
+const noEnvironment = { key: "", command: [], env: {}, directory: null, imports: [] };
 
 /** For tests: a worker whose process does nothing, and whose end of the socket the test holds. */
 export interface HostileWorker extends AsyncDisposable {

@@ -8,5 +8,8 @@
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
 export { environmentDefaults, environmentPath, type EnvironmentOptions } from "./environments.ts";
 export { madePythonEnvironment, preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";
-export { runnersIn, type FindPythonRunner, type PythonRunner } from "./runners.ts";
+export { frameworkRunners, runnersIn, type FindPythonRunner, type PythonRunner } from "./runners.ts";
+export { addFramework, removeFramework, type AddOptions } from "./frameworks/add-framework.ts";
+export { frameworkNamed, frameworks, type Framework } from "./frameworks/framework-rows.ts";
+export { madeFramework } from "./frameworks/framework-store.ts";
 export type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";

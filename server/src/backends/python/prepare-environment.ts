@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Clock } from "../../base/index.ts";
-import { describeEnd, lockDirectory, spawnProcess, type SpawnedProcess } from "../../processes/index.ts";
+import { lockDirectory } from "../../processes/index.ts";
 import { asDiskError, delay, makeDirectory } from "../../base/index.ts";
-import { installerSentence } from "./installer-failure.ts";
+import { canRun, findInterpreter, makeVenv, mayUseUv, runInstaller } from "./installer-process.ts";
 
 export interface PrepareOptions {
   /** The environment becomes `<dataDirectory>/python/<hash of the packages>`. */
@@ -65,7 +65,10 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
 }
 
 /** One maker at a time, whichever process it lives in. */
-async function takeTurn(parent: string, options: PrepareOptions): Promise<Disposable> {
+export async function takeTurn(
+  parent: string,
+  options: Pick<PrepareOptions, "clock" | "onProgress" | "signal">,
+): Promise<Disposable> {
   for (let said = false; ; said = true) {
     const lock = lockDirectory(parent);
     if (lock !== null) return lock;
@@ -75,8 +78,9 @@ async function takeTurn(parent: string, options: PrepareOptions): Promise<Dispos
 }
 
 async function makeEnvironment(directory: string, options: PrepareOptions): Promise<void> {
-  const python = await findPython(options);
-  if (!mayUseUv(options.env) || !(await canRun("uv", ["--version"], options)))
+  const own = { ...options, directory };
+  const python = await findInterpreter(options.pythons, "3.9", own);
+  if (!mayUseUv(options.env) || !(await canRun("uv", ["--version"], own)))
     return makeWithPip(python, directory, options);
   try {
     await makeWithUv(python, directory, options);
@@ -89,107 +93,25 @@ async function makeEnvironment(directory: string, options: PrepareOptions): Prom
   }
 }
 
-const pipSources = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_CONFIG_FILE"];
-const uvSources = [
-  "UV_DEFAULT_INDEX",
-  "UV_INDEX",
-  "UV_INDEX_URL",
-  "UV_EXTRA_INDEX_URL",
-  "UV_FIND_LINKS",
-  "UV_CONFIG_FILE",
-];
-
-/** uv reads none of pip's settings: where only pip is told where packages come from, uv would take them from elsewhere. */
-function mayUseUv(env: PrepareOptions["env"]): boolean {
-  return uvSources.some((name) => env[name]) || !pipSources.some((name) => env[name]);
-}
-
 async function makeWithUv(python: string, directory: string, options: PrepareOptions): Promise<void> {
   options.onProgress(`making the Python environment with uv and ${python}`);
-  await run("uv", ["--quiet", "venv", "--python", python, directory], options);
+  const own = { ...options, directory };
+  await runInstaller("uv", ["--quiet", "venv", "--python", python, directory], own);
   options.onProgress(`installing ${options.packages.join(", ")}`);
   // pip compiles what it installs as well; otherwise each of the first workers would do it while it starts.
   const install = ["--quiet", "pip", "install", "--compile-bytecode", "--python", join(directory, "bin", "python")];
-  await run("uv", [...install, ...wheelsOnly(options), ...options.packages], options);
+  await runInstaller("uv", [...install, ...wheelsOnly(options), ...options.packages], own);
 }
 
 async function makeWithPip(python: string, directory: string, options: PrepareOptions): Promise<void> {
   options.onProgress(`making the Python environment with ${python} -m venv`);
-  if (!(await canRun(python, ["-c", "import venv, ensurepip"], options))) {
-    throw new Error(
-      `${python} cannot make environments: its venv module is missing. Install it with: apt-get install python3-venv`,
-    );
-  }
-  await run(python, ["-m", "venv", directory], options);
+  const own = { ...options, directory };
+  await makeVenv(python, own);
   options.onProgress(`installing ${options.packages.join(", ")}`);
   const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"];
-  await run(join(directory, "bin", "python"), [...pip, ...wheelsOnly(options), ...options.packages], options);
+  await runInstaller(join(directory, "bin", "python"), [...pip, ...wheelsOnly(options), ...options.packages], own);
 }
 
 function wheelsOnly(options: PrepareOptions): readonly string[] {
   return options.wheelsOnly ? ["--only-binary", ":all:"] : [];
-}
-
-/** The interpreter's own path: by its name alone uv would look for one by rules of its own, and may find another. */
-async function findPython(options: PrepareOptions): Promise<string> {
-  const check = "import sys; sys.version_info >= (3, 9) or sys.exit(1); print('executable=' + sys.executable)";
-  for (const python of options.pythons) {
-    const lines = await linesOf(python, ["-c", check], options);
-    const found = lines?.find((line) => line.startsWith("executable="));
-    if (found !== undefined) return found.slice("executable=".length);
-  }
-  throw new Error(
-    `no Python 3.9 or newer was found (looked for ${options.pythons.join(", ")}). Install it with: apt-get install python3 python3-venv`,
-  );
-}
-
-function start(command: string, args: readonly string[], options: PrepareOptions): Promise<SpawnedProcess> {
-  return spawnProcess({
-    command,
-    args,
-    env: options.env,
-    // The working directory is the user's: a uv.toml there would configure uv, a venv.py there would be imported.
-    cwd: "/",
-    extraFds: [],
-    onLine: (line) => options.onProgress(line),
-    onExit: () => {},
-    clock: options.clock,
-  });
-}
-
-async function canRun(command: string, args: readonly string[], options: PrepareOptions): Promise<boolean> {
-  return (await linesOf(command, args, options)) !== null;
-}
-
-/** The last lines of what the command wrote; null where it is absent or fails. */
-async function linesOf(
-  command: string,
-  args: readonly string[],
-  options: PrepareOptions,
-): Promise<readonly string[] | null> {
-  try {
-    const quiet = { ...options, onProgress: () => {} };
-    await using child = await start(command, args, quiet);
-    return (await child.ended).exitCode === 0 ? child.outputTail() : null;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "EACCES") return null;
-    throw error;
-  }
-}
-
-async function run(command: string, args: readonly string[], options: PrepareOptions): Promise<void> {
-  await using child = await start(command, args, options);
-  const onAbort = () => void child.stop(1000);
-  options.signal.addEventListener("abort", onAbort, { once: true });
-  if (options.signal.aborted) onAbort();
-  const end = await child.ended;
-  options.signal.removeEventListener("abort", onAbort);
-  options.signal.throwIfAborted();
-  if (end.exitCode === 0) return;
-  const { directory } = placeOf(options);
-  const words = child.outputTail();
-  throw new Error(
-    installerSentence({ command, args, end: describeEnd(end), words, directory, packages: options.packages }),
-  );
 }

@@ -5,12 +5,12 @@ import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { onMachine, type DeviceBytes } from "../device-bytes.ts";
 import type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";
-import { environmentOf, operatorsEnvironment, type EnvironmentOptions } from "./environments.ts";
+import { environmentOf, operatorsEnvironment, environmentOfRunner, type EnvironmentOptions } from "./environments.ts";
 import type { FrameFacts } from "./execution-codec.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
-import type { FindPythonRunner } from "./runners.ts";
+import type { FindPythonRunner, PythonRunner } from "./runners.ts";
 import { Pace } from "./pace.ts";
 import { tenantPaths, Tenants } from "./tenants.ts";
 import { Traffic } from "./traffic.ts";
@@ -208,22 +208,25 @@ class PythonBackend implements Backend {
     return (await this.#options.findRunner(backend)) !== null;
   }
 
+  /** What the model asks for, else what its backend's runner has, else what Python models run with. */
+  async #environment(source: ModelSource, config: ModelConfig, runner: PythonRunner | null, signal: AbortSignal) {
+    const { tenants } = this.#options;
+    const executionEnvPath = config.parameters.get("EXECUTION_ENV_PATH");
+    const ownOfRunner = runner?.environment ?? null;
+    if (ownOfRunner !== null && (executionEnvPath ?? "") === "") return environmentOfRunner(this.#options, ownOfRunner);
+    const within = tenants === null ? null : [...tenantPaths(source), ...tenants.readPaths];
+    const asker = { modelDirectory: source.modelDirectory, executionEnvPath, within };
+    return await environmentOf(this.#options, asker, signal);
+  }
+
   async #plan(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<WorkerPlan> {
-    const { inlineBytesMax, tenants, findRunner } = this.#options;
+    const { inlineBytesMax, findRunner } = this.#options;
     const runner = config.backend === this.name ? null : await findRunner(config.backend);
     const own = config.defaultModelFilename === "" ? "model.py" : config.defaultModelFilename;
     return {
       source,
-      program: runner ?? { directory: source.versionDirectory, filename: own },
-      environment: await environmentOf(
-        this.#options,
-        {
-          modelDirectory: source.modelDirectory,
-          executionEnvPath: config.parameters.get("EXECUTION_ENV_PATH"),
-          within: tenants === null ? null : [...tenantPaths(source), ...tenants.readPaths],
-        },
-        context.signal,
-      ),
+      program: runner ?? { directory: source.versionDirectory, filename: own, environment: null },
+      environment: await this.#environment(source, config, runner, context.signal),
       arena: context.arena,
       others: context.others,
       metrics: context.metrics,

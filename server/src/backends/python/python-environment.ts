@@ -7,4 +7,6 @@ export interface PythonEnvironment {
   readonly env: Readonly<Record<string, string>>;
   /** Where an environment lies that a model brought, or that packages were asked for in; null for the operator's own. */
   readonly directory: string | null;
+  /** What its interpreter imports before it says that it is ready, whatever models import. */
+  readonly imports: readonly string[];
 }

@@ -1,10 +1,22 @@
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { InferenceError } from "../../base/index.ts";
+import { frameworkNamed } from "./frameworks/framework-rows.ts";
+import { madeFramework } from "./frameworks/framework-store.ts";
 
 /** A program that runs all models of a backend, in place of a `model.py` of each model's own. */
 export interface PythonRunner {
   readonly directory: string;
   readonly filename: string;
+  /** What models run in that bring no environment; null: what all Python models do. */
+  readonly environment: RunnerEnvironment | null;
+}
+
+/** An environment that the operator set up for a runner. */
+export interface RunnerEnvironment {
+  readonly directory: string;
+  /** What its interpreter imports before it forks workers. */
+  readonly imports: readonly string[];
 }
 
 /**
@@ -22,6 +34,37 @@ export function runnersIn(directory: string): FindPythonRunner {
     if (!/^[\w-][\w.-]*$/.test(backend)) return null;
     const own = join(directory, backend);
     const found = await stat(join(own, filename)).catch(() => null);
-    return found?.isFile() === true ? { directory: own, filename } : null;
+    return found?.isFile() === true ? { directory: own, filename, environment: null } : null;
+  };
+}
+
+/** Where the product's own runners and what they need are looked for. */
+export interface FrameworkDirectories {
+  /** Holds `galatea_frameworks`. */
+  readonly workers: string;
+  /** Holds the environments that `galatea model add` made. */
+  readonly environments: string;
+}
+
+/**
+ * The runners that come with the product, in the environments of their frameworks. Throws UNAVAILABLE where a framework is known and not
+ * set up, with the command that does it.
+ */
+export function frameworkRunners(directories: FrameworkDirectories): FindPythonRunner {
+  return async (backend) => {
+    const framework = frameworkNamed(backend);
+    if (framework === null) return null;
+    const place = await madeFramework(directories.environments, framework);
+    if (place === null)
+      throw new InferenceError(
+        "UNAVAILABLE",
+        `unable to find backend library for backend '${backend}': its packages are not set up in '${directories.environments}'. ` +
+          `Do it once with: galatea model add ${backend} --data ${dirname(directories.environments)}`,
+      );
+    return {
+      directory: join(directories.workers, "galatea_frameworks", backend),
+      filename,
+      environment: { directory: place.directory, imports: framework.imports ?? [] },
+    };
   };
 }

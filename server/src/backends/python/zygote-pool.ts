@@ -160,9 +160,9 @@ export class ZygotePool implements AsyncDisposable {
     if (this.#warm.size >= this.#options.zygotesMax) this.#evict();
     const warm: Warm = {
       environment,
-      zygote: this.#open(environment, []),
+      zygote: this.#open(environment, environment.imports),
       successor: null,
-      learned: new Set(),
+      learned: new Set(environment.imports),
       refused: new Set(),
       users: 0,
       idle: null,

@@ -1,0 +1,122 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { ensureFramework, startGalatea, type RunningServer } from "../environments/index.ts";
+
+const models = fileURLToPath(new URL("pytorch_models.py", import.meta.url));
+
+export interface TensorFile {
+  readonly name: string;
+  readonly datatype: string;
+  readonly shape: readonly number[];
+  /** Below the fixture's directory. */
+  readonly file: string;
+}
+
+/** A request, and what PyTorch itself answered. */
+export interface Case {
+  readonly model: string;
+  readonly inputs: readonly TensorFile[];
+  readonly outputs: readonly TensorFile[];
+}
+
+export interface PyTorchFixture extends AsyncDisposable {
+  readonly server: RunningServer;
+  readonly directory: string;
+  readonly repository: string;
+  readonly cases: readonly Case[];
+  /** The interpreter that has torch. */
+  readonly python: string;
+}
+
+/** Our server over a repository that PyTorch wrote; nothing is loaded. */
+export async function openPyTorch(): Promise<PyTorchFixture> {
+  const { python } = await ensureFramework("pytorch");
+  const directory = await mkdtemp(join(tmpdir(), "galatea-pytorch-"));
+  const repository = join(directory, "repository");
+  await mkdir(repository);
+  await promisify(execFile)(python, [models, repository]);
+  const cases = JSON.parse(await readFile(join(directory, "cases.json"), "utf8")) as Case[];
+  const server = await startGalatea({ repositories: [repository], flags: ["--model-control-mode=explicit"] });
+  return {
+    server,
+    directory,
+    repository,
+    cases,
+    python,
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly error: string | undefined;
+  readonly outputs: ReadonlyMap<
+    string,
+    { readonly datatype: string; readonly shape: readonly number[]; readonly data: Buffer }
+  >;
+}
+
+/** Loads a model by the repository API; gives the error's text, null for none. */
+export async function load(server: RunningServer, model: string): Promise<string | null> {
+  const url = `http://127.0.0.1:${server.httpPort}/v2/repository/models/${model}/load`;
+  const response = await fetch(url, { method: "POST", signal: AbortSignal.timeout(120_000) });
+  const text = await response.text();
+  return response.ok ? null : (JSON.parse(text) as { error: string }).error;
+}
+
+/** Asks with binary tensors, for binary tensors. */
+export async function infer(
+  server: RunningServer,
+  model: string,
+  inputs: readonly (Omit<TensorFile, "file"> & { readonly data: Buffer })[],
+  outputNames: readonly string[],
+): Promise<Reply> {
+  const header = Buffer.from(
+    JSON.stringify({
+      inputs: inputs.map(({ data, ...rest }) => ({ ...rest, parameters: { binary_data_size: data.length } })),
+      outputs: outputNames.map((name) => ({ name, parameters: { binary_data: true } })),
+    }),
+  );
+  const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/models/${model}/infer`, {
+    method: "POST",
+    headers: { "Inference-Header-Content-Length": String(header.length) },
+    body: Buffer.concat([header, ...inputs.map(({ data }) => data)]),
+    signal: AbortSignal.timeout(120_000),
+  });
+  const body = Buffer.from(await response.arrayBuffer());
+  if (!response.ok) {
+    const { error } = JSON.parse(body.toString()) as { error: string };
+    return { status: response.status, error, outputs: new Map() };
+  }
+  const headerBytes = Number(response.headers.get("inference-header-content-length"));
+  const { outputs } = JSON.parse(body.toString("utf8", 0, headerBytes)) as {
+    outputs: { name: string; datatype: string; shape: number[]; parameters: { binary_data_size: number } }[];
+  };
+  let at = headerBytes;
+  const found = outputs.map(({ name, datatype, shape, parameters }) => {
+    const data = body.subarray(at, (at += parameters.binary_data_size));
+    return [name, { datatype, shape, data }] as const;
+  });
+  return { status: response.status, error: undefined, outputs: new Map(found) };
+}
+
+export function floats(name: string, values: readonly number[], shape: readonly number[] = [values.length]) {
+  const data = Buffer.from(new Float32Array(values).buffer);
+  return { name, datatype: "FP32", shape, data };
+}
+
+/** The pid of a model's first worker. */
+export async function workerOf({ server, repository }: PyTorchFixture, model: string): Promise<number> {
+  const { stdout } = await promisify(execFile)("ps", ["-e", "-ww", "-o", "pid=,ppid=,args="]);
+  const title = `(model of ${join(repository, model, "1")})`;
+  const line = stdout.split("\n").find((each) => each.includes(title) && each.includes(` ${server.pid} `));
+  if (line === undefined) throw new Error(`no worker of '${model}' was found`);
+  return Number(line.trim().split(/\s+/)[0]);
+}

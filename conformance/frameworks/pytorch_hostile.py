@@ -1,0 +1,126 @@
+"""Writes damaged and adversarial model files: `pytorch_hostile.py REPOSITORY MARKER`. No load of them may make the file MARKER.
+
+Prints the names of those that must be refused; the others, flipped behind right checksums, may load or not.
+"""
+
+import io
+import os
+import pickle
+import random
+import struct
+import sys
+import warnings
+import zipfile
+
+import torch
+
+ROOT, MARKER = sys.argv[1:]
+CONFIG = """backend: "pytorch"
+input { name: "INPUT__0" data_type: TYPE_FP32 dims: [ -1, 4 ] }
+output { name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ -1, 4 ] }
+"""
+FLIPPED = 24
+
+
+def put(name, data, file="model.pt"):
+    directory = os.path.join(ROOT, name, "1")
+    os.makedirs(directory)
+    with open(os.path.join(directory, file), "wb") as out:
+        out.write(data)
+    with open(os.path.join(ROOT, name, "config.pbtxt"), "w") as out:
+        out.write(CONFIG)
+
+
+class Linear(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.layer(x))
+
+
+class Runs:
+    """A pickle that runs a program when it is read."""
+
+    def __reduce__(self):
+        return (os.system, ("touch " + MARKER,))
+
+
+def rewritten(data, change, compression=zipfile.ZIP_STORED):
+    """The archive with records changed, and every checksum right."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w", compression) as target:
+        for entry in source.infolist():
+            target.writestr(entry.filename, change(entry.filename, source.read(entry)))
+    return out.getvalue()
+
+
+def at(suffix, value):
+    return lambda name, data: value if name.endswith(suffix) else data
+
+
+def flipped(data, chance):
+    """A few bits of the records that a reader parses."""
+
+    def change(name, record):
+        if not record or "/data/" in name:
+            return record
+        record = bytearray(record)
+        for _ in range(chance.randint(1, 3)):
+            record[chance.randrange(len(record))] ^= 1 << chance.randrange(8)
+        return bytes(record)
+
+    return rewritten(data, change)
+
+
+def flip_one(data, where):
+    changed = bytearray(data)
+    changed[where] ^= 0x10
+    return bytes(changed)
+
+
+warnings.simplefilter("ignore")
+torch.manual_seed(20)
+module = Linear().eval()
+file = io.BytesIO()
+torch.jit.save(torch.jit.script(module), file)
+script = file.getvalue()
+file = io.BytesIO()
+torch.export.save(torch.export.export(module, (torch.zeros(2, 4),)), file)
+exported = file.getvalue()
+put("good", script)
+
+weights = script.index(module.layer.weight.detach().numpy().tobytes())
+refused = {
+    "empty": b"",
+    "text": b"this is no model",
+    "truncated": script[: len(script) // 2],
+    "without_end": script[:-30],
+    "flipped_weight": flip_one(script, weights + 5),
+    "bomb": rewritten(
+        script, lambda name, data: bytes(300 << 20) if name.endswith("data.pkl") else data, zipfile.ZIP_DEFLATED
+    ),
+    "code": rewritten(script, at("data.pkl", pickle.dumps(Runs(), 2))),
+    "constants_code": rewritten(script, at("constants.pkl", pickle.dumps((Runs(),), 2))),
+    "no_code": rewritten(script, lambda name, data: b"" if name.endswith(".py") else data),
+}
+for name, data in refused.items():
+    put(name, data)
+
+# A record that says that it is a terabyte.
+central = script.rindex(b"PK\x01\x02")
+huge = script[: central + 20] + struct.pack("<II", 0xFFFFFFF0, 0xFFFFFFF0) + script[central + 28 :]
+more = {
+    "exported_truncated": exported[: len(exported) - 400],
+    "exported_code": rewritten(exported, at("sample_inputs/model.pt", pickle.dumps(Runs()))),
+    "exported_json": rewritten(exported, at("models/model.json", b"{" * 10000)),
+    "huge": huge,
+}
+for name, data in more.items():
+    put(name, data, "model.pt2" if name.startswith("exported") else "model.pt")
+# What PyTorch itself dies of.
+put("deep", rewritten(script, at("data.pkl", b"\x80\x02" + b"(" * 200000 + b"t" * 200000 + b".")))
+for index in range(FLIPPED):
+    put("flipped_%d" % index, flipped(script, random.Random(index)))
+print("\n".join([*refused, *more]))

@@ -1,0 +1,80 @@
+"""What a file is, before PyTorch reads it: its reader checks no sums, and allocates what a file says it needs."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import zipfile
+import zlib
+
+from galatea_worker.failures import Refused
+
+TORCHSCRIPT = "TorchScript"
+EXPORTED = "torch.export"
+
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_STORED = 0
+_DEFLATED = 8
+# Only code and the maps to its source are compressed. What all of it may become together:
+_INFLATED_BYTES_MAX = 256 << 20
+_PIECE_BYTES = 1 << 20
+
+
+def checked_kind(path: str) -> str:
+    """What to load the file with. Raises Refused for what is neither, is damaged, or would become much larger than it is."""
+    try:
+        with zipfile.ZipFile(path) as opened:
+            entries = opened.infolist()
+            kind = _kind([entry.filename for entry in entries])
+            _check(path, opened, entries)
+            return kind
+    except (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, EOFError, OverflowError) as error:
+        raise Refused("'%s' is no archive of PyTorch, or is damaged: %s" % (os.path.basename(path), error)) from error
+
+
+def _kind(filenames: list[str]) -> str:
+    inner = {name.partition("/")[2] for name in filenames}
+    if any(name.startswith("data/aotinductor/") for name in inner):
+        raise Refused(
+            "the file is a package of AOTInductor, which holds machine code: it is not served; save the program with torch.export.save"
+        )
+    if any(name.startswith("models/") for name in inner) or "serialized_exported_program.json" in filenames:
+        return EXPORTED
+    if "constants.pkl" in inner:
+        return TORCHSCRIPT
+    raise Refused(
+        "the file holds no program, as torch.save makes it: save one with torch.jit.save or torch.export.save"
+    )
+
+
+def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> None:
+    compressed = [entry for entry in entries if entry.compress_type != _STORED]
+    if sum(entry.file_size for entry in compressed) > _INFLATED_BYTES_MAX:
+        raise Refused("its compressed records would become more than %d MiB" % (_INFLATED_BYTES_MAX >> 20))
+    for entry in compressed:
+        # Reads no more than the entry says that it becomes, and compares the sum.
+        with opened.open(entry) as stream:
+            while stream.read(_PIECE_BYTES):
+                pass
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        for entry in entries:
+            if entry.compress_type == _STORED:
+                _check_stored(entry, whole)
+
+
+def _check_stored(entry: zipfile.ZipInfo, whole: mmap.mmap) -> None:
+    magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack_from(whole, entry.header_offset)
+    begin = entry.header_offset + _LOCAL_HEADER.size + name_bytes + extra_bytes
+    end = begin + entry.file_size
+    if magic != b"PK\3\4" or entry.file_size != entry.compress_size or end > len(whole):
+        raise Refused("'%s' does not lie where the archive says" % entry.filename)
+    total = 0
+    view = memoryview(whole)
+    try:
+        for at in range(begin, end, _PIECE_BYTES):
+            total = zlib.crc32(view[at : min(at + _PIECE_BYTES, end)], total)
+    finally:
+        view.release()
+    if total != entry.CRC:
+        raise Refused("'%s' is not what was written: its checksum differs" % entry.filename)

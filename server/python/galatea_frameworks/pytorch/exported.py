@@ -1,0 +1,91 @@
+"""Programs that torch.export.save wrote."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import torch
+from galatea_worker.failures import Refused
+from torch.utils import _pytree
+
+from . import names
+from .results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+class Exported:
+    """A program whose arguments, flattened, are tensors."""
+
+    def __init__(self, program: Any) -> None:
+        self._spec = program.call_spec.in_spec
+        self._forward = program.module()
+        self._arguments = _argument_names(program, self._spec)
+        self._places = ()
+
+    def accept(self, given: Sequence[str], model: str, log: Any) -> None:
+        """Says which inputs come, in their order. Raises Refused where they are not the program's."""
+        if len(given) != len(self._arguments):
+            raise Refused(
+                "unable to load model '%s', configuration expects %d inputs, model provides %d"
+                % (model, len(given), len(self._arguments))
+            )
+        by_path = _by_path(given, self._arguments)
+        self._places = by_path or names.input_places(given, [one[0] for one in self._arguments], model, log)
+
+    def run(self, inputs: Sequence[Any]) -> Results:
+        """Runs the program with a value for each input."""
+        flat = [None] * len(inputs)
+        for place, value in zip(self._places, inputs):
+            flat[place] = value
+        arguments, keywords = _pytree.tree_unflatten(flat, self._spec)
+        return Results(self._forward(*arguments, **keywords))
+
+
+def _by_path(given: Sequence[str], arguments: Sequence[tuple[str, str]]) -> list[int] | None:
+    """The places of names that all are `ARGS[0]` or `KWARGS[key]`."""
+    paths = [path for _, path in arguments]
+    return [paths.index(name) for name in given] if all(name in paths for name in given) else None
+
+
+def _argument_names(program: Any, spec: Any) -> list[tuple[str, str]]:
+    """Of each flat argument the name that `forward` has for it, and its path in the call: `ARGS[0]`, `KWARGS[key]`."""
+    arguments, keywords = _pytree.tree_unflatten(range(spec.num_leaves), spec)
+    forward_names = getattr(program.module_call_graph[0].signature, "forward_arg_names", None) or []
+    found = {}
+    for position, value in enumerate(arguments):
+        name = forward_names[position] if position < len(forward_names) else "ARGS[%d]" % position
+        _name_leaves(found, value, name, "ARGS[%d]" % position)
+    for key, value in keywords.items():
+        _name_leaves(found, value, key, "KWARGS[%s]" % key)
+    return [found[leaf] for leaf in range(spec.num_leaves)]
+
+
+def _name_leaves(found: dict[int, tuple[str, str]], value: Any, name: str, path: str) -> None:
+    """An argument that is a dictionary has its keys as names, as a TorchScript module's one dictionary does."""
+    if isinstance(value, int):
+        found[value] = (name, path)
+        return
+    for keys, leaf in _pytree.tree_flatten_with_path(value)[0]:
+        last = keys[-1]
+        key = str(last.key) if isinstance(last, _pytree.MappingKey) else _pytree.keystr(keys)
+        found[leaf] = (key, path + _pytree.keystr(keys))
+
+
+def load(path: str, device: str | None) -> Exported:
+    """The program of a file; what PyTorch raises goes on.
+
+    A file's graph may name whatever functions PyTorch can reach, as a TorchScript module may: it is its author's program, and is kept to
+    this process. Its pickles are read as tensors and nothing else, where PyTorch would run what is in them.
+    """
+    os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
+    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+    program = torch.export.load(path)
+    if device is not None:
+        from torch.export.passes import move_to_device_pass
+
+        program = move_to_device_pass(program, device)
+    return Exported(program)

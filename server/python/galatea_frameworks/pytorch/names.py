@@ -1,0 +1,66 @@
+"""How names of a configuration stand for arguments and results of a program, which have an order and sometimes names of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galatea_worker.failures import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+def _index(name: str) -> int | None:
+    _, _, index = name.partition("__")
+    return int(index) if index.isascii() and index.isdigit() else None
+
+
+def _indexes(given: Sequence[str]) -> list[int] | None:
+    """The indexes of names that all are `<name>__<index>`; else None."""
+    found = [_index(name) for name in given]
+    return None if None in found else found
+
+
+def input_places(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
+    """For each configured input which argument it is: by the arguments' names, by `<name>__<index>`, or in order.
+
+    Raises Refused where they are not each an argument of its own.
+    """
+    places = _input_places(given, arguments, model, log)
+    for name, place in zip(given, places):
+        if place >= len(arguments):
+            raise Refused(
+                "The input %s in the model configuration refers to an input index which doesn't exist. This model has %d inputs"
+                % (name, len(arguments))
+            )
+    if len(set(places)) != len(places):
+        raise Refused("two inputs in the model configuration of '%s' refer to the same input of the model" % model)
+    return places
+
+
+def _input_places(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
+    if all(name in arguments for name in given):
+        return [arguments.index(name) for name in given]
+    indexes = _indexes(given)
+    if indexes is not None:
+        return indexes
+    wrong = next(name for name in given if name not in arguments)
+    log.log_warn(
+        "input '%s' or previous input(s) are neither an input argument to the model '%s' nor do they follow the <name>__<index> "
+        "naming convention. Falling back to enforcing strict ordering from model configuration." % (wrong, model)
+    )
+    return list(range(len(given)))
+
+
+def output_places(given: Sequence[str], model: str, log: Any) -> dict[str, int]:
+    """For each configured output which result it is: by `<name>__<index>`, or in order."""
+    indexes = _indexes(given)
+    if indexes is None:
+        wrong = next(name for name in given if _index(name) is None)
+        log.log_warn(
+            "output '%s' or previous output(s) of the model '%s' do not follow the <name>__<index> naming convention. "
+            "Falling back to enforcing strict ordering from model configuration." % (wrong, model)
+        )
+        indexes = range(len(given))
+    return dict(zip(given, indexes))

@@ -1,0 +1,83 @@
+"""The parameters of a configuration that the backend reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from galatea_worker.failures import Refused
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_BOOLEANS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+# By parameter: what the log says of it, whether it is also said where the parameter is absent, and how it is applied.
+_SWITCHES = {
+    "ENABLE_TENSOR_FUSER": ("Tensor fuser", torch._C._jit_set_texpr_fuser_enabled),
+    "ENABLE_JIT_PROFILING": ("Jit profiling", torch._C._jit_set_profiling_mode),
+    "ENABLE_JIT_EXECUTOR": ("Jit executor", torch._C._jit_set_profiling_executor),
+}
+_THREADS = {"INTRA_OP_THREAD_COUNT": torch.set_num_threads, "INTER_OP_THREAD_COUNT": torch.set_num_interop_threads}
+# Each instance is a process of its own, so these concern this model alone. GPU memory and the fuser of GPUs are not used.
+_WITHOUT_EFFECT = ("ENABLE_CACHE_CLEANING", "ENABLE_NVFUSER", "ENABLE_WEIGHT_SHARING")
+_THREADS_MAX = 1024
+
+
+class Settings:
+    """What the parameters ask for."""
+
+    def __init__(self) -> None:
+        self.inference_mode = True
+        self._steps = []
+
+    def then(self, function: Any, value: Any) -> None:
+        """Calls `function(value)` when the settings are applied."""
+        self._steps.append((function, value))
+
+    def apply(self) -> None:
+        """To this process, before the model is loaded."""
+        for function, value in self._steps:
+            function(value)
+
+
+def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
+    """Raises Refused with Triton's words for a value that is none."""
+    given = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
+    settings = Settings()
+
+    def switch(key: str, default: bool) -> bool:
+        value = _boolean(given[key]) if key in given else default
+        if key in given:
+            log.log_info("%s is %s for model instance '%s'" % (key, "enabled" if value else "disabled", model))
+        return value
+
+    settings.then(torch._C._set_graph_executor_optimize, not switch("DISABLE_OPTIMIZED_EXECUTION", False))
+    settings.inference_mode = switch("INFERENCE_MODE", True)
+    if switch("DISABLE_CUDNN", False):
+        settings.then(lambda enabled: setattr(torch.backends.cudnn, "enabled", enabled), False)
+    for key, (_, function) in _SWITCHES.items():
+        if key in given:
+            settings.then(function, switch(key, True))
+    for key in _WITHOUT_EFFECT:
+        if key in given and switch(key, False):
+            log.log_warn("%s has no effect for model instance '%s': it runs on the CPU, in a process" % (key, model))
+    for key, function in _THREADS.items():
+        if key in given:
+            settings.then(function, _thread_count(key, given[key]))
+    return settings
+
+
+def _boolean(text: str) -> bool:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise Refused("failed to convert '%s' to boolean" % text)
+    return value
+
+
+def _thread_count(key: str, text: str) -> int:
+    if not text.strip().isdigit():
+        raise Refused("failed to convert '%s' to integral number" % text)
+    count = int(text)
+    if not 1 <= count <= _THREADS_MAX:
+        raise Refused("parameter '%s' must be from 1 to %d, found '%s'" % (key, _THREADS_MAX, text))
+    return count

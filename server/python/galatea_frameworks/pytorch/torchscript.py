@@ -1,0 +1,74 @@
+"""Programs that torch.jit.save wrote."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import torch
+from galatea_worker.failures import Refused
+
+from . import names
+from .results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+class Script:
+    """A module whose `forward` takes tensors and lists of texts, or one dictionary of tensors."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._forward = module.forward
+        # Argument of each input; None where they are keys of the one dictionary.
+        self._places = None
+        self._keys = ()
+
+    def accept(self, given: Sequence[str], model: str, log: Any) -> None:
+        """Says which inputs come, in their order. Raises Refused in Triton's words where they are not what `forward` takes."""
+        arguments = list(self._forward.schema.arguments)
+        if arguments and arguments[0].type.kind() == "ClassType":
+            del arguments[0]
+        kinds = [one.type.kind() for one in arguments]
+        if kinds == ["DictType"]:
+            self._keys = tuple(given)
+            return
+        if "DictType" in kinds[1:]:
+            raise Refused(
+                "Multiple inputs of kind DictType were detected. Only a single input of type Dict(str, Tensor) is supported."
+            )
+        for one, kind in zip(arguments, kinds):
+            if kind not in ("TensorType", "ListType"):
+                raise Refused(
+                    "An input of type '%s' was detected in the model. Only a single input of type Dict(str, Tensor) or input(s) of type "
+                    "Tensor are supported." % one.type.str()
+                )
+        if len(arguments) != len(given):
+            raise Refused(
+                "unable to load model '%s', configuration expects %d inputs, model provides %d"
+                % (model, len(given), len(arguments))
+            )
+        self._places = names.input_places(given, [one.name for one in arguments], model, log)
+
+    def run(self, inputs: Sequence[Any]) -> Results:
+        """Runs `forward` with a value for each input."""
+        if self._places is None:
+            return Results(self._forward(dict(zip(self._keys, inputs))))
+        arguments = [None] * len(inputs)
+        for place, value in zip(self._places, inputs):
+            arguments[place] = value
+        return Results(self._forward(*arguments))
+
+
+def load(path: str, device: str | None) -> Script:
+    """The program of a file. Its unpickler makes tensors and objects of the archive's own classes only; what PyTorch raises goes on."""
+    with warnings.catch_warnings():
+        # That TorchScript is to be replaced by torch.export, who saved the file was told.
+        warnings.simplefilter("ignore", FutureWarning)
+        module = torch.jit.load(path, map_location=device)
+    # Triton serves a module in the mode in which it was saved.
+    if not hasattr(module, "forward"):
+        raise Refused("Method 'forward' is not defined.")
+    return Script(module)

@@ -1,0 +1,37 @@
+/** A library that runs model files: what its python-based backend needs, and how it is set up. */
+export interface Framework {
+  /** The backend's name, and that of `galatea model add`. */
+  readonly name: string;
+  readonly about: string;
+  /** The oldest Python that its packages are built for: "3.11". */
+  readonly python: string;
+  /** What is asked for, as pip reads it; what that needs besides stands in the lock. */
+  readonly packages: readonly string[];
+  /** Beside this file: versions and sums of all packages, as `scripts/framework_lock.py` writes them. */
+  readonly lock: URL;
+  /** What the environment takes on disk, at most. */
+  readonly diskBytes: number;
+  /**
+   * Modules that its interpreter imports once, before it forks workers: after that a model's load is a fork and the reading of its file.
+   * Null for a library that starts threads when it is imported, and so cannot be forked: each worker imports it.
+   */
+  readonly imports: readonly string[] | null;
+}
+
+/** Frameworks as rows; each has a folder of its name in `python/galatea_frameworks`. */
+export const frameworks: readonly Framework[] = [
+  {
+    name: "pytorch",
+    about: "TorchScript (model.pt) and torch.export programs (.pt2)",
+    python: "3.11",
+    packages: ["torch==2.15.0", "numpy"],
+    lock: new URL("./gen/pytorch-lock.json", import.meta.url),
+    diskBytes: 5 * 2 ** 30,
+    // Held to one thread (see thread_pools.py) torch 2.15 imports with one: it may be forked.
+    imports: ["torch", "galatea_frameworks.pytorch.warm"],
+  },
+];
+
+export function frameworkNamed(name: string): Framework | null {
+  return frameworks.find((row) => row.name === name) ?? null;
+}

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { frameworkNamed } from "./frameworks/framework-rows.ts";
+import { placeOf } from "./frameworks/framework-store.ts";
+import { frameworkRunners } from "./runners.ts";
+
+test("a framework that is not set up is refused with the command that does it, and one that is has its runner", async (t) => {
+  const data = await mkdtemp(join(tmpdir(), "galatea-runners-"));
+  t.after(() => rm(data, { recursive: true, force: true }));
+  const environments = join(data, "frameworks");
+  const find = frameworkRunners({ workers: "/workers", environments });
+  assert.equal(await find("nobodys"), null);
+  await assert.rejects(find("pytorch"), {
+    code: "UNAVAILABLE",
+    message:
+      `unable to find backend library for backend 'pytorch': its packages are not set up in '${environments}'. ` +
+      `Do it once with: galatea model add pytorch --data ${data}`,
+  });
+  const { directory } = await placeOf(environments, frameworkNamed("pytorch")!);
+  await mkdir(directory, { recursive: true });
+  // Begun and not complete: nothing runs in it.
+  await assert.rejects(find("pytorch"), { code: "UNAVAILABLE" });
+  await writeFile(join(directory, "ready"), "");
+  assert.deepEqual(await find("pytorch"), {
+    directory: "/workers/galatea_frameworks/pytorch",
+    filename: "model.py",
+    environment: { directory, imports: ["torch", "galatea_frameworks.pytorch.warm"] },
+  });
+});

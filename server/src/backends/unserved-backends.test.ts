@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { insteadOfBackend } from "./unserved-backends.ts";
+
+test("a backend of Triton's that is not here is told with what to do, another name is not", async () => {
+  assert.match(
+    (await insteadOfBackend("openvino", []))!,
+    /^OpenVINO's format is not served: convert the model to ONNX /,
+  );
+  assert.match((await insteadOfBackend("mxnet", []))!, /^MXNet is not served/);
+  assert.equal(await insteadOfBackend("pythn", []), null);
+  assert.equal(await insteadOfBackend("constructor", []), null);
+});
+
+test("a model that brings its backend's shared library is told that native backends run in Triton only", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "galatea-native-"));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  await writeFile(join(directory, "libtriton_mine.so"), "");
+  assert.match(
+    (await insteadOfBackend("mine", [join(directory, "1"), directory]))!,
+    /^'libtriton_mine.so' is a library for Triton's own process, /,
+  );
+});

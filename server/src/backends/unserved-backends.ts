@@ -1,0 +1,36 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+
+const throughOnnx = "convert the model to ONNX and serve it with backend 'onnxruntime'";
+const throughPython = "or load it in a model.py of backend 'python', with its packages in an environment of its own";
+
+/** Backends of Triton's that configurations name and that are not here, each with what to do instead. */
+const unserved: Readonly<Record<string, string>> = {
+  tensorflow: `TensorFlow is not served yet: ${throughOnnx}, ${throughPython}`,
+  tensorrt:
+    "TensorRT plans are not served yet: serve the ONNX model that the plan was built from, with backend 'onnxruntime'",
+  dali: "DALI pipelines are not served yet: run the pipeline in a model.py of backend 'python', with its packages in an environment of its own",
+  openvino: `OpenVINO's format is not served: ${throughOnnx}, ${throughPython}`,
+  mxnet: `MXNet is not served: ${throughOnnx}, ${throughPython}`,
+  vllm: "vLLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",
+  tensorrtllm:
+    "TensorRT-LLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",
+};
+
+/**
+ * What to do about a model whose backend is not here; null where nothing is known of it. `directories` are those of the model in which
+ * Triton looks for a shared library of the backend: one is made for Triton's own process, and is never loaded.
+ */
+export async function insteadOfBackend(backend: string, directories: readonly string[]): Promise<string | null> {
+  if (Object.hasOwn(unserved, backend)) return unserved[backend]!;
+  const library = `libtriton_${backend}.so`;
+  for (const directory of directories) {
+    const found = await stat(join(directory, library)).catch(() => null);
+    if (found !== null)
+      return (
+        `'${library}' is a library for Triton's own process, and native backends run in no other. A backend written in Python runs ` +
+        `here: <backend>/model.py below --backend-directory`
+      );
+  }
+  return null;
+}
