@@ -51,13 +51,15 @@ def _rehearse() -> None:
         file.seek(0)
         scripted = torch.jit.load(file, map_location="cpu")
         file = io.BytesIO()
-        torch.export.save(torch.export.export(module.layer, (torch.zeros(2, 16),)), file)
+        rows = torch.zeros(2, 3, 16)
+        batch = torch.export.Dim("batch", max=64)
+        torch.export.save(torch.export.export(module.encoder, (rows,), dynamic_shapes=({0: batch},)), file)
         file.seek(0)
         exported = torch.export.load(file).module()
     with torch.inference_mode():
         for _ in range(_RUNS):
             scripted(values)
-            exported(torch.zeros(2, 16))
+            exported(rows)
 
 
 _rehearse()
