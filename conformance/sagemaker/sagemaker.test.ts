@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const workflow = fileURLToPath(new URL("workflow.py", import.meta.url));
+const pipelines = fileURLToPath(new URL("pipelines.py", import.meta.url));
 let platform: ScriptedPlatform;
 const run = (phase: string) => platform.run(workflow, [phase], { proxy: true });
 
@@ -21,6 +22,14 @@ test("after kill -9 of the platform everything is in service again", async () =>
   await platform.killAndStartAgain();
   await run("after-restart");
   await run("clean");
+});
+
+test("inference pipelines and containers in Direct mode with the real boto3", async () => {
+  await platform.run(pipelines, ["boto3"], { proxy: true });
+});
+
+test("the sagemaker SDK: PipelineModel.deploy", async () => {
+  await platform.run(pipelines, ["sdk"], { proxy: true });
 });
 
 test("the sagemaker SDK: default bucket, execution role, Model.deploy, MultiDataModel", async () => {

@@ -15,20 +15,10 @@ import time
 
 import boto3
 from botocore.exceptions import ClientError
+from statements import BUCKET, IMAGE, POLL_SECONDS, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
 
-BUCKET = "conformance-models"
 PREFIX = "ensembles/"
 ENDPOINT = "conformance-mme"
-IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
-# What the SDK's deploys wait with; their own thirty seconds pass before they look for the first time.
-POLL_SECONDS = 0.1
-
-s3 = boto3.client("s3")
-sagemaker = boto3.client("sagemaker")
-runtime = boto3.client("sagemaker-runtime")
-failed = []
-account = boto3.client("sts").get_caller_identity()["Account"]
-ROLE = "arn:aws:iam::%s:role/AmazonSageMaker-DefaultRole" % account
 
 STEP = """
 import numpy as np
@@ -91,34 +81,6 @@ def invoke(target, values=(1.0, 2.0), endpoint=ENDPOINT):
         EndpointName=endpoint, ContentType="application/octet-stream", Body=body(list(values)), TargetModel=target
     )
     return json.loads(reply["Body"].read())["outputs"][0]["data"]
-
-
-def proven(statement, condition, detail=""):
-    if not condition:
-        failed.append(statement)
-    print("%s  %s  %s" % ("ok" if condition else "FAILED", statement, detail), flush=True)
-    return condition
-
-
-def answers(statement, call, expected):
-    """`call` answers this; an error is the statement's failure, not the script's."""
-    try:
-        found = call()
-    except ClientError as error:
-        found = str(error)
-    proven(statement, found == expected, "" if found == expected else found)
-
-
-def refused(statement, code, pattern, call):
-    try:
-        call()
-    except ClientError as error:
-        found = error.response["Error"]
-        matches = found["Code"] == code and re.search(pattern, found["Message"], re.S)
-        proven(statement, matches, "" if matches else str(found))
-        return error.response
-    proven(statement, False, "it was answered")
-    return {}
 
 
 def create(name, container, config=None):
@@ -356,4 +318,4 @@ def clean():
 
 
 {"deploy": deploy, "after-restart": after_restart, "sdk": sdk, "clean": clean}[sys.argv[1]]()
-sys.exit(1 if failed else 0)
+finish()
