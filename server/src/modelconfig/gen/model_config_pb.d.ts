@@ -1367,36 +1367,36 @@ export declare type ModelResponseCache = Message<"inference.ModelResponseCache">
 export declare const ModelResponseCacheSchema: GenMessage<ModelResponseCache>;
 
 /**
- * @generated from message inference.NamespaceMetrics
+ * @generated from message inference.ModelMetrics
  */
-export declare type NamespaceMetrics = Message<"inference.NamespaceMetrics"> & {
+export declare type ModelMetrics = Message<"inference.ModelMetrics"> & {
   /**
-   * @generated from field: repeated inference.NamespaceMetrics.MetricControl metric_control = 1;
+   * @generated from field: repeated inference.ModelMetrics.MetricControl metric_control = 1;
    */
   metricControl: ModelMetrics_MetricControl[];
 };
 
 /**
- * Describes the message inference.NamespaceMetrics.
+ * Describes the message inference.ModelMetrics.
  * Use `create(ModelMetricsSchema)` to create a new message.
  */
-export declare const ModelMetricsSchema: GenMessage<NamespaceMetrics>;
+export declare const ModelMetricsSchema: GenMessage<ModelMetrics>;
 
 /**
- * @generated from message inference.NamespaceMetrics.MetricControl
+ * @generated from message inference.ModelMetrics.MetricControl
  */
-export declare type ModelMetrics_MetricControl = Message<"inference.NamespaceMetrics.MetricControl"> & {
+export declare type ModelMetrics_MetricControl = Message<"inference.ModelMetrics.MetricControl"> & {
   /**
-   * @generated from field: inference.NamespaceMetrics.MetricControl.MetricIdentifier metric_identifier = 1;
+   * @generated from field: inference.ModelMetrics.MetricControl.MetricIdentifier metric_identifier = 1;
    */
   metricIdentifier?: ModelMetrics_MetricControl_MetricIdentifier | undefined;
 
   /**
-   * @generated from oneof inference.NamespaceMetrics.MetricControl.metric_options
+   * @generated from oneof inference.ModelMetrics.MetricControl.metric_options
    */
   metricOptions: {
     /**
-     * @generated from field: inference.NamespaceMetrics.MetricControl.HistogramOptions histogram_options = 2;
+     * @generated from field: inference.ModelMetrics.MetricControl.HistogramOptions histogram_options = 2;
      */
     value: ModelMetrics_MetricControl_HistogramOptions;
     case: "histogramOptions";
@@ -1404,15 +1404,15 @@ export declare type ModelMetrics_MetricControl = Message<"inference.NamespaceMet
 };
 
 /**
- * Describes the message inference.NamespaceMetrics.MetricControl.
+ * Describes the message inference.ModelMetrics.MetricControl.
  * Use `create(ModelMetrics_MetricControlSchema)` to create a new message.
  */
 export declare const ModelMetrics_MetricControlSchema: GenMessage<ModelMetrics_MetricControl>;
 
 /**
- * @generated from message inference.NamespaceMetrics.MetricControl.MetricIdentifier
+ * @generated from message inference.ModelMetrics.MetricControl.MetricIdentifier
  */
-export declare type ModelMetrics_MetricControl_MetricIdentifier = Message<"inference.NamespaceMetrics.MetricControl.MetricIdentifier"> & {
+export declare type ModelMetrics_MetricControl_MetricIdentifier = Message<"inference.ModelMetrics.MetricControl.MetricIdentifier"> & {
   /**
    * @generated from field: string family = 1;
    */
@@ -1420,15 +1420,15 @@ export declare type ModelMetrics_MetricControl_MetricIdentifier = Message<"infer
 };
 
 /**
- * Describes the message inference.NamespaceMetrics.MetricControl.MetricIdentifier.
+ * Describes the message inference.ModelMetrics.MetricControl.MetricIdentifier.
  * Use `create(ModelMetrics_MetricControl_MetricIdentifierSchema)` to create a new message.
  */
 export declare const ModelMetrics_MetricControl_MetricIdentifierSchema: GenMessage<ModelMetrics_MetricControl_MetricIdentifier>;
 
 /**
- * @generated from message inference.NamespaceMetrics.MetricControl.HistogramOptions
+ * @generated from message inference.ModelMetrics.MetricControl.HistogramOptions
  */
-export declare type ModelMetrics_MetricControl_HistogramOptions = Message<"inference.NamespaceMetrics.MetricControl.HistogramOptions"> & {
+export declare type ModelMetrics_MetricControl_HistogramOptions = Message<"inference.ModelMetrics.MetricControl.HistogramOptions"> & {
   /**
    * @generated from field: repeated double buckets = 1;
    */
@@ -1436,7 +1436,7 @@ export declare type ModelMetrics_MetricControl_HistogramOptions = Message<"infer
 };
 
 /**
- * Describes the message inference.NamespaceMetrics.MetricControl.HistogramOptions.
+ * Describes the message inference.ModelMetrics.MetricControl.HistogramOptions.
  * Use `create(ModelMetrics_MetricControl_HistogramOptionsSchema)` to create a new message.
  */
 export declare const ModelMetrics_MetricControl_HistogramOptionsSchema: GenMessage<ModelMetrics_MetricControl_HistogramOptions>;
@@ -1574,9 +1574,9 @@ export declare type ModelConfig = Message<"inference.ModelConfig"> & {
   responseCache?: ModelResponseCache | undefined;
 
   /**
-   * @generated from field: inference.NamespaceMetrics model_metrics = 26;
+   * @generated from field: inference.ModelMetrics model_metrics = 26;
    */
-  modelMetrics?: NamespaceMetrics | undefined;
+  modelMetrics?: ModelMetrics | undefined;
 };
 
 /**

@@ -398,28 +398,28 @@ export const ModelResponseCacheSchema = /*@__PURE__*/
   messageDesc(file_model_config, 18);
 
 /**
- * Describes the message inference.NamespaceMetrics.
+ * Describes the message inference.ModelMetrics.
  * Use `create(ModelMetricsSchema)` to create a new message.
  */
 export const ModelMetricsSchema = /*@__PURE__*/
   messageDesc(file_model_config, 19);
 
 /**
- * Describes the message inference.NamespaceMetrics.MetricControl.
+ * Describes the message inference.ModelMetrics.MetricControl.
  * Use `create(ModelMetrics_MetricControlSchema)` to create a new message.
  */
 export const ModelMetrics_MetricControlSchema = /*@__PURE__*/
   messageDesc(file_model_config, 19, 0);
 
 /**
- * Describes the message inference.NamespaceMetrics.MetricControl.MetricIdentifier.
+ * Describes the message inference.ModelMetrics.MetricControl.MetricIdentifier.
  * Use `create(ModelMetrics_MetricControl_MetricIdentifierSchema)` to create a new message.
  */
 export const ModelMetrics_MetricControl_MetricIdentifierSchema = /*@__PURE__*/
   messageDesc(file_model_config, 19, 0, 0);
 
 /**
- * Describes the message inference.NamespaceMetrics.MetricControl.HistogramOptions.
+ * Describes the message inference.ModelMetrics.MetricControl.HistogramOptions.
  * Use `create(ModelMetrics_MetricControl_HistogramOptionsSchema)` to create a new message.
  */
 export const ModelMetrics_MetricControl_HistogramOptionsSchema = /*@__PURE__*/
