@@ -21,7 +21,8 @@ export interface Request {
  * - `ensemble`: `map` with the outputs in any order: Triton prints an ensemble's in no order, and its parameters once a step
  * - `error`: an object with the one key `error`, whose text begins with Triton's
  * - `bytes`: the same bytes
- * - `statistics`: `json` with times masked; `metrics`: families, types and label names; `status`: nothing more
+ * - `statistics`: `json` with times masked; `metrics`: families, types and label names;
+ *   `model-metrics`: the lines of models' own families, in any order; `status`: nothing more
  * - `binary`: the JSON header as `json`, the buffers after it as bytes
  */
 export type Comparison =
@@ -33,6 +34,7 @@ export type Comparison =
   | "binary"
   | "statistics"
   | "metrics"
+  | "model-metrics"
   | "status";
 
 /** Of a call over gRPC the body is JSON: its reply, a list of replies for a stream, or its status text under `error`. */

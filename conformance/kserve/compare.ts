@@ -70,6 +70,7 @@ const comparers: Readonly<Record<Comparison, (expected: Answer, ours: Answer) =>
     if (missing.length > 0) throw new Error(`missing: ${missing.join(" | ")}`);
     return true;
   },
+  "model-metrics": (expected, ours) => modelLines(expected.body) === modelLines(ours.body),
 };
 
 /** Compressors differ; what they compressed must not. */
@@ -114,6 +115,17 @@ function families(body: Uint8Array): string[] {
     rows.add(`${row[1]} ${types.get(row[1] as string) ?? "untyped"} {${labels.join(",")}}`);
   }
   return [...rows].sort();
+}
+
+/** Of families that are neither server's own, each with its head before its lines, which Triton prints in no order. */
+function modelLines(body: Uint8Array): string {
+  return text(body)
+    .split(/^(?=# HELP )/m)
+    .filter((family) => !/^# HELP (?:nv_|galatea_)(?!of_a_model)/.test(family))
+    .map((family) => family.trimEnd().split("\n"))
+    .map(([help, type, ...lines]) => [help, type, ...lines.sort()].join("\n"))
+    .sort()
+    .join("\n");
 }
 
 /** What is wrong with an answer where we mean to differ. */

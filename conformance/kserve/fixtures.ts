@@ -2,6 +2,7 @@ import { blsModels } from "./bls-models.ts";
 import { controlModels } from "./control-models.ts";
 import { habitModels } from "./habit-models.ts";
 import type { ModelSource } from "./model-source.ts";
+import { metricModels } from "./metric-models.ts";
 import { models } from "./models.ts";
 import { programModels } from "./program-models.ts";
 import { mixedModels, streamedModels } from "./streamed-models.ts";
@@ -35,6 +36,8 @@ export const fixtures = {
   programs: { models: programModels, flags: ["--model-control-mode=explicit"], env: {} },
   /** Programs that do what those of real repositories do, all at start. */
   habits: { models: habitModels, flags: [keepGoing], env: {} },
+  /** Models that make metrics of their own, all at start. */
+  metrics: { models: metricModels, flags: [keepGoing], env: {} },
   /** Models with `model_warmup`, all still to be loaded. */
   warm: { models: warmModels, flags: ["--model-control-mode=explicit"], env: {} },
   /** Ensembles with decoupled steps, and some that cannot be loaded. */

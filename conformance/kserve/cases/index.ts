@@ -19,6 +19,7 @@ import { health } from "./health.ts";
 import { inferBinary } from "./infer-binary.ts";
 import { inferJson } from "./infer-json.ts";
 import { metadata } from "./metadata.ts";
+import { modelMetrics } from "./metrics.ts";
 import { modelAnswers, outputs } from "./models.ts";
 import { ownedInputs } from "./owned-inputs.ts";
 import { programs } from "./programs.ts";
@@ -42,6 +43,7 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   "owned-inputs": ownedInputs,
   habits: modelHabits,
   "python-utils": pythonInterface,
+  metrics: modelMetrics,
   ensembles,
   bls,
   batching,
