@@ -343,7 +343,8 @@ def _double(value: Any, function: str) -> float:
 
 def _incompatible(name: str, what: str, takes: str) -> NoReturn:
     raise TypeError(
-        "%s(): incompatible %s arguments. The following argument types are supported: (%s)" % (name, what, takes)
+        "%s(): incompatible %s arguments. The following argument types are supported:\n    1. (%s)"
+        % (name, what, takes)
     )
 
 
