@@ -3,7 +3,13 @@ import { mkdtempSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "../base/index.ts";
-import { noNamespaceMetrics, onMachine, type Backend, type LoadedModel } from "../backends/index.ts";
+import {
+  noNamespaceMetrics,
+  onMachine,
+  type Backend,
+  type LoadedModel,
+  type NamespaceMetrics,
+} from "../backends/index.ts";
 import {
   noParameters,
   releaseResponse,
@@ -42,6 +48,7 @@ export class EchoBackend implements Backend {
   loadedCount = 0;
   memoryBytes = 1000;
   arena: Arena | null = null;
+  metrics: NamespaceMetrics | null = null;
   /** What executions of a model wait for, by its name. */
   readonly held = new Map<string, Promise<void>>();
 
@@ -56,6 +63,7 @@ export class EchoBackend implements Backend {
     if (fails === "all" || fails === String(source.version)) throw new InferenceError("INTERNAL", "ValueError: no");
     this.loadedCount++;
     this.arena = context.arena;
+    this.metrics = context.metrics;
     let isUp = true;
     const instance: Instance = {
       name: `${source.servedName}_0_0`,
@@ -103,6 +111,8 @@ export class EngineBench implements AsyncDisposable {
   readonly versions: Record<string, readonly number[]> = {};
   readonly signal = new AbortController().signal;
   engine: EngineCore;
+  /** To the metrics of models, by namespace; those that are open. */
+  readonly metricsDoors = new Map<string, NamespaceMetrics>();
   /** Catalogs that were disposed of. */
   closedCatalogCount = 0;
   readonly #directory = mkdtempSync(join(tmpdir(), "engine-"));
@@ -131,7 +141,11 @@ export class EngineBench implements AsyncDisposable {
       drainMsMax,
       metrics: {
         open: () => ({ succeeded() {}, failed() {}, close() {} }),
-        ofModels: () => ({ ...noNamespaceMetrics, [Symbol.dispose]() {} }),
+        ofModels: (namespace) => {
+          const door = { ...noNamespaceMetrics, [Symbol.dispose]: () => void this.metricsDoors.delete(namespace) };
+          this.metricsDoors.set(namespace, door);
+          return door;
+        },
       },
       clock: systemClock,
       log: silentLogger,

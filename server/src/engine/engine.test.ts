@@ -208,8 +208,11 @@ describe("engine", () => {
     assert.equal(bench.backend.loadedCount, 4);
     assert.deepEqual((await bench.answer(requestTo("chain", [5], { namespace: "b" }))).values, [5]);
     assert.equal(bench.closedCatalogCount, 0);
+    assert.deepEqual([...bench.metricsDoors.keys()], ["", "a", "b"]);
+    assert.equal(bench.backend.metrics, bench.metricsDoors.get("b"));
     await bench.engine.closeNamespace("a");
     assert.deepEqual([bench.backend.loadedCount, bench.closedCatalogCount], [2, 1]);
+    assert.deepEqual([...bench.metricsDoors.keys()], ["", "b"]);
     await assert.rejects(bench.infer(requestTo("chain", [5], { namespace: "a" })), /is not found/);
     await assert.rejects(bench.engine.closeNamespace("a"), (error: InferenceError) => error.code === "NOT_FOUND");
   });
