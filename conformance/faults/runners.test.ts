@@ -48,7 +48,7 @@ before(async () => {
         ["second", "words"],
         ["of_empty", "empty"],
         ["of_nobody", "nobody"],
-        ["of_path", "../words"],
+        ["of_path", "./words"],
       ] as const) {
         await mkdir(join(repository, name, "1"), { recursive: true });
         await writeFile(join(repository, name, "config.pbtxt"), `backend: "${backend}"\n`);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmod, mkdir, mkdtemp, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readlink, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,3 +75,24 @@ for (const [what, change] of Object.entries(changes)) {
     assert.equal(await isWholeTree(folder, described, never), false);
   });
 }
+
+test("a check is heard to be unwanted while it reads, and leaves no file open", async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-check-"));
+  context.after(() => rm(folder, { recursive: true }));
+  const large = Buffer.alloc(9 * 2 ** 20, "b");
+  await writeFile(join(folder, "file"), large);
+  const sha256 = createHash("sha256").update(large).digest("hex");
+  const file = { path: "file", byteLength: large.byteLength, sha256 };
+  const described = { files: [file], places: [], expandedBytes: 0, ownBytes: 0, contents: [], fingerprint: "" };
+  const openBelow = async () => {
+    const names = await readdir("/proc/self/fd");
+    const links = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => "")));
+    return links.filter((link) => link.startsWith(folder));
+  };
+  const leaving = new AbortController();
+  const checking = isWholeTree(folder, described, leaving.signal);
+  leaving.abort(new Error("left"));
+  await assert.rejects(checking, { message: "left" });
+  assert.equal(await isWholeTree(folder, described, never), true);
+  assert.deepEqual(await openBelow(), []);
+});

@@ -92,6 +92,15 @@ test("a sample that fails on one instance fails the load, with every reason it g
   );
 });
 
+test("a sample that is no request of the model is refused as a request is, and keeps no memory", async (t) => {
+  const order = await orderFor(
+    t,
+    sample("zero_data: true").replace("{ data_type: TYPE_INT8 dims: 2", "{ data_type: TYPE_INT8 dims: 3"),
+  );
+  const model = modelOf(() => Promise.reject(new Error("nothing runs")));
+  await assert.rejects(warmUp(model, order), { code: "INVALID_ARG", message: /unexpected shape for input 'X'/ });
+});
+
 test("an aborted load gives the execution up and ends when that has ended", async (t) => {
   const aborted = new AbortController();
   const order = await orderFor(t, sample("zero_data: true"), aborted.signal);

@@ -18,9 +18,9 @@ const config = completeConfig(
   { directoryName: "m", servedName: "m", versionEntries: ["model.py"], gpuCount: 0 },
 );
 
-function mapped(text: string, memoryBytes = Infinity) {
+function mapped(text: string, memoryBytes = Infinity, inputBytesMax = 2 ** 26) {
   using memory = new ByteLease(new ByteBudget(memoryBytes));
-  return mapGenerateRequest(new JsonScanner(Buffer.from(text)), { config, inputBytesMax: 2 ** 26, memory });
+  return mapGenerateRequest(new JsonScanner(Buffer.from(text)), { config, inputBytesMax, memory });
 }
 
 test("a shape has as many elements as came, and the dimensions that are configured", () => {
@@ -139,4 +139,31 @@ test("a document that was walked before is mapped as any other", () => {
   const { scanner: __, ...plain } = mapped(text);
   assert.deepEqual(walked, plain);
   assert.deepEqual(walked.inputs[0]?.shape, [20_000]);
+});
+
+test("an input comes once, wherever its second is; of equal parameters of one object the first counts", () => {
+  const twice = "[request id: <id_unknown>] input 'NUMBERS' already exists in request";
+  for (const text of ['{"NUMBERS":1,"NUMBERS":2}', '{"NUMBERS":1,"parameters":{"NUMBERS":2}}']) {
+    const { failure } = mapped(text);
+    assert.deepEqual(
+      [failure?.code, failure?.message.replace(/^Converting keyword: 'parameters': /, "")],
+      ["INVALID_ARG", twice],
+    );
+  }
+  assert.match(mapped('{"id":"r","NUMBERS":1,"NUMBERS":2}').failure?.message ?? "", /^\[request id: r\] input/);
+  const { parameters } = mapped('{"a":1,"a":2,"b":1,"parameters":{"b":2,"b":3},"parameters":{"b":4}}');
+  assert.deepEqual(Object.fromEntries(parameters), { a: 1n, b: 2n });
+});
+
+test("an input takes as many bytes as its elements have, strings as their text has, and no more than is allowed", () => {
+  assert.equal(mapped('{"NUMBERS":[1,2,3]}', Infinity, 12).failure, null);
+  assert.match(
+    mapped('{"NUMBERS":[1,2,3]}', Infinity, 11).failure?.message ?? "",
+    /^JSON input 'NUMBERS' has a byte_size \(12 bytes\) that exceeds the maximum allowed value of 11 bytes\./,
+  );
+  assert.equal(mapped('{"TEXT":"abc"}', Infinity, 5).failure, null);
+  assert.match(
+    mapped('{"TEXT":"abc"}', Infinity, 4).failure?.message ?? "",
+    /^JSON input 'TEXT' has a byte_size \(5 bytes\)/,
+  );
 });

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defaultKeepalive, PingStrikes } from "./keepalive.ts";
+
+const options = { ...defaultKeepalive, receivedPingIntervalMinMs: 100, pingStrikesMax: 2 };
+const hourMs = 3_600_000;
+
+/** Which of the pings at these moments were one too many. */
+function tooMany(strikes: PingStrikes, hasCalls: boolean, atMs: readonly number[]): number[] {
+  return atMs.filter((ms) => strikes.pinged(ms * 1e6, hasCalls));
+}
+
+test("pings that come too fast are strikes, and the one after the last allowed is one too many", () => {
+  assert.deepEqual(tooMany(new PingStrikes(options), true, [0, 99, 198, 297]), [297]);
+  assert.deepEqual(tooMany(new PingStrikes(options), true, [0, 100, 200, 300, 400]), []);
+});
+
+test("pings in time between them forgive no strike; what the server sends does", () => {
+  const strikes = new PingStrikes(options);
+  assert.deepEqual(tooMany(strikes, true, [0, 1, 101, 102, 202]), []);
+  assert.deepEqual(tooMany(strikes, true, [203]), [203]);
+  strikes.reset();
+  assert.deepEqual(tooMany(strikes, true, [204, 205, 206, 207]), [207]);
+});
+
+test("without a call one ping in two hours is allowed, unless the server permits pings without calls", () => {
+  const everyHour = [0, 1, 2, 3].map((hours) => hours * hourMs);
+  assert.deepEqual(tooMany(new PingStrikes(options), false, everyHour), [3 * hourMs]);
+  assert.deepEqual(tooMany(new PingStrikes({ ...options, permitWithoutCalls: true }), false, everyHour), []);
+  assert.deepEqual(
+    tooMany(
+      new PingStrikes(options),
+      false,
+      everyHour.map((ms) => 2 * ms),
+    ),
+    [],
+  );
+});
+
+test("with no bound on strikes nobody is let go", () => {
+  const pings = Array.from({ length: 100 }, (_, ms) => ms);
+  assert.deepEqual(tooMany(new PingStrikes({ ...options, pingStrikesMax: 0 }), true, pings), []);
+});
