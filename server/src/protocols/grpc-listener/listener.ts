@@ -49,6 +49,9 @@ class GrpcListener implements Listener {
   readonly #options: GrpcListenerOptions;
   readonly #server: Http2Server;
   readonly #connections = new Map<ServerHttp2Session, Connection>();
+  /** Under the connections, and of clients that have not come to be one: TLS has not been agreed upon. */
+  readonly #sockets = new Set<Socket>();
+  #isClosing = false;
   #activeCount = 0;
   port = 0;
 
@@ -59,7 +62,12 @@ class GrpcListener implements Listener {
     this.#server.on("stream", (stream, headers) => this.#onStream(stream, headers));
     // A connection that fails in its handshake is its client's affair.
     this.#server.on("sessionError", () => {});
-    this.#server.on("connection", (socket: Socket) => socket.setNoDelay(true));
+    this.#server.maxConnections = options.limits.connectionsMax;
+    this.#server.on("connection", (socket: Socket) => {
+      socket.setNoDelay(true);
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
   }
 
   get activeCount(): number {
@@ -88,15 +96,18 @@ class GrpcListener implements Listener {
   }
 
   close(deadline: AbortSignal): Promise<void> {
+    this.#isClosing = true;
     return new Promise((resolve) => {
       const cutOff = () => {
         for (const connection of this.#connections.values()) connection.destroy();
+        this.#endSockets();
       };
       this.#server.close(() => {
         deadline.removeEventListener("abort", cutOff);
         resolve();
       });
       for (const connection of this.#connections.values()) connection.close();
+      if (this.#connections.size === 0) this.#endSockets();
       if (deadline.aborted) cutOff();
       else deadline.addEventListener("abort", cutOff, { once: true });
     });
@@ -107,7 +118,14 @@ class GrpcListener implements Listener {
     if (this.#connections.size >= limits.connectionsMax) return session.destroy();
     const { prefaceTimeoutMs, connectionWindowBytes: windowBytes } = limits;
     this.#connections.set(session, new Connection({ session, keepalive, prefaceTimeoutMs, windowBytes, clock }));
-    session.once("close", () => this.#connections.delete(session));
+    session.once("close", () => {
+      this.#connections.delete(session);
+      if (this.#isClosing && this.#connections.size === 0) this.#endSockets();
+    });
+  }
+
+  #endSockets(): void {
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
@@ -147,5 +165,6 @@ function serverOf({ limits, tls }: GrpcListenerOptions): Http2Server {
   if (tls === null) return createServer(options);
   const { certificate: cert, key, clientRoots } = tls;
   const mutual = clientRoots === null ? {} : { ca: clientRoots, requestCert: true, rejectUnauthorized: true };
-  return createSecureServer({ ...options, cert, key, ...mutual, allowHTTP1: false });
+  const handshakeTimeout = limits.prefaceTimeoutMs;
+  return createSecureServer({ ...options, handshakeTimeout, cert, key, ...mutual, allowHTTP1: false });
 }

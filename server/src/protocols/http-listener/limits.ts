@@ -15,7 +15,7 @@ export interface HttpLimits {
   /** Longer than the pools of clients keep idle connections, so that it is they who close. */
   readonly keepAliveTimeoutMs: number;
   readonly connectionsMax: number;
-  /** Requests of one connection that are answered at a time; a client that pipelines more is paused. */
+  /** Requests of one connection that are answered at a time; one more is refused with 503, and the connection ends. */
   readonly pipelinedMax: number;
   readonly backlog: number;
 }

@@ -1,9 +1,12 @@
 /** Clients that break the rules of HTTP/2 and of the protocol, or use them to hold others up. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect, constants } from "node:http2";
+import { connect as connectTcp } from "node:net";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { createCertificate } from "../../aws/index.ts";
 import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
@@ -11,7 +14,7 @@ import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
 import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage } from "../raw-grpc-client.ts";
 import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
-import { openKserveGrpc } from "./index.ts";
+import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
 
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
 const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
@@ -29,20 +32,24 @@ before(async () => {
     outputs: {},
     run: () => new Promise((resolve) => held.push(() => resolve([]))),
   });
-  listener = await openKserveGrpc({
+  listener = await openKserveGrpc(options());
+});
+
+function options(tls: KserveGrpcOptions["tls"] = null): KserveGrpcOptions {
+  return {
     engine,
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultGrpcLimits,
     keepalive: defaultKeepalive,
     compressionLevel: "none",
-    tls: null,
+    tls,
     clock: systemClock,
     budget,
     logger: silentLogger,
     restrictions: new Map(),
     forwardedHeaders: null,
-  });
-});
+  };
+}
 after(async () => {
   await listener.close(AbortSignal.abort());
   assert.equal(budget.usedBytes, 0);
@@ -120,4 +127,22 @@ test("requests of a stream come to their models in order, also behind one that t
   const body = Buffer.concat([request("long", 500_000), request("short", 1), request("last", 1)]);
   const reply = await callGrpc(listener.port, { path: streamPath, metadata: {}, body, timeoutMs: 30_000 });
   assert.deepEqual([reply.status, reply.messages.length, order], [0, 3, ["long", "short", "last"]]);
+});
+
+test("a client that never agrees upon TLS does not keep the listener from closing", async () => {
+  const now = Date.now();
+  const dates = { notBefore: new Date(now - 86_400_000), notAfter: new Date(now + 86_400_000) };
+  const { certificatePem, keyPem } = createCertificate({ names: ["localhost"], ...dates });
+  const tls = { certificate: Buffer.from(certificatePem), key: Buffer.from(keyPem), clientRoots: null };
+  const closing = await openKserveGrpc(options(tls));
+  const socket = connectTcp(closing.port, "127.0.0.1");
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  // Asked for when the server has taken the connection: another one was answered behind it.
+  const session = connect(`https://127.0.0.1:${closing.port}`, { ca: certificatePem, servername: "localhost" });
+  await once(session, "remoteSettings");
+  session.destroy();
+  const ended = once(socket.resume(), "close");
+  await closing.close(new AbortController().signal);
+  await ended;
 });
