@@ -1,4 +1,5 @@
 import type { EnvOptions, FrameworkOptions, ServeOptions, UpOptions } from "./options.ts";
+import type { ValidateOptions } from "./validate.ts";
 
 // Each command imports only what it needs: a server does not load the platform, nor the platform the server.
 
@@ -14,8 +15,8 @@ export async function runEnv(options: EnvOptions): Promise<number> {
   return (await import("./env.ts")).env(options);
 }
 
-export async function runValidate(directory: string | undefined): Promise<number> {
-  return (await import("./validate.ts")).validate(directory);
+export async function runValidate(options: ValidateOptions): Promise<number> {
+  return (await import("./validate.ts")).validate(options);
 }
 
 export async function runModel(options: FrameworkOptions): Promise<number> {

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
 import { insteadOfBackend, noNamespaceMetrics, noOtherModels, type Backend } from "../backends/index.ts";
@@ -32,11 +32,13 @@ export class BackendChecks implements AsyncDisposable {
   /** What could not be looked at, and why. */
   readonly notes = new Set<string>();
   readonly #directories: DataDirectories;
+  readonly #backendDirectory: string | null;
   #onnx: Backend | null = null;
   #arena: Arena | null = null;
 
-  constructor(directories: DataDirectories) {
+  constructor(directories: DataDirectories, backendDirectory: string | null) {
     this.#directories = directories;
+    this.#backendDirectory = backendDirectory;
   }
 
   async check(found: FoundModel): Promise<readonly string[]> {
@@ -49,6 +51,7 @@ export class BackendChecks implements AsyncDisposable {
     if (config.backend === "python") return [...(await missingEnvironment(found)), ...(await this.#parsed(found))];
     if (config.backend === "onnxruntime") return await this.#opened(found);
     if (config.backend === "fil") return await treesWrong(found);
+    if (await this.#hasRunner(config.backend)) return await missingEnvironment(found);
     const framework = await this.#framework(config.backend);
     if (framework !== null) return framework;
     const instead = await insteadOfBackend(config.backend, [found.modelDirectory]);
@@ -64,6 +67,13 @@ export class BackendChecks implements AsyncDisposable {
     if ((await madeFramework(this.#directories.frameworks, framework)) === null)
       this.notes.add(`the backend '${backend}' is not set up on this machine: galatea model add ${backend}`);
     return [];
+  }
+
+  /** Of python-based backends the program that runs their models is the operator's, and is not looked at. */
+  async #hasRunner(backend: string): Promise<boolean> {
+    if (this.#backendDirectory === null) return false;
+    const { runnersIn } = await import("../backends/python/index.ts");
+    return (await runnersIn(resolve(this.#backendDirectory))(backend)) !== null;
   }
 
   async #parsed({ config, versions }: FoundModel): Promise<readonly string[]> {

@@ -11,14 +11,14 @@ const io = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "O" 
 const program =
   "import nobody_has_this\n\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n";
 
-async function validate(t: TestContext, files: Readonly<Record<string, string>>) {
+async function validate(t: TestContext, files: Readonly<Record<string, string>>, flags: readonly string[] = []) {
   const root = await mkdtemp(join(tmpdir(), "validate-"));
   t.after(() => rm(root, { recursive: true }));
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
     await writeFile(join(root, path), text);
   }
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, "validate", root], { encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, "validate", root, ...flags], { encoding: "utf8" });
   return { status, stderr, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
 }
 
@@ -62,6 +62,27 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
   ];
   assert.equal(lines.length, expected.length, lines.join("\n"));
   expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
+});
+
+test("a python-based backend is known where its directory is given", async (t) => {
+  const backends = await mkdtemp(join(tmpdir(), "backends-"));
+  t.after(() => rm(backends, { recursive: true }));
+  await mkdir(join(backends, "mine"));
+  await writeFile(join(backends, "mine", "model.py"), program);
+  const files = { "a/config.pbtxt": `backend: "mine" ${io}`, "a/1/weights": "" };
+  const known = await validate(t, files, ["--backend-directory", backends]);
+  assert.deepEqual([known.status, known.lines], [0, ["1 models checked: 0 errors, 0 warnings"]]);
+  const unknown = await validate(t, files);
+  assert.match(unknown.lines[0]!, /unable to find backend library for backend 'mine'/);
+});
+
+test("what a configuration names that is refused is not opened: libraries of operators run code", async (t) => {
+  const named = 'backend: "onnxruntime" model_operations { op_library_filename: "absent.so" }';
+  const { status, lines } = await validate(t, { "a/config.pbtxt": named, "a/1/model.onnx": "no model" });
+  assert.equal(status, 1);
+  // Opened, it would be told that there is no such library, or no such model.
+  assert.equal(lines.length, 2, lines.join("\n"));
+  assert.match(lines[0]!, /error: 'model_operations.op_library_filename' is not supported by this server yet/);
 });
 
 test("a warm-up sample whose file is absent, too small or outside is told, and one that can be read is not", async (t) => {

@@ -4,18 +4,24 @@ import { validateRepository } from "../repository/index.ts";
 import { dataDirectories } from "./directories.ts";
 import { BackendChecks } from "./validate-backends.ts";
 
+export interface ValidateOptions {
+  readonly directory: string | undefined;
+  /** Of python-based backends, as `serve` is given it; null for none. */
+  readonly backendDirectory: string | null;
+}
+
 /**
  * `galatea validate`: every problem of a repository, one line each, in the form editors jump to, and how many models were looked at;
  * 1 when there is an error.
  */
-export async function validate(directory: string | undefined): Promise<number> {
+export async function validate({ directory, backendDirectory }: ValidateOptions): Promise<number> {
   if (directory === undefined || !existsSync(directory)) {
     process.stderr.write(
-      directory === undefined ? "usage: galatea validate <repository>\n" : `${directory} does not exist\n`,
+      directory === undefined ? "usage: galatea validate <repository> [--backend-directory DIR]\n" : `${directory} does not exist\n`,
     );
     return 1;
   }
-  await using checks = new BackendChecks(dataDirectories(null, process.env));
+  await using checks = new BackendChecks(dataDirectories(null, process.env), backendDirectory);
   const { modelCount, problems } = await validateRepository(resolve(directory), (found) => checks.check(found));
   for (const { file, line, column, severity, message } of problems)
     process.stdout.write(`${file}:${line}:${column}: ${severity}: ${message}\n`);

@@ -17,6 +17,8 @@ export interface Command {
   run(parsed: ParsedFlags): Promise<number>;
 }
 
+const backendDirectoryFlag = "backend-directory";
+
 export const commands: readonly Command[] = [
   {
     name: "serve",
@@ -39,10 +41,11 @@ export const commands: readonly Command[] = [
   {
     name: "validate",
     summary: "check a model repository and say what is wrong, with file and line",
-    usage: "validate <repository>",
-    flags: [],
+    usage: "validate <repository> [--backend-directory DIR]",
+    flags: serveFlags.filter(({ name }) => name === backendDirectoryFlag),
     positionalsMax: 1,
-    run: (parsed) => runValidate(parsed.positionals[0]),
+    run: ({ positionals: [directory], values }) =>
+      runValidate({ directory, backendDirectory: (values.get(backendDirectoryFlag) as string | undefined) ?? null }),
   },
   {
     name: "model",

@@ -73,12 +73,16 @@ async function validateModel(
     const present = await versionsIn(modelDirectory);
     const place = { modelDirectory, directoryName: name, servedName: name };
     const found = await completeModel(place, { message: read.message, present, gpuCount: 0 });
-    for (const message of configProblems(found.config)) say("error", message, text);
+    const refusals = configProblems(found.config);
+    for (const message of refusals) say("error", message, text);
     if (found.versions.length === 0)
       say("error", `at least one version must be available under the version policy of model '${name}'`, text);
-    for (const field of unbuiltFields(found.config.message)) {
+    const unbuilt = unbuiltFields(found.config.message);
+    for (const field of unbuilt) {
       say("error", `'${field}' is not supported by this server yet; the model would not be loaded`, text);
     }
+    // A backend acts on what it looks at: it opens models, with the files and libraries that they name.
+    if (refusals.length > 0 || unbuilt.length > 0) return { file, text, found };
     const missing = await missingFiles(found);
     for (const message of missing) say("error", message, text);
     if (missing.length === 0) for (const message of await backendCheck(found)) say("error", message, text);
