@@ -18,7 +18,9 @@ async function validate(t: TestContext, files: Readonly<Record<string, string>>,
     await mkdir(dirname(join(root, path)), { recursive: true });
     await writeFile(join(root, path), text);
   }
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, "validate", root, ...flags], { encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, "validate", root, ...flags], {
+    encoding: "utf8",
+  });
   return { status, stderr, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
 }
 

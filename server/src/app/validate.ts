@@ -17,7 +17,9 @@ export interface ValidateOptions {
 export async function validate({ directory, backendDirectory }: ValidateOptions): Promise<number> {
   if (directory === undefined || !existsSync(directory)) {
     process.stderr.write(
-      directory === undefined ? "usage: galatea validate <repository> [--backend-directory DIR]\n" : `${directory} does not exist\n`,
+      directory === undefined
+        ? "usage: galatea validate <repository> [--backend-directory DIR]\n"
+        : `${directory} does not exist\n`,
     );
     return 1;
   }
