@@ -165,6 +165,7 @@ test("what cannot be is refused with a sentence", async () => {
       },
       /asks for 'treeshap_output', which this server does not compute/,
     ],
+    [{ config: { max_batch_size: 0 } }, /must have a max_batch_size of at least 1/],
     [{ model: "{" }, /is not JSON: Missing a name for object member\. at 1/],
     [{ model: "[".repeat(5000) }, /JSON nesting depth exceeds maximum allowed limit/],
     [{ model: xgboostModel(stump, "reg:none") }, /Unrecognized XGBoost objective: reg:none/],

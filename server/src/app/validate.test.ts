@@ -44,6 +44,9 @@ test("a repository without a model is an error", async (t) => {
 test("what only a backend can tell is told: programs, ONNX files, environments, backends", async (t) => {
   const packed =
     'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }';
+  const trees = ["model_type", "is_classifier"]
+    .map((key, at) => `parameters { key: "${key}" value { string_value: "${["xgboost_json", "false"][at]}" } }`)
+    .join(" ");
   const { status, lines, stderr } = await validate(t, {
     "environment/config.pbtxt": `backend: "python" ${io} ${packed}`,
     "environment/1/model.py": program,
@@ -51,6 +54,8 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
     "onnx/1/model.onnx": "no model",
     "plan/config.pbtxt": `platform: "tensorrt_plan" ${io}`,
     "plan/1/model.plan": "",
+    "trees/config.pbtxt": `backend: "fil" max_batch_size: 8 ${io.replace('"I"', '"input__0"').replace('"O"', '"output__0"')} ${trees}`,
+    "trees/1/xgboost.json": "[]",
     "syntax/config.pbtxt": `backend: "python" ${io}`,
     "syntax/1/model.py": "x = 1\ndef broken(\n",
   });
@@ -60,7 +65,8 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
     /^\/onnx\/config.pbtxt:1:1: error: onnx runtime error 7: Load model from /,
     /^\/plan\/config.pbtxt:\d+:\d+: error: unable to find backend library for backend 'tensorrt'/,
     /^\/syntax\/config.pbtxt:1:1: error: \/syntax\/1\/model.py:2: SyntaxError: /,
-    /^4 models checked: 4 errors, 0 warnings$/,
+    /^\/trees\/config.pbtxt:\d+:\d+: error: unable to read '.*xgboost.json' as xgboost_json: the document is no object$/,
+    /^5 models checked: 5 errors, 0 warnings$/,
   ];
   assert.equal(lines.length, expected.length, lines.join("\n"));
   expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));

@@ -21,15 +21,19 @@ const fileBytesMax = 500 * 2 ** 20;
 
 /** Throws InferenceError for a file that is no model, or another than the configuration announces. */
 export async function convertModel({ onnxPath, ...order }: ConversionOrder): Promise<void> {
-  const model = await modelOf(order);
+  const model = await readModel(order);
   await mkdir(dirname(onnxPath), { recursive: true });
   await writeOnnxFile(`${onnxPath}.writing`, model);
   await rename(`${onnxPath}.writing`, onnxPath);
 }
 
 /** What is written, before it is. */
-export async function modelOf({ modelPath, parameters, asked }: Omit<ConversionOrder, "onnxPath">): Promise<OnnxModel> {
-  const bytes = await readModel(modelPath);
+export async function readModel({
+  modelPath,
+  parameters,
+  asked,
+}: Omit<ConversionOrder, "onnxPath">): Promise<OnnxModel> {
+  const bytes = await readBytes(modelPath);
   try {
     const forest = readForest(bytes, parameters.modelType, { allowUnknownField: parameters.allowUnknownField });
     return treeGraph(forest, planAnswer(forest, parameters, asked));
@@ -39,7 +43,7 @@ export async function modelOf({ modelPath, parameters, asked }: Omit<ConversionO
   }
 }
 
-async function readModel(path: string): Promise<Uint8Array> {
+async function readBytes(path: string): Promise<Uint8Array> {
   await using file = await openFile(path);
   const { size } = await file.stat();
   if (size > fileBytesMax) throw new InferenceError("UNSUPPORTED", `'${path}' is larger than ${fileBytesMax} bytes`);

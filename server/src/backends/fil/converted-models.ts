@@ -25,22 +25,23 @@ export class ConvertedModels implements AsyncDisposable {
   }
 
   async lease(order: Omit<ConversionOrder, "onnxPath">): Promise<SessionLease<ConvertedModel>> {
-    const file = await identityOf(order.modelPath);
+    const { key, byteLength } = await fileAt(order.modelPath);
     const { parameters, asked } = order;
-    const open = () => this.#convert(order);
-    return this.#shared.lease(`${file} ${JSON.stringify({ parameters, asked })}`, {
+    const open = () => this.#convert(order, byteLength);
+    return this.#shared.lease(`${key} ${JSON.stringify({ parameters, asked })}`, {
       bytes: () => 0,
       onCharged: null,
       open,
     });
   }
 
-  async #convert(order: Omit<ConversionOrder, "onnxPath">): Promise<ConvertedModel> {
+  async #convert(order: Omit<ConversionOrder, "onnxPath">, byteLength: number): Promise<ConvertedModel> {
     this.#lastId += 1;
     const directory = join(this.#directory, String(this.#lastId));
     const remove = () => rm(directory, { recursive: true, force: true });
+    const { signal } = this.#closing;
     try {
-      await this.#converter.convert({ ...order, onnxPath: join(directory, "model.onnx") }, this.#closing.signal);
+      await this.#converter.convert({ ...order, onnxPath: join(directory, "model.onnx") }, { byteLength, signal });
     } catch (error) {
       await remove();
       throw error;
@@ -55,11 +56,12 @@ export class ConvertedModels implements AsyncDisposable {
   }
 }
 
-/** The same as long as the file has the same bytes. */
-async function identityOf(path: string): Promise<string> {
+/** The key is the same as long as the file has the same bytes. */
+async function fileAt(path: string): Promise<{ readonly key: string; readonly byteLength: number }> {
   try {
     const found = await stat(path, { bigint: true });
-    if (found.isFile()) return `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.birthtimeNs}`;
+    const key = `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.birthtimeNs}`;
+    if (found.isFile()) return { key, byteLength: Number(found.size) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }

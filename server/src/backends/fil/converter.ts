@@ -3,9 +3,17 @@ import { InferenceError, Semaphore } from "../../base/index.ts";
 import type { ConversionReply } from "./conversion-thread.ts";
 import type { ConversionOrder } from "./convert-model.ts";
 
-/** Files of so many bytes take less than this to read; what lies in typed arrays is not counted. */
+/** What lies in typed arrays, as most of a model does, is not counted. */
 const heapMebibytesMax = 1024;
 const threadsMax = 2;
+/** What a thread has read leaves garbage in it, which after so much is given back with the thread. */
+const keptBytesMax = 16 * 2 ** 20;
+
+export interface ConversionOptions {
+  /** Of the file. */
+  readonly byteLength: number;
+  readonly signal: AbortSignal;
+}
 
 /**
  * Converts models in worker threads, two at a time. A thread that runs out of memory fails its conversion and nothing else. One thread
@@ -16,9 +24,9 @@ export class Converter implements AsyncDisposable {
   #idle: Worker | null = null;
 
   /** Ends early, with the thread, when the signal aborts. */
-  async convert(order: ConversionOrder, signal: AbortSignal): Promise<void> {
+  async convert(order: ConversionOrder, { byteLength, signal }: ConversionOptions): Promise<void> {
     using _place = await this.#places.acquire(signal);
-    const worker = this.#idle ?? startThread();
+    const worker = this.#idle ?? this.#startThread();
     this.#idle = null;
     worker.ref();
     let reply: ConversionReply;
@@ -29,26 +37,29 @@ export class Converter implements AsyncDisposable {
       throw error;
     }
     worker.unref();
-    if (this.#idle === null) this.#idle = worker;
+    if (this.#idle === null && byteLength <= keptBytesMax) this.#idle = worker;
     else await worker.terminate();
     if (!reply.ok) throw new InferenceError(reply.code, reply.message);
+  }
+
+  #startThread(): Worker {
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const worker = new Worker(new URL(`./conversion-thread.${extension}`, import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
+    });
+    // Whoever waits for a reply hears of it.
+    worker.on("error", () => {});
+    worker.once("exit", () => {
+      if (this.#idle === worker) this.#idle = null;
+    });
+    return worker;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#idle?.terminate();
     this.#idle = null;
   }
-}
-
-function startThread(): Worker {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const worker = new Worker(new URL(`./conversion-thread.${extension}`, import.meta.url), {
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
-  });
-  // Whoever waits for a reply hears of it.
-  worker.on("error", () => {});
-  return worker;
 }
 
 async function replyOf(worker: Worker, order: ConversionOrder, signal: AbortSignal): Promise<ConversionReply> {

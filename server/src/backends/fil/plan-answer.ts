@@ -12,6 +12,9 @@ export interface AskedTensors {
 
 /** Throws where a configuration names other tensors than these models have, or other types. */
 export function readTensors(config: ModelConfig): AskedTensors {
+  if (config.maxBatchSize < 1) {
+    throw invalid(`model '${config.name}' must have a max_batch_size of at least 1: rows come in batches`);
+  }
   const [input, ...moreInputs] = config.inputs;
   if (input?.name !== inputName || moreInputs.length > 0) {
     throw invalid(`model '${config.name}' must have one input, named '${inputName}'`);

@@ -59,7 +59,7 @@ export class Members {
   readonly #members: ReadonlyMap<string, Value>;
 
   constructor(value: Value | undefined, path: string) {
-    if (!(value instanceof Map)) throw broken(path, "is no object");
+    if (!(value instanceof Map)) throw broken(path === "" ? "the document" : path, "is no object");
     this.#members = value;
     this.path = path;
   }
