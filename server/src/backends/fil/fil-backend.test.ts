@@ -8,6 +8,7 @@ import { completeConfig, type ModelConfig, parseConfigText } from "../../modelco
 import { createArena, type Arena } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { onMachine } from "../device-bytes.ts";
+import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import { createFilBackend } from "./fil-backend.ts";
 
@@ -86,6 +87,7 @@ async function load(source: ModelSource, parameters: Readonly<Record<string, str
     backendConfig: new Map(),
     onHealth: () => {},
     others: noOtherModels,
+    metrics: noNamespaceMetrics,
     signal: new AbortController().signal,
   };
   return await backend.load(source, await backend.complete(source, config, context), context);
