@@ -1,7 +1,7 @@
 """Tree models and their libraries in a bare loop.
 
-    python trees.py train DIRECTORY          writes <library>/config.pbtxt and <library>/1/<file> for each
-    python trees.py loop DIRECTORY LIBRARY ROWS SECONDS          prints predictions (calls) a second
+python trees.py train DIRECTORY          writes <library>/config.pbtxt and <library>/1/<file> for each
+python trees.py loop DIRECTORY LIBRARY ROWS SECONDS          prints predictions (calls) a second
 """
 
 import pathlib

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { ModelConfig } from "../../modelconfig/index.ts";
-import { readModel } from "./convert-model.ts";
+import { readTreeModel } from "./convert-model.ts";
 import { readFilParameters } from "./fil-parameters.ts";
 import { readTensors } from "./plan-answer.ts";
 
@@ -8,5 +8,5 @@ import { readTensors } from "./plan-answer.ts";
 export async function checkTreeModel(versionDirectory: string, config: ModelConfig): Promise<void> {
   const parameters = readFilParameters(config);
   const asked = readTensors(config);
-  await readModel({ modelPath: join(versionDirectory, parameters.fileName), parameters, asked });
+  await readTreeModel({ modelPath: join(versionDirectory, parameters.fileName), parameters, asked });
 }

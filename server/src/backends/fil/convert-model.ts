@@ -21,14 +21,14 @@ const fileBytesMax = 500 * 2 ** 20;
 
 /** Throws InferenceError for a file that is no model, or another than the configuration announces. */
 export async function convertModel({ onnxPath, ...order }: ConversionOrder): Promise<void> {
-  const model = await readModel(order);
+  const model = await readTreeModel(order);
   await mkdir(dirname(onnxPath), { recursive: true });
   await writeOnnxFile(`${onnxPath}.writing`, model);
   await rename(`${onnxPath}.writing`, onnxPath);
 }
 
 /** What is written, before it is. */
-export async function readModel({
+export async function readTreeModel({
   modelPath,
   parameters,
   asked,
