@@ -19,8 +19,20 @@ export interface ServerMetrics {
 }
 
 /** For the operator's own models together, and for those of one tenant. */
-const ownLimits: FamilyLimits = { linesMax: 100_000, textLengthMax: 2 ** 24, holdersMax: 100_000, boundsMax: 1000 };
-const tenantLimits: FamilyLimits = { linesMax: 5000, textLengthMax: 2 ** 20, holdersMax: 10_000, boundsMax: 1000 };
+const ownLimits: FamilyLimits = {
+  linesMax: 100_000,
+  textLengthMax: 2 ** 24,
+  holdersMax: 100_000,
+  bytesMax: 2 ** 26,
+  boundsMax: 1000,
+};
+const tenantLimits: FamilyLimits = {
+  linesMax: 5000,
+  textLengthMax: 2 ** 20,
+  holdersMax: 10_000,
+  bytesMax: 2 ** 22,
+  boundsMax: 1000,
+};
 
 /** What is printed before requests have their turn. */
 const textInTurn = 2 ** 16;

@@ -6,7 +6,7 @@ import { printNumber } from "./exposition.ts";
 import { ModelFamilies, type FamilyLimits, type NamespaceFamilies, type TakeCells } from "./model-families.ts";
 import { gaugeCells } from "./series-cells.ts";
 
-const limits: FamilyLimits = { linesMax: 100, textLengthMax: 1000, holdersMax: 100, boundsMax: 4 };
+const limits: FamilyLimits = { linesMax: 100, textLengthMax: 1000, holdersMax: 100, bytesMax: 1e6, boundsMax: 4 };
 const counter = { name: "asked", description: "what was asked", kind: "counter" } as const;
 const gauge = { name: "level", description: "", kind: "gauge" } as const;
 const histogram = { name: "took", description: "", kind: "histogram" } as const;
@@ -128,6 +128,9 @@ test("each limit is kept, and what went makes room", () => {
   over({ textLengthMax: 2 * counter.name.length + 2 * counter.description.length - 1 }, (families) =>
     families.family({ ...counter, name: "other" }),
   );
+  const small = opened("", { bytesMax: 4 * 256 }).families;
+  refused(() => parts(small, 5), "UNAVAILABLE", "1024 bytes of metrics");
+  parts(small, 4);
   const { families } = opened("", { linesMax: 3 });
   refused(() => parts(families, 4), "UNAVAILABLE", "3 lines of metrics");
   parts(families, 3);

@@ -25,6 +25,8 @@ export interface FamilyLimits {
   readonly textLengthMax: number;
   /** Objects in models that hold a family or a series. */
   readonly holdersMax: number;
+  /** Shared memory. */
+  readonly bytesMax: number;
   readonly boundsMax: number;
 }
 
@@ -36,6 +38,8 @@ interface Part {
 
 /** A scrape's longest piece between two looks at what else there is to do. */
 const pieceLinesMax = 1000;
+/** No piece of shared memory is smaller. */
+const blockBytesMin = 256;
 /** The numbers of holders, in what gauges have last been set by: see `series-cells.ts`. */
 const partIdMax = 2 ** 20;
 
@@ -62,6 +66,11 @@ class Series implements Disposable {
 
   get lineCount(): number {
     return linesOf(this.#kind, this.bounds);
+  }
+
+  /** What the cells of one holder take. */
+  get partBytes(): number {
+    return Math.max(blockBytesMin, 8 * cellCount(this.#kind, this.bounds.length));
   }
 
   get isHeld(): boolean {
@@ -123,6 +132,7 @@ interface Taken {
   readonly lines?: number;
   readonly textLength?: number;
   readonly holders?: number;
+  readonly bytes?: number;
 }
 
 /** What the models of one namespace have taken of their limits. */
@@ -131,27 +141,30 @@ class Allowance {
   #lines = 0;
   #textLength = 0;
   #holders = 0;
+  #bytes = 0;
 
   constructor(limits: FamilyLimits) {
     this.#limits = limits;
   }
 
-  take({ lines = 0, textLength = 0, holders = 0 }: Taken): void {
-    const { linesMax, textLengthMax, holdersMax } = this.#limits;
+  take({ lines = 0, textLength = 0, holders = 0, bytes = 0 }: Taken): void {
+    const { linesMax, textLengthMax, holdersMax, bytesMax } = this.#limits;
     if (this.#lines + lines > linesMax) throw full(`${linesMax} lines of metrics`);
     if (this.#textLength + textLength > textLengthMax) throw full(`names and labels of ${textLengthMax} characters`);
     if (this.#holders + holders > holdersMax) throw full(`${holdersMax} families and metrics`);
-    this.#add(1, { lines, textLength, holders });
+    if (this.#bytes + bytes > bytesMax) throw full(`${bytesMax} bytes of metrics`);
+    this.#add(1, { lines, textLength, holders, bytes });
   }
 
   give(taken: Taken): void {
     this.#add(-1, taken);
   }
 
-  #add(sign: number, { lines = 0, textLength = 0, holders = 0 }: Taken): void {
+  #add(sign: number, { lines = 0, textLength = 0, holders = 0, bytes = 0 }: Taken): void {
     this.#lines += sign * lines;
     this.#textLength += sign * textLength;
     this.#holders += sign * holders;
+    this.#bytes += sign * bytes;
   }
 }
 
@@ -203,7 +216,7 @@ export class NamespaceFamilies {
         isOpen = false;
         for (const [series, part] of parts) {
           series.remove(part);
-          this.#allowance.give({ holders: 1 });
+          this.#allowance.give({ holders: 1, bytes: series.partBytes });
           this.#forgetUnheld(family, series);
         }
         this.#leave(family);
@@ -252,11 +265,12 @@ export class NamespaceFamilies {
 
   #join(family: Family, series: Series): Part {
     try {
-      this.#allowance.take({ holders: 1 });
+      const taken = { holders: 1, bytes: series.partBytes };
+      this.#allowance.take(taken);
       try {
         return series.add(this.#parts.take);
       } catch (error) {
-        this.#allowance.give({ holders: 1 });
+        this.#allowance.give(taken);
         throw error;
       }
     } catch (error) {

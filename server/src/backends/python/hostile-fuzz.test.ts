@@ -26,11 +26,15 @@ const echoing: OtherModels = {
 
 /** Takes what is honest of metrics. */
 const counting = (arena: Arena) =>
-  new ModelFamilies(() => false).open("", { linesMax: 9, textLengthMax: 99, holdersMax: 9, boundsMax: 3 }, (count) => {
-    const block = arena.allocate(8 * count);
-    const cells = new Float64Array(block.bytes.buffer, block.bytes.byteOffset, count).fill(0);
-    return { cells, byteOffset: block.byteOffset, [Symbol.dispose]: () => block.release() };
-  });
+  new ModelFamilies(() => false).open(
+    "",
+    { linesMax: 9, textLengthMax: 99, holdersMax: 9, bytesMax: 3000, boundsMax: 3 },
+    (count) => {
+      const block = arena.allocate(8 * count);
+      const cells = new Float64Array(block.bytes.buffer, block.bytes.byteOffset, count).fill(0);
+      return { cells, byteOffset: block.byteOffset, [Symbol.dispose]: () => block.release() };
+    },
+  );
 
 const moves = fc.array(
   fc.oneof(

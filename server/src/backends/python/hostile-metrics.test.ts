@@ -7,7 +7,7 @@ import { send, withinTime } from "./hostile-wire.ts";
 import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
 import { encodeFrame, headerBytes, kinds } from "./wire.ts";
 
-const limits = { linesMax: 50, textLengthMax: 1000, holdersMax: 50, boundsMax: 10 };
+const limits = { linesMax: 50, textLengthMax: 1000, holdersMax: 50, bytesMax: 1e6, boundsMax: 10 };
 
 const cellsIn = (arena: Arena) => (count: number) => {
   const block = arena.allocate(8 * count);

@@ -8,7 +8,7 @@ import { ModelFamilies } from "../../metrics/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import { ask, floats, floatsOf, header, oneInOneOut, only, openFixture, request, until } from "./python-fixture.ts";
 
-const limits = { linesMax: 100, textLengthMax: 10_000, holdersMax: 100, boundsMax: 10 };
+const limits = { linesMax: 100, textLengthMax: 10_000, holdersMax: 100, bytesMax: 1e6, boundsMax: 10 };
 const all = new ModelFamilies((name) => name.startsWith("nv_"));
 const text = () => [...all.print()].join("");
 const cellsIn = (arena: Arena) => (count: number) => {
