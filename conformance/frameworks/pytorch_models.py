@@ -287,6 +287,32 @@ def write_small():
         case(model, [("x", torch.ones(1))], [("y", torch.ones(1))])
 
 
+EAGER = """
+import torch
+from torch.nn import Linear
+
+
+class Doubled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = Linear(4, 3)
+
+    def forward(self, a, b):
+        return self.layer(a + b), {"not": "asked"}.get("for", a * 2)
+"""
+
+
+def write_eager():
+    layer, a, b = nn.Linear(4, 3), torch.randn(2, 4), torch.randn(2, 4)
+    inputs = io("input", "first", "FP32", [4]) + io("input", "second", "FP32", [4])
+    outputs = io("output", "sum", "FP32", [3]) + io("output", "twice", "FP32", [4])
+    put(
+        "eager", EAGER.encode(), 'runtime: "model.py"\n' + parameters(NUM_THREADS="1") + inputs + outputs, 4, "model.py"
+    )
+    torch.save({"layer.weight": layer.weight, "layer.bias": layer.bias}, os.path.join(ROOT, "eager", "1", "model.pt"))
+    case("eager", [("first", a), ("second", b)], [("sum", layer(a + b)), ("twice", a * 2)])
+
+
 class Wrong(nn.Module):
     def forward(self, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if bool(x.sum() > 100):
@@ -342,7 +368,7 @@ warnings.simplefilter("ignore")
 torch.manual_seed(20)
 os.makedirs(os.path.join(ROOT, "..", "tensors"))
 with torch.no_grad():
-    for write in (write_resnet, write_encoder, write_recurrent, write_small, write_wrong):
+    for write in (write_resnet, write_encoder, write_recurrent, write_small, write_eager, write_wrong):
         write()
 with open(os.path.join(ROOT, "..", "cases.json"), "w") as out:
     json.dump(CASES, out)

@@ -11,13 +11,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 _BOOLEANS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
-# By parameter: what the log says of it, whether it is also said where the parameter is absent, and how it is applied.
 _SWITCHES = {
-    "ENABLE_TENSOR_FUSER": ("Tensor fuser", torch._C._jit_set_texpr_fuser_enabled),
-    "ENABLE_JIT_PROFILING": ("Jit profiling", torch._C._jit_set_profiling_mode),
-    "ENABLE_JIT_EXECUTOR": ("Jit executor", torch._C._jit_set_profiling_executor),
+    "ENABLE_TENSOR_FUSER": torch._C._jit_set_texpr_fuser_enabled,
+    "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
+    "ENABLE_JIT_EXECUTOR": torch._C._jit_set_profiling_executor,
 }
-_THREADS = {"INTRA_OP_THREAD_COUNT": torch.set_num_threads, "INTER_OP_THREAD_COUNT": torch.set_num_interop_threads}
+# The latter two are those of models with `runtime: "model.py"`.
+_THREADS = {
+    "INTRA_OP_THREAD_COUNT": torch.set_num_threads,
+    "INTER_OP_THREAD_COUNT": torch.set_num_interop_threads,
+    "NUM_THREADS": torch.set_num_threads,
+    "NUM_INTEROP_THREADS": torch.set_num_interop_threads,
+}
 # Each instance is a process of its own, so these concern this model alone. GPU memory and the fuser of GPUs are not used.
 _WITHOUT_EFFECT = ("ENABLE_CACHE_CLEANING", "ENABLE_NVFUSER", "ENABLE_WEIGHT_SHARING")
 _THREADS_MAX = 1024
@@ -55,12 +60,16 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
     settings.inference_mode = switch("INFERENCE_MODE", True)
     if switch("DISABLE_CUDNN", False):
         settings.then(lambda enabled: setattr(torch.backends.cudnn, "enabled", enabled), False)
-    for key, (_, function) in _SWITCHES.items():
+    for key, function in _SWITCHES.items():
         if key in given:
             settings.then(function, switch(key, True))
     for key in _WITHOUT_EFFECT:
         if key in given and switch(key, False):
             log.log_warn("%s has no effect for model instance '%s': it runs on the CPU, in a process" % (key, model))
+    if "TORCH_COMPILE_OPTIONAL_PARAMETERS" in given:
+        log.log_warn(
+            "TORCH_COMPILE_OPTIONAL_PARAMETERS has no effect for model instance '%s': it is not compiled" % model
+        )
     for key, function in _THREADS.items():
         if key in given:
             settings.then(function, _thread_count(key, given[key]))

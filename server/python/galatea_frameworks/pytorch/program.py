@@ -10,7 +10,7 @@ import torch
 import triton_python_backend_utils as pb_utils
 from galatea_worker.failures import Refused
 
-from . import allocator, archive, exported, names, parameters, tensors, torchscript
+from . import allocator, archive, eager, exported, names, parameters, tensors, torchscript
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,9 +36,8 @@ class TritonPythonModel:
         self._inference_mode = settings.inference_mode
         self._batches = int(config.get("max_batch_size", 0)) > 0
         self._output_types = _checked_tensors(config, self._name, self._batches)
-        path = os.path.join(
-            args["model_repository"], args["model_version"], config.get("default_model_filename") or "model.pt"
-        )
+        directory = os.path.join(args["model_repository"], args["model_version"])
+        path = os.path.join(directory, _filename(config, directory))
         with torch.inference_mode(self._inference_mode):
             self._program = self._load(path, args["model_instance_kind"])
         self._input_names = [one["name"] for one in config["input"]]
@@ -47,11 +46,14 @@ class TritonPythonModel:
         self._runs_to_trim = _RUNS_THAT_COMPILE
         allocator.trim()
 
-    def _load(self, path: str, kind: str) -> torchscript.Script | exported.Exported:
+    def _load(self, path: str, kind: str) -> torchscript.Script | exported.Exported | eager.Eager:
         if not os.path.exists(path):
             raise Refused("unable to find '%s' for model instance '%s'" % (path, self._name))
         try:
-            return _LOADERS[archive.checked_kind(path)](path, "cpu" if kind == "CPU" else None)
+            device = "cpu" if kind == "CPU" else None
+            if path.endswith(".py"):
+                return eager.load(path, device)
+            return _LOADERS[archive.checked_kind(path)](path, device)
         except MemoryError:
             raise
         except Exception as error:
@@ -109,6 +111,14 @@ class TritonPythonModel:
             value = results.at(name, self._places[name])
             columns.append(tensors.split(name, datatype, value, rows, len(batch)))
         return [pb_utils.InferenceResponse(list(row)) for row in zip(*columns)]
+
+
+def _filename(config: dict[str, Any], directory: str) -> str:
+    """With `runtime: "model.py"` the model is a class in Python where there is one, and its `.pt` has nothing but weights."""
+    named = config.get("default_model_filename") or "model.pt"
+    if config.get("runtime", "") != "model.py" or named.endswith(".py"):
+        return named
+    return "model.py" if os.path.exists(os.path.join(directory, "model.py")) else named
 
 
 def _failed(message: str, code: int = pb_utils.TritonError.INTERNAL) -> InferenceResponse:

@@ -57,6 +57,17 @@ export function endpointConfigOperations(
   };
 }
 
+/** Instances whose accelerators run what AWS Neuron has compiled for them, and nothing else. */
+const neuronInstances = /^ml\.(inf|trn)\d/;
+
+function refuseNeuron(instanceType: string): void {
+  if (!neuronInstances.test(instanceType)) return;
+  throw invalid(
+    `${instanceType} is not supported by this platform: its accelerators run models compiled by AWS Neuron and no others. Deploy the ` +
+      "model as it was before it was compiled, on another instance type.",
+  );
+}
+
 function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): ProductionVariant[] {
   const names = new Set<string>();
   const variants = inputs.map((input): ProductionVariant => {
@@ -64,6 +75,7 @@ function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]
     const { VariantName: name } = input;
     if (names.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
     names.add(name);
+    refuseNeuron(input.InstanceType ?? instanceTypeDefault);
     if (input.ModelName === undefined) throw notBuilt("a variant without ModelName (inference components)");
     return {
       ...input,

@@ -1,0 +1,60 @@
+"""Modules in Python: a model.py with a class, and its weights beside it (`runtime: "model.py"`)."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import torch
+from galatea_worker.failures import Refused
+
+from .results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+    from typing import Any
+
+
+class Eager:
+    """A module whose `forward` takes the inputs in the configuration's order. It is not compiled: that would take a C++ compiler."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = module
+
+    def accept(self, given: Sequence[str], model: str, log: Any) -> None:
+        """Whatever inputs there are, `forward` finds out what they are."""
+
+    def run(self, inputs: Sequence[Any]) -> Results:
+        """Runs `forward` with a value for each input."""
+        return Results(self._module(*inputs))
+
+
+def load(path: str, device: str | None) -> Eager:
+    """The module of the file's class, with the weights of the file of the same name that ends in `.pt`. What its code raises goes on."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location("galatea_model_" + name, path)
+    code = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = code
+    spec.loader.exec_module(code)
+    module = _class_in(code)()
+    weights = os.path.splitext(path)[0] + ".pt"
+    if os.path.exists(weights):
+        # Tensors and nothing else: what is code stands in the file of code.
+        module.load_state_dict(torch.load(weights, map_location=device, weights_only=True))
+    return Eager(module.to(device).eval())
+
+
+def _class_in(code: ModuleType) -> type[torch.nn.Module]:
+    """The first by name, as in Triton, of the classes that the file itself defines, else of those that it imports."""
+    found = [
+        value
+        for value in (getattr(code, name) for name in dir(code))
+        if isinstance(value, type) and issubclass(value, torch.nn.Module)
+    ]
+    own = [value for value in found if value.__module__ == code.__name__]
+    if not found:
+        raise Refused("Cannot find a subclass of torch.nn.Module")
+    return (own or found)[0]
