@@ -445,13 +445,7 @@ test("what would change what runs, or promises protection, is refused by its nam
     ],
   ] as const)
     assert.equal(await answer, `ValidationException: ${name} is not supported by this platform yet.`);
-  for (const type of ["ml.inf1.xlarge", "ml.inf2.48xlarge", "ml.trn1.2xlarge"])
-    assert.match(
-      await config({}, { InstanceType: type }),
-      new RegExp(
-        `^ValidationException: ${type} is not supported by this platform: its accelerators run models compiled by AWS Neuron`,
-      ),
-    );
+  assert.match(await config({}, { InstanceType: "ml.inf2.xlarge" }), /: ml.inf2.xlarge is not supported .* AWS Neuron/);
   for (const answer of [
     model({ EnableNetworkIsolation: false, InferenceExecutionConfig: { Mode: "Serial" } }),
     model(
