@@ -278,3 +278,27 @@ test("an echo of an input that it alone was given is that input", async () => {
   releaseResponse(response);
   input.block!.release();
 });
+
+test("inputs that find no room in the arena fail their batch, and take nothing of it", async () => {
+  await using loaded = await fixture.load("crowded", model(echo));
+  const filling = fixture.arena.allocate(fixture.arena.capacityBytes - 4 * 2 ** 20);
+  try {
+    const { usedBytes } = fixture.arena;
+    const ones = (bytes: number) =>
+      floats(
+        "IN",
+        Array.from({ length: bytes / 4 }, () => 1),
+      );
+    const batch = [request([ones(2 ** 20)]), request([ones(8 * 2 ** 20)])];
+    const { outcomes } = await only(loaded).execute(batch);
+    for (const outcome of outcomes) {
+      assert.ok(outcome instanceof InferenceError);
+      assert.equal(outcome.code, "UNAVAILABLE");
+      assert.match(outcome.message, /shared memory arena is full/);
+    }
+    assert.equal(fixture.arena.usedBytes, usedBytes);
+    assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [5])])).outputs[0]!), [5]);
+  } finally {
+    filling.release();
+  }
+});
