@@ -24,7 +24,7 @@ function open(context: TestContext) {
 test("frames are read whole, wherever their bytes are cut", { timeout: 20_000 }, async (context) => {
   const texts = ["", "a", "frame of a few words", "x".repeat(300), ""];
   const bytes = Buffer.concat(texts.map((text) => encodeFrame(kinds.log, Buffer.from(text))));
-  const { channel, frames, theirs } = open(context);
+  const { frames, theirs } = open(context);
   for (let step = 1; step < 40; step++) {
     frames.length = 0;
     for (let at = 0; at < bytes.byteLength; at += step) {
@@ -42,7 +42,7 @@ test(
   { timeout: 20_000 },
   async (context) => {
     for (const frameBytes of [0, headerBytes - 1, frameBytesMax + 1]) {
-      const { channel, malformed, theirs } = open(context);
+      const { malformed, theirs } = open(context);
       const head = Buffer.alloc(headerBytes);
       head.writeUInt32LE(frameBytes);
       writeSync(theirs, head, 0, 5);
