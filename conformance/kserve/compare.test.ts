@@ -53,3 +53,19 @@ test("a family or a label that is missing in metrics is found", () => {
   assert.ok(!same(theirs, '# TYPE nv_x counter\nnv_x{model="m"} 3\n', "metrics"));
   assert.ok(!same(theirs, '# TYPE nv_x gauge\nnv_x{model="m",version="1"} 3\n', "metrics"));
 });
+
+test("of the families of models every line counts, in any order, and of the servers' own none", () => {
+  const family = (name: string, ...lines: string[]) =>
+    [`# HELP ${name} of a test`, `# TYPE ${name} counter`, ...lines, ""].join("\n");
+  const theirs = family("nv_x", "nv_x 1") + family("b", 'b{l="1"} 2', 'b{l="2"} 3') + family("a", "a 1");
+  const lines = ['b{l="2"} 3', 'b{l="1"} 2'];
+  assert.ok(
+    same(theirs, family("a", "a 1") + family("b", ...lines) + family("galatea_x", "galatea_x 7"), "model-metrics"),
+  );
+  assert.ok(!same(theirs, family("a", "a 2") + family("b", ...lines), "model-metrics"));
+  assert.ok(!same(theirs, family("b", ...lines), "model-metrics"));
+  assert.ok(!same(theirs, family("a", "a 1") + family("b", ...lines, 'b{l="3"} 0'), "model-metrics"));
+  assert.ok(
+    !same(theirs, `${family("a", "a 1")}${family("b", ...lines)}`.replace("counter", "gauge"), "model-metrics"),
+  );
+});
