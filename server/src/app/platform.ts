@@ -42,7 +42,7 @@ export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east
 
 const tunnelsMax = 100;
 const logPruneIntervalMs = 3_600_000;
-const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000 };
+const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
 export interface PlatformOptions {
   readonly host: string;

@@ -16,6 +16,8 @@ export interface DirectoryLogStreamsOptions {
   readonly streamBytesMax: number;
   /** Streams of one group; one more is refused, and a writer's drops the stream written longest ago. */
   readonly streamsMax: number;
+  /** Groups that clients may make; those of containers are made beyond it. */
+  readonly groupsMax: number;
 }
 
 const lineLengthMax = 256 * 1024;
@@ -88,6 +90,9 @@ class DirectoryLogStreams implements LogStreams {
     if ((await this.#facts(group)) !== null) {
       throw new AwsError("ResourceAlreadyExistsException", "The specified log group already exists");
     }
+    const { groupsMax } = this.#options;
+    if ((await this.groupNames("")).length >= groupsMax)
+      throw new AwsError("LimitExceededException", `Resource limit exceeded: ${groupsMax} log groups`);
     await this.#makeGroup(group);
   }
 

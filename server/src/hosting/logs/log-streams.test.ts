@@ -17,7 +17,8 @@ const all: LogReadOptions = { startTimeMs: null, endTimeMs: null, startFromHead:
 async function logs(streamBytesMax = 1e6, streamsMax = 10) {
   const directory = await mkdtemp(join(tmpdir(), "logs-"));
   const clock: Clock = { epochMs: () => startMs, monotonicNs: () => 0, timer: () => ({ [Symbol.dispose]() {} }) };
-  const make = () => createDirectoryLogStreams({ directory, clock, logger: silentLogger, streamBytesMax, streamsMax });
+  const limits = { streamBytesMax, streamsMax, groupsMax: 3 };
+  const make = () => createDirectoryLogStreams({ directory, clock, logger: silentLogger, ...limits });
   return {
     directory,
     make,
@@ -25,6 +26,21 @@ async function logs(streamBytesMax = 1e6, streamsMax = 10) {
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   };
 }
+
+test("clients make no more groups than they may, and a container's group is made all the same", async () => {
+  await using place = await logs();
+  for (const name of ["a", "b", "c"]) await place.store.createGroup(name);
+  await assert.rejects(place.store.createGroup("d"), {
+    code: "LimitExceededException",
+    message: "Resource limit exceeded: 3 log groups",
+  });
+  place.store.writer("e", stream)(Buffer.from("line\n"));
+  await place.store[Symbol.asyncDispose]();
+  assert.deepEqual(await place.make().groupNames(""), ["a", "b", "c", "e"]);
+  await place.store.deleteGroup("a");
+  await place.store.deleteGroup("b");
+  await place.store.createGroup("d");
+});
 
 test("a process's output becomes events by line, wherever its chunks are cut, and is there after a restart", async () => {
   await using place = await logs();

@@ -32,6 +32,7 @@ async function served() {
     logger: silentLogger,
     streamBytesMax: 1e6,
     streamsMax: 10,
+    groupsMax: 10,
   });
   const gateway = await serveServices([logsService({ logs: store, clock })]);
   const client = new CloudWatchLogsClient(gateway.client);

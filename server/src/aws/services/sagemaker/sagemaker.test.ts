@@ -111,6 +111,7 @@ async function openPlatform(directory: string) {
     logger: silentLogger,
     streamBytesMax: 1e6,
     streamsMax: 100,
+    groupsMax: 100,
   });
   const contentDirectory = join(directory, "content");
   const unpacker = new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits });
