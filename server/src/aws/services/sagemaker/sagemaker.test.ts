@@ -105,13 +105,12 @@ async function openPlatform(directory: string) {
     ...recordsDefaults,
     logger: silentLogger,
   });
+  const logLimits = { streamBytesMax: 1e6, streamsMax: 100, groupsMax: 100 };
   const logs = createDirectoryLogStreams({
     directory: join(directory, "logs"),
     clock: systemClock,
     logger: silentLogger,
-    streamBytesMax: 1e6,
-    streamsMax: 100,
-    groupsMax: 100,
+    ...logLimits,
   });
   const contentDirectory = join(directory, "content");
   const unpacker = new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits });
