@@ -1,8 +1,18 @@
+import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { gzipSync } from "node:zlib";
+import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
-import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../blobs/index.ts";
+import {
+  ArchiveUnpacker,
+  archiveLimits,
+  openDirectoryStore,
+  unpackerDefaults,
+  type BucketStore,
+} from "../blobs/index.ts";
 import { ProcessHost } from "../hosts/index.ts";
 import {
   Hosting,
@@ -68,6 +78,16 @@ const server = createServer(async (request, response) => {
 server.listen(socketPath, () => console.log("listens"));
 `;
 
+const bucket = "models";
+
+/** One file. */
+function tar(path: string, body: Buffer): Buffer {
+  const header = new Header({ path, type: "File", size: body.length, mode: 0o644, mtime: new Date(0) });
+  header.encode();
+  assert.ok(header.block);
+  return Buffer.concat([header.block, body, Buffer.alloc(-body.length & 511), Buffer.alloc(1024)]);
+}
+
 interface SeriesSample {
   readonly metric: string;
   readonly container: string | undefined;
@@ -82,8 +102,15 @@ export class PipelineBench implements AsyncDisposable {
   readonly logs = new Map<string, string>();
   readonly memory = new ByteBudget(64 * 2 ** 20);
   readonly #closing: AsyncDisposableStack;
+  readonly #store: BucketStore;
 
-  private constructor(hosting: Hosting, closing: AsyncDisposableStack, parts: Pick<PipelineBench, "samples" | "logs">) {
+  private constructor(
+    store: BucketStore,
+    hosting: Hosting,
+    closing: AsyncDisposableStack,
+    parts: Pick<PipelineBench, "samples" | "logs">,
+  ) {
+    this.#store = store;
     this.hosting = hosting;
     this.#closing = closing;
     this.samples = parts.samples;
@@ -97,6 +124,7 @@ export class PipelineBench implements AsyncDisposable {
     const path = join(directory, "container.mjs");
     await writeFile(path, program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+    await store.createBucket(bucket);
     const contentDirectory = join(directory, "content");
     const unpacker = opening.use(new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits }));
     const host = opening.use(
@@ -143,7 +171,14 @@ export class PipelineBench implements AsyncDisposable {
     const documents = new MemoryDocuments(new DocumentMemory());
     const hosting = opening.use(await Hosting.open({ documents, fleet, limits: hostingLimits, random: Math.random }));
     await hosting.resume();
-    return new PipelineBench(hosting, opening.move(), { samples, logs });
+    return new PipelineBench(store, hosting, opening.move(), { samples, logs });
+  }
+
+  /** Puts an archive of a multi-model container; gives the place of its like. */
+  async put(key: string): Promise<string> {
+    const body = gzipSync(tar("config.pbtxt", Buffer.from("name: 'a'")));
+    await this.#store.put(bucket, key, Readable.from([body]), { signal: new AbortController().signal });
+    return `s3://${bucket}/`;
   }
 
   /** An endpoint of containers that are called so; resolves when it is in a state that stays. */
@@ -167,10 +202,13 @@ export class PipelineBench implements AsyncDisposable {
   }
 
   /** The answer's text, and what else came with it. */
-  async ask(name: string, more: Partial<Omit<InvocationRequest, "body">> & { body?: string; does?: object } = {}) {
-    const { body = "[]", does, headers = {}, ...request } = more;
+  async ask(
+    name: string,
+    more: Partial<Omit<InvocationRequest, "body">> & { body?: string; does?: object; budget?: ByteBudget } = {},
+  ) {
+    const { body = "[]", does, headers = {}, budget = this.memory, ...request } = more;
     const attributes = does === undefined ? {} : { "x-amzn-sagemaker-custom-attributes": JSON.stringify(does) };
-    using memory = new ByteLease(this.memory);
+    using memory = new ByteLease(budget);
     const reply = await this.hosting.invoke(name, owner.accountId, {
       headers: { "content-type": "application/json", ...headers, ...attributes },
       targetModel: null,

@@ -1,7 +1,7 @@
 /** Containers behind each other on one instance, and beside each other: real processes that speak the contract and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AwsError } from "../base/index.ts";
+import { ByteBudget, type AwsError } from "../base/index.ts";
 import { owner, PipelineBench } from "./pipelines-fixture.ts";
 
 const three = ["clean", "featurize", "score"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));
@@ -286,4 +286,71 @@ test("names of containers are asked for in Direct mode and refused elsewhere", a
     model.message,
     "Endpoint serial is not a multi-model endpoint and does not support target model header.",
   );
+});
+
+test("in a pipeline the name of a model goes to the container that has many, wherever it is", async () => {
+  await using bench = await PipelineBench.open();
+  const ModelDataUrl = await bench.put("team/one.tar.gz");
+  const many = (name: string) => ({
+    ContainerHostname: name,
+    Environment: { NAME: name },
+    Mode: "MultiModel" as const,
+    ModelDataUrl,
+  });
+  for (const place of [0, 1, 2]) {
+    const name = `place-${place}`;
+    await bench.deploy(
+      name,
+      three.map((each, index) => (index === place ? many(each.ContainerHostname) : each)),
+    );
+    const headers = { "x-amzn-sagemaker-target-model": "team/one.tar.gz" };
+    const { text } = await bench.ask(name, { targetModel: "team/one.tar.gz", headers });
+    for (const [index, { path, headers: sent }] of told(text).entries()) {
+      const isMany = index === place;
+      assert.match(path, isMany ? /^\/models\/[0-9a-f]{32}\/invoke$/ : /^\/invocations$/);
+      assert.equal(sent["x-amzn-sagemaker-target-model"], isMany ? "team/one.tar.gz" : undefined);
+    }
+    const without = await refusal(bench.ask(name));
+    assert.equal(without.message, `Endpoint ${name} is a multi-model endpoint, and requires a target model header.`);
+    const absent = await refusal(bench.ask(name, { targetModel: "none.tar.gz", does: { clean: { hangs: true } } }));
+    assert.match(absent.message, /^Failed to download model data\(bucket: models, key: none\.tar\.gz\)/);
+  }
+});
+
+test("in Direct mode each container that has many models has its own", async () => {
+  await using bench = await PipelineBench.open();
+  const ModelDataUrl = await bench.put("a.tar.gz");
+  const many = { Mode: "MultiModel", ModelDataUrl } as const;
+  await bench.deploy("direct", [{ ...three[0], ...many }, { ...three[1], ...many }, three[2] ?? {}], "Direct");
+  for (const name of ["clean", "featurize"]) {
+    const { text } = await bench.ask("direct", { targetContainer: name, targetModel: "a.tar.gz" });
+    assert.deepEqual([told(text)[0]?.name, told(text).length], [name, 1]);
+    assert.match(
+      (await refusal(bench.ask("direct", { targetContainer: name }))).message,
+      /requires a target model header/,
+    );
+  }
+  const single = await refusal(bench.ask("direct", { targetContainer: "score", targetModel: "a.tar.gz" }));
+  assert.match(single.message, /does not support target model header/);
+});
+
+test("a content type that no container could be sent is a failure of the one that says it", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  assert.equal(told((await bench.ask("serial", { does: { clean: { type: "text/caf\u00e9" } } })).text).length, 3);
+  const long = await refusal(bench.ask("serial", { does: { clean: { type: `text/${"x".repeat(1020)}` } } }));
+  assert.match(long.message, /^Received server error \(502\) from clean with message "The container's content type /);
+});
+
+test("an answer for which there is no memory is refused and dropped, wherever it is, and nothing else ends with it", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  for (const does of [{ clean: { sends: 2000 } }, { clean: { sends: 200_000 } }, { score: { sends: 2000 } }]) {
+    const error = await refusal(bench.ask("serial", { does, budget: new ByteBudget(1000) }));
+    assert.equal(error.statusFallback, 413, error.message);
+    assert.match(error.message, /exceed the memory for all requests in flight/);
+    // What a dropped body has to say is said by now.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.equal(told((await bench.ask("serial")).text).length, 3);
 });

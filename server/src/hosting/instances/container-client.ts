@@ -34,7 +34,7 @@ export interface ContainerRequest {
 export interface ContainerReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Must be consumed or dumped. */
+  /** Must be consumed or destroyed. */
   readonly body: Dispatcher.ResponseData["body"];
 }
 
@@ -127,6 +127,8 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       throw error;
     }
     this.#answerCount += 1;
+    // A body that is dropped whole has an error to tell, and nobody who reads it: that would end the process.
+    reply.body.on("error", () => {});
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
 

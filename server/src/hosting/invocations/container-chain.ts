@@ -3,7 +3,7 @@ import { readWhole, takeForCall, type Clock } from "../../base/index.ts";
 import type { AgentLease } from "../agent/index.ts";
 import { errorText, type ContainerReply } from "../instances/index.ts";
 import { exchange, type ExchangeTarget } from "./container-exchange.ts";
-import { hopHeaders, type CarriedHeaders } from "./hop-headers.ts";
+import { canBeSent, hopHeaders, type CarriedHeaders } from "./hop-headers.ts";
 import { HopStream } from "./hop-stream.ts";
 import { heldBytesMax, type InvocationRequest } from "./invocation.ts";
 import { containerError, tooLong } from "./invocation-errors.ts";
@@ -105,6 +105,11 @@ export class ContainerChain implements Disposable {
     const { answerBytesMax: bytesMax, clock } = this.#options;
     const contentType = replyHeader(reply, "content-type");
     const length = replyLength(reply);
+    if (!canBeSent(contentType)) {
+      reply.body.destroy();
+      const text = "The container's content type is none that the next container could be sent";
+      throw containerError(502, text, hop.target.place);
+    }
     const refusal = () => tooLong(bytesMax, hop.target.place.containerName);
     if (length !== null && length > bytesMax) {
       reply.body.destroy();

@@ -5,6 +5,16 @@ export interface CarriedHeaders {
   readonly byteLength: number | null;
 }
 
+/** SageMaker's bound for the content type of a request. */
+const contentTypeCharsMax = 1024;
+
+/** Whether a container can be sent this content type. What is none would be told as an error of the container that it is sent to. */
+export function canBeSent(contentType: string | null): boolean {
+  return (
+    contentType === null || (contentType.length <= contentTypeCharsMax && /^[\t\x20-\x7e\x80-\xff]*$/.test(contentType))
+  );
+}
+
 export interface HopPlace {
   readonly isLast: boolean;
   readonly isMultiModel: boolean;
