@@ -121,6 +121,12 @@ test("each container has its latency, and together they are the model's", async 
   const sum = latencies.reduce((total, us) => total + us, 0);
   assert.ok(Math.abs(value("ModelLatency") - sum) < 1, `${value("ModelLatency")} ${sum}`);
   assert.ok(value("OverheadLatency") > 0);
+  // While one answers the next is asked already: that time is not the model's twice.
+  bench.samples.length = 0;
+  await bench.ask("serial", { does: { clean: { sends: 2_000_000, trickle: 10 }, featurize: { length: true } } });
+  const [first, second] = three.map(({ ContainerHostname: name }) => value("ContainerLatency", name));
+  assert.ok(first !== undefined && second !== undefined && first > 200_000 && second > 200_000, `${first} ${second}`);
+  assert.ok(value("ModelLatency") < first + second / 2, `${value("ModelLatency")} of ${first} and ${second}`);
 });
 
 test("the time for an answer is that of all containers together, and who is waited for is named", async () => {

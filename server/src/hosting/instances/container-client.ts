@@ -50,6 +50,9 @@ const unconfinedHeader = "x-galatea-unconfined";
 const unconfinedRowsMax = 16;
 const unconfinedCharsMax = 500;
 
+/** What the body of an answer fails with that its reader destroys. */
+const droppedCode = "UND_ERR_ABORTED";
+
 /** By what is missing, why it is. */
 export type Unconfined = Readonly<Record<string, string>>;
 
@@ -127,8 +130,10 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       throw error;
     }
     this.#answerCount += 1;
-    // A body that is dropped whole has an error to tell, and nobody who reads it: that would end the process.
-    reply.body.on("error", () => {});
+    // Also heard where nobody reads: a body that is dropped whole has an error to tell, which would end the process.
+    reply.body.on("error", (error: NodeJS.ErrnoException) => {
+      if (!signal.aborted && error.code !== droppedCode) this.#isSuspect = true;
+    });
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
 
