@@ -210,3 +210,59 @@ test("trees as deep and sets of categories as large as are taken are run", async
     [-1, 1, -1, 1, -1, 1, 1, 1],
   );
 });
+
+test("requests that come together run as one batch, and each gets its own rows", async () => {
+  assert.equal(await load({ config: { dynamic_batching: { max_queue_delay_microseconds: 20_000 } } }), null);
+  const before = await countsOf("trees");
+  const asked = Array.from({ length: 20 }, (_, index) => [index % 3 === 0 ? 0 : 1, 0, index % 2, 0]);
+  const given = await Promise.all(asked.map((features) => answers(...features)));
+  assert.deepEqual(
+    given,
+    asked.map(([first, , second]) => [first === 0 ? 1 : -1, second === 0 ? 1 : -1]),
+  );
+  const after = await countsOf("trees");
+  assert.equal(after.inference_count - before.inference_count, 40);
+  assert.ok(
+    after.execution_count - before.execution_count < 20,
+    `${after.execution_count - before.execution_count} executions`,
+  );
+});
+
+interface Counts {
+  readonly inference_count: number;
+  readonly execution_count: number;
+}
+
+async function countsOf(model: string): Promise<Counts> {
+  const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/models/${model}/stats`);
+  const { model_stats } = (await response.json()) as { model_stats: Counts[] };
+  return model_stats[0]!;
+}
+
+test("an ensemble gives on what its trees answer", async () => {
+  assert.equal(await load({}), null);
+  const config = {
+    name: "pipeline",
+    platform: "ensemble",
+    max_batch_size: 64,
+    input: [{ name: "input__0", data_type: "TYPE_FP32", dims: [2] }],
+    output: [{ name: "output__0", data_type: "TYPE_FP32", dims: [1] }],
+    ensemble_scheduling: {
+      step: [
+        {
+          model_name: "trees",
+          model_version: -1,
+          input_map: { input__0: "input__0" },
+          output_map: { output__0: "output__0" },
+        },
+      ],
+    },
+  };
+  const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/repository/models/pipeline/load`, {
+    method: "POST",
+    body: JSON.stringify({ parameters: { config: JSON.stringify(config), "file:1/none": "" } }),
+  });
+  assert.equal(response.status, 200, await response.text());
+  const { shape, values } = await askTrees(server.httpPort, "pipeline", Float32Array.of(0.4, 0, 0.6, 0), 2);
+  assert.deepEqual({ shape, values: [...values] }, { shape: [2], values: [1, -1] });
+});

@@ -11,6 +11,7 @@ import { generateModels, type GeneratedModels } from "./generated-models.ts";
 
 /** A whole file of these models is read in a few milliseconds. */
 const readMsMax = 1000;
+const rssKibibytesMax = 700 * 1024;
 
 let models: GeneratedModels;
 /** Of each kind of file the smallest ones. */
@@ -95,4 +96,9 @@ test("a file of noise is refused", () => {
       assert.notEqual(refusalOf(noise, type), null);
     }
   }
+});
+
+test("no file made the process large", () => {
+  const { maxRSS } = process.resourceUsage();
+  assert.ok(maxRSS < rssKibibytesMax, `${maxRSS} KiB`);
 });
