@@ -36,7 +36,10 @@ function treesRequest(model: string, rows: number): Uint8Array {
   return requestBytes(`/v2/models/${model}/infer`, body, { "inference-header-content-length": String(header.length) });
 }
 
-/** Models of trees over HTTP, beside the library that trained them in a loop with nothing around it. */
+/**
+ * Models of trees over HTTP, beside the library that trained them in a loop with nothing around it. At 10,000 rows XGBoost 3.2 takes less than
+ * half of the processor time: it goes through many rows of a tree at once, ONNX Runtime through one after the other.
+ */
 export const treesRow = {
   name: "trees",
   async measure(context: BenchContext): Promise<Measure[]> {
