@@ -5,7 +5,7 @@ import { connect as connectTcp } from "node:net";
 import { after, before, beforeEach, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
-import { ByteBudget, systemClock, type Logger } from "../../base/index.ts";
+import { ByteBudget, systemClock, type Clock, type Logger } from "../../base/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam, type AcrossSeam } from "../seam/across-seam.ts";
@@ -204,6 +204,32 @@ test("a deadline that passes is the status of the call, and ends the request", a
   assert.deepEqual([reply.status, reply.message], [4, "Deadline Exceeded"]);
   assert.equal(held[0]?.signal.aborted, true);
   held[0]?.answer();
+});
+
+test("a call that has ended keeps no timer, however far its deadline is", { timeout: 20_000 }, async () => {
+  const timers = new Set<object>();
+  const timer: Clock["timer"] = (delayMs, fire) => {
+    const handle = systemClock.timer(delayMs, () => {
+      timers.delete(handle);
+      fire();
+    });
+    timers.add(handle);
+    return {
+      [Symbol.dispose]: () => {
+        timers.delete(handle);
+        handle[Symbol.dispose]();
+      },
+    };
+  };
+  const timed = await openKserveGrpc(options({ clock: { ...systemClock, timer } }));
+  const metadata = { "grpc-timeout": "99999999H" };
+  const waiting = call(frameMessage(identity(floats(1), "held")), { metadata, port: timed.port });
+  await heldCalls(1);
+  assert.ok(timers.size > 0);
+  held[0]!.answer();
+  assert.equal((await waiting).status, 0);
+  await until(() => timers.size === 0);
+  await timed.close(AbortSignal.abort());
 });
 
 test("answers of a stream keep the order of their requests", async () => {
