@@ -94,6 +94,14 @@ test("the container that fails is named, and none behind it is asked", async () 
   assert.deepEqual(count("clean", "Invocation4XXErrors"), [0]);
   assert.deepEqual(count("featurize", "Invocation4XXErrors"), [1]);
   assert.deepEqual(count("score", "Invocations"), []);
+  // Of the variant, too, it is an error of the model's own status, also while the container before still answers.
+  const ofVariant = (metric: string) =>
+    bench.samples.findLast((each) => each.container === undefined && each.metric === metric)?.value;
+  assert.equal(ofVariant("Invocation4XXErrors"), 1);
+  const early = { clean: { sends: 3_000_000, trickle: 5 }, featurize: { deaf: true, status: 500, text: "full" } };
+  const full = await refusal(bench.ask("serial", { does: early }));
+  assert.match(full.message, /^Received server error \(500\) from featurize with message "full"/);
+  assert.deepEqual([ofVariant("Invocation4XXErrors"), ofVariant("Invocation5XXErrors")], [0, 1]);
   const failing = await refusal(bench.ask("serial", { does: { clean: { status: 500, text: "oops" } } }));
   assert.match(failing.message, /^Received server error \(500\) from clean with message "oops"/);
 });

@@ -159,7 +159,8 @@ export class InstanceInvocations {
   ): unknown {
     const { request, outcome, awaited, isLate } = on;
     if (error instanceof AwsError) {
-      if (awaited !== null) outcome.status = awaited.status >= 300 ? awaited.status : 0;
+      const told = error.members["OriginalStatusCode"];
+      outcome.status = typeof told === "number" ? told : 0;
       return error;
     }
     if (request.signal.aborted || awaited === null) return request.signal.reason ?? error;
