@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 
 export interface ServerOptions {
   readonly repositories: readonly string[];
@@ -56,6 +57,8 @@ export interface LaunchOptions {
   };
   /** Each must have appeared in the output: the listeners' start lines. */
   readonly readyTexts: readonly string[];
+  /** Ports that accept connections only a while after their start line. */
+  readonly latePorts?: readonly number[];
   readonly readyTimeoutMs: number;
   readonly signal: AbortSignal | undefined;
   /** After the end, whatever the end was. */
@@ -98,7 +101,11 @@ export async function launch(options: LaunchOptions): Promise<RunningServer> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new Error("not ready in time")), options.readyTimeoutMs);
   const given = options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal;
-  const outcome = await Promise.race([ready, ended, aborted(given)]);
+  const open = ready.then(async (is) => {
+    for (const port of options.latePorts ?? []) await accepting(port, given);
+    return is;
+  });
+  const outcome = await Promise.race([open, ended, aborted(given)]);
   clearTimeout(timer);
   if (outcome === "ready")
     return { kind: options.kind, pid: child.pid ?? 0, ...options.ports, log: () => log, ended, stop };
@@ -106,6 +113,24 @@ export async function launch(options: LaunchOptions): Promise<RunningServer> {
   await ended;
   await options.cleanUp();
   throw new ServerExit(options.command, outcome === "aborted" ? null : outcome.exitCode, log);
+}
+
+const connectEveryMs = 20;
+
+/** Resolves when a connection to the port is accepted, or is waited for no longer. */
+async function accepting(port: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !(await isAccepted(port))) await delay(connectEveryMs);
+}
+
+function isAccepted(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("error", () => resolve(false));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
 }
 
 function aborted(signal: AbortSignal): Promise<"aborted"> {

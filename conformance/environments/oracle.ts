@@ -34,6 +34,7 @@ export async function startOracle(environment: Environment, options: ServerOptio
     env: oracleEnv(environment, options.env ?? {}),
     ports: { httpPort, grpcPort, metricsPort, sagemakerPort },
     readyTexts: [`Started HTTPService at 127.0.0.1:${httpPort}`, "Started Metrics Service at", "Started Sagemaker"],
+    latePorts: [metricsPort],
     readyTimeoutMs,
     signal: options.signal,
     cleanUp: () => removeSharedMemory(prefix),
