@@ -313,6 +313,27 @@ def write_eager():
     case("eager", [("first", a), ("second", b)], [("sum", layer(a + b)), ("twice", a * 2)])
 
 
+ENSEMBLE = """platform: "ensemble"
+input { name: "x" data_type: TYPE_FP32 dims: [ -1 ] }
+output { name: "doubled" data_type: TYPE_FP32 dims: [ -1 ] }
+output { name: "same" data_type: TYPE_FP32 dims: [ -1 ] }
+ensemble_scheduling {
+  step { model_name: "in_place" model_version: -1 input_map { key: "INPUT__0" value: "x" } output_map { key: "OUTPUT__0" value: "doubled" } }
+  step { model_name: "same" model_version: -1 input_map { key: "INPUT__0" value: "x" } output_map { key: "OUTPUT__0" value: "same" } }
+}
+"""
+
+
+def write_ensemble():
+    """One step writes into what the other reads."""
+    os.makedirs(os.path.join(ROOT, "both", "1"))
+    with open(os.path.join(ROOT, "both", "config.pbtxt"), "w") as out:
+        out.write(ENSEMBLE)
+    for count in (5000, 300000, 300000):
+        x = torch.randn(count)
+        case("both", [("x", x)], [("doubled", x * 2), ("same", x)])
+
+
 class Wrong(nn.Module):
     def forward(self, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if bool(x.sum() > 100):
@@ -368,7 +389,7 @@ warnings.simplefilter("ignore")
 torch.manual_seed(20)
 os.makedirs(os.path.join(ROOT, "..", "tensors"))
 with torch.no_grad():
-    for write in (write_resnet, write_encoder, write_recurrent, write_small, write_eager, write_wrong):
+    for write in (write_resnet, write_encoder, write_recurrent, write_small, write_eager, write_ensemble, write_wrong):
         write()
 with open(os.path.join(ROOT, "..", "cases.json"), "w") as out:
     json.dump(CASES, out)
