@@ -6,7 +6,6 @@ import gc
 import inspect
 import json
 import os
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from . import (
     batch_responses,
     current_worker,
     failures,
-    model_import,
     objects,
     outputs,
     process_title,
@@ -24,14 +22,13 @@ from . import (
     wire,
 )
 from .channel import Channel
-from .failures import Refused
 from .frame_turns import FrameTurns, read_alone
 from .metrics import Questions
-from .model_config import ModelConfig
 from .objects import TritonModelException, check_limit
+from .user_model import UserModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
     from typing import Any
 
     from .arena import Lent
@@ -56,10 +53,8 @@ class Worker:
         self._waiting = []
         # By execution: the places of its requests that nobody waits for any more, as far as the socket was looked through.
         self._given_up = {}
-        self._model_class = None
         self._model = None
         self._execute = None
-        self._loop = None
         # The execution that runs, or the last that did; None before the first.
         self._executing = None
         # Made with the model's first call to another: who reads the socket from then on, the calls, and what was asked for besides.
@@ -74,7 +69,6 @@ class Worker:
         self._making_calls = threading.Lock()
         # Of a model that is decoupled: who serves it once it is initialized.
         self._decoupled = None
-        self._known_modules = 0
         self._input_names = ()
         self._output_names = ()
         self._outputs = None
@@ -162,7 +156,7 @@ class Worker:
     @property
     def may_call(self) -> bool:
         """Whether the model is up."""
-        return self._model is not None
+        return self._model is not None and self._model.is_up
 
     def dispatch_call(self, frame: memoryview, kind: int, call_id: int) -> None:
         """A frame about a call of this process's, or about its metrics."""
@@ -252,35 +246,20 @@ class Worker:
         self._inline_bytes_max = body["inlineBytesMax"]
         self._calls_max = body["callsMax"]
         self.version_directory = body["versionDirectory"]
-        self._known_modules = len(sys.modules)
-        for path in body["path"]:
-            sys.path.append(path)
-        module = model_import.import_model(body["package"], body["module"], body["moduleDirectory"])
+        self._model = UserModel(body)
         self._pools.adjust()
-        self._model_class = module.TritonPythonModel
-        return {"completes": hasattr(self._model_class, "auto_complete_config")}
+        return {"completes": self._model.completes}
 
     def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
-        completed = self._model_class.auto_complete_config(ModelConfig(body["config"]))
-        if not isinstance(completed, ModelConfig):
-            raise Refused(
-                "auto_complete_config function in model '%s' must return a valid pb.ModelConfig object. (found type '%s')"
-                % (body["config"].get("name", ""), type(completed))
-            )
-        return {"config": completed.as_dict()}
+        return {"config": self._model.completed(body["config"])}
 
     def _initialize(self, body: dict[str, Any]) -> dict[str, Any]:
-        if not hasattr(self._model_class, "execute"):
-            raise Refused("Python model %s does not implement `execute` method." % body["path"])
+        self._model.check(body["path"])
         self._name = body["args"]["model_instance_name"]
         self._input_names = tuple(body["inputs"])
         self._output_names = tuple(body["outputs"])
         self._outputs = outputs.Outputs(self._output_names, self._inline_bytes_max, self._arena, self._ask_space)
-        model = self._model_class()
-        if hasattr(model, "initialize"):
-            model.initialize(body["args"])
-        self._model = model
-        self._execute = model.execute
+        self._execute = self._model.initialize(body["args"])
         if body["decoupled"]:
             from .decoupled import DecoupledService
 
@@ -288,7 +267,7 @@ class Worker:
         # What loading made lives as long as the model: the collector need not walk it again, nor dirty its pages.
         gc.collect()
         gc.freeze()
-        return {"imported": model_import.environment_modules(self._known_modules)}
+        return {"imported": self._model.imported()}
 
     # What serves a decoupled model needs of it.
 
@@ -307,15 +286,9 @@ class Worker:
 
     def finalize(self) -> None:
         """The end of the model."""
-        model, self._model = self._model, None
         self._stop_reading()
-        if model is not None and hasattr(model, "finalize"):
-            try:
-                model.finalize()
-            except BaseException as error:  # noqa: BLE001 - logged only, as Triton does
-                current_worker.log(2, "finalize: " + failures.describe(error), __file__, 0)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        if self._model is not None:
+            self._model.finalize()
         self.channel.send(wire.frame(wire.FINALIZED))
 
     # Execution.
@@ -428,21 +401,13 @@ class Worker:
             # The list is the model's, as what is in it.
             result = self._execute(requests[:])
             if type(result) is not list and inspect.iscoroutine(result):
-                result = self._await(result)
+                result = self._model.result_of(result)
             for request in requests:
                 if request._reply is not None:
                     return batch_responses.sent_or_returned(requests, result)
             return batch_responses.returned(requests, result)
         except BaseException as error:  # noqa: BLE001 - what was sent before stays
             return batch_responses.sent_before(requests, error, self._name)
-
-    def _await(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        if self._loop is None:
-            import asyncio
-
-            self._loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self._loop)
-        return self._loop.run_until_complete(coroutine)
 
     def open_requests(
         self, execution_id: int, frame: memoryview

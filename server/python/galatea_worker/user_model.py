@@ -1,0 +1,86 @@
+"""The model: its class, its object, and the steps of its life."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from . import current_worker, failures, model_import
+from .failures import Refused
+from .model_config import ModelConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
+_ERROR = 2
+
+
+class UserModel:
+    """The model of this process. Whatever its steps raise is the model's."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self._known_modules = len(sys.modules)
+        self._object = None
+        self._loop = None
+        for path in body["path"]:
+            sys.path.append(path)
+        module = model_import.import_model(body["package"], body["module"], body["moduleDirectory"])
+        self._class = module.TritonPythonModel
+
+    @property
+    def completes(self) -> bool:
+        """Whether it has auto_complete_config."""
+        return hasattr(self._class, "auto_complete_config")
+
+    def completed(self, config: dict[str, Any]) -> dict[str, Any]:
+        """The configuration as its auto_complete_config leaves it."""
+        completed = self._class.auto_complete_config(ModelConfig(config))
+        if not isinstance(completed, ModelConfig):
+            raise Refused(
+                "auto_complete_config function in model '%s' must return a valid pb.ModelConfig object. (found type '%s')"
+                % (config.get("name", ""), type(completed))
+            )
+        return completed.as_dict()
+
+    def check(self, path: str) -> None:
+        """Raises Refused for a class that could never execute."""
+        if not hasattr(self._class, "execute"):
+            raise Refused("Python model %s does not implement `execute` method." % path)
+
+    def initialize(self, arguments: dict[str, str]) -> Any:
+        """Makes the object; what executes batches."""
+        made = self._class()
+        if hasattr(made, "initialize"):
+            made.initialize(arguments)
+        self._object = made
+        return made.execute
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is initialized, and not finalized."""
+        return self._object is not None
+
+    def imported(self) -> list[str]:
+        """The environment's own modules that it has imported."""
+        return model_import.environment_modules(self._known_modules)
+
+    def result_of(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """What an asynchronous `execute` returns, on the one loop of the model."""
+        if self._loop is None:
+            import asyncio
+
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        return self._loop.run_until_complete(coroutine)
+
+    def finalize(self) -> None:
+        """Its end. What it raises is logged only, as Triton does."""
+        made, self._object = self._object, None
+        if made is not None and hasattr(made, "finalize"):
+            try:
+                made.finalize()
+            except BaseException as error:  # noqa: BLE001
+                current_worker.log(_ERROR, "finalize: " + failures.describe(error), __file__, 0)
+        sys.stdout.flush()
+        sys.stderr.flush()
