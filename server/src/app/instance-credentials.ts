@@ -96,8 +96,9 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
   };
 }
 
-/** Whether the ARN is of the log group of another endpoint, or of a stream in it. */
+/** Whether the ARN is of the log group of another endpoint or of transform jobs, or of a stream in it. */
 function isOthersLog(arn: string, endpointName: string): boolean {
+  if (/:log-group:\/aws\/sagemaker\/TransformJobs(:|$)/.test(arn)) return true;
   const [, endpoint] = /^arn:aws:logs:[^:]*:[^:]*:log-group:\/aws\/sagemaker\/Endpoints\/([^:/]*)/.exec(arn) ?? [];
   return endpoint !== undefined && endpoint !== endpointName;
 }

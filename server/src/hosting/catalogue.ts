@@ -134,7 +134,7 @@ export class Catalogue {
   async #tagged(arn: string): Promise<{ readonly arn: string; readonly isThere: DocumentChange }> {
     const parsed = parseHostingArn(arn);
     if (parsed === null) throw invalid(`Invalid ARN: ${arn}`);
-    const { models, configs, endpoints } = this.#store.kinds;
+    const { models, configs, endpoints, transformJobs } = this.#store.kinds;
     const { resource, key } = parsed;
     switch (resource) {
       case "model":
@@ -143,6 +143,10 @@ export class Catalogue {
         return taggedRecord(configs, key, await configs.find(key)) ?? absent(notFound("endpoint configuration", arn));
       case "endpoint":
         return taggedRecord(endpoints, key, await endpoints.find(key)) ?? absent(notFound("endpoint", arn));
+      case "transform-job":
+        return (
+          taggedRecord(transformJobs, key, await transformJobs.find(key)) ?? absent(notFound("transform job", arn))
+        );
       default:
         return unreachable(resource);
     }

@@ -1,7 +1,7 @@
 import { AwsError } from "../base/index.ts";
 
 /** Sentences that SDKs match on by their parts: "Could not find", "Cannot create already existing". */
-export type HostingNoun = "model" | "endpoint configuration" | "endpoint";
+export type HostingNoun = "model" | "endpoint configuration" | "endpoint" | "transform job";
 
 export function notFound(noun: HostingNoun, arn: string): AwsError {
   return new AwsError("ValidationException", `Could not find ${noun} "${arn}".`);
@@ -9,6 +9,17 @@ export function notFound(noun: HostingNoun, arn: string): AwsError {
 
 export function alreadyExists(noun: HostingNoun, arn: string): AwsError {
   return new AwsError("ValidationException", `Cannot create already existing ${noun} "${arn}".`);
+}
+
+export function jobNotFound(name: string): AwsError {
+  return new AwsError("ValidationException", `Could not find requested job with name: ${name}`);
+}
+
+export function jobExists(arn: string): AwsError {
+  const text =
+    "Transform job names must be unique within an AWS account and region, and a transform job with this name already exists " +
+    `(${arn})`;
+  return new AwsError("ResourceInUse", text);
 }
 
 export function invalid(text: string): AwsError {

@@ -23,6 +23,8 @@ import { alreadyExists, invalid, notFound } from "./hosting-errors.ts";
 import type { InstanceOwner, Unconfined } from "./instances/index.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
 import { Quotas, type HostingLimits } from "./quotas.ts";
+import { TransformMoves } from "./transform-moves.ts";
+import { Transforms } from "./transforms.ts";
 import { HostingStore, listPage, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
 
 export interface HostingOptions {
@@ -59,6 +61,7 @@ export class Hosting implements AsyncDisposable {
   readonly #quotas: Quotas;
   readonly #catalogue: Catalogue;
   readonly #moves: EndpointMoves;
+  readonly transforms: Transforms;
   readonly #holding = new AbortController();
 
   private constructor(options: HostingOptions, store: HostingStore) {
@@ -68,6 +71,14 @@ export class Hosting implements AsyncDisposable {
     this.#quotas = new Quotas(store, limits);
     this.#catalogue = new Catalogue(store, this.#quotas, fleet.clock);
     this.#moves = new EndpointMoves({ store, fleet, random, newInstanceId, retireMsMax: limits.retireMsMax });
+    this.transforms = new Transforms({
+      store,
+      quotas: this.#quotas,
+      catalogue: this.#catalogue,
+      moves: new TransformMoves({ store, fleet, newInstanceId }),
+      fleet,
+      holding: this.#holding.signal,
+    });
   }
 
   /** Resolves when the records are known; nothing runs before `resume`. */
@@ -80,6 +91,7 @@ export class Hosting implements AsyncDisposable {
     const records = await this.#allEndpoints();
     await this.#options.fleet.host.resume(records.flatMap(wantedInstances));
     for (const record of records) this.#moves.resume(record);
+    await this.transforms.resume();
   }
 
   createModel(model: NewRecord<ModelRecord>): Promise<ModelRecord> {
@@ -229,7 +241,7 @@ export class Hosting implements AsyncDisposable {
       const at = this.#store.view.endpointState(nameKey(name));
       if (at === null || !isTransient({ at })) return;
       try {
-        await orAborted(this.#store.view.endpointChanged(), over.signal);
+        await orAborted(this.#store.view.stateChanged(), over.signal);
       } catch (error) {
         if (over.signal.aborted) return;
         throw error;
@@ -251,7 +263,7 @@ export class Hosting implements AsyncDisposable {
 
   /** Stops every instance; records stay, and `resume` of a later life brings the endpoints back. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#moves[Symbol.asyncDispose]();
+    await Promise.all([this.#moves[Symbol.asyncDispose](), this.transforms[Symbol.asyncDispose]()]);
     await this.#store[Symbol.asyncDispose]();
   }
 

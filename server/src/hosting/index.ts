@@ -25,6 +25,7 @@ export {
 } from "./definitions/index.ts";
 export { failureReason, type EndpointRecord, type EndpointState, type FleetOptions } from "./endpoints/index.ts";
 export { Hosting, type EndpointDescription, type HostingFigures, type HostingOptions } from "./hosting.ts";
+export type { TransformJobRecord, TransformRequest } from "./transforms/index.ts";
 export { hostingLimits, type HostingLimits } from "./quotas.ts";
 export { invalid } from "./hosting-errors.ts";
 export {

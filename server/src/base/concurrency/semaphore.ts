@@ -16,6 +16,17 @@ export class Semaphore {
     signal?.throwIfAborted();
     if (this.#freeCount > 0) this.#freeCount -= 1;
     else await this.#turn(signal);
+    return this.#place();
+  }
+
+  /** A place that is free now, or null. */
+  tryAcquire(): Disposable | null {
+    if (this.#freeCount === 0) return null;
+    this.#freeCount -= 1;
+    return this.#place();
+  }
+
+  #place(): Disposable {
     let isHeld = true;
     return {
       [Symbol.dispose]: () => {

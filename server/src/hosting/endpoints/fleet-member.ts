@@ -38,6 +38,11 @@ export class FleetMember implements AsyncDisposable {
     });
   }
 
+  /** For who asks them in another way than invocations. */
+  get invoked(): readonly InvokedContainer[] {
+    return this.#containers.map((each) => each.invoked);
+  }
+
   get id(): string {
     return this.#options.id;
   }

@@ -7,8 +7,8 @@ import type { OpenSeries } from "../series/index.ts";
 /** What every fleet of the platform shares. */
 export interface FleetOptions {
   readonly host: ModelHost;
-  /** Asked for the versions of models. */
-  readonly store: Pick<ObjectStore, "head">;
+  /** Asked for the versions of models; transform jobs read it and write to it. */
+  readonly store: Pick<ObjectStore, "head" | "get" | "put" | "list">;
   readonly openSeries: OpenSeries;
   /** The sink for what containers print, whole lines with their ends; stream and group are made when absent. */
   readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;

@@ -48,14 +48,15 @@ export class Fleet implements AsyncDisposable {
     });
     const { endpointName, region, accountId } = names;
     const place: Omit<InvocationPlace, "containerName" | "logStreamArn"> = {
-      endpointName,
+      logGroup: `/aws/sagemaker/Endpoints/${endpointName}`,
       region,
       accountId,
       logsLink: options.logsLink,
     };
     for (const id of names.instanceIds) {
       const shared = { plan, budget, containers, fleet: options, metrics: this.#metrics, place };
-      this.#members.push(new FleetMember({ id, ...shared }));
+      const logStream = `${plan.variant.VariantName}/${id}`;
+      this.#members.push(new FleetMember({ id, ownerName: endpointName, logStream, ...shared }));
     }
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("instance metrics are no longer sampled", { error: String(error) });

@@ -21,22 +21,21 @@ export interface ContainerOpening {
 }
 
 export function openingOf(planned: PlannedContainer, member: MemberOptions): ContainerOpening {
-  const { fleet, plan, id } = member;
-  const { endpointName, region, accountId } = member.place;
+  const { fleet, plan, id, ownerName, logStream } = member;
+  const { logGroup: group, region, accountId } = member.place;
   const { variant } = plan;
-  const group = `/aws/sagemaker/Endpoints/${endpointName}`;
-  const stream = `${variant.VariantName}/${id}${planned.isOnly ? "" : `/${planned.name}`}`;
+  const stream = `${logStream}${planned.isOnly ? "" : `/${planned.name}`}`;
   const write = fleet.openLog(group, stream);
   const modelDataUrl = modelDataUrlOf(planned.definition);
-  const credentials = fleet.issue({ instanceId: id, endpointName, accountId, region, modelDataUrl });
+  const credentials = fleet.issue({ instanceId: id, endpointName: ownerName, accountId, region, modelDataUrl });
   return {
     planned,
     credentials,
     logStreamArn: `arn:aws:logs:${region}:${accountId}:log-group:${group}:log-stream:${stream}`,
     spec: {
-      title: `${endpointName}/${stream}`,
+      title: `${ownerName}/${stream}`,
       runtime: "tritonserver",
-      models: containerModels(planned.definition, { variant, endpointName }),
+      models: containerModels(planned.definition, { variant, endpointName: ownerName }),
       environment: containerEnvironment(planned.definition, credentials, region),
       modelMemoryBytes: planned.modelMemoryBytes,
       output: (line) => write(Buffer.from(`${line}\n`)),

@@ -7,6 +7,10 @@ import type { PlannedContainer } from "./planned-containers.ts";
 /** What the containers of one instance share. */
 export interface MemberOptions {
   readonly id: string;
+  /** The endpoint, or whatever else the instance is started for: in lists of processes, and for its credentials. */
+  readonly ownerName: string;
+  /** Of its only container; those of several have their names behind it. */
+  readonly logStream: string;
   readonly plan: VariantPlan;
   readonly budget: InstanceBudget;
   readonly containers: readonly PlannedContainer[];

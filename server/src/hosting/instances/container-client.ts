@@ -119,6 +119,14 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     }
   }
 
+  /** What the container says of how a batch is to be sent to it, as it said it; null where it says nothing. */
+  async executionParameters(signal: AbortSignal): Promise<string | null> {
+    using limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.stalledMsMax, signal });
+    const reply = await this.#pool.request({ method: "GET", path: "/execution-parameters", signal: limit.signal });
+    const text = await errorText(reply.body);
+    return reply.statusCode === 200 ? text : null;
+  }
+
   /** Rejects when there is no answer: the connection failed, or the signal's reason. */
   async invoke(request: ContainerRequest): Promise<ContainerReply> {
     const { path, headers, body, signal } = request;

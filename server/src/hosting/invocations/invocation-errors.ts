@@ -7,7 +7,7 @@ import { InstanceFailure } from "../instances/index.ts";
 export interface InvocationPlace {
   /** "primary" where the model has no other. */
   readonly containerName: string;
-  readonly endpointName: string;
+  readonly logGroup: string;
   readonly accountId: string;
   readonly region: string;
   /** Where a person reads a log group. */
@@ -20,7 +20,7 @@ export function containerError(status: number, message: string, place: Invocatio
   const side = status >= 400 && status < 500 ? "client" : "server";
   const text =
     `Received ${side} error (${status}) from ${place.containerName} with message "${message}". ` +
-    `See ${place.logsLink(`/aws/sagemaker/Endpoints/${place.endpointName}`)} ` +
+    `See ${place.logsLink(place.logGroup)} ` +
     `in account ${place.accountId} for more information.`;
   return new AwsError("ModelError", text, {
     statusFallback: 424,

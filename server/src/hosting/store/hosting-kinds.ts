@@ -2,6 +2,7 @@ import type { Logger } from "../../base/index.ts";
 import type { Documents } from "../../records/index.ts";
 import type { EndpointConfigRecord, ModelRecord } from "../definitions/index.ts";
 import type { EndpointRecord } from "../endpoints/index.ts";
+import type { TransformJobRecord, TransformProgress } from "../transforms/index.ts";
 import { ordersOf } from "./listing.ts";
 import { endpointRecord, modelRecord } from "./record-forms.ts";
 import { RecordKind } from "./record-kind.ts";
@@ -11,11 +12,14 @@ export interface Tag {
   readonly Value: string;
 }
 
-/** Models, configurations and endpoints by their names in lower case; tags by the ARN of what has them. */
+/** Models, configurations, endpoints and transform jobs by their names in lower case; tags by the ARN of what has them. */
 export interface HostingKinds {
   readonly models: RecordKind<ModelRecord>;
   readonly configs: RecordKind<EndpointConfigRecord>;
   readonly endpoints: RecordKind<EndpointRecord>;
+  readonly transformJobs: RecordKind<TransformJobRecord>;
+  /** Of the jobs of the same keys. */
+  readonly transformProgress: RecordKind<TransformProgress>;
   readonly tags: RecordKind<readonly Tag[]>;
 }
 
@@ -29,6 +33,18 @@ export function hostingKinds(documents: Documents, logger: Logger): HostingKinds
       logger,
     }),
     endpoints: new RecordKind(documents, { kind: "endpoint", read: endpointRecord, orders: ordersOf, logger }),
+    transformJobs: new RecordKind(documents, {
+      kind: "transform-job",
+      read: (stored) => stored as TransformJobRecord,
+      orders: ordersOf,
+      logger,
+    }),
+    transformProgress: new RecordKind(documents, {
+      kind: "transform-progress",
+      read: (stored) => stored as TransformProgress,
+      orders: () => ({}),
+      logger,
+    }),
     tags: new RecordKind(documents, {
       kind: "tags",
       read: (stored) => stored as readonly Tag[],

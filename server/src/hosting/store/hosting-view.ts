@@ -1,6 +1,7 @@
 import { delay, Gate, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { ChangesForgotten, type DocumentChange, type DocumentPosition, type Documents } from "../../records/index.ts";
 import { plannedInstanceCount, type EndpointState } from "../endpoints/index.ts";
+import { isUnderWay, type TransformState } from "../transforms/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
 import { modelDataUrlOf } from "../instances/index.ts";
 import type { HostingKinds } from "./hosting-kinds.ts";
@@ -13,6 +14,8 @@ interface RecordFacts {
   readonly modelDataUrls: readonly string[];
   /** Of endpoints only. */
   readonly endpoint: { readonly at: EndpointState["at"]; readonly instanceCount: number } | null;
+  /** Of transform jobs only. */
+  readonly transform: { readonly at: TransformState["at"]; readonly instanceCount: number } | null;
 }
 
 interface RecordVersion {
@@ -40,7 +43,7 @@ const readAtOnceMax = 200;
 export class HostingView implements AsyncDisposable {
   readonly #options: HostingViewOptions;
   readonly #following: TaskGroup;
-  readonly #endpointChanged = new Gate();
+  readonly #stateChanged = new Gate();
   readonly #kinds: readonly string[];
   #facts: KnownRecords;
   /** Deleted here, until the records have told of it: what they tell late must not bring it back. */
@@ -48,8 +51,8 @@ export class HostingView implements AsyncDisposable {
 
   private constructor(options: HostingViewOptions) {
     this.#options = options;
-    const { models, configs, endpoints } = options.kinds;
-    this.#kinds = [models.kind, configs.kind, endpoints.kind];
+    const { models, configs, endpoints, transformJobs } = options.kinds;
+    this.#kinds = [models.kind, configs.kind, endpoints.kind, transformJobs.kind];
     this.#facts = new KnownRecords(this.#kinds);
     this.#following = new TaskGroup((error) => {
       options.logger.error("changes of the records are no longer heard of", { error: String(error) });
@@ -76,8 +79,20 @@ export class HostingView implements AsyncDisposable {
     return this.#endpoints.get(key)?.endpoint?.instanceCount ?? 0;
   }
 
-  instanceCounts(): Iterable<number> {
-    return this.#endpoints.values().map(({ endpoint }) => endpoint?.instanceCount ?? 0);
+  /** Of endpoints and transform jobs. */
+  *instanceCounts(): Iterable<number> {
+    for (const { endpoint } of this.#endpoints.values()) yield endpoint?.instanceCount ?? 0;
+    for (const { transform } of this.#transforms.values()) yield transform?.instanceCount ?? 0;
+  }
+
+  /** Of a transform job under way; zero for any other. */
+  transformInstanceCount(key: string): number {
+    return this.#transforms.get(key)?.transform?.instanceCount ?? 0;
+  }
+
+  /** Null for one that is not there. */
+  transformState(key: string): TransformState["at"] | null {
+    return this.#transforms.get(key)?.transform?.at ?? null;
   }
 
   /** Null for one that is not there. */
@@ -94,9 +109,9 @@ export class HostingView implements AsyncDisposable {
     return this.#facts.places.cover(object);
   }
 
-  /** Resolves with the next change of an endpoint. */
-  endpointChanged(): Promise<void> {
-    return this.#endpointChanged.opened();
+  /** Resolves with the next change of an endpoint or a transform job. */
+  stateChanged(): Promise<void> {
+    return this.#stateChanged.opened();
   }
 
   /** To be called when a write of this process has been acknowledged, before anybody is told. */
@@ -128,7 +143,7 @@ export class HostingView implements AsyncDisposable {
         closing.throwIfAborted();
         if (error instanceof ChangesForgotten) {
           since = await this.#load();
-          this.#endpointChanged.open();
+          this.#stateChanged.open();
           continue;
         }
         logger.error("the records do not tell of changes; they are asked again", { error: String(error) });
@@ -165,24 +180,35 @@ export class HostingView implements AsyncDisposable {
 
   /** Null for a record that cannot be read. */
   #factsOf(record: RecordVersion & { readonly body: string }): RecordFacts | null {
-    const { models, configs, endpoints } = this.#options.kinds;
+    const { models, configs, endpoints, transformJobs } = this.#options.kinds;
     const { kind, version } = record;
-    if (kind === configs.kind) {
-      return configs.read(record) === null ? null : { version, modelDataUrls: [], endpoint: null };
-    }
+    const none = { version, modelDataUrls: [], endpoint: null, transform: null };
+    if (kind === configs.kind) return configs.read(record) === null ? null : none;
     if (kind === models.kind) {
       const model = models.read(record);
-      return model === null ? null : { version, modelDataUrls: dataUrls([model]), endpoint: null };
+      return model === null ? null : { ...none, modelDataUrls: dataUrls([model]) };
+    }
+    if (kind === transformJobs.kind) {
+      const job = transformJobs.read(record);
+      if (job === null) return null;
+      const { at } = job.state;
+      if (!isUnderWay({ at })) return { ...none, transform: { at, instanceCount: 0 } };
+      const instanceCount = job.request.TransformResources.InstanceCount;
+      return { ...none, modelDataUrls: dataUrls([job.model]), transform: { at, instanceCount } };
     }
     const read = endpoints.read(record);
     if (read === null) return null;
     const endpoint = { at: read.state.at, instanceCount: plannedInstanceCount(read) };
-    return { version, modelDataUrls: dataUrls(read.plans.map(({ model }) => model)), endpoint };
+    return { ...none, modelDataUrls: dataUrls(read.plans.map(({ model }) => model)), endpoint };
   }
 
   #tell(changes: readonly { readonly kind: string }[]): void {
-    const { endpoints } = this.#options.kinds;
-    if (changes.some(({ kind }) => kind === endpoints.kind)) this.#endpointChanged.open();
+    const { endpoints, transformJobs } = this.#options.kinds;
+    if (changes.some(({ kind }) => kind === endpoints.kind || kind === transformJobs.kind)) this.#stateChanged.open();
+  }
+
+  get #transforms(): ReadonlyMap<string, RecordFacts> {
+    return this.#facts.of(this.#options.kinds.transformJobs.kind);
   }
 
   get #endpoints(): ReadonlyMap<string, RecordFacts> {

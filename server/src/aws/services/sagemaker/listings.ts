@@ -19,7 +19,7 @@ const pageLengthDefault = 10;
 
 export function listOperations(
   hosting: Hosting,
-): Pick<SageMakerRows, "ListModels" | "ListEndpointConfigs" | "ListEndpoints"> {
+): Pick<SageMakerRows, "ListModels" | "ListEndpointConfigs" | "ListEndpoints" | "ListTransformJobs"> {
   return {
     ListModels: {
       action: "sagemaker:ListModels",
@@ -60,6 +60,23 @@ export function listOperations(
           EndpointStatus: each.state.at,
         }));
         return { Endpoints: rows, ...tokenOf(page, hasMore) };
+      },
+    },
+    ListTransformJobs: {
+      action: "sagemaker:ListTransformJobs",
+      resource: anyResource,
+      async handle(input, context) {
+        const { page, hasMore } = await hosting.transforms.list(questionOf(input), context.turn);
+        const rows = page.map(({ state, ...each }) => ({
+          TransformJobName: each.name,
+          TransformJobArn: each.arn,
+          CreationTime: new Date(each.createdMs),
+          LastModifiedTime: new Date(each.modifiedMs),
+          TransformJobStatus: state.at,
+          ...("endedMs" in state ? { TransformEndTime: new Date(state.endedMs) } : {}),
+          ...(state.at === "Failed" ? { FailureReason: state.reason } : {}),
+        }));
+        return { TransformJobSummaries: rows, ...tokenOf(page, hasMore) };
       },
     },
   };

@@ -69,6 +69,14 @@ export const refusedDeploymentMembers: readonly RefusedMember[] = [
   { path: "RetainAllVariantProperties", harmless: no },
 ];
 
+export const refusedTransformMembers: readonly RefusedMember[] = [
+  { path: "DataCaptureConfig" },
+  { path: "ExperimentConfig" },
+  { path: "TransformOutput.KmsKeyId", harmless: (key) => key === "" },
+  { path: "TransformResources.VolumeKmsKeyId", harmless: (key) => key === "" },
+  { path: "TransformResources.TransformAmiVersion" },
+];
+
 export function notBuilt(what: string): Error {
   return invalid(`${what} is not supported by this platform yet.`);
 }

@@ -8,6 +8,7 @@ import { listOperations } from "./listings.ts";
 import { modelOperations } from "./models.ts";
 import type { SageMakerRows } from "./rows.ts";
 import { tagOperations } from "./tags.ts";
+import { transformJobOperations } from "./transform-jobs.ts";
 
 export interface SageMakerParts {
   readonly hosting: Hosting;
@@ -18,6 +19,7 @@ export function sagemakerService({ hosting }: SageMakerParts) {
     ...modelOperations(hosting),
     ...endpointConfigOperations(hosting),
     ...endpointOperations(hosting),
+    ...transformJobOperations(hosting),
     ...tagOperations(hosting),
     ...listOperations(hosting),
   };

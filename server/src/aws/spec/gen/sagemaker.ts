@@ -4,6 +4,7 @@ export interface SagemakerOperations {
   readonly CreateEndpoint: { readonly input: CreateEndpointInputInput; readonly output: CreateEndpointOutputOutput };
   readonly CreateEndpointConfig: { readonly input: CreateEndpointConfigInputInput; readonly output: CreateEndpointConfigOutputOutput };
   readonly CreateModel: { readonly input: CreateModelInputInput; readonly output: CreateModelOutputOutput };
+  readonly CreateTransformJob: { readonly input: CreateTransformJobRequestInput; readonly output: CreateTransformJobResponseOutput };
   readonly DeleteEndpoint: { readonly input: DeleteEndpointInputInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteEndpointConfig: { readonly input: DeleteEndpointConfigInputInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteModel: { readonly input: DeleteModelInputInput; readonly output: Readonly<Record<string, never>> };
@@ -11,10 +12,13 @@ export interface SagemakerOperations {
   readonly DescribeEndpoint: { readonly input: DescribeEndpointInputInput; readonly output: DescribeEndpointOutputOutput };
   readonly DescribeEndpointConfig: { readonly input: DescribeEndpointConfigInputInput; readonly output: DescribeEndpointConfigOutputOutput };
   readonly DescribeModel: { readonly input: DescribeModelInputInput; readonly output: DescribeModelOutputOutput };
+  readonly DescribeTransformJob: { readonly input: DescribeTransformJobRequestInput; readonly output: DescribeTransformJobResponseOutput };
   readonly ListEndpointConfigs: { readonly input: ListEndpointConfigsInputInput; readonly output: ListEndpointConfigsOutputOutput };
   readonly ListEndpoints: { readonly input: ListEndpointsInputInput; readonly output: ListEndpointsOutputOutput };
   readonly ListModels: { readonly input: ListModelsInputInput; readonly output: ListModelsOutputOutput };
   readonly ListTags: { readonly input: ListTagsInputInput; readonly output: ListTagsOutputOutput };
+  readonly ListTransformJobs: { readonly input: ListTransformJobsRequestInput; readonly output: ListTransformJobsResponseOutput };
+  readonly StopTransformJob: { readonly input: StopTransformJobRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly UpdateEndpoint: { readonly input: UpdateEndpointInputInput; readonly output: UpdateEndpointOutputOutput };
 }
 
@@ -29,6 +33,7 @@ export interface SagemakerInputs {
   readonly AsyncInferenceNotificationConfig: AsyncInferenceNotificationConfigInput;
   readonly AsyncInferenceOutputConfig: AsyncInferenceOutputConfigInput;
   readonly AutoRollbackConfig: AutoRollbackConfigInput;
+  readonly BatchDataCaptureConfig: BatchDataCaptureConfigInput;
   readonly BlueGreenUpdatePolicy: BlueGreenUpdatePolicyInput;
   readonly CapacitySize: CapacitySizeInput;
   readonly CaptureContentTypeHeader: CaptureContentTypeHeaderInput;
@@ -43,8 +48,10 @@ export interface SagemakerInputs {
   readonly CreateEndpointConfigInput: CreateEndpointConfigInputInput;
   readonly CreateEndpointInput: CreateEndpointInputInput;
   readonly CreateModelInput: CreateModelInputInput;
+  readonly CreateTransformJobRequest: CreateTransformJobRequestInput;
   readonly CrossRegionTrafficConfig: CrossRegionTrafficConfigInput;
   readonly DataCaptureConfig: DataCaptureConfigInput;
+  readonly DataProcessing: DataProcessingInput;
   readonly DeleteEndpointConfigInput: DeleteEndpointConfigInputInput;
   readonly DeleteEndpointInput: DeleteEndpointInputInput;
   readonly DeleteModelInput: DeleteModelInputInput;
@@ -53,6 +60,8 @@ export interface SagemakerInputs {
   readonly DescribeEndpointConfigInput: DescribeEndpointConfigInputInput;
   readonly DescribeEndpointInput: DescribeEndpointInputInput;
   readonly DescribeModelInput: DescribeModelInputInput;
+  readonly DescribeTransformJobRequest: DescribeTransformJobRequestInput;
+  readonly ExperimentConfig: ExperimentConfigInput;
   readonly ExplainerConfig: ExplainerConfigInput;
   readonly ImageConfig: ImageConfigInput;
   readonly InferenceExecutionConfig: InferenceExecutionConfigInput;
@@ -62,9 +71,11 @@ export interface SagemakerInputs {
   readonly ListEndpointsInput: ListEndpointsInputInput;
   readonly ListModelsInput: ListModelsInputInput;
   readonly ListTagsInput: ListTagsInputInput;
+  readonly ListTransformJobsRequest: ListTransformJobsRequestInput;
   readonly MetricsConfig: MetricsConfigInput;
   readonly MetricsEndpoint: MetricsEndpointInput;
   readonly ModelAccessConfig: ModelAccessConfigInput;
+  readonly ModelClientConfig: ModelClientConfigInput;
   readonly ModelDataSource: ModelDataSourceInput;
   readonly MultiModelConfig: MultiModelConfigInput;
   readonly PrefixAwareRoutingConfig: PrefixAwareRoutingConfigInput;
@@ -78,8 +89,14 @@ export interface SagemakerInputs {
   readonly RepositoryAuthConfig: RepositoryAuthConfigInput;
   readonly RollingUpdatePolicy: RollingUpdatePolicyInput;
   readonly S3ModelDataSource: S3ModelDataSourceInput;
+  readonly StopTransformJobRequest: StopTransformJobRequestInput;
   readonly Tag: TagInput;
   readonly TrafficRoutingConfig: TrafficRoutingConfigInput;
+  readonly TransformDataSource: TransformDataSourceInput;
+  readonly TransformInput: TransformInputInput;
+  readonly TransformOutput: TransformOutputInput;
+  readonly TransformResources: TransformResourcesInput;
+  readonly TransformS3DataSource: TransformS3DataSourceInput;
   readonly UpdateEndpointInput: UpdateEndpointInputInput;
   readonly VariantProperty: VariantPropertyInput;
   readonly VpcConfig: VpcConfigInput;
@@ -127,6 +144,12 @@ interface AsyncInferenceOutputConfigInput {
 
 interface AutoRollbackConfigInput {
   readonly Alarms?: readonly AlarmInput[];
+}
+
+interface BatchDataCaptureConfigInput {
+  readonly DestinationS3Uri: string;
+  readonly KmsKeyId?: string;
+  readonly GenerateInferenceId?: boolean;
 }
 
 interface BlueGreenUpdatePolicyInput {
@@ -241,6 +264,23 @@ interface CreateModelInputInput {
   readonly EnableNetworkIsolation?: boolean;
 }
 
+interface CreateTransformJobRequestInput {
+  readonly TransformJobName: string;
+  readonly ModelName: string;
+  readonly MaxConcurrentTransforms?: number;
+  readonly ModelClientConfig?: ModelClientConfigInput;
+  readonly MaxPayloadInMB?: number;
+  readonly BatchStrategy?: "MultiRecord" | "SingleRecord";
+  readonly Environment?: Readonly<Record<string, string>>;
+  readonly TransformInput: TransformInputInput;
+  readonly TransformOutput: TransformOutputInput;
+  readonly DataCaptureConfig?: BatchDataCaptureConfigInput;
+  readonly TransformResources: TransformResourcesInput;
+  readonly DataProcessing?: DataProcessingInput;
+  readonly Tags?: readonly TagInput[];
+  readonly ExperimentConfig?: ExperimentConfigInput;
+}
+
 interface CrossRegionTrafficConfigInput {
   readonly MaxInvocationsPerSecondPerInstance: number;
   readonly MaxCrossRegionPercentPerEndpoint: number;
@@ -253,6 +293,12 @@ interface DataCaptureConfigInput {
   readonly KmsKeyId?: string;
   readonly CaptureOptions: readonly CaptureOptionInput[];
   readonly CaptureContentTypeHeader?: CaptureContentTypeHeaderInput;
+}
+
+interface DataProcessingInput {
+  readonly InputFilter?: string;
+  readonly OutputFilter?: string;
+  readonly JoinSource?: "Input" | "None";
 }
 
 interface DeleteEndpointConfigInputInput {
@@ -288,6 +334,17 @@ interface DescribeEndpointInputInput {
 
 interface DescribeModelInputInput {
   readonly ModelName: string;
+}
+
+interface DescribeTransformJobRequestInput {
+  readonly TransformJobName: string;
+}
+
+interface ExperimentConfigInput {
+  readonly ExperimentName?: string;
+  readonly TrialName?: string;
+  readonly TrialComponentDisplayName?: string;
+  readonly RunName?: string;
 }
 
 interface ExplainerConfigInput {
@@ -352,6 +409,19 @@ interface ListTagsInputInput {
   readonly MaxResults?: number;
 }
 
+interface ListTransformJobsRequestInput {
+  readonly CreationTimeAfter?: Date;
+  readonly CreationTimeBefore?: Date;
+  readonly LastModifiedTimeAfter?: Date;
+  readonly LastModifiedTimeBefore?: Date;
+  readonly NameContains?: string;
+  readonly StatusEquals?: "InProgress" | "Completed" | "Failed" | "Stopping" | "Stopped";
+  readonly SortBy?: "Name" | "CreationTime" | "Status";
+  readonly SortOrder?: "Ascending" | "Descending";
+  readonly NextToken?: string;
+  readonly MaxResults?: number;
+}
+
 interface MetricsConfigInput {
   readonly EnableEnhancedMetrics?: boolean;
   readonly EnableDetailedObservability?: boolean;
@@ -365,6 +435,11 @@ interface MetricsEndpointInput {
 
 interface ModelAccessConfigInput {
   readonly AcceptEula: boolean;
+}
+
+interface ModelClientConfigInput {
+  readonly InvocationsTimeoutInSeconds?: number;
+  readonly InvocationsMaxRetries?: number;
 }
 
 interface ModelDataSourceInput {
@@ -458,6 +533,10 @@ interface S3ModelDataSourceInput {
   readonly ManifestEtag?: string;
 }
 
+interface StopTransformJobRequestInput {
+  readonly TransformJobName: string;
+}
+
 interface TagInput {
   readonly Key: string;
   readonly Value: string;
@@ -468,6 +547,36 @@ interface TrafficRoutingConfigInput {
   readonly WaitIntervalInSeconds: number;
   readonly CanarySize?: CapacitySizeInput;
   readonly LinearStepSize?: CapacitySizeInput;
+}
+
+interface TransformDataSourceInput {
+  readonly S3DataSource: TransformS3DataSourceInput;
+}
+
+interface TransformInputInput {
+  readonly DataSource: TransformDataSourceInput;
+  readonly ContentType?: string;
+  readonly CompressionType?: "None" | "Gzip";
+  readonly SplitType?: "None" | "Line" | "RecordIO" | "TFRecord";
+}
+
+interface TransformOutputInput {
+  readonly S3OutputPath: string;
+  readonly Accept?: string;
+  readonly AssembleWith?: "None" | "Line";
+  readonly KmsKeyId?: string;
+}
+
+interface TransformResourcesInput {
+  readonly InstanceType: "ml.m4.xlarge" | "ml.m4.2xlarge" | "ml.m4.4xlarge" | "ml.m4.10xlarge" | "ml.m4.16xlarge" | "ml.c4.xlarge" | "ml.c4.2xlarge" | "ml.c4.4xlarge" | "ml.c4.8xlarge" | "ml.p2.xlarge" | "ml.p2.8xlarge" | "ml.p2.16xlarge" | "ml.p3.2xlarge" | "ml.p3.8xlarge" | "ml.p3.16xlarge" | "ml.c5.xlarge" | "ml.c5.2xlarge" | "ml.c5.4xlarge" | "ml.c5.9xlarge" | "ml.c5.18xlarge" | "ml.m5.large" | "ml.m5.xlarge" | "ml.m5.2xlarge" | "ml.m5.4xlarge" | "ml.m5.12xlarge" | "ml.m5.24xlarge" | "ml.m6i.large" | "ml.m6i.xlarge" | "ml.m6i.2xlarge" | "ml.m6i.4xlarge" | "ml.m6i.8xlarge" | "ml.m6i.12xlarge" | "ml.m6i.16xlarge" | "ml.m6i.24xlarge" | "ml.m6i.32xlarge" | "ml.c6i.large" | "ml.c6i.xlarge" | "ml.c6i.2xlarge" | "ml.c6i.4xlarge" | "ml.c6i.8xlarge" | "ml.c6i.12xlarge" | "ml.c6i.16xlarge" | "ml.c6i.24xlarge" | "ml.c6i.32xlarge" | "ml.r6i.large" | "ml.r6i.xlarge" | "ml.r6i.2xlarge" | "ml.r6i.4xlarge" | "ml.r6i.8xlarge" | "ml.r6i.12xlarge" | "ml.r6i.16xlarge" | "ml.r6i.24xlarge" | "ml.r6i.32xlarge" | "ml.m7i.large" | "ml.m7i.xlarge" | "ml.m7i.2xlarge" | "ml.m7i.4xlarge" | "ml.m7i.8xlarge" | "ml.m7i.12xlarge" | "ml.m7i.16xlarge" | "ml.m7i.24xlarge" | "ml.m7i.48xlarge" | "ml.c7i.large" | "ml.c7i.xlarge" | "ml.c7i.2xlarge" | "ml.c7i.4xlarge" | "ml.c7i.8xlarge" | "ml.c7i.12xlarge" | "ml.c7i.16xlarge" | "ml.c7i.24xlarge" | "ml.c7i.48xlarge" | "ml.r7i.large" | "ml.r7i.xlarge" | "ml.r7i.2xlarge" | "ml.r7i.4xlarge" | "ml.r7i.8xlarge" | "ml.r7i.12xlarge" | "ml.r7i.16xlarge" | "ml.r7i.24xlarge" | "ml.r7i.48xlarge" | "ml.g4dn.xlarge" | "ml.g4dn.2xlarge" | "ml.g4dn.4xlarge" | "ml.g4dn.8xlarge" | "ml.g4dn.12xlarge" | "ml.g4dn.16xlarge" | "ml.g5.xlarge" | "ml.g5.2xlarge" | "ml.g5.4xlarge" | "ml.g5.8xlarge" | "ml.g5.12xlarge" | "ml.g5.16xlarge" | "ml.g5.24xlarge" | "ml.g5.48xlarge" | "ml.trn1.2xlarge" | "ml.trn1.32xlarge" | "ml.inf2.xlarge" | "ml.inf2.8xlarge" | "ml.inf2.24xlarge" | "ml.inf2.48xlarge" | "ml.g6.xlarge" | "ml.g6.2xlarge" | "ml.g6.4xlarge" | "ml.g6.8xlarge" | "ml.g6.12xlarge" | "ml.g6.16xlarge" | "ml.g6.24xlarge" | "ml.g6.48xlarge" | "ml.g6e.xlarge" | "ml.g6e.2xlarge" | "ml.g6e.4xlarge" | "ml.g6e.8xlarge" | "ml.g6e.12xlarge" | "ml.g6e.16xlarge" | "ml.g6e.24xlarge" | "ml.g6e.48xlarge";
+  readonly InstanceCount: number;
+  readonly VolumeKmsKeyId?: string;
+  readonly TransformAmiVersion?: string;
+}
+
+interface TransformS3DataSourceInput {
+  readonly S3DataType: "ManifestFile" | "S3Prefix" | "AugmentedManifestFile" | "Converse";
+  readonly S3Uri: string;
 }
 
 interface UpdateEndpointInputInput {
@@ -529,6 +638,12 @@ interface AsyncInferenceOutputConfigOutput {
 
 interface AutoRollbackConfigOutput {
   readonly Alarms?: readonly AlarmOutput[] | null | undefined;
+}
+
+interface BatchDataCaptureConfigOutput {
+  readonly DestinationS3Uri: string;
+  readonly KmsKeyId?: string | null | undefined;
+  readonly GenerateInferenceId?: boolean | null | undefined;
 }
 
 interface BlueGreenUpdatePolicyOutput {
@@ -621,6 +736,10 @@ interface CreateModelOutputOutput {
   readonly ModelArn: string;
 }
 
+interface CreateTransformJobResponseOutput {
+  readonly TransformJobArn: string;
+}
+
 interface CrossRegionTrafficConfigOutput {
   readonly MaxInvocationsPerSecondPerInstance: number;
   readonly MaxCrossRegionPercentPerEndpoint: number;
@@ -641,6 +760,12 @@ interface DataCaptureConfigSummaryOutput {
   readonly CurrentSamplingPercentage: number;
   readonly DestinationS3Uri: string;
   readonly KmsKeyId: string;
+}
+
+interface DataProcessingOutput {
+  readonly InputFilter?: string | null | undefined;
+  readonly OutputFilter?: string | null | undefined;
+  readonly JoinSource?: string | null | undefined;
 }
 
 interface DeleteTagsOutputOutput {
@@ -712,6 +837,30 @@ interface DescribeModelOutputOutput {
   readonly DeploymentRecommendation?: DeploymentRecommendationOutput | null | undefined;
 }
 
+interface DescribeTransformJobResponseOutput {
+  readonly TransformJobName: string;
+  readonly TransformJobArn: string;
+  readonly TransformJobStatus: string;
+  readonly FailureReason?: string | null | undefined;
+  readonly ModelName: string;
+  readonly MaxConcurrentTransforms?: number | null | undefined;
+  readonly ModelClientConfig?: ModelClientConfigOutput | null | undefined;
+  readonly MaxPayloadInMB?: number | null | undefined;
+  readonly BatchStrategy?: string | null | undefined;
+  readonly Environment?: Readonly<Record<string, string>> | null | undefined;
+  readonly TransformInput: TransformInputOutput;
+  readonly TransformOutput?: TransformOutputOutput | null | undefined;
+  readonly DataCaptureConfig?: BatchDataCaptureConfigOutput | null | undefined;
+  readonly TransformResources: TransformResourcesOutput;
+  readonly CreationTime: Date;
+  readonly TransformStartTime?: Date | null | undefined;
+  readonly TransformEndTime?: Date | null | undefined;
+  readonly LabelingJobArn?: string | null | undefined;
+  readonly AutoMLJobArn?: string | null | undefined;
+  readonly DataProcessing?: DataProcessingOutput | null | undefined;
+  readonly ExperimentConfig?: ExperimentConfigOutput | null | undefined;
+}
+
 interface Ec2CapacityReservationOutput {
   readonly Ec2CapacityReservationId?: string | null | undefined;
   readonly TotalInstanceCount?: number | null | undefined;
@@ -731,6 +880,13 @@ interface EndpointSummaryOutput {
   readonly CreationTime: Date;
   readonly LastModifiedTime: Date;
   readonly EndpointStatus: string;
+}
+
+interface ExperimentConfigOutput {
+  readonly ExperimentName?: string | null | undefined;
+  readonly TrialName?: string | null | undefined;
+  readonly TrialComponentDisplayName?: string | null | undefined;
+  readonly RunName?: string | null | undefined;
 }
 
 interface ExplainerConfigOutput {
@@ -781,6 +937,11 @@ interface ListTagsOutputOutput {
   readonly NextToken?: string | null | undefined;
 }
 
+interface ListTransformJobsResponseOutput {
+  readonly TransformJobSummaries: readonly TransformJobSummaryOutput[];
+  readonly NextToken?: string | null | undefined;
+}
+
 interface MetricsConfigOutput {
   readonly EnableEnhancedMetrics?: boolean | null | undefined;
   readonly EnableDetailedObservability?: boolean | null | undefined;
@@ -794,6 +955,11 @@ interface MetricsEndpointOutput {
 
 interface ModelAccessConfigOutput {
   readonly AcceptEula: boolean;
+}
+
+interface ModelClientConfigOutput {
+  readonly InvocationsTimeoutInSeconds?: number | null | undefined;
+  readonly InvocationsMaxRetries?: number | null | undefined;
 }
 
 interface ModelDataSourceOutput {
@@ -966,6 +1132,46 @@ interface TrafficRoutingConfigOutput {
   readonly WaitIntervalInSeconds: number;
   readonly CanarySize?: CapacitySizeOutput | null | undefined;
   readonly LinearStepSize?: CapacitySizeOutput | null | undefined;
+}
+
+interface TransformDataSourceOutput {
+  readonly S3DataSource: TransformS3DataSourceOutput;
+}
+
+interface TransformInputOutput {
+  readonly DataSource: TransformDataSourceOutput;
+  readonly ContentType?: string | null | undefined;
+  readonly CompressionType?: string | null | undefined;
+  readonly SplitType?: string | null | undefined;
+}
+
+interface TransformJobSummaryOutput {
+  readonly TransformJobName: string;
+  readonly TransformJobArn: string;
+  readonly CreationTime: Date;
+  readonly TransformEndTime?: Date | null | undefined;
+  readonly LastModifiedTime?: Date | null | undefined;
+  readonly TransformJobStatus: string;
+  readonly FailureReason?: string | null | undefined;
+}
+
+interface TransformOutputOutput {
+  readonly S3OutputPath: string;
+  readonly Accept?: string | null | undefined;
+  readonly AssembleWith?: string | null | undefined;
+  readonly KmsKeyId?: string | null | undefined;
+}
+
+interface TransformResourcesOutput {
+  readonly InstanceType: string;
+  readonly InstanceCount: number;
+  readonly VolumeKmsKeyId?: string | null | undefined;
+  readonly TransformAmiVersion?: string | null | undefined;
+}
+
+interface TransformS3DataSourceOutput {
+  readonly S3DataType: string;
+  readonly S3Uri: string;
 }
 
 interface UpdateEndpointOutputOutput {

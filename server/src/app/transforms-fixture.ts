@@ -1,0 +1,226 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { silentLogger, systemClock } from "../base/index.ts";
+import {
+  ArchiveUnpacker,
+  archiveLimits,
+  openDirectoryStore,
+  unpackerDefaults,
+  type BucketStore,
+} from "../blobs/index.ts";
+import { ProcessHost } from "../hosts/index.ts";
+import {
+  Hosting,
+  hostingLimits,
+  instanceLimits,
+  invocationLimits,
+  type TransformJobRecord,
+  type TransformRequest,
+} from "../hosting/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
+
+export const owner = { accountId: "000000000000", region: "us-east-1" };
+
+/**
+ * A container that answers each line of a request with what the variable DOES makes of it. It tells what it is asked in its log, one line for
+ * each request.
+ */
+const program = `
+import { createServer } from "node:http";
+import { existsSync, writeFileSync } from "node:fs";
+const died = process.argv[1] + ".died";
+const [does, socketPath, parameters] = process.argv.slice(2);
+process.on("SIGTERM", () => process.exit(0));
+let askedCount = 0;
+let underWay = 0;
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const server = createServer(async (request, response) => {
+  if (request.url === "/ping") return response.end();
+  if (request.url === "/execution-parameters") return parameters === "" ? response.writeHead(404).end() : response.end(parameters);
+  underWay += 1;
+  const at = ++askedCount;
+  if (does === "stream") {
+    for await (const piece of request) if (!response.write(piece)) await new Promise((resolve) => response.once("drain", resolve));
+    return response.end();
+  }
+  const pieces = [];
+  for await (const piece of request) pieces.push(piece);
+  const text = Buffer.concat(pieces).toString();
+  console.log("asked " + JSON.stringify({ text: text.slice(0, 200), bytes: text.length, underWay, type: request.headers["content-type"], accept: request.headers.accept, length: request.headers["content-length"] }));
+  const done = (status, answer) => { underWay -= 1; response.writeHead(status).end(answer); };
+  if (does === "hang") return;
+  if (does === "dies" && !existsSync(died)) {
+    writeFileSync(died, "");
+    process.kill(process.pid, "SIGKILL");
+  }
+  if (does === "unsure" && at < 3) return done(503, "busy");
+  if (does === "slow") await wait(300);
+  // The first of two is answered last.
+  if (does === "shuffled") await wait(at % 2 ? 60 : 1);
+  if (text.includes("bad")) return done(400, "no such row");
+  if (does === "echo") return done(200, text);
+  const rows = text.split("\\n").filter((row) => row !== "");
+  if (does === "length") return done(200, rows.map((row) => row.length).join("\\n"));
+  if (does === "few") return done(200, "one");
+  done(200, rows.map((row) => row.toUpperCase()).join("\\n"));
+});
+server.listen(socketPath);
+`;
+
+/** Hosting over such containers, and a store with the bucket `bkt`. */
+export class TransformBench implements AsyncDisposable {
+  readonly logs = new Map<string, string>();
+  readonly samples: { readonly metric: string; readonly value: number }[] = [];
+  readonly store: BucketStore;
+  readonly #directory: string;
+  readonly #documents = new DocumentMemory();
+  readonly #closing: AsyncDisposableStack;
+  #hosting!: Hosting;
+  #host!: ProcessHost;
+
+  private constructor(directory: string, store: BucketStore, closing: AsyncDisposableStack) {
+    this.#directory = directory;
+    this.store = store;
+    this.#closing = closing;
+  }
+
+  static async open(): Promise<TransformBench> {
+    await using opening = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), "gal-tr-"));
+    opening.defer(() => rm(directory, { recursive: true, force: true }));
+    await writeFile(join(directory, "container.mjs"), program);
+    const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+    await store.createBucket("bkt");
+    const bench = new TransformBench(directory, store, opening.move());
+    await bench.#start();
+    return bench;
+  }
+
+  get hosting(): Hosting {
+    return this.#hosting;
+  }
+
+  /** As after a stop of the platform: records and objects are there, nothing else. */
+  async startAgain(): Promise<void> {
+    await this.#stop();
+    await this.#start();
+  }
+
+  async put(key: string, body: string | Buffer): Promise<void> {
+    const pieces = Readable.from([Buffer.from(body)]);
+    await this.store.put("bkt", key, pieces, { signal: new AbortController().signal });
+  }
+
+  /** Null for one that is not there. */
+  async get(key: string): Promise<string | null> {
+    const found = await this.store.get("bkt", key).catch(() => null);
+    if (found === null) return null;
+    const pieces: Buffer[] = [];
+    for await (const piece of found.body) pieces.push(piece as Buffer);
+    return Buffer.concat(pieces).toString();
+  }
+
+  async keys(prefix: string): Promise<string[]> {
+    const { objects } = await this.store.list("bkt", { prefix, delimiter: "", startAfter: "", keysMax: 1000 });
+    return objects.map(({ key }) => key);
+  }
+
+  /** Of a model whose container does so. The input is `in/`, the output `out`. */
+  async begin(name: string, does: string, more: Partial<TransformRequest> = {}, parameters = ""): Promise<void> {
+    const containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }] as const;
+    const shared = { owner, request: {}, tags: [] };
+    await this.#hosting.createModel({ ...shared, name, containers, executionMode: "Serial" });
+    const request: TransformRequest = {
+      TransformJobName: name,
+      ModelName: name,
+      TransformInput: input({}),
+      TransformOutput: { S3OutputPath: "s3://bkt/out" },
+      TransformResources: { InstanceType: "ml.m5.xlarge", InstanceCount: 1 },
+      ...more,
+    };
+    await this.#hosting.transforms.create(request, owner, []);
+  }
+
+  async ended(name: string): Promise<TransformJobRecord> {
+    await this.#hosting.transforms.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
+    return await this.#hosting.transforms.find(name);
+  }
+
+  async run(name: string, does: string, more: Partial<TransformRequest> = {}, parameters = "") {
+    await this.begin(name, does, more, parameters);
+    return await this.ended(name);
+  }
+
+  /** What the containers of a job were asked. */
+  asked(name: string): { text: string; bytes: number; underWay: number; type?: string; accept?: string }[] {
+    const lines = [...this.logs].filter(([stream]) => stream.startsWith(`${name}/i-`)).map(([, text]) => text);
+    const told = [...lines.join("").matchAll(/^asked (.*)$/gm)];
+    return told.map(([, text = ""]) => JSON.parse(text) as ReturnType<TransformBench["asked"]>[number]);
+  }
+
+  async #start(): Promise<void> {
+    const directory = this.#directory;
+    const contentDirectory = join(directory, "content");
+    const unpacker = this.#closing.use(
+      new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits }),
+    );
+    this.#host = new ProcessHost({
+      commandFor: ({ spec: { environment }, socketPath }) => ({
+        command: process.execPath,
+        args: [
+          join(directory, "container.mjs"),
+          environment["DOES"] ?? "",
+          socketPath,
+          environment["PARAMETERS"] ?? "",
+        ],
+        env: {},
+      }),
+      socketsDirectory: join(directory, "s"),
+      instancesDirectory: join(directory, "i"),
+      store: this.store,
+      unpacker,
+      machine: { vcpuCount: 4, memoryBytes: 8 * 2 ** 30 },
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    this.#hosting = await Hosting.open({
+      documents: new MemoryDocuments(this.#documents),
+      limits: hostingLimits,
+      random: Math.random,
+      fleet: {
+        host: this.#host,
+        store: this.store,
+        openSeries: ({ metricName: metric }) => ({ record: (value) => void this.samples.push({ metric, value }) }),
+        openLog: (_group, stream) => (chunk) => {
+          this.logs.set(stream, (this.logs.get(stream) ?? "") + Buffer.from(chunk).toString());
+        },
+        logsLink: (group) => `http://here${group}`,
+        issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
+        instanceLimits: { ...instanceLimits, startMsMax: 5000, pingIntervalMs: 200, restartDelayMsMin: 1 },
+        invocationLimits,
+        clock: systemClock,
+        logger: silentLogger,
+      },
+    });
+    await this.#hosting.resume();
+  }
+
+  async #stop(): Promise<void> {
+    await this.#hosting[Symbol.asyncDispose]();
+    await this.#host[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+    await this.#closing.disposeAsync();
+  }
+}
+
+export function input(
+  more: Partial<TransformRequest["TransformInput"]>,
+  uri = "s3://bkt/in/",
+): TransformRequest["TransformInput"] {
+  return { DataSource: { S3DataSource: { S3DataType: "S3Prefix", S3Uri: uri } }, ContentType: "text/csv", ...more };
+}

@@ -1,0 +1,72 @@
+import {
+  refusedVariable,
+  invalid,
+  type Hosting,
+  type TransformJobRecord,
+  type TransformRequest,
+} from "../../../hosting/index.ts";
+import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
+import type { CallContext } from "../../wire/index.ts";
+import { refusedTransformMembers } from "./refused-members.ts";
+import { arnOf, type SageMakerRows } from "./rows.ts";
+
+/** Below the 60 s after which clients give up reading; a waiter that polls every minute hears of the end when it happens. */
+const describeHoldMsMax = 25_000;
+
+export function transformJobOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "CreateTransformJob" | "DescribeTransformJob" | "StopTransformJob"> {
+  const { transforms } = hosting;
+  const resource = (input: { readonly TransformJobName: string }, context: CallContext) =>
+    arnOf("transform-job", input.TransformJobName, context);
+  return {
+    CreateTransformJob: {
+      action: "sagemaker:CreateTransformJob",
+      resource,
+      refuses: refusedTransformMembers,
+      async handle(input, context) {
+        const { Tags: tags = [], ...asked } = input;
+        const { S3DataSource: source } = asked.TransformInput.DataSource;
+        if (source === undefined) throw invalid("TransformInput.DataSource.S3DataSource must be given.");
+        for (const [name, value] of Object.entries(asked.Environment ?? {})) {
+          const refusal = refusedVariable(name, value);
+          if (refusal !== null) throw invalid(refusal);
+        }
+        const owner = { region: context.region, accountId: context.accountId };
+        const job = await transforms.create(asked as TransformRequest, owner, tags);
+        return { TransformJobArn: job.arn };
+      },
+    },
+    DescribeTransformJob: {
+      action: "sagemaker:DescribeTransformJob",
+      resource,
+      async handle({ TransformJobName: name }, context) {
+        await transforms.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
+        return describe(await transforms.find(name));
+      },
+    },
+    StopTransformJob: {
+      action: "sagemaker:StopTransformJob",
+      resource,
+      async handle({ TransformJobName: name }) {
+        await transforms.stop(name);
+        return {};
+      },
+    },
+  };
+}
+
+type Description = SagemakerOperations["DescribeTransformJob"]["output"];
+
+function describe({ name, arn, createdMs, state, request }: TransformJobRecord): Description {
+  return {
+    ...(request as unknown as Description),
+    TransformJobName: name,
+    TransformJobArn: arn,
+    TransformJobStatus: state.at,
+    CreationTime: new Date(createdMs),
+    ...(state.startedMs === null ? {} : { TransformStartTime: new Date(state.startedMs) }),
+    ...("endedMs" in state ? { TransformEndTime: new Date(state.endedMs) } : {}),
+    ...(state.at === "Failed" ? { FailureReason: state.reason } : {}),
+  };
+}

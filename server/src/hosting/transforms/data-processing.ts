@@ -1,0 +1,92 @@
+import { fieldsOf } from "./csv-row.ts";
+import { parseExact } from "./exact-json.ts";
+import { isObject, select, type JsonPath } from "./json-path.ts";
+import { withoutLineEnd } from "./line-splitter.ts";
+import { clientError } from "./transform-error.ts";
+
+/** `json`: a payload is one document. `jsonlines`, `csv`: every line of it is a row. */
+export type RowFormat = "json" | "jsonlines" | "csv";
+
+export interface DataProcessing {
+  readonly format: RowFormat;
+  /** Null: everything. */
+  readonly inputFilter: JsonPath | null;
+  readonly outputFilter: JsonPath | null;
+  readonly joinsInput: boolean;
+}
+
+/** The format of rows by a content type; null for one that cannot be looked into. */
+export function rowFormatOf(contentType: string, isSplit: boolean): RowFormat | null {
+  const type = (contentType.split(";")[0] ?? "").trim().toLowerCase();
+  if (type === "text/csv") return "csv";
+  if (type === "application/jsonlines") return "jsonlines";
+  if (type === "application/json") return isSplit ? "jsonlines" : "json";
+  return null;
+}
+
+/** The part of a row that the container is sent. */
+export function filteredInput(row: Buffer, { format, inputFilter }: DataProcessing): Buffer {
+  if (inputFilter === null) return row;
+  return Buffer.from(picked(row.toString("utf8"), format, inputFilter));
+}
+
+/**
+ * What of a container's answer becomes output: for each row of the payload its own, joined with the row that it was made of where that
+ * is asked for. Each row ends with a line feed, a whole document does not. Throws TransformError where the answer has not as many rows.
+ */
+export function processedAnswer(answer: Buffer, rows: readonly Buffer[], processing: DataProcessing): Buffer {
+  const { format } = processing;
+  const answered = format === "json" ? [withoutLineEnd(answer)] : linesOf(answer);
+  if (processing.joinsInput && answered.length !== rows.length) {
+    throw clientError(
+      `the container answered ${answered.length} rows to ${rows.length}: the input cannot be joined to its output`,
+    );
+  }
+  const end = format === "json" ? "" : "\n";
+  return Buffer.from(
+    answered.map((line, index) => processedRow(line.toString("utf8"), rows[index], processing) + end).join(""),
+  );
+}
+
+export function linesOf(text: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let from = 0; from < text.length;) {
+    const at = text.indexOf(0x0a, from);
+    const end = at < 0 ? text.length : at + 1;
+    const line = withoutLineEnd(text.subarray(from, end));
+    if (line.length > 0) lines.push(line);
+    from = end;
+  }
+  return lines;
+}
+
+function processedRow(answer: string, row: Buffer | undefined, processing: DataProcessing): string {
+  const { format, outputFilter, joinsInput } = processing;
+  const joined = joinsInput && row !== undefined ? joinedRow(row.toString("utf8"), answer, format) : answer;
+  return outputFilter === null ? joined : picked(joined, format, outputFilter);
+}
+
+/** CSV gets the answer's columns behind its own; an object an attribute more; anything else becomes one. */
+function joinedRow(row: string, answer: string, format: RowFormat): string {
+  if (format === "csv") return `${row},${answer}`;
+  const input = parsed(row, "the input");
+  const output = parsed(answer, "the container's answer");
+  const joined = isObject(input)
+    ? { ...input, SageMakerOutput: output }
+    : { SageMakerInput: input, SageMakerOutput: output };
+  return JSON.stringify(joined);
+}
+
+function picked(row: string, format: RowFormat, path: JsonPath): string {
+  if (format !== "csv") return JSON.stringify(select(path, parsed(row, "a row")));
+  const value = select(path, fieldsOf(row));
+  return Array.isArray(value) ? value.join(",") : String(value);
+}
+
+function parsed(text: string, what: string): unknown {
+  try {
+    return parseExact(text);
+  } catch (error) {
+    throw clientError(`${what} is no JSON: ${(error as Error).message}`, { cause: error });
+  }
+}

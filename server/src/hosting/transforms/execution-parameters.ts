@@ -1,0 +1,28 @@
+import { clientError } from "./transform-error.ts";
+import type { ExecutionParameters } from "./transform-request.ts";
+
+const strategies: Readonly<Record<string, NonNullable<ExecutionParameters["BatchStrategy"]>>> = {
+  MULTI_RECORD: "MultiRecord",
+  SINGLE_RECORD: "SingleRecord",
+};
+
+/** What a container answered to GET /execution-parameters; null for one that has none. Members that make no sense count as left out. */
+export function readExecutionParameters(text: string | null): ExecutionParameters {
+  if (text === null || text.trim() === "") return {};
+  let told: unknown;
+  try {
+    told = JSON.parse(text);
+  } catch (error) {
+    throw clientError("the container's /execution-parameters is no JSON", { cause: error });
+  }
+  if (typeof told !== "object" || told === null) return {};
+  const { MaxConcurrentTransforms, MaxPayloadInMB, BatchStrategy } = told as Record<string, unknown>;
+  const strategy = strategies[String(BatchStrategy)];
+  return {
+    ...(isCount(MaxConcurrentTransforms) ? { MaxConcurrentTransforms } : {}),
+    ...(isCount(MaxPayloadInMB) ? { MaxPayloadInMB } : {}),
+    ...(strategy === undefined ? {} : { BatchStrategy: strategy }),
+  };
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -1,0 +1,30 @@
+import type { InputObject } from "./input-objects.ts";
+import type { TransformProgress } from "./transform-state.ts";
+
+/** What a progress becomes when objects end out of their order: those up to the first that is not done are told by its place alone. */
+export class ObjectOrder {
+  readonly #underWay = new Map<number, string>();
+  readonly #beyond = new Map<number, string>();
+  #after: TransformProgress["after"];
+
+  constructor(after: TransformProgress["after"]) {
+    this.#after = after;
+  }
+
+  begun({ ordinal, place }: InputObject): void {
+    this.#underWay.set(ordinal, place.key);
+  }
+
+  /** Objects begin in their order. */
+  ended({ ordinal, place }: InputObject): Pick<TransformProgress, "after" | "beyond"> {
+    this.#underWay.delete(ordinal);
+    this.#beyond.set(ordinal, place.key);
+    const first = Math.min(...this.#underWay.keys());
+    for (const [each, key] of [...this.#beyond].toSorted(([a], [b]) => a - b)) {
+      if (each > first) break;
+      this.#after = { ordinal: each, key };
+      this.#beyond.delete(each);
+    }
+    return { after: this.#after, beyond: [...this.#beyond.values()] };
+  }
+}

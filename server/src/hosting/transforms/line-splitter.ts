@@ -1,0 +1,62 @@
+import type { RecordSplitter, SplitRecord } from "./record-splitter.ts";
+import { clientError } from "./transform-error.ts";
+
+const newline = 0x0a;
+const carriageReturn = 0x0d;
+
+/** Records that end with a line feed; the last may go without. Lines without any text are no records. */
+export class LineSplitter implements RecordSplitter {
+  readonly #recordBytesMax: number;
+  /** Of the line that has begun. */
+  #pieces: Buffer[] = [];
+  #byteLength = 0;
+  #lineCount = 0;
+
+  constructor(recordBytesMax: number) {
+    this.#recordBytesMax = recordBytesMax;
+  }
+
+  push(piece: Buffer): readonly SplitRecord[] {
+    const records: SplitRecord[] = [];
+    let from = 0;
+    for (let at = piece.indexOf(newline); at >= 0; at = piece.indexOf(newline, from)) {
+      this.#keep(piece.subarray(from, at + 1));
+      this.#close(records);
+      from = at + 1;
+    }
+    if (from < piece.length) this.#keep(piece.subarray(from));
+    return records;
+  }
+
+  end(): readonly SplitRecord[] {
+    const records: SplitRecord[] = [];
+    if (this.#byteLength > 0) this.#close(records);
+    return records;
+  }
+
+  #keep(piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.#byteLength += piece.length;
+    if (this.#byteLength > this.#recordBytesMax + 2) {
+      throw clientError(`line ${this.#lineCount + 1} is longer than the ${this.#recordBytesMax} bytes of a payload`);
+    }
+  }
+
+  #close(records: SplitRecord[]): void {
+    const [only] = this.#pieces;
+    const framed =
+      this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces, this.#byteLength);
+    this.#pieces = [];
+    this.#byteLength = 0;
+    this.#lineCount += 1;
+    const content = withoutLineEnd(framed);
+    if (content.length > 0) records.push({ framed, content });
+  }
+}
+
+export function withoutLineEnd(line: Buffer): Buffer {
+  let end = line.length;
+  if (line[end - 1] === newline) end -= 1;
+  if (end < line.length && line[end - 1] === carriageReturn) end -= 1;
+  return line.subarray(0, end);
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { PayloadPacker } from "./payload-packer.ts";
+import { openSplitter, type RecordFormat } from "./record-splitter.ts";
+import { maskedChecksum } from "./tfrecord-splitter.ts";
+
+const magic = Buffer.from([0x0a, 0x23, 0xd7, 0xce]);
+
+/** A record as MXNet writes it: cut wherever the magic number stands in it at a multiple of four. */
+function recordIo(content: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let from = 0;
+  for (let at = 0; at + 4 <= content.length; at += 4) {
+    if (!content.subarray(at, at + 4).equals(magic)) continue;
+    parts.push(content.subarray(from, at));
+    from = at + 4;
+  }
+  parts.push(content.subarray(from));
+  const kind = (index: number) => {
+    if (parts.length === 1) return 0;
+    if (index === 0) return 1;
+    return index === parts.length - 1 ? 3 : 2;
+  };
+  return Buffer.concat(
+    parts.map((part, index) => {
+      const header = Buffer.alloc(8);
+      magic.copy(header);
+      header.writeUInt32LE(((kind(index) << 29) | part.length) >>> 0, 4);
+      return Buffer.concat([header, part, Buffer.alloc((4 - (part.length % 4)) % 4)]);
+    }),
+  );
+}
+
+function tfRecord(content: Buffer): Buffer {
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(content.length));
+  const sum = (data: Buffer) => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32LE(maskedChecksum(data));
+    return bytes;
+  };
+  return Buffer.concat([length, sum(length), content, sum(content)]);
+}
+
+const line = (content: Buffer) => Buffer.concat([content, Buffer.from("\n")]);
+const framings = { Line: line, RecordIO: recordIo, TFRecord: tfRecord } as const;
+
+function split(format: RecordFormat, pieces: readonly Buffer[], bytesMax = 10_000) {
+  const splitter = openSplitter(format, bytesMax);
+  return [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.end()];
+}
+
+function cut(whole: Buffer, places: readonly number[]): Buffer[] {
+  const at = [0, ...places.map((place) => place % (whole.length + 1)).toSorted((a, b) => a - b), whole.length];
+  return at.slice(1).map((end, index) => whole.subarray(at[index], end));
+}
+
+const bytes = fc.uint8Array({ maxLength: 60 }).map((each) => Buffer.from(each));
+const withMagic = fc.array(fc.oneof(bytes, fc.constant(magic)), { maxLength: 6 }).map((parts) => Buffer.concat(parts));
+const text = fc.string({ minLength: 1, maxLength: 30 }).map((each) => Buffer.from(each.replaceAll(/[\r\n]/g, "x")));
+
+for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
+  test(`${format}: the records are found however the object is cut into pieces`, () => {
+    const records = fc.array(format === "Line" ? text : withMagic, { maxLength: 12 });
+    fc.assert(
+      fc.property(records, fc.array(fc.nat(), { maxLength: 8 }), (contents, places) => {
+        const framed = contents.map(framings[format]);
+        const found = split(format, cut(Buffer.concat(framed), places));
+        assert.deepEqual(
+          found.map((each) => each.content.toString("hex")),
+          contents.map((each) => each.toString("hex")),
+        );
+        assert(Buffer.concat(found.map((each) => each.framed)).equals(Buffer.concat(framed)));
+      }),
+    );
+  });
+
+  test(`${format}: bytes that are no records are refused in a sentence, or are lines`, () => {
+    fc.assert(
+      fc.property(bytes, (noise) => {
+        try {
+          split(format, [noise]);
+        } catch (error) {
+          assert.equal((error as Error).name, "TransformError", String(error));
+          assert.match((error as Error).message, /^record \d+ /);
+        }
+      }),
+    );
+  });
+
+  test(`${format}: a record that is longer than a payload is refused before it is all there`, () => {
+    const whole = framings[format](Buffer.alloc(200, "a"));
+    assert.throws(
+      () => openSplitter(format, 100).push(whole.subarray(0, 190)),
+      /longer than the 100 bytes of a payload/,
+    );
+  });
+}
+
+test("a TFRecord with another checksum than its own is refused", () => {
+  const damaged = tfRecord(Buffer.from("abc"));
+  damaged[13] = 0;
+  assert.throws(() => split("TFRecord", [damaged]), /record 1 has another checksum than it says/);
+});
+
+test("records are packed in their order into payloads as long as may be, and no longer", () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 40 });
+  fc.assert(
+    fc.property(sizes, (lengths) => {
+      const packer = new PayloadPacker("MultiRecord", 100);
+      const records = lengths.map((length, index) => Buffer.alloc(length, String(index % 10)));
+      const payloads = [
+        ...records.flatMap((each) => packer.push({ alone: each, together: each, original: each })),
+        ...packer.end(),
+      ];
+      assert(Buffer.concat(payloads.map(({ body }) => body)).equals(Buffer.concat(records)));
+      assert.deepEqual(
+        payloads.flatMap(({ originals }) => originals),
+        records,
+      );
+      for (const [index, { body }] of payloads.entries()) {
+        assert(body.length <= 100);
+        const next = payloads[index + 1]?.originals[0];
+        assert(next === undefined || body.length + next.length > 100);
+      }
+    }),
+  );
+});

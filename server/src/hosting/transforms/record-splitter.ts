@@ -1,0 +1,33 @@
+import { unreachable } from "../../base/index.ts";
+import { LineSplitter } from "./line-splitter.ts";
+import { RecordIoSplitter } from "./recordio-splitter.ts";
+import { TfRecordSplitter } from "./tfrecord-splitter.ts";
+
+/** One record of an object. */
+export interface SplitRecord {
+  /** As it stands in the object, with its line end, or its frame and padding. */
+  readonly framed: Buffer;
+  readonly content: Buffer;
+}
+
+/** Finds the records in bytes that come piece by piece. Throws TransformError for what is no record, or one that is too long. */
+export interface RecordSplitter {
+  push(piece: Buffer): readonly SplitRecord[];
+  /** There is nothing more. */
+  end(): readonly SplitRecord[];
+}
+
+export type RecordFormat = "Line" | "RecordIO" | "TFRecord";
+
+export function openSplitter(format: RecordFormat, recordBytesMax: number): RecordSplitter {
+  switch (format) {
+    case "Line":
+      return new LineSplitter(recordBytesMax);
+    case "RecordIO":
+      return new RecordIoSplitter(recordBytesMax);
+    case "TFRecord":
+      return new TfRecordSplitter(recordBytesMax);
+    default:
+      return unreachable(format);
+  }
+}

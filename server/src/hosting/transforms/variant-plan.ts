@@ -1,0 +1,36 @@
+import type { ContainerDefinition, Containers, VariantPlan } from "../definitions/index.ts";
+import type { TransformJobRecord } from "./transform-state.ts";
+
+const strategyWords = { MultiRecord: "MULTI_RECORD", SingleRecord: "SINGLE_RECORD" } as const;
+
+/** What the instances of a job run: the containers of its model, with the job's variables and those that tell a container of a batch. */
+export function variantPlan({ model, request, name }: TransformJobRecord): VariantPlan {
+  const { TransformResources: resources, Environment: asked = {} } = request;
+  const batch = batchVariables(request);
+  const withVariables = (container: ContainerDefinition): ContainerDefinition => ({
+    ...container,
+    Environment: { ...container.Environment, ...asked, ...batch },
+  });
+  const [first, ...more] = model.containers;
+  const containers: Containers = [withVariables(first), ...more.map(withVariables)];
+  return {
+    model: { ...model, containers },
+    variant: {
+      VariantName: name,
+      ModelName: model.name,
+      InstanceType: resources.InstanceType,
+      InitialInstanceCount: resources.InstanceCount,
+      InitialVariantWeight: 1,
+    },
+  };
+}
+
+function batchVariables(request: TransformJobRecord["request"]): Readonly<Record<string, string>> {
+  const { MaxPayloadInMB: payload, BatchStrategy: strategy, MaxConcurrentTransforms: concurrency = 0 } = request;
+  return {
+    SAGEMAKER_BATCH: "True",
+    ...(payload === undefined ? {} : { SAGEMAKER_MAX_PAYLOAD_IN_MB: String(payload) }),
+    ...(strategy === undefined ? {} : { SAGEMAKER_BATCH_STRATEGY: strategyWords[strategy] }),
+    ...(concurrency === 0 ? {} : { SAGEMAKER_MAX_CONCURRENT_TRANSFORMS: String(concurrency) }),
+  };
+}
