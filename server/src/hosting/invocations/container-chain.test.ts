@@ -17,7 +17,7 @@ function hopTo(containerName: string, invoke: Invoke | null) {
   } as unknown as InstanceContainer;
   const place = {
     containerName,
-    endpointName: "e",
+    logGroup: "/aws/sagemaker/Endpoints/e",
     accountId: "",
     region: "",
     logStreamArn: "",

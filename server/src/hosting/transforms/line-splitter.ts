@@ -1,4 +1,4 @@
-import type { RecordSplitter, SplitRecord } from "./record-splitter.ts";
+import type { RecordSplitter, SplitRecord } from "./split-record.ts";
 import { clientError } from "./transform-error.ts";
 
 const newline = 0x0a;

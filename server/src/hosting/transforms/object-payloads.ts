@@ -2,7 +2,8 @@ import { readWhole } from "../../base/index.ts";
 import { filteredInput, linesOf } from "./data-processing.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { PayloadPacker, type PackedRecord, type Payload } from "./payload-packer.ts";
-import { openSplitter, type SplitRecord } from "./record-splitter.ts";
+import { openSplitter } from "./record-splitter.ts";
+import type { SplitRecord } from "./split-record.ts";
 import { clientError } from "./transform-error.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";
 

@@ -1,5 +1,5 @@
 import { ByteQueue } from "./byte-queue.ts";
-import type { RecordSplitter, SplitRecord } from "./record-splitter.ts";
+import type { RecordSplitter, SplitRecord } from "./split-record.ts";
 import { clientError } from "./transform-error.ts";
 
 const magic = 0xced7230a;

@@ -1,6 +1,6 @@
 import { digestOf } from "../../blobs/index.ts";
 import { ByteQueue } from "./byte-queue.ts";
-import type { RecordSplitter, SplitRecord } from "./record-splitter.ts";
+import type { RecordSplitter, SplitRecord } from "./split-record.ts";
 import { clientError } from "./transform-error.ts";
 
 const headerBytes = 12;

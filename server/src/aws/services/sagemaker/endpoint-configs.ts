@@ -1,6 +1,7 @@
 import { invalid, type Hosting, type ProductionVariant } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import { refuseMembers, type CallContext } from "../../wire/index.ts";
+import { refuseNeuron } from "./neuron-instances.ts";
 import { notBuilt, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
@@ -55,17 +56,6 @@ export function endpointConfigOperations(
       },
     },
   };
-}
-
-/** Instances whose accelerators run what AWS Neuron has compiled for them, and nothing else. */
-const neuronInstances = /^ml\.(inf|trn)\d/;
-
-function refuseNeuron(instanceType: string): void {
-  if (!neuronInstances.test(instanceType)) return;
-  throw invalid(
-    `${instanceType} is not supported by this platform: its accelerators run models compiled by AWS Neuron and no others. Deploy the ` +
-      "model as it was before it was compiled, on another instance type.",
-  );
 }
 
 function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): ProductionVariant[] {

@@ -1,12 +1,7 @@
-import {
-  refusedVariable,
-  invalid,
-  type Hosting,
-  type TransformJobRecord,
-  type TransformRequest,
-} from "../../../hosting/index.ts";
+import { refusedVariable, invalid, type Hosting, type TransformJobRecord } from "../../../hosting/index.ts";
 import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
+import { refuseNeuron } from "./neuron-instances.ts";
 import { refusedTransformMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
@@ -28,12 +23,13 @@ export function transformJobOperations(
         const { Tags: tags = [], ...asked } = input;
         const { S3DataSource: source } = asked.TransformInput.DataSource;
         if (source === undefined) throw invalid("TransformInput.DataSource.S3DataSource must be given.");
+        refuseNeuron(asked.TransformResources.InstanceType);
         for (const [name, value] of Object.entries(asked.Environment ?? {})) {
           const refusal = refusedVariable(name, value);
           if (refusal !== null) throw invalid(refusal);
         }
         const owner = { region: context.region, accountId: context.accountId };
-        const job = await transforms.create(asked as TransformRequest, owner, tags);
+        const job = await transforms.create(asked, owner, tags);
         return { TransformJobArn: job.arn };
       },
     },

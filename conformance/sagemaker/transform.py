@@ -1,0 +1,242 @@
+"""Batch transform against a platform, with the real boto3 and the sagemaker SDK v2's Transformer.
+
+    python transform.py jobs|begin|resumed
+
+Everything comes from the environment that `galatea env` prints. `begin` leaves a job under way, which `resumed` sees end after the
+platform was killed and started again. The exit code is 1 where a statement is not true.
+"""
+
+import io
+import json
+import sys
+import tarfile
+import time
+
+import boto3
+from botocore.exceptions import ClientError
+
+BUCKET = "conformance-transform"
+MODEL = "conformance-transform"
+IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
+SLOW_OBJECTS = 12
+
+s3 = boto3.client("s3")
+sagemaker = boto3.client("sagemaker")
+failed = []
+account = boto3.client("sts").get_caller_identity()["Account"]
+ROLE = "arn:aws:iam::%s:role/AmazonSageMaker-DefaultRole" % account
+
+PROGRAM = """
+import time
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            time.sleep(float(x.flat[0]) / 1000)
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", (x * 2).astype(np.float32))]))
+        return responses
+"""
+CONFIG = """
+name: "double"
+backend: "python"
+max_batch_size: 0
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+"""
+
+
+def proven(statement, truth, detail=""):
+    print("%s %s %s" % ("ok    " if truth else "FAILED", statement, detail))
+    if not truth:
+        failed.append(statement)
+
+
+def refused(statement, code, text, call):
+    try:
+        call()
+    except ClientError as error:
+        told = error.response["Error"]
+        proven(statement, told["Code"] == code and text in told["Message"], json.dumps(told))
+    else:
+        proven(statement, False, "was not refused")
+
+
+def deploy():
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for path, text in {"double/config.pbtxt": CONFIG, "double/1/model.py": PROGRAM}.items():
+            info = tarfile.TarInfo(path)
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="model.tar.gz", Body=buffer.getvalue())
+    container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/model.tar.gz" % BUCKET}
+    sagemaker.create_model(ModelName=MODEL, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+
+
+def row(*values):
+    return json.dumps({"inputs": [{"name": "X", "shape": [len(values)], "datatype": "FP32", "data": list(values)}]})
+
+
+def create(name, prefix, **more):
+    request = {
+        "TransformJobName": name,
+        "ModelName": MODEL,
+        "BatchStrategy": "SingleRecord",
+        "TransformInput": {
+            "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://%s/%s" % (BUCKET, prefix)}},
+            "ContentType": "application/json",
+            "SplitType": "Line",
+        },
+        "TransformOutput": {
+            "S3OutputPath": "s3://%s/out/%s" % (BUCKET, name),
+            "Accept": "application/json",
+            "AssembleWith": "Line",
+        },
+        "TransformResources": {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1},
+    }
+    return sagemaker.create_transform_job(**dict(request, **more))
+
+
+def output(name, key):
+    text = s3.get_object(Bucket=BUCKET, Key="out/%s/%s.out" % (name, key))["Body"].read().decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def keys(name):
+    listed = s3.list_objects_v2(Bucket=BUCKET, Prefix="out/%s/" % name)
+    return {each["Key"].split("/")[-1]: each["ETag"] for each in listed.get("Contents", [])}
+
+
+def done(name, state="Completed"):
+    sagemaker.get_waiter("transform_job_completed_or_stopped").wait(TransformJobName=name)
+    reply = sagemaker.describe_transform_job(TransformJobName=name)
+    proven("the job %s is %s" % (name, state), reply["TransformJobStatus"] == state, reply.get("FailureReason", ""))
+    return reply
+
+
+def jobs():
+    deploy()
+    s3.put_object(Bucket=BUCKET, Key="in/a.jsonl", Body="\n".join(row(at) for at in range(50)))
+    s3.put_object(Bucket=BUCKET, Key="in/sub/b.jsonl", Body=row(1, 2))
+    started = time.time()
+    reply = create("lines", "in/", MaxConcurrentTransforms=4)
+    proven("the ARN", reply["TransformJobArn"].endswith(":transform-job/lines"), reply["TransformJobArn"])
+    reply = done("lines")
+    proven("the waiter hears of the end when it happens", time.time() - started < 30, "%.1f s" % (time.time() - started))
+    proven("with its times", reply["TransformStartTime"] <= reply["TransformEndTime"])
+    answers = [each["outputs"][0]["data"] for each in output("lines", "a.jsonl")]
+    proven("answers in the order of the records", answers == [[2.0 * at] for at in range(50)], str(answers[:5]))
+    proven("below the prefix structure", output("lines", "sub/b.jsonl")[0]["outputs"][0]["data"] == [2.0, 4.0])
+    joined()
+    failures()
+    listing()
+    stopped()
+    logs()
+    sdk()
+
+
+def joined():
+    processing = {"JoinSource": "Input", "OutputFilter": "$['id','SageMakerOutput']", "InputFilter": "$.request"}
+    body = "\n".join('{"id": %d, "request": %s}' % (10**18 + at, row(at)) for at in range(3))
+    s3.put_object(Bucket=BUCKET, Key="join/a.jsonl", Body=body)
+    create("joined", "join/", DataProcessing=processing)
+    done("joined")
+    rows = output("joined", "a.jsonl")
+    proven("joined with the input", [each["id"] for each in rows] == [10**18 + at for at in range(3)])
+    proven("and its output", rows[2]["SageMakerOutput"]["outputs"][0]["data"] == [4.0], str(rows[2]))
+
+
+def failures():
+    refused("a name twice", "ResourceInUse", "must be unique", lambda: create("lines", "in/"))
+    absent = lambda: sagemaker.describe_transform_job(TransformJobName="nobody")
+    refused("an unknown job", "ValidationException", "Could not find requested job with name: nobody", absent)
+    ended = lambda: sagemaker.stop_transform_job(TransformJobName="lines")
+    refused("a job that has ended is not stopped", "ValidationException", "is in status Completed", ended)
+    capture = {"DestinationS3Uri": "s3://%s/captured" % BUCKET}
+    refused("what is not built", "ValidationException", "DataCaptureConfig", lambda: create("x", "in/", DataCaptureConfig=capture))
+    s3.put_object(Bucket=BUCKET, Key="mixed/bad.jsonl", Body="{}")
+    s3.put_object(Bucket=BUCKET, Key="mixed/good.jsonl", Body=row(3))
+    create("mixed", "mixed/")
+    try:
+        done("mixed", "Failed")
+    except Exception as error:
+        proven("the waiter fails with the job", "TransformJobStatus" in str(error) or "failure" in str(error), str(error))
+    reply = sagemaker.describe_transform_job(TransformJobName="mixed")
+    text = reply.get("FailureReason", "")
+    proven("the reason names the object and the container's words", "mixed/bad.jsonl" in text and "(500)" in text, text)
+    proven("good objects stay", list(keys("mixed")) == ["good.jsonl.out"], str(keys("mixed")))
+
+
+def listing():
+    names = [each["TransformJobName"] for each in sagemaker.list_transform_jobs(SortBy="Name")["TransformJobSummaries"]]
+    proven("jobs are listed", names == ["mixed", "lines", "joined"], str(names))
+    only = sagemaker.list_transform_jobs(StatusEquals="Failed")["TransformJobSummaries"]
+    proven("by their status", [each["TransformJobName"] for each in only] == ["mixed"])
+
+
+def stopped():
+    s3.put_object(Bucket=BUCKET, Key="long/a.jsonl", Body=row(60000))
+    create("stopped", "long/")
+    sagemaker.stop_transform_job(TransformJobName="stopped")
+    done("stopped", "Stopped")
+    proven("nothing is written", keys("stopped") == {})
+
+
+def logs():
+    client = boto3.client("logs")
+    group = "/aws/sagemaker/TransformJobs"
+    names = [each["logStreamName"] for each in client.describe_log_streams(logGroupName=group)["logStreams"]]
+    proven("a log stream per instance, and one of the job", sum(name.startswith("lines/") for name in names) == 2, str(names))
+    events = client.get_log_events(logGroupName=group, logStreamName="lines/data-log", startFromHead=True)["events"]
+    proven("with its progress", any("transformed s3://%s/in/a.jsonl" % BUCKET in each["message"] for each in events))
+
+
+def sdk():
+    from sagemaker.session import Session
+    from sagemaker.transformer import Transformer
+
+    transformer = Transformer(
+        model_name=MODEL,
+        instance_count=1,
+        instance_type="ml.m5.xlarge",
+        strategy="SingleRecord",
+        assemble_with="Line",
+        output_path="s3://%s/out/sdk" % BUCKET,
+        sagemaker_session=Session(),
+    )
+    transformer.transform(
+        "s3://%s/in/" % BUCKET, content_type="application/json", split_type="Line", job_name="sdk", wait=False
+    )
+    done("sdk")
+    proven("the SDK's Transformer", len(output("sdk", "a.jsonl")) == 50)
+
+
+def begin():
+    for at in range(SLOW_OBJECTS):
+        s3.put_object(Bucket=BUCKET, Key="slow/%02d" % at, Body=row(400))
+    create("resumed", "slow/")
+    while len(keys("resumed")) < 4:
+        time.sleep(0.05)
+    s3.put_object(Bucket=BUCKET, Key="before.json", Body=json.dumps(sorted(keys("resumed"))))
+
+
+def resumed():
+    before = json.loads(s3.get_object(Bucket=BUCKET, Key="before.json")["Body"].read())
+    done("resumed")
+    proven("every object is there", len(keys("resumed")) == SLOW_OBJECTS, str(keys("resumed")))
+    client = boto3.client("logs")
+    group = "/aws/sagemaker/TransformJobs"
+    events = client.get_log_events(logGroupName=group, logStreamName="resumed/data-log", startFromHead=True)["events"]
+    told = [each["message"].split(" ")[2].split("/")[-1] for each in events if " transformed s3://" in each["message"]]
+    # Only the one whose end was not on disk yet may be done twice.
+    twice = [key for key in set(told) if told.count(key) > 1]
+    proven("what was done is not done again", len(twice) <= 1 and not set(twice) & {k[:2] for k in before[:3]}, str(told))
+
+
+{"jobs": jobs, "begin": begin, "resumed": resumed}[sys.argv[1]]()
+sys.exit(1 if failed else 0)

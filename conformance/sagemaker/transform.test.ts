@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { ScriptedPlatform } from "./scripted-platform.ts";
+
+const program = fileURLToPath(new URL("transform.py", import.meta.url));
+let platform: ScriptedPlatform;
+const run = (phase: string) => platform.run(program, [phase], { proxy: true });
+
+before(async () => {
+  platform = await ScriptedPlatform.open();
+});
+after(() => platform[Symbol.asyncDispose]());
+
+test("transform jobs with the real boto3 and the SDK's Transformer: waiters, joins, failures, stops, lists, logs", async () => {
+  const output = await run("jobs");
+  assert(!output.includes("FAILED"), output);
+});
+
+test("after kill -9 of the platform a job goes on, and does not do again what it had done", async () => {
+  await run("begin");
+  await platform.killAndStartAgain();
+  await run("resumed");
+});
