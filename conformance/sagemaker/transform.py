@@ -127,7 +127,9 @@ def jobs():
     reply = create("lines", "in/", MaxConcurrentTransforms=4)
     proven("the ARN", reply["TransformJobArn"].endswith(":transform-job/lines"), reply["TransformJobArn"])
     reply = done("lines")
-    proven("the waiter hears of the end when it happens", time.time() - started < 30, "%.1f s" % (time.time() - started))
+    proven(
+        "the waiter hears of the end when it happens", time.time() - started < 30, "%.1f s" % (time.time() - started)
+    )
     proven("with its times", reply["TransformStartTime"] <= reply["TransformEndTime"])
     answers = [each["outputs"][0]["data"] for each in output("lines", "a.jsonl")]
     proven("answers in the order of the records", answers == [[2.0 * at] for at in range(50)], str(answers[:5]))
@@ -158,14 +160,21 @@ def failures():
     ended = lambda: sagemaker.stop_transform_job(TransformJobName="lines")
     refused("a job that has ended is not stopped", "ValidationException", "is in status Completed", ended)
     capture = {"DestinationS3Uri": "s3://%s/captured" % BUCKET}
-    refused("what is not built", "ValidationException", "DataCaptureConfig", lambda: create("x", "in/", DataCaptureConfig=capture))
+    refused(
+        "what is not built",
+        "ValidationException",
+        "DataCaptureConfig",
+        lambda: create("x", "in/", DataCaptureConfig=capture),
+    )
     s3.put_object(Bucket=BUCKET, Key="mixed/bad.jsonl", Body="{}")
     s3.put_object(Bucket=BUCKET, Key="mixed/good.jsonl", Body=row(3))
     create("mixed", "mixed/")
     try:
         done("mixed", "Failed")
     except Exception as error:
-        proven("the waiter fails with the job", "TransformJobStatus" in str(error) or "failure" in str(error), str(error))
+        proven(
+            "the waiter fails with the job", "TransformJobStatus" in str(error) or "failure" in str(error), str(error)
+        )
     reply = sagemaker.describe_transform_job(TransformJobName="mixed")
     text = reply.get("FailureReason", "")
     proven("the reason names the object and the container's words", "mixed/bad.jsonl" in text and "(500)" in text, text)
@@ -191,7 +200,11 @@ def logs():
     client = boto3.client("logs")
     group = "/aws/sagemaker/TransformJobs"
     names = [each["logStreamName"] for each in client.describe_log_streams(logGroupName=group)["logStreams"]]
-    proven("a log stream per instance, and one of the job", sum(name.startswith("lines/") for name in names) == 2, str(names))
+    proven(
+        "a log stream per instance, and one of the job",
+        sum(name.startswith("lines/") for name in names) == 2,
+        str(names),
+    )
     events = client.get_log_events(logGroupName=group, logStreamName="lines/data-log", startFromHead=True)["events"]
     proven("with its progress", any("transformed s3://%s/in/a.jsonl" % BUCKET in each["message"] for each in events))
 
@@ -235,7 +248,9 @@ def resumed():
     told = [each["message"].split(" ")[2].split("/")[-1] for each in events if " transformed s3://" in each["message"]]
     # Only the one whose end was not on disk yet may be done twice.
     twice = [key for key in set(told) if told.count(key) > 1]
-    proven("what was done is not done again", len(twice) <= 1 and not set(twice) & {k[:2] for k in before[:3]}, str(told))
+    proven(
+        "what was done is not done again", len(twice) <= 1 and not set(twice) & {k[:2] for k in before[:3]}, str(told)
+    )
 
 
 {"jobs": jobs, "begin": begin, "resumed": resumed}[sys.argv[1]]()
