@@ -11,7 +11,6 @@ const describeHoldMsMax = 25_000;
 export function transformJobOperations(
   hosting: Hosting,
 ): Pick<SageMakerRows, "CreateTransformJob" | "DescribeTransformJob" | "StopTransformJob"> {
-  const { transforms } = hosting;
   const resource = (input: { readonly TransformJobName: string }, context: CallContext) =>
     arnOf("transform-job", input.TransformJobName, context);
   return {
@@ -29,7 +28,7 @@ export function transformJobOperations(
           if (refusal !== null) throw invalid(refusal);
         }
         const owner = { region: context.region, accountId: context.accountId };
-        const job = await transforms.create(asked, owner, tags);
+        const job = await hosting.transforms.create(asked, owner, tags);
         return { TransformJobArn: job.arn };
       },
     },
@@ -37,15 +36,15 @@ export function transformJobOperations(
       action: "sagemaker:DescribeTransformJob",
       resource,
       async handle({ TransformJobName: name }, context) {
-        await transforms.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
-        return describe(await transforms.find(name));
+        await hosting.transforms.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
+        return describe(await hosting.transforms.find(name));
       },
     },
     StopTransformJob: {
       action: "sagemaker:StopTransformJob",
       resource,
       async handle({ TransformJobName: name }) {
-        await transforms.stop(name);
+        await hosting.transforms.stop(name);
         return {};
       },
     },
