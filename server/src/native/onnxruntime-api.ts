@@ -19,7 +19,6 @@ const functions = {
   setSessionGraphOptimizationLevel: [23, "void *", ["void *", "int"]],
   setIntraOpNumThreads: [24, "void *", ["void *", "int"]],
   setInterOpNumThreads: [25, "void *", ["void *", "int"]],
-  registerCustomOpsLibrary: [29, "void *", ["void *", "const char *", "void *"]],
   sessionGetInputCount: [30, "void *", ["void *", "void *"]],
   sessionGetOutputCount: [31, "void *", ["void *", "void *"]],
   sessionGetInputTypeInfo: [33, "void *", ["void *", "size_t", "void *"]],

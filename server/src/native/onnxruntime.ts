@@ -39,7 +39,6 @@ export interface OnnxSessionOptions {
   readonly ownThreads: { readonly intraOp: number; readonly interOp: number } | null;
   readonly memoryArena: boolean;
   readonly memoryPattern: boolean;
-  readonly customOpLibraries: readonly string[];
   /** Where to write the graph as optimised; null for nowhere. */
   readonly optimizedModelPath: string | null;
   /** Further entries for the library, by its own keys ("session.disable_prepacking", ...). */
@@ -53,7 +52,6 @@ export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
   ownThreads: null,
   memoryArena: true,
   memoryPattern: true,
-  customOpLibraries: [],
   optimizedModelPath: null,
   config: new Map(),
 };
@@ -334,8 +332,6 @@ function makeSessionOptions(
       checkStatus(api, api.setOptimizedModelFilePath(handle, options.optimizedModelPath));
     }
     for (const [key, value] of config) checkStatus(api, api.addSessionConfigEntry(handle, key, value));
-    // The library's handle is never closed: its kernels may be in use as long as the process lives.
-    for (const path of options.customOpLibraries) made(api, api.registerCustomOpsLibrary, handle, path);
     return handle;
   } catch (error) {
     api.releaseSessionOptions(handle);

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 import { type Clock, InferenceError, type Logger } from "../../base/index.ts";
 import { mergeAutoComplete, type ModelConfig } from "../../modelconfig/index.ts";
 import type { Arena } from "../../tensor/index.ts";
@@ -104,7 +103,7 @@ class OnnxRuntimeBackend implements Backend {
     const found = await this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
     // Memory is asked for: what runs have just left behind is known first.
     await this.#runners?.settle();
-    const isOpen = this.#sessions.isOpen(keyOf(found.contentKey, sessionParameters(source, config)));
+    const isOpen = this.#sessions.isOpen(keyOf(found.contentKey, readSessionParameters(config).session));
     return onMachine(isOpen ? 0 : found.byteLength);
   }
 
@@ -140,7 +139,7 @@ class OnnxRuntimeBackend implements Backend {
     { source, config, context }: { source: ModelSource; config: ModelConfig; context: LoadContext },
     use: { onCharged: (() => void) | null },
   ): Promise<SessionLease<HeldSession>> {
-    const parameters = sessionParameters(source, config);
+    const { session: parameters } = readSessionParameters(config);
     const opened = this.#openRunners(context.backendConfig);
     // The process starts while the files are read; where it cannot, the load says so.
     opened.warmUp().catch(() => {});
@@ -290,12 +289,6 @@ async function checkSame(modelName: string, loaded: ModelFiles, find: () => Prom
 /** What a `complete` and the load that follows it have in common. */
 function loadKey(source: ModelSource, { arena }: LoadContext): string {
   return `${arena.id} ${source.versionDirectory}`;
-}
-
-function sessionParameters(source: ModelSource, config: ModelConfig): SessionParameters {
-  const { session } = readSessionParameters(config);
-  const customOpLibraries = session.options.customOpLibraries.map((path) => join(source.modelDirectory, path));
-  return { ...session, options: { ...session.options, customOpLibraries } };
 }
 
 function fileNameOf(config: ModelConfig): string {

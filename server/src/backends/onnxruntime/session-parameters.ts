@@ -59,7 +59,6 @@ export function readSessionParameters(config: ModelConfig): ReadParameters {
         ownThreads: intraOp === 0 && interOp === 0 ? null : { intraOp, interOp },
         memoryArena: readSwitch(config, "enable_mem_arena") ?? true,
         memoryPattern: readSwitch(config, "enable_mem_pattern") ?? true,
-        customOpLibraries: config.message.modelOperations?.opLibraryFilename ?? [],
         config: new Map([["session.use_device_allocator_for_initializers", initializersOutsideArena ? "1" : "0"]]),
       },
     },
