@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
-import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
+import { ByteBudget, LoopTurns, silentLogger, systemClock } from "../../base/index.ts";
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
@@ -142,6 +142,29 @@ describe("routes", () => {
       "cache_hit",
       "cache_miss",
     ]);
+  });
+
+  test("a long body of a load is read in pieces, each in a turn of the loop", async (t) => {
+    const turns = t.mock.method(LoopTurns.prototype, "next");
+    const numbers = JSON.stringify(Array.from({ length: 300_000 }, (_, index) => index % 100));
+    const body = `{"ignored":${numbers},"parameters":{"config":"{}","file:1/a":"aGk="}}`;
+    const load = await ask(port, post("/v2/repository/models/add_sub/load", body));
+    assert.deepEqual([load.status, load.body, engine.calls.at(-1)], [200, "", "load add_sub {} 1/a=hi"]);
+    const expected = Math.ceil(body.length / 2 ** 16);
+    assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
+    const torn = await ask(port, post("/v2/repository/models/add_sub/load", body.slice(0, -1)));
+    assert.deepEqual([torn.status, /failed to parse the request JSON buffer/.test(torn.body)], [500, true]);
+    const behind = await ask(port, post("/v2/repository/models/add_sub/load", `${body} 1`));
+    assert.match(behind.body, /The document root must not be followed by other values/);
+  });
+
+  test("bodies of an index and of an unload, which carry no files, are bounded as other JSON is", async () => {
+    const long = `{"ready":true,"ignored":"${"x".repeat(limits.inputBytesMax)}"}`;
+    for (const path of ["index", "models/add_sub/unload"]) {
+      const reply = await ask(port, post(`/v2/repository/${path}`, long));
+      const text = `request body of ${long.length} bytes exceeds the maximum allowed body size of 100000 bytes`;
+      assert.deepEqual([reply.status, reply.body], [413, JSON.stringify({ error: text })]);
+    }
   });
 
   test("the repository index leaves out what is empty", async () => {

@@ -1,28 +1,49 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, type LoopTurns } from "../../base/index.ts";
 import type { Engine, IndexEntry, LoadOverride } from "../../engine/index.ts";
 import { JsonScanner, unescapeJsonString } from "../../tensor/index.ts";
 import { readWholeBody, reply, replyJson, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { booleanAt, eachMember, parsingRequestJson, stringAt } from "../infer-codec/index.ts";
+import {
+  booleanAt,
+  eachMember,
+  parsingRequestJson,
+  stringAt,
+  walkedDocument,
+  wholeTextBytesMax,
+} from "../infer-codec/index.ts";
 
 export interface RepositoryRoutes {
   readonly engine: Engine;
   readonly limits: HttpLimits;
+  /** In which long documents are read. */
+  readonly turns: LoopTurns;
 }
 
 /** Base64 of a file goes through one JavaScript string, which has this length at most. */
 const fileTextBytesMax = 2 ** 29 - 64;
 
-/** A checked document, or null for an empty body. */
-async function readJson(exchange: Exchange, limits: HttpLimits): Promise<JsonScanner | null> {
+/** A checked document, or null for an empty body. Between the pieces of a long one others have the loop. */
+async function readJson(
+  exchange: Exchange,
+  { turns }: RepositoryRoutes,
+  limits: HttpLimits,
+): Promise<JsonScanner | null> {
   const body = await readWholeBody(exchange, limits);
   if (body.length === 0) return null;
-  const scanner = new JsonScanner(body);
+  const isLong = body.length > wholeTextBytesMax;
+  const scanner = isLong ? await walkedDocument(body, { turns, signal: exchange.signal }) : new JsonScanner(body);
+  const startAt = scanner.at;
   parsingRequestJson(() => {
     if (scanner.peek() === -1) scanner.fail("The document is empty.", scanner.at);
     scanner.skipValue();
     scanner.finish();
   });
-  return new JsonScanner(body);
+  scanner.at = startAt;
+  return scanner;
+}
+
+/** Of documents that carry no files: --http-max-input-size, as for other JSON. */
+function smallBodies(limits: HttpLimits): HttpLimits {
+  return { ...limits, bodyBytesMax: Math.min(limits.bodyBytesMax, limits.inputBytesMax) };
 }
 
 /** Where the values of the wanted members of the document's root object lie; a root of another kind has none. */
@@ -47,8 +68,8 @@ function internal(text: string): InferenceError {
   return new InferenceError("INTERNAL", text);
 }
 
-export async function answerIndex(exchange: Exchange, { engine, limits }: RepositoryRoutes): Promise<void> {
-  const scanner = await readJson(exchange, limits);
+export async function answerIndex(exchange: Exchange, routes: RepositoryRoutes): Promise<void> {
+  const scanner = await readJson(exchange, routes, smallBodies(routes.limits));
   const readyAt = membersOf(scanner).get("ready");
   const readyOnly =
     scanner !== null &&
@@ -58,7 +79,7 @@ export async function answerIndex(exchange: Exchange, { engine, limits }: Reposi
       readyAt,
       () => new InferenceError("INVALID_ARG", "Invalid value for 'ready': expected a boolean"),
     );
-  replyJson(exchange, (await engine.repositoryIndex(readyOnly)).map(indexRow));
+  replyJson(exchange, (await routes.engine.repositoryIndex(readyOnly)).map(indexRow));
 }
 
 /** Members without a value are left out, as Triton does. */
@@ -72,7 +93,7 @@ function indexRow(entry: IndexEntry): Record<string, string> {
 }
 
 export async function answerLoad(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
-  const scanner = await readJson(exchange, routes.limits);
+  const scanner = await readJson(exchange, routes, routes.limits);
   const override = readOverride(scanner);
   await routes.engine.loadModel(modelName, override, exchange.signal);
   replyDone(exchange);
@@ -110,7 +131,7 @@ function fileContent(document: JsonScanner, name: string, at: number): Uint8Arra
 }
 
 export async function answerUnload(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
-  const scanner = await readJson(exchange, routes.limits);
+  const scanner = await readJson(exchange, routes, smallBodies(routes.limits));
   let unloadDependents = false;
   eachParameter(scanner, (document, name, at) => {
     if (name !== "unload_dependents") return;

@@ -1,4 +1,4 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, LoopTurns } from "../../base/index.ts";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
 import { printConfigJson } from "../../modelconfig/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
@@ -73,6 +73,7 @@ const noRepositoryNames: Answer = () => {
 function routeRows(options: KserveRoutesOptions): readonly Route[] {
   const { engine, limits } = options;
   const infer = inferAnswer(options);
+  const repository = { engine, limits, turns: new LoopTurns() };
   const generates = new GenerateCalls(options);
   const generate: Answer = async (exchange, [model, version]) => {
     const target = targetOf(model!, version);
@@ -97,7 +98,7 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
   };
   const statistics: Answer = (exchange, [model, version]) =>
     replyJson(exchange, statisticsJson(engine.statistics(model ?? "", checkedVersion(version))));
-  const index: Answer = (exchange) => answerIndex(exchange, { engine, limits });
+  const index: Answer = (exchange) => answerIndex(exchange, repository);
   const json = "application/json";
   const plain = "text/plain";
   const models = "/v2/models/:model";
@@ -124,10 +125,10 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
     row("/v2/repository/index", "model-repository", json, { POST: index }),
     row("/v2/repository/:repository/index", "model-repository", json, { POST: index }),
     row("/v2/repository/models/:model/load", "model-repository", json, {
-      POST: (exchange, [model]) => answerLoad(exchange, { engine, limits }, model!),
+      POST: (exchange, [model]) => answerLoad(exchange, repository, model!),
     }),
     row("/v2/repository/models/:model/unload", "model-repository", json, {
-      POST: (exchange, [model]) => answerUnload(exchange, { engine, limits }, model!),
+      POST: (exchange, [model]) => answerUnload(exchange, repository, model!),
     }),
     row("/v2/repository/:repository/models/:model/load", "model-repository", json, { POST: noRepositoryNames }),
     row("/v2/repository/:repository/models/:model/unload", "model-repository", json, { POST: noRepositoryNames }),
