@@ -294,7 +294,12 @@ test("an instance's key writes to the logs of its own endpoint and to those of n
   ]) {
     for (const group of ["/aws/sagemaker/Endpoints/e", "/aws/sagemaker/Endpoints/e:log-stream:s", "my-own"])
       assert.ok(may(action, group), `${action} ${group}`);
-    for (const group of ["/aws/sagemaker/Endpoints/other", "/aws/sagemaker/Endpoints/e2:log-stream:AllTraffic/i-2"])
+    for (const group of [
+      "/aws/sagemaker/Endpoints/other",
+      "/aws/sagemaker/Endpoints/e2:log-stream:AllTraffic/i-2",
+      "/aws/sagemaker/TransformJobs",
+      "/aws/sagemaker/TransformJobs:log-stream:j/i-3",
+    ])
       assert.ok(!may(action, group), `${action} ${group}`);
   }
 });

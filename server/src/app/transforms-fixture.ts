@@ -16,6 +16,7 @@ import {
   hostingLimits,
   instanceLimits,
   invocationLimits,
+  type Containers,
   type TransformJobRecord,
   type TransformRequest,
 } from "../hosting/index.ts";
@@ -128,8 +129,13 @@ export class TransformBench implements AsyncDisposable {
   }
 
   /** Of a model whose container does so. The input is `in/`, the output `out`. */
-  async begin(name: string, does: string, more: Partial<TransformRequest> = {}, parameters = ""): Promise<void> {
-    const containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }] as const;
+  async begin(
+    name: string,
+    does: string,
+    more: Partial<TransformRequest> = {},
+    parameters = "",
+    containers: Containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }],
+  ): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
     await this.#hosting.createModel({ ...shared, name, containers, executionMode: "Serial" });
     const request: TransformRequest = {

@@ -8,6 +8,8 @@ import { input, owner, TransformBench } from "./transforms-fixture.ts";
 const lines = { TransformInput: input({ SplitType: "Line" }) };
 const single = { ...lines, BatchStrategy: "SingleRecord" } as const;
 const assembled = { S3OutputPath: "s3://bkt/out", AssembleWith: "Line" };
+const sourceOf = (uri: string) =>
+  ({ S3DataSource: { S3Uri: uri, S3DataType: "S3Prefix", CompressionType: "None" } }) as const;
 const reasonOf = ({ state }: TransformJobRecord) => (state.at === "Failed" ? state.reason : state.at);
 
 test("an object without a split is one request, and its answer is below the output under its own name", async () => {
@@ -143,6 +145,39 @@ test("an object of any length passes through with MaxPayloadInMB 0, in bounded m
   assert.match(reasonOf(job), /the object is longer than the 6291456 bytes of MaxPayloadInMB, and SplitType is None$/);
 });
 
+test("RecordIO goes framed where records are together, and bare where each is alone", async () => {
+  await using bench = await TransformBench.open();
+  const record = (text: string) =>
+    Buffer.concat([Buffer.from([0x0a, 0x23, 0xd7, 0xce, text.length, 0, 0, 0]), Buffer.from(text.padEnd(4, "\0"))]);
+  const whole = Buffer.concat([record("abc"), record("defg")]);
+  await bench.put("in/x", whole);
+  const split = { TransformInput: input({ SplitType: "RecordIO" }) };
+  await bench.run("framed", "echo", split);
+  assert.deepEqual(
+    bench.asked("framed").map(({ bytes }) => bytes),
+    [whole.toString().length],
+  );
+  await bench.run("alone", "echo", { ...split, BatchStrategy: "SingleRecord", TransformOutput: assembled });
+  assert.equal(await bench.get("out/x.out"), "abc\ndefg\n");
+  await bench.put("in/x", whole.subarray(0, 20));
+  assert.match(reasonOf(await bench.run("cut", "echo", split)), /in\/x: record 2 ends before its end$/);
+});
+
+test("a job of an inference pipeline goes through its containers, and the one that fails is named", async () => {
+  await using bench = await TransformBench.open();
+  const containers = [
+    { ContainerHostname: "first", Environment: { DOES: "upper" } },
+    { ContainerHostname: "second", Environment: { DOES: "echo" } },
+  ] as const;
+  await bench.put("in/x", "a\nb\n");
+  await bench.begin("serial", "", { ...lines, TransformOutput: assembled }, "", containers);
+  assert.equal((await bench.ended("serial")).state.at, "Completed");
+  assert.equal(await bench.get("out/x.out"), "A\nB\n");
+  await bench.put("in/x", "bad");
+  await bench.begin("failing", "", lines, "", containers);
+  assert.match(reasonOf(await bench.ended("failing")), /Received client error \(400\) from first with message/);
+});
+
 test("filters and joins of CSV, row by row", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", 'id1,"a,b",2\nid2,c,3\n');
@@ -199,6 +234,20 @@ test("a request is made again where that may help, and an error says what the co
     /^ClientError: s3:\/\/bkt\/in\/x: Received client error \(400\) from primary with message "no such row"/,
   );
   assert.equal(bench.asked("bad").length, 1);
+});
+
+test("the model of a job under way is a model's data, also when the model is deleted", async () => {
+  await using bench = await TransformBench.open();
+  await bench.put("in/x", "a");
+  const data = { bucket: "bkt", key: "models/m" };
+  const containers = [{ Environment: { DOES: "hang" }, ModelDataSource: sourceOf("s3://bkt/models/") }] as const;
+  await bench.put("models/m", "weights");
+  await bench.begin("data", "hang", {}, "", containers);
+  await bench.hosting.deleteModel("data", owner);
+  assert(bench.hosting.isModelData(data));
+  await bench.hosting.transforms.stop("data");
+  await bench.ended("data");
+  assert(!bench.hosting.isModelData(data));
 });
 
 test("a job that is stopped ends, keeps what is done, and writes nothing more", async () => {

@@ -1,4 +1,4 @@
-import { TaskGroup } from "../base/index.ts";
+import { delay, TaskGroup } from "../base/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import type { FleetOptions } from "./endpoints/index.ts";
 import { LatestWrite } from "./latest-write.ts";
@@ -12,6 +12,8 @@ import {
   type TransformProgress,
   type TransformState,
 } from "./transforms/index.ts";
+
+const recordedAgainMs = 5000;
 
 export interface TransformMovesOptions {
   readonly store: HostingStore;
@@ -71,22 +73,38 @@ export class TransformMoves implements AsyncDisposable {
   }
 
   async #run(key: string, stopping: AbortSignal, closing: AbortSignal): Promise<void> {
-    const { fleet, store } = this.#options;
+    const { store } = this.#options;
     const found = await store.kinds.transformJobs.find(key);
     if (found.at !== "found") return;
     if (found.value.state.at === "InProgress" && !stopping.aborted) {
       const failure = await this.#transform(key, found.value, AbortSignal.any([stopping, closing]));
       closing.throwIfAborted();
-      const atMs = fleet.clock.epochMs();
-      if (!stopping.aborted) {
-        const event =
-          failure === null
-            ? ({ kind: "completed", atMs } as const)
-            : ({ kind: "failed", atMs, reason: failure } as const);
-        if ((await this.record(key, "InProgress", event)) !== null) return;
+      if (!stopping.aborted) await this.#conclude(key, "InProgress", failure, closing);
+    }
+    // It was stopped, or the stop came between its end and the record of that.
+    await this.#conclude(key, "Stopping", null, closing);
+  }
+
+  /** Records how a job ended, where it is in that state; tried until it is recorded, since nothing runs for it any more. */
+  async #conclude(
+    key: string,
+    from: "InProgress" | "Stopping",
+    failure: string | null,
+    closing: AbortSignal,
+  ): Promise<void> {
+    const { clock, logger } = this.#options.fleet;
+    for (;;) {
+      try {
+        await this.record(key, from, endOf(from, failure, clock.epochMs()));
+        return;
+      } catch (error) {
+        logger.error("the end of a transform job cannot be recorded; it is tried again", {
+          job: key,
+          error: String(error),
+        });
+        await delay(clock, recordedAgainMs, closing);
       }
     }
-    await this.record(key, "Stopping", { kind: "stopped", atMs: fleet.clock.epochMs() });
   }
 
   /** Null, or why it failed. Where the signal aborts nothing of it runs any more. */
@@ -116,4 +134,9 @@ export class TransformMoves implements AsyncDisposable {
       return `InternalServerError: ${error instanceof Error ? error.message : String(error)}`;
     }
   }
+}
+
+function endOf(from: "InProgress" | "Stopping", failure: string | null, atMs: number): TransformEvent {
+  if (from === "Stopping") return { kind: "stopped", atMs };
+  return failure === null ? { kind: "completed", atMs } : { kind: "failed", atMs, reason: failure };
 }

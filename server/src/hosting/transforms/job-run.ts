@@ -145,18 +145,20 @@ export class JobRun {
         await this.#end(object, {}, signal);
         continue;
       }
+      let bytes;
       try {
-        const bytes = await transformObject(object, { store, plan: this.#plan, ...work }, signal);
-        this.#record("ObjectsTransformed", 1);
-        this.#record("BytesWritten", bytes);
-        this.#tell(`transformed s3://${object.place.bucket}/${object.place.key} (${bytes} bytes)`);
-        await this.#end(object, { doneCount: this.#progress.doneCount + 1 }, signal);
+        bytes = await transformObject(object, { store, plan: this.#plan, ...work }, signal);
       } catch (error) {
         signal.throwIfAborted();
         // Of the whole job, not of the object.
         if (error instanceof InstanceFailure) throw error;
         await this.#fail(object, failureOf(error, this.#options.job.model.name), signal);
+        continue;
       }
+      this.#record("ObjectsTransformed", 1);
+      this.#record("BytesWritten", bytes);
+      this.#tell(`transformed s3://${object.place.bucket}/${object.place.key} (${bytes} bytes)`);
+      await this.#end(object, { doneCount: this.#progress.doneCount + 1 }, signal);
     }
   }
 
@@ -175,7 +177,11 @@ export class JobRun {
     this.#progress = { ...this.#progress, ...counted, ...this.#order.ended(object) };
     this.#ended.open();
     signal.throwIfAborted();
-    await this.#options.progressed(this.#progress);
+    await this.#options.progressed(this.#progress).catch((error: unknown) => {
+      throw new TransformError("InternalServerError", `The progress cannot be recorded: ${textOf(error)}`, {
+        cause: error,
+      });
+    });
   }
 }
 
