@@ -2,7 +2,7 @@ import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/p
 import { basename, join } from "node:path";
 import { AwsError, type Clock, type Logger, sealLine, Semaphore, unsealLine } from "../../base/index.ts";
 import { noneWhenAbsent } from "./absent.ts";
-import { fileNameOf, formatLogLine, isHashedName, nameOfFile } from "./log-lines.ts";
+import { fileNameOf, formatLogLine, isHashedName, nameOfFile, streamFileNameOf } from "./log-lines.ts";
 import { readPage } from "./log-reading.ts";
 import { LogSegments } from "./log-segments.ts";
 import type { LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";
@@ -49,7 +49,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async groupNames(prefix: string): Promise<readonly string[]> {
-    return (await namesIn(this.#options.directory)).filter((name) => name.startsWith(prefix));
+    return (await namesIn(this.#options.directory, fileNameOf)).filter((name) => name.startsWith(prefix));
   }
 
   async group(name: string): Promise<LogGroup | null> {
@@ -257,7 +257,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   #streamNames(group: string): Promise<readonly string[]> {
-    return namesIn(this.#groupDirectory(group));
+    return namesIn(this.#groupDirectory(group), streamFileNameOf);
   }
 
   #open(group: string, stream: string): LogSegments {
@@ -269,7 +269,14 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   #streamDirectory(group: string, stream: string): string {
-    return join(this.#groupDirectory(group), fileNameOf(stream));
+    // A lone half of a surrogate pair is no character, and no file can have it in its name.
+    if (!stream.isWellFormed()) {
+      throw new AwsError(
+        "InvalidParameterException",
+        "1 validation error detected: Value at 'logStreamName' failed to satisfy constraint: Member must be text of whole characters",
+      );
+    }
+    return join(this.#groupDirectory(group), streamFileNameOf(stream));
   }
 }
 
@@ -286,14 +293,14 @@ async function readName(directory: string): Promise<string | null> {
   return Buffer.isBuffer(bytes) ? (unsealLine(bytes)?.text ?? null) : null;
 }
 
-/** The groups or streams that lie in a directory, sorted. */
-async function namesIn(directory: string): Promise<readonly string[]> {
+/** The groups or streams that lie in a directory, each in the one that `directoryNameOf` says, sorted. */
+async function namesIn(directory: string, directoryNameOf: (name: string) => string): Promise<readonly string[]> {
   const names: string[] = [];
   for (const entry of await readdir(directory, { withFileTypes: true }).catch(noneWhenAbsent)) {
     if (!entry.isDirectory()) continue;
     const name = isHashedName(entry.name) ? await readName(join(directory, entry.name)) : nameOfFile(entry.name);
     // A name that another directory has, or none at all, is not ours.
-    if (name !== null && fileNameOf(name) === entry.name) names.push(name);
+    if (name !== null && directoryNameOf(name) === entry.name) names.push(name);
   }
   return names.sort(byText);
 }

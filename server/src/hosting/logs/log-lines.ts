@@ -75,6 +75,15 @@ export function fileNameOf(name: string): string {
   return encoded.startsWith(".") ? `%2E${encoded.slice(1)}` : encoded;
 }
 
+/** A group's own files, which lie beside the directories of its streams. */
+const groupFiles = /^(group\.json(\.new|\.damaged-\d+)?|name)$/;
+
+/** The same for a stream in its group's directory, whose own files have their names to themselves: `group.json` becomes `%67roup.json`. */
+export function streamFileNameOf(stream: string): string {
+  const fileName = fileNameOf(stream);
+  return groupFiles.test(fileName) ? `%${fileName.charCodeAt(0).toString(16)}${fileName.slice(1)}` : fileName;
+}
+
 /** Whether only the directory itself says which name it is for. */
 export function isHashedName(fileName: string): boolean {
   return fileName.startsWith("%%");

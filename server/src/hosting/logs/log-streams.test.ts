@@ -179,6 +179,51 @@ test("names of CloudWatch's greatest length, in any script, are listed, read and
   assert.deepEqual(await readdir(place.directory), []);
 });
 
+test("streams of any legal name live beside the group's own files", async () => {
+  await using place = await logs(1e6, 20);
+  const long = `/${"g".repeat(511)}`;
+  const names = [
+    "group.json",
+    "group.json.new",
+    "group.json.damaged-1",
+    "name",
+    "%67roup.json",
+    "%%",
+    "%2E",
+    "~",
+    "..",
+    ".",
+    "\0",
+  ];
+  for (const each of [group, long]) {
+    await place.store.createGroup(each);
+    for (const name of names) {
+      await place.store.createStream(each, name);
+      await place.store.append(each, name, [{ timestampMs: startMs, message: name }]);
+    }
+    await place.store.setRetention(each, 7);
+    const again = place.make();
+    assert.deepEqual(await again.streamNames(each, ""), names.toSorted());
+    for (const name of names) assert.equal((await again.read(each, name, all)).events[0]?.message, name);
+    await writeFile(join(place.directory, fileNameOf(each), "group.json"), "{torn");
+    assert.equal((await again.group(each))?.retentionDays, null);
+    for (const name of names) await again.deleteStream(each, name);
+    assert.deepEqual(await again.streamNames(each, ""), []);
+    assert.deepEqual((await again.groupNames("/")).includes(each), true);
+  }
+});
+
+test("half a character in the name of a stream is refused, wherever it is asked for", async () => {
+  await using place = await logs();
+  await place.store.createGroup(group);
+  const refused = { code: "InvalidParameterException" };
+  for (const name of ["\ud800", `${"s".repeat(500)}\udfff`]) {
+    await assert.rejects(place.store.createStream(group, name), refused);
+    await assert.rejects(place.store.read(group, name, all), refused);
+    await assert.rejects(place.store.stream(group, name), refused);
+  }
+});
+
 test("a damaged description of a group and files put there by nobody leave the rest readable", async () => {
   await using place = await logs();
   for (const name of ["a", "b"]) {
