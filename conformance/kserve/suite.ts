@@ -20,6 +20,8 @@ export interface FoundCase {
 export interface AskedCase extends FoundCase {
   /** What went wrong before there was an answer to compare. */
   readonly answers: Answers | Error;
+  /** A server of its fixture was lost before: what the cases before it did is not to be seen. */
+  readonly isAfterLoss: boolean;
 }
 
 export function selectedCases(selection: Selection): FoundCase[] {
@@ -48,10 +50,15 @@ export class ServerDied extends Error {
   override readonly name = "ServerDied";
 }
 
-/** Cases in a row that get no answer at all, after which the others of their fixture are not asked. */
-const silentMax = 2;
+/** Whether the server of these answers is fit to be asked anything more. */
+export function isLost(answers: Answers | Error): answers is ServerDied | NoAnswer {
+  return answers instanceof ServerDied || answers instanceof NoAnswer;
+}
 
-/** Asks the cases one after another; a fixture whose server died is started again for the next case. */
+/** Servers of one fixture that may die or fall silent; then the cases that are left are not asked. */
+const lostServersMax = 3;
+
+/** Asks the cases one after another; where the server died or fell silent, the next case is asked of another one. */
 export async function askFixture(
   target: Target,
   name: FixtureName,
@@ -61,22 +68,20 @@ export async function askFixture(
 ): Promise<AskedCase[]> {
   const asked: AskedCase[] = [];
   let fixture: StartedFixture | Error | null = null;
-  let silent = 0;
+  let lostServers = 0;
   try {
     for (const found of cases) {
       fixture ??= await start(target, name).catch(
         (error: unknown) => new Error(`fixture ${name}: ${String(error).slice(0, 2000)}`),
       );
       const answers: Answers | Error = fixture instanceof Error ? fixture : await askCase(target, fixture, found.item);
-      const entry = { ...found, answers };
+      const entry = { ...found, answers, isAfterLoss: lostServers > 0 };
       asked.push(entry);
       report(entry);
-      silent = answers instanceof NoAnswer ? silent + 1 : 0;
-      if (fixture instanceof Error) continue;
-      const ended: boolean = answers instanceof ServerDied;
-      if (!ended && silent < silentMax) continue;
+      if (fixture instanceof Error || !isLost(answers)) continue;
+      lostServers += 1;
       await fixture.stop();
-      fixture = ended ? null : new Error(`fixture ${name}: the server answered none of ${silentMax} cases in a row`);
+      fixture = lostServers < lostServersMax ? null : new Error(`fixture ${name}: ${lostServers} servers were lost`);
     }
   } finally {
     if (fixture !== null && !(fixture instanceof Error)) await fixture.stop();
