@@ -11,6 +11,7 @@ import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer } from "./index.ts";
 import type { Listener } from "../listener.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 // Statuses, bodies and content types as tritonserver 2.51 answered on its SageMaker port in multi-model mode,
 // but for what a test's name says.
@@ -274,10 +275,10 @@ test("a client that gives a load up aborts it", async () => {
     });
   const connection = await RawConnection.open(socketPath);
   connection.send(post("/models", '{"model_name":"h1","url":"/opt/ml/models/h1/model"}'));
-  while (listener.activeCount === 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => listener.activeCount > 0);
   await new Promise((resolve) => setTimeout(resolve, 20));
   connection.socket.destroy();
   await aborted.promise;
-  while (listener.activeCount > 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => listener.activeCount === 0);
   assert.equal((await request("GET", "/models/h1")).status, 404);
 });

@@ -11,6 +11,7 @@ import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits, openHttpListener } from "../http-listener/index.ts";
 import type { Answers, AnswersOf } from "./answers.ts";
 import { GenerateCalls } from "./index.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 const target = { namespace: "", modelName: "id_fp32", modelVersion: "" };
 const eventType = "text/event-stream; charset=utf-8";
@@ -52,17 +53,9 @@ async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serv
     port: listener.port,
     async [Symbol.asyncDispose]() {
       await listener.close(AbortSignal.abort());
-      await until(() => budget.usedBytes === 0 && engine.openCount === 0 && seam.openCount === 0);
+      await eventually(() => budget.usedBytes === 0 && engine.openCount === 0 && seam.openCount === 0);
     },
   };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = AbortSignal.timeout(30_000);
-  while (!holds()) {
-    deadline.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 /** The beginning of a reply; its body has not been read. */
@@ -251,7 +244,7 @@ test("a client that leaves while it is behind ends the stream: its source is clo
   const reply = await post(serving.port, "/stream");
   reply.pause();
   reply.destroy();
-  await until(() => closed && serving.budget.usedBytes === 0 && serving.engine.openCount === 0);
+  await eventually(() => closed && serving.budget.usedBytes === 0 && serving.engine.openCount === 0);
 });
 
 for (const path of ["/generate", "/stream"]) {
@@ -267,6 +260,6 @@ for (const path of ["/generate", "/stream"]) {
     outgoing.end('{"IN":1}');
     await begun.promise;
     outgoing.destroy();
-    await until(() => serving.engine.openCount === 0 && serving.budget.usedBytes === 0);
+    await eventually(() => serving.engine.openCount === 0 && serving.budget.usedBytes === 0);
   });
 }

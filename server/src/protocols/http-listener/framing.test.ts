@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { RawConnection, ask } from "../raw-client.ts";
 import { defaultHttpLimits, openHttpListener, readWholeBody, reply, type Exchange } from "./index.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 interface Serving extends AsyncDisposable {
   readonly port: number;
@@ -52,7 +53,7 @@ async function serve(): Promise<Serving> {
     async [Symbol.asyncDispose]() {
       opened.resolve();
       await listener.close(AbortSignal.abort());
-      while (listener.activeCount > 0) await new Promise((resolve) => setImmediate(resolve));
+      await eventually(() => listener.activeCount === 0);
       assert.equal(budget.usedBytes, 0, "bytes left over");
     },
   };

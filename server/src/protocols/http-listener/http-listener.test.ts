@@ -12,6 +12,7 @@ import { openKserveHttp } from "../kserve-http/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { defaultHttpLimits, openHttpListener, type HttpLimits } from "./index.ts";
 import type { Listener } from "../listener.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 const url = "/v2/models/id_fp32/infer";
 const json = '{"inputs":[{"name":"IN","shape":[1],"datatype":"FP32","data":[1]}]}';
@@ -133,9 +134,9 @@ test("a client that leaves in the middle of its body leaves nothing behind", asy
   );
   const connection = await RawConnection.open(serving.port);
   connection.send(request.subarray(0, 50_000));
-  while (serving.engine.arena.usedBytes === 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => serving.engine.arena.usedBytes > 0);
   connection.socket.destroy();
-  while (serving.listener.activeCount > 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => serving.listener.activeCount === 0);
   assert.equal(serving.engine.arena.usedBytes, 0);
 });
 
@@ -146,8 +147,8 @@ test("a client that does not read its large answer is cut off, and the blocks co
   connection.socket.pause();
   connection.send(post("/v2/models/gate/infer", `{"parameters":{"binary_data_output":true},${json.slice(1)}`));
   open();
-  while (serving.engine.arena.usedBytes < 64 * 1024 * 1024) await new Promise((resolve) => setImmediate(resolve));
-  while (serving.engine.arena.usedBytes > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await eventually(() => serving.engine.arena.usedBytes >= 64 * 1024 * 1024);
+  await eventually(() => serving.engine.arena.usedBytes === 0);
 });
 
 test("a body that stalls is answered 408; a model that takes longer than that is not disturbed", async () => {
@@ -162,7 +163,7 @@ test("a body that stalls is answered 408; a model that takes longer than that is
     binary.replace(`Length: ${header.length}`, `Length: ${header.length + 100_000}`),
   );
   assert.equal(stalled.status, 408);
-  while (serving.engine.arena.usedBytes > 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => serving.engine.arena.usedBytes === 0);
   const { open } = gate(serving.engine);
   const answer = ask(serving.port, post("/v2/models/gate/infer", json));
   await new Promise((resolve) => setTimeout(resolve, 250));
@@ -238,7 +239,7 @@ test("a chunked body that breaks off in the middle of a chunk ends the request a
   connection.send(`POST ${url} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n${json.slice(0, 20)}`);
   connection.socket.end();
   await connection.reply();
-  while (serving.listener.activeCount > 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => serving.listener.activeCount === 0);
   assert.equal((await ask(serving.port, post(url, json))).status, 200);
 });
 

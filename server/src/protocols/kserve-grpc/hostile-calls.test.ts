@@ -15,6 +15,7 @@ import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage } from "../raw-grpc-client.ts";
 import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
 const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
@@ -69,10 +70,6 @@ function message(modelName: string, modelVersion = ""): Uint8Array {
 const infer = (body: Uint8Array) =>
   callGrpc(listener.port, { path: inferPath, metadata: {}, body: frameMessage(body), timeoutMs: 30_000 });
 
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
-
 function open(path: string, metadata: Record<string, string> = {}) {
   const session = connect(`http://127.0.0.1:${listener.port}`);
   session.on("error", () => {});
@@ -89,9 +86,9 @@ test("a call that its client ends without an error, while its message is expande
   packed[0] = 1;
   // Behind it are bytes that are not read meanwhile: the server's side of the stream stays open for them.
   stream.write(Buffer.concat([packed, Buffer.alloc(2 ** 18)]));
-  await until(() => budget.usedBytes > 2 * packed.length);
+  await eventually(() => budget.usedBytes > 2 * packed.length);
   stream.close(constants.NGHTTP2_NO_ERROR);
-  await until(() => listener.activeCount === 0);
+  await eventually(() => listener.activeCount === 0);
   session.destroy();
   assert.equal((await infer(message("id_fp32"))).status, 0);
 });

@@ -5,6 +5,7 @@ import { FakeArena } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import type { InferMessage, MessageInput } from "./infer-message.ts";
 import { decodeInferRequest, decodeInTurns, isLongMessage } from "./infer-request.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 const refused: readonly [what: string, input: Partial<MessageInput>][] = [
   ["a negative dimension", { shape: [-1] }],
@@ -84,7 +85,7 @@ test("a long message is decoded in pieces of less than a millisecond, each in a 
 test("a client that leaves while its long message is decoded leaves nothing in the arena", async () => {
   const { message, options, leaving, arena } = longMessage(longCount);
   const decoded = decodeInTurns(message, options, new LoopTurns());
-  while (arena.usedBytes === 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => arena.usedBytes > 0);
   leaving.abort(new Error("gone"));
   await assert.rejects(decoded, /gone/);
   assert.equal(arena.usedBytes, 0);

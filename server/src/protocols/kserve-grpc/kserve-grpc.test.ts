@@ -18,6 +18,7 @@ import {
   ModelStreamInferResponseSchema,
 } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 const silent: Logger = { verbose: () => {}, info: () => {}, warning: () => {}, error: () => {} };
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
@@ -29,7 +30,6 @@ const budget = new ByteBudget(2 ** 30);
 let listener: Listener;
 /** Calls of the model `held` that wait to be answered. */
 let held: { signal: AbortSignal; answer: () => void }[] = [];
-let wakeHeld = () => {};
 
 function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
   return {
@@ -58,7 +58,6 @@ before(async () => {
     run: (request) =>
       new Promise((resolve) => {
         held.push({ signal: request.signal!, answer: () => resolve([]) });
-        wakeHeld();
       }),
   });
   listener = await openKserveGrpc(options());
@@ -75,7 +74,7 @@ beforeEach(() => {
 
 /** Resolves when so many calls of `held` wait. */
 async function heldCalls(count: number): Promise<void> {
-  while (held.length < count) await new Promise<void>((resolve) => (wakeHeld = resolve));
+  await eventually(() => held.length >= count);
 }
 
 /** So many numbers, one after another; they pack well. */
@@ -192,9 +191,9 @@ test("a client that cancels ends its request, also in the middle of its message"
   const half = open(session);
   const whole = frameMessage(identity(many(500_000)));
   half.write(whole.subarray(0, 1_500_000));
-  await until(() => engine.arena.usedBytes > 0);
+  await eventually(() => engine.arena.usedBytes > 0);
   half.close(constants.NGHTTP2_CANCEL);
-  await until(() => engine.arena.usedBytes === 0);
+  await eventually(() => engine.arena.usedBytes === 0);
   session.destroy();
 });
 
@@ -228,7 +227,7 @@ test("a call that has ended keeps no timer, however far its deadline is", { time
   assert.ok(timers.size > 0);
   held[0]!.answer();
   assert.equal((await waiting).status, 0);
-  await until(() => timers.size === 0);
+  await eventually(() => timers.size === 0);
   await timed.close(AbortSignal.abort());
 });
 
@@ -280,10 +279,10 @@ test("a client that reads nothing holds up its own stream and nothing else", asy
   stream.pause();
   const large = frameMessage(identity(many(250_000)));
   for (let count = 0; count < 64; count++) stream.write(large);
-  await until(() => engine.arena.usedBytes > 0);
+  await eventually(() => engine.arena.usedBytes > 0);
   assert.equal((await call(frameMessage(identity(floats(5))))).status, 0);
   session.destroy();
-  await until(() => engine.arena.usedBytes === 0);
+  await eventually(() => engine.arena.usedBytes === 0);
 });
 
 test("a restricted part answers only to calls with its metadata", async () => {
@@ -392,7 +391,3 @@ test("bytes that are no HTTP/2, and a connection that says nothing, end their co
   assert.equal((await call(frameMessage(identity(floats(1))), { port: guarded.port })).status, 0);
   await guarded.close(AbortSignal.abort());
 });
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}

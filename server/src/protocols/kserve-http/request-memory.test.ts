@@ -9,6 +9,7 @@ import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 const mebibyte = 1024 * 1024;
 const url = "/v2/models/id_fp32/infer";
@@ -40,17 +41,9 @@ async function serve(budgetBytes: number): Promise<Serving> {
     port: listener.port,
     async [Symbol.asyncDispose]() {
       await listener.close(AbortSignal.abort());
-      await until(() => budget.usedBytes === 0);
+      await eventually(() => budget.usedBytes === 0);
     },
   };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = AbortSignal.timeout(30_000);
-  while (!holds()) {
-    deadline.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 const chunkedHead = (path: string, more = "") => `POST ${path} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n${more}\r\n`;
@@ -63,7 +56,7 @@ test("a body of announced length that does not fit now is refused with 503 and R
   await using serving = await serve(3 * mebibyte);
   using holder = await RawConnection.open(serving.port);
   holder.send(post(url, small.padEnd(2_500_000)).subarray(0, 1000));
-  await until(() => serving.budget.usedBytes >= 2_500_000);
+  await eventually(() => serving.budget.usedBytes >= 2_500_000);
   const body = `{"inputs":[{"name":"IN","shape":[350000],"datatype":"UINT8","data":[${"1,".repeat(349_999)}1]}]}`;
   const ofBytes = "/v2/models/id_uint8/infer";
   const refused = await ask(serving.port, post(ofBytes, body).subarray(0, 1000));
@@ -74,7 +67,7 @@ test("a body of announced length that does not fit now is refused with 503 and R
   );
   assert.equal((await ask(serving.port, post(url, small))).status, 200, "a small one still fits");
   holder.socket.destroy();
-  await until(() => serving.budget.usedBytes === 0);
+  await eventually(() => serving.budget.usedBytes === 0);
   assert.equal((await ask(serving.port, post(ofBytes, body))).status, 200);
 });
 
@@ -99,7 +92,7 @@ test("a client that asks first whether it may send is told 503 or 413 in place o
   await using serving = await serve(mebibyte);
   using holder = await RawConnection.open(serving.port);
   holder.send(post(url, small.padEnd(700_000)).subarray(0, 1000));
-  await until(() => serving.budget.usedBytes >= 700_000);
+  await eventually(() => serving.budget.usedBytes >= 700_000);
   for (const [bytes, status] of [
     [700_000, 503],
     [2_000_000, 413],
@@ -131,7 +124,7 @@ test("bodies of unknown length take memory as they grow: together they stay with
   for (const connection of connections) connection[Symbol.dispose]();
   const statuses = replies.map((reply) => reply?.status);
   assert.ok(statuses.filter((status) => status === 503 || status === 413).length >= 30, String(statuses));
-  await until(() => serving.budget.usedBytes === 0);
+  await eventually(() => serving.budget.usedBytes === 0);
   assert.equal((await ask(serving.port, post(url, small))).status, 200);
 });
 
@@ -145,7 +138,7 @@ test("a small body that inflates to a large one is refused where memory ends, no
     assert.ok(status === 503 || status === 413, body);
     assert.match(body, /memory for (all )?requests in flight/);
   }
-  await until(() => serving.budget.usedBytes === 0);
+  await eventually(() => serving.budget.usedBytes === 0);
   const fair = await ask(serving.port, post(url, gzipSync(small), "Content-Encoding: gzip\r\n"));
   assert.equal(fair.status, 200);
 });
@@ -154,9 +147,9 @@ test("a client that leaves while its body inflates gives the bytes back", async 
   await using serving = await serve(256 * mebibyte);
   using connection = await RawConnection.open(serving.port);
   connection.send(post(url, gzipSync(Buffer.alloc(60 * mebibyte, " ")), "Content-Encoding: gzip\r\n"));
-  await until(() => serving.budget.usedBytes > mebibyte);
+  await eventually(() => serving.budget.usedBytes > mebibyte);
   connection.socket.destroy();
-  await until(() => serving.budget.usedBytes === 0);
+  await eventually(() => serving.budget.usedBytes === 0);
 });
 
 test("what a long text becomes is counted, and nobody lists more inputs than there are models with", async () => {
@@ -180,7 +173,7 @@ test("the JSON of an answer that does not fit is not made; its reader is told 50
   });
   const path = "/v2/models/large/infer";
   assert.equal((await ask(serving.port, post(path, small))).status, 413);
-  await until(() => serving.budget.usedBytes === 0);
+  await eventually(() => serving.budget.usedBytes === 0);
   const binary = await ask(serving.port, post(path, `{"parameters":{"binary_data_output":true},${small.slice(1)}`));
   assert.equal(binary.status, 200);
 });
@@ -200,12 +193,12 @@ test("answers that wait for slow readers are counted: others are refused meanwhi
     connection.send(post("/v2/models/large/infer", small));
     readers.push(connection);
   }
-  await until(() => serving.budget.usedBytes > 24 * mebibyte);
+  await eventually(() => serving.budget.usedBytes > 24 * mebibyte);
   const body = small.padEnd(45_000_000);
   assert.equal((await ask(serving.port, post(url, body).subarray(0, 1000))).status, 503);
   assert.equal((await ask(serving.port, "GET /v2/health/live HTTP/1.1\r\n\r\n")).status, 200);
   for (const reader of readers) reader[Symbol.dispose]();
-  await until(() => serving.budget.usedBytes === 0);
+  await eventually(() => serving.budget.usedBytes === 0);
   assert.equal((await ask(serving.port, post(url, small))).status, 200);
 });
 
@@ -217,7 +210,7 @@ test("small answers that pile up behind a reader that reads nothing are counted"
   const body = small.replace("[1],", "[2000],").replace("[1]}", `${values}}`);
   const before = serving.budget.usedBytes;
   for (let sent = 0; sent < 3000; sent++) connection.send(post(url, body));
-  await until(() => serving.budget.usedBytes > before + 64 * 1024);
+  await eventually(() => serving.budget.usedBytes > before + 64 * 1024);
   connection.socket.destroy();
-  await until(() => serving.budget.usedBytes === 0);
+  await eventually(() => serving.budget.usedBytes === 0);
 });

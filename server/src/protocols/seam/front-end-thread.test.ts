@@ -13,6 +13,7 @@ import { EngineSide } from "./engine-side.ts";
 import type { FrontEndThreadData } from "./front-end-thread.ts";
 import type { ToEngine } from "./messages.ts";
 import { QuestionTurns } from "./question-turns.ts";
+import { eventually } from "../eventually-fixture.ts";
 
 // The HTTP front end in a thread of its own: what unit tests see of the seam within one thread holds between two.
 
@@ -37,7 +38,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await until(() => engine.openCount + engine.arena.usedBytes + engineSide.openCount === 0);
+  await eventually(() => engine.openCount + engine.arena.usedBytes + engineSide.openCount === 0);
   const ended = once(worker, "exit");
   ours.postMessage({ stop: true }, []);
   assert.deepEqual(await ended, [0]);
@@ -45,14 +46,6 @@ after(async () => {
 
 const body = (values: readonly number[]) =>
   JSON.stringify({ inputs: [{ name: "IN", datatype: "FP32", shape: [values.length], data: values }] });
-
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = AbortSignal.timeout(20_000);
-  while (!holds()) {
-    deadline.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
 
 test("an inference in JSON, and what is told of the model and the server", async () => {
   const reply = await ask(httpPort, post("/v2/models/id_fp32/infer", body([0.5, -2])));
@@ -108,10 +101,10 @@ test("a client that goes is told across the threads", async () => {
   });
   const client = await RawConnection.open(httpPort);
   client.send(post("/v2/models/waits/infer", body([1])));
-  await until(() => hasBegun);
+  await eventually(() => hasBegun);
   client[Symbol.dispose]();
   await gone.promise;
-  await until(() => engine.openCount === 0);
+  await eventually(() => engine.openCount === 0);
 });
 
 test("a client that does not read stops a model in the other thread, which goes on when it reads", async () => {
@@ -148,7 +141,7 @@ test("a client that does not read stops a model in the other thread, which goes 
   request({ port: httpPort, method: "POST", path: "/v2/models/many/generate_stream", agent: false }, resolve).end("{}");
   const reply = await promise;
   let before = -1;
-  await until(() => {
+  await eventually(() => {
     const isSame = sentCount === before;
     before = sentCount;
     return isSame && sentCount > creditMax;
