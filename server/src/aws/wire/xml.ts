@@ -57,20 +57,72 @@ const parser = new XMLParser({
   ignoreDeclaration: true,
 });
 
+/** Of a document that is read in pieces: about 2 ms of the event loop. */
+const pieceLength = 32 * 1024;
+
 /**
- * A document as nested records of strings and arrays. Document types are refused: nobody needs their entities. A document of megabytes is
- * looked through in one turn and read in another.
+ * A document as nested records of strings and arrays. Document types are refused: nobody needs their entities. A long document that is a
+ * list of `repeated` elements is read a piece each turn; any other of megabytes is looked through in one turn and read in another.
  */
 export async function readXml(
   body: Buffer,
   root: string,
   { turn }: { readonly turn: () => Promise<void> },
+  repeated: string | null = null,
 ): Promise<Record<string, unknown>> {
   const text = body.toString("utf8");
+  const pieces = repeated === null || text.length <= pieceLength ? null : documentsOf(text, root, repeated);
+  if (pieces !== null) return await readPieces(pieces, root, turn);
   if (/<!DOCTYPE/i.test(text) || XMLValidator.validate(text) !== true) throw malformed();
   await turn();
   const document = elementOf(text, root);
   return typeof document === "object" && document !== null ? (document as Record<string, unknown>) : {};
+}
+
+/** What the documents have in them together, as one document would have it. */
+async function readPieces(
+  documents: readonly string[],
+  root: string,
+  turn: () => Promise<void>,
+): Promise<Record<string, unknown>> {
+  const elements = new Map<string, unknown[]>();
+  for (const text of documents) {
+    await turn();
+    if (XMLValidator.validate(text) !== true) throw malformed();
+    const piece = elementOf(text, root);
+    if (typeof piece !== "object" || piece === null) continue;
+    for (const [name, value] of Object.entries(piece)) {
+      const values = elements.get(name) ?? [];
+      elements.set(name, values);
+      for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) values.push(each);
+    }
+  }
+  return Object.fromEntries([...elements].map(([name, values]) => [name, values.length === 1 ? values[0] : values]));
+}
+
+/**
+ * A document cut behind `repeated` elements into several with the same root. null for one with comments and the like, in which what looks
+ * like the end of an element may be none, and for one whose root is not easily found.
+ */
+function documentsOf(text: string, root: string, repeated: string): readonly string[] | null {
+  const attributes = `(?:\\s+[\\w:.-]+\\s*=\\s*(?:"[^"<>]*"|'[^'<>]*'))*`;
+  const opening = new RegExp(`^\\uFEFF?\\s*(?:<\\?xml\\s[^<>]*\\?>)?\\s*<(?:[\\w.-]+:)?${root}${attributes}\\s*>`).exec(
+    text.slice(0, 1024),
+  )?.[0];
+  const closingAt = text.lastIndexOf("</");
+  if (opening === undefined || closingAt < opening.length) return null;
+  const closing = text.slice(closingAt);
+  const inner = text.slice(opening.length, closingAt);
+  if (inner.includes("<!") || inner.includes("<?")) return null;
+  const end = new RegExp(`</(?:[\\w.-]+:)?${repeated}\\s*>`, "g");
+  const documents: string[] = [];
+  for (let start = 0; start < inner.length;) {
+    end.lastIndex = start + pieceLength;
+    const cutAt = end.test(inner) ? end.lastIndex : inner.length;
+    documents.push(opening + inner.slice(start, cutAt) + closing);
+    start = cutAt;
+  }
+  return documents;
 }
 
 function elementOf(text: string, root: string): unknown {

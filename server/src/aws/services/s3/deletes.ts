@@ -55,7 +55,7 @@ function parseCondition({ etag, lastModified, byteLength }: WrittenCondition): D
 
 export async function deleteObjects(request: S3Request): Promise<void> {
   await request.store.headBucket(request.bucket);
-  const document = await readXml(await readDocument(request, documentBytesMax), "Delete", request.context);
+  const document = await readXml(await readDocument(request, documentBytesMax), "Delete", request.context, "Object");
   const named = listOf(document["Object"]).map(namedObject);
   if (named.length === 0 || named.length > deletesMax) throw malformed();
   const quiet = String(document["Quiet"]).trim() === "true";

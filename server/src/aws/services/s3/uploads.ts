@@ -107,6 +107,7 @@ export async function completeUpload(request: S3Request): Promise<void> {
     await readDocument({ ...request, headers: bareHeaders(headers) }, documentBytesMax),
     "CompleteMultipartUpload",
     context,
+    "Part",
   );
   const parts = listOf(document["Part"]).map(completedPart);
   const type = headers["x-amz-checksum-type"]?.toUpperCase();

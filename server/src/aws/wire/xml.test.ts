@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readXml } from "./xml.ts";
+
+const partOf = (number: number) =>
+  `<Part><ETag>&quot;e${number}&quot;</ETag><PartNumber>${number}</PartNumber></Part>\n`;
+const numbers = Array.from({ length: 10_000 }, (_, index) => index + 1);
+const parts = numbers.map(partOf).join("");
+const open = '<?xml version="1.0" encoding="UTF-8"?>\n<Upload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">';
+
+/** What a document says, and in how many turns it was read. */
+async function read(text: string) {
+  let turnCount = 0;
+  const turn = () => {
+    turnCount++;
+    return Promise.resolve();
+  };
+  const { Part } = await readXml(Buffer.from(text), "Upload", { turn }, "Part");
+  return { Part, turnCount };
+}
+
+test("a long list is read in pieces, and comes out as one that is read whole", async () => {
+  const expected = numbers.map((number) => ({ ETag: `"e${number}"`, PartNumber: String(number) }));
+  const inPieces = await read(`${open}${parts}</Upload>`);
+  assert.deepEqual(inPieces.Part, expected);
+  assert.ok(inPieces.turnCount >= parts.length / 2 ** 16, `${inPieces.turnCount} turns`);
+  // In a comment an element's end is none: such a document is not cut.
+  const whole = await read(`${open}<!-- ${parts} -->${parts}</Upload>`);
+  assert.deepEqual([whole.Part, whole.turnCount], [expected, 1]);
+  const prefixed = parts.replaceAll(/<(\/?)(\w)/g, "<$1s3:$2");
+  const { Part, turnCount } = await read(`<s3:Upload xmlns:s3='x'>${prefixed}</s3:Upload>`);
+  assert.deepEqual([Part, turnCount > 5], [expected, true]);
+});
+
+test("a long document that is none is refused, wherever it is broken", async () => {
+  const half = parts.slice(0, parts.length / 2);
+  for (const text of [
+    `${open}${parts}`,
+    `${open}${parts}</Other>`,
+    `${open}${half}${parts}</Upload>`,
+    `${open}${parts}</Upload>${open}${parts}</Upload>`,
+    `${open}${parts}<Part></Upload>`,
+    `${open}${parts}</Part></Upload>`,
+    `${open}<More>${parts}</More></Upload>`,
+    `${open}${parts}</Upload>rest`,
+    `<!DOCTYPE Upload [<!ENTITY a "b">]>${open}${parts}</Upload>`,
+  ])
+    await assert.rejects(read(text), { code: "MalformedXML" }, text.slice(-40));
+});
