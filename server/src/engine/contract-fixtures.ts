@@ -131,7 +131,3 @@ export const told = (code: InferenceCode, message: string | RegExp) => (error: u
   else assert.match(error.message, message);
   return true;
 };
-
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
-}

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { eventually } from "../base/eventually-fixture.ts";
 import { systemClock, type InferenceError } from "../base/index.ts";
 import { releaseResponse } from "../inference/index.ts";
 import { chainOf, echoConfig, EngineBench, failing, requestTo } from "./engine-fixtures.ts";
@@ -15,10 +16,6 @@ beforeEach(() => {
 });
 
 afterEach(() => bench[Symbol.asyncDispose]());
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
 
 describe("engine", () => {
   it("loads an ensemble with its steps and hands tensors through it without leaking a block", async () => {
@@ -100,10 +97,10 @@ describe("engine", () => {
     const response = await held.infer(requestTo("echo", [7]));
     assert.deepEqual([...new Int32Array(response.outputs[0]!.data.slice().buffer)], [7]);
     releaseResponse(response);
-    await until(() => bench.backend.loadedCount === 1);
+    await eventually(() => bench.backend.loadedCount === 1);
     held[Symbol.dispose]();
     held[Symbol.dispose]();
-    await until(() => bench.backend.loadedCount === 0);
+    await eventually(() => bench.backend.loadedCount === 0);
     assert.equal(held.view.config.name, "echo");
   });
 
@@ -113,7 +110,7 @@ describe("engine", () => {
     await bench.load("echo");
     const held = bench.hold("echo");
     await bench.unload("echo");
-    await until(() => bench.backend.loadedCount === 0);
+    await eventually(() => bench.backend.loadedCount === 0);
     await assert.rejects(held.infer(requestTo("echo", [7])), { code: "UNAVAILABLE" });
     held[Symbol.dispose]();
   });

@@ -1,3 +1,4 @@
+import { eventually } from "../base/eventually-fixture.ts";
 import assert from "node:assert/strict";
 import { releaseResponse, type InferenceRequest } from "../inference/index.ts";
 import {
@@ -9,7 +10,6 @@ import {
   request,
   streamed,
   told,
-  until,
   withInputs,
   type Check,
 } from "./contract-fixtures.ts";
@@ -93,7 +93,7 @@ export function inference(check: Check): void {
     await cancelled;
     assert.notEqual(model.arena?.usedBytes, 0, "the model still reads its input");
     held.resolve();
-    await until(() => model.arena?.usedBytes === 0);
+    await eventually(() => model.arena?.usedBytes === 0);
   });
 
   check("statistics count what was answered and what failed, not what was refused", async (engine) => {

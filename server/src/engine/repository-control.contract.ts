@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { releaseResponse } from "../inference/index.ts";
-import { hold, index, load, request, signal, told, until, type Check } from "./contract-fixtures.ts";
+import { eventually } from "../base/eventually-fixture.ts";
+import { hold, index, load, request, signal, told, type Check } from "./contract-fixtures.ts";
 
 /** Loading and unloading by name, and the end. */
 export function repositoryControl(check: Check): void {
@@ -8,7 +9,7 @@ export function repositoryControl(check: Check): void {
     await load(engine, "echo");
     await load(engine, "words");
     await engine.unloadModel("words", false);
-    await until(async () => (await index(engine)).every((row) => row.at(2) !== "UNLOADING"));
+    await eventually(async () => (await index(engine)).every((row) => row.at(2) !== "UNLOADING"));
     const rows = await index(engine);
     assert.deepEqual(
       rows.find(([model]) => model === "echo"),
@@ -34,7 +35,7 @@ export function repositoryControl(check: Check): void {
     const target = { namespace: "", modelName: "echo", modelVersion: "" };
     const none = told("NOT_FOUND", "Request for unknown model: 'echo' has no available versions");
     assert.throws(() => engine.open(target), none);
-    await until(async () => (await index(engine)).every((row) => row.at(2) !== "UNLOADING"));
+    await eventually(async () => (await index(engine)).every((row) => row.at(2) !== "UNLOADING"));
     const notReady = told("UNAVAILABLE", "Request for unknown model: 'echo' version 1 is not at ready state");
     assert.throws(() => engine.open({ ...target, modelVersion: "1" }), notReady);
     assert.throws(() => engine.statistics("echo", ""), { code: "INVALID_ARG" });

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { eventually } from "../../base/eventually-fixture.ts";
 import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import type { Hosting, InvocationRequest } from "../../hosting/index.ts";
 import { sagemakerService } from "../services/sagemaker/index.ts";
@@ -56,17 +57,9 @@ async function serve(): Promise<Serving> {
       for (const socket of sockets) socket.destroy();
       server.closeAllConnections();
       server.close();
-      await until(() => budget.usedBytes === 0);
+      await eventually(() => budget.usedBytes === 0);
     },
   };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = AbortSignal.timeout(30_000);
-  while (!holds()) {
-    deadline.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 async function answerOf(socket: Socket): Promise<string> {
@@ -80,7 +73,7 @@ const operation = "POST / HTTP/1.1\r\nX-Amz-Target: SageMaker.ListModels\r\nCont
 test("invocations and operations whose bodies find no memory are told to come again; others go", async () => {
   await using serving = await serve();
   const holder = await serving.send(`${invocation}\r\nContent-Length: 900000`, "begun");
-  await until(() => serving.budget.usedBytes === 900_000);
+  await eventually(() => serving.budget.usedBytes === 900_000);
   for (const head of [invocation, operation]) {
     const refused = await answerOf(await serving.send(`${head}\r\nContent-Length: 200000`, "begun"));
     assert.match(refused, /^HTTP\/1\.1 503 /);
@@ -90,7 +83,7 @@ test("invocations and operations whose bodies find no memory are told to come ag
   assert.match(await answerOf(await serving.send(`${invocation}\r\nContent-Length: 5`, "small")), /^HTTP\/1\.1 200 /);
   holder.write(Buffer.alloc(900_000 - 5));
   assert.match(await answerOf(holder), /^HTTP\/1\.1 200 /);
-  await until(() => serving.budget.usedBytes === 0);
+  await eventually(() => serving.budget.usedBytes === 0);
 });
 
 test("a body of unknown length takes memory as it comes", async () => {

@@ -11,7 +11,7 @@ import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer } from "./index.ts";
 import type { Listener } from "../listener.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 // Statuses, bodies and content types as tritonserver 2.51 answered on its SageMaker port in multi-model mode,
 // but for what a test's name says.

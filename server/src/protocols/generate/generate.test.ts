@@ -11,7 +11,7 @@ import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits, openHttpListener } from "../http-listener/index.ts";
 import type { Answers, AnswersOf } from "./answers.ts";
 import { GenerateCalls } from "./index.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 const target = { namespace: "", modelName: "id_fp32", modelVersion: "" };
 const eventType = "text/event-stream; charset=utf-8";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
 import { RawConnection, ask } from "../raw-client.ts";
 import { defaultHttpLimits, openHttpListener, readWholeBody, reply, type Exchange } from "./index.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 interface Serving extends AsyncDisposable {
   readonly port: number;

@@ -12,7 +12,7 @@ import { openKserveHttp } from "../kserve-http/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { defaultHttpLimits, openHttpListener, type HttpLimits } from "./index.ts";
 import type { Listener } from "../listener.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 const url = "/v2/models/id_fp32/infer";
 const json = '{"inputs":[{"name":"IN","shape":[1],"datatype":"FP32","data":[1]}]}';

@@ -15,7 +15,7 @@ import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage } from "../raw-grpc-client.ts";
 import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
 const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";

@@ -5,7 +5,7 @@ import { FakeArena } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import type { InferMessage, MessageInput } from "./infer-message.ts";
 import { decodeInferRequest, decodeInTurns, isLongMessage } from "./infer-request.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 const refused: readonly [what: string, input: Partial<MessageInput>][] = [
   ["a negative dimension", { shape: [-1] }],

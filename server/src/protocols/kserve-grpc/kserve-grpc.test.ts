@@ -18,7 +18,7 @@ import {
   ModelStreamInferResponseSchema,
 } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 const silent: Logger = { verbose: () => {}, info: () => {}, warning: () => {}, error: () => {} };
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";

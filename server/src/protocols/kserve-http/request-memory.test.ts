@@ -9,7 +9,7 @@ import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 const mebibyte = 1024 * 1024;
 const url = "/v2/models/id_fp32/infer";

@@ -13,7 +13,7 @@ import { EngineSide } from "./engine-side.ts";
 import type { FrontEndThreadData } from "./front-end-thread.ts";
 import type { ToEngine } from "./messages.ts";
 import { QuestionTurns } from "./question-turns.ts";
-import { eventually } from "../eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 
 // The HTTP front end in a thread of its own: what unit tests see of the seam within one thread holds between two.
 
