@@ -72,8 +72,8 @@ test("another folder is entered through its door", () => {
     for (const { line, target, specifier } of file.imports) {
       const place = placeOf(target);
       if (place === null || place.folder === file.folder || place.rest === "") continue;
-      // A contract's suite is a door for tests: it imports the test runner, which no product code may.
-      if (place.rest.endsWith(".contract.ts") && file.isTest) continue;
+      // A contract's suite and a fixture are doors for tests, of what no product code may have.
+      if (/\.contract\.ts$|-fixture\.ts$/.test(place.rest) && !file.isPublished) continue;
       if (!/(^|\/)index\.ts$/.test(place.rest)) problems.push(`${at(file, line)}: imports past the door: ${specifier}`);
     }
   }

@@ -100,7 +100,12 @@ export const pythonInterface: readonly Case[] = [
   sends("an error", 4),
   sends("before an exception", 5),
   sends("what is sent is what the arrays held then", 6),
-  sends("an unknown flag", 7),
+  sends("an unknown flag", 7, {
+    row: "unknown-flag",
+    status: 500,
+    includes: ["TritonModelException: Unable to send response. Unsupported flag provided."],
+    notAsked: true,
+  }),
   sends("neither response nor flag", 8),
   sends("the final flag before a response", 9),
   sends("from a thread, after execute has returned", 10),
