@@ -6,27 +6,16 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
-import {
-  ArchiveUnpacker,
-  archiveLimits,
-  openDirectoryStore,
-  unpackerDefaults,
-  type BucketStore,
-} from "../blobs/index.ts";
-import { ProcessHost } from "../hosts/index.ts";
-import {
+import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
+import type {
+  ContainerDefinition,
+  Containers,
   Hosting,
-  hostingLimits,
-  instanceLimits,
-  invocationLimits,
-  type ContainerDefinition,
-  type Containers,
-  type InvocationLimits,
-  type InvocationRequest,
+  InvocationLimits,
+  InvocationRequest,
 } from "../hosting/index.ts";
-import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
-
-export const owner = { accountId: "000000000000", region: "us-east-1" };
+import { DocumentMemory } from "../records/contracts/index.ts";
+import { openHosting, owner } from "./hosting-fixture.ts";
 
 /**
  * A container that speaks the contract and nothing else. Its answer is what came, a JSON list, and one entry more: its name, and what it
@@ -125,52 +114,24 @@ export class PipelineBench implements AsyncDisposable {
     await writeFile(path, program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
     await store.createBucket(bucket);
-    const contentDirectory = join(directory, "content");
-    const unpacker = opening.use(new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits }));
-    const host = opening.use(
-      new ProcessHost({
-        commandFor: ({ spec, socketPath }) => ({
-          command: process.execPath,
-          args: [path, spec.environment["NAME"] ?? "", socketPath, spec.environment["PING"] ?? "200"],
-          env: {},
-        }),
-        socketsDirectory: join(directory, "s"),
-        instancesDirectory: join(directory, "i"),
-        store,
-        unpacker,
-        machine: { vcpuCount: 4, memoryBytes: 8 * 2 ** 30 },
-        clock: systemClock,
-        logger: silentLogger,
-      }),
-    );
     const samples: SeriesSample[] = [];
     const logs = new Map<string, string>();
-    const fleet = {
-      host,
-      store,
-      openSeries: ({
-        metricName,
-        dimensions,
-      }: {
-        metricName: string;
-        dimensions: readonly { name: string; value: string }[];
-      }) => {
-        const container = dimensions.find(({ name }) => name === "ContainerName")?.value;
-        return { record: (value: number) => void samples.push({ metric: metricName, container, value }) };
-      },
-      openLog: (_group: string, stream: string) => (chunk: Uint8Array) => {
-        logs.set(stream, (logs.get(stream) ?? "") + Buffer.from(chunk).toString());
-      },
-      logsLink: (group: string) => `http://here${group}`,
-      issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
-      instanceLimits: { ...instanceLimits, startMsMax: 5000, pingIntervalMs: 200, restartDelayMsMin: 1 },
-      invocationLimits: { ...invocationLimits, ...limits },
-      clock: systemClock,
-      logger: silentLogger,
-    };
-    const documents = new MemoryDocuments(new DocumentMemory());
-    const hosting = opening.use(await Hosting.open({ documents, fleet, limits: hostingLimits, random: Math.random }));
-    await hosting.resume();
+    const { hosting } = opening.use(
+      await openHosting({
+        directory,
+        store,
+        documents: new DocumentMemory(),
+        argumentsFor: (environment, socketPath) => [
+          path,
+          environment["NAME"] ?? "",
+          socketPath,
+          environment["PING"] ?? "200",
+        ],
+        onSample: (metric, value, container) => void samples.push({ metric, container, value }),
+        logs,
+        limits,
+      }),
+    );
     return new PipelineBench(store, hosting, opening.move(), { samples, logs });
   }
 

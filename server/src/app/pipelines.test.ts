@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, type AwsError } from "../base/index.ts";
-import { owner, PipelineBench } from "./pipelines-fixture.ts";
+import { owner } from "./hosting-fixture.ts";
+import { PipelineBench } from "./pipelines-fixture.ts";
 
 const three = ["clean", "featurize", "score"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));
 const unnamed = ["a", "b"].map((name) => ({ Environment: { NAME: name } }));

@@ -2,27 +2,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { silentLogger, systemClock } from "../base/index.ts";
-import {
-  ArchiveUnpacker,
-  archiveLimits,
-  openDirectoryStore,
-  unpackerDefaults,
-  type BucketStore,
-} from "../blobs/index.ts";
-import { ProcessHost } from "../hosts/index.ts";
-import {
-  Hosting,
-  hostingLimits,
-  instanceLimits,
-  invocationLimits,
-  type Containers,
-  type TransformJobRecord,
-  type TransformRequest,
-} from "../hosting/index.ts";
-import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
-
-export const owner = { accountId: "000000000000", region: "us-east-1" };
+import { silentLogger } from "../base/index.ts";
+import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
+import type { Containers, Hosting, TransformJobRecord, TransformRequest } from "../hosting/index.ts";
+import { DocumentMemory } from "../records/contracts/index.ts";
+import { openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
 
 /**
  * A container that answers each line of a request with what the variable DOES makes of it. It tells what it is asked in its log, one line for
@@ -78,8 +62,7 @@ export class TransformBench implements AsyncDisposable {
   readonly #directory: string;
   readonly #documents = new DocumentMemory();
   readonly #closing: AsyncDisposableStack;
-  #hosting!: Hosting;
-  #host!: ProcessHost;
+  #running!: HostingFixture;
 
   private constructor(directory: string, store: BucketStore, closing: AsyncDisposableStack) {
     this.#directory = directory;
@@ -100,12 +83,12 @@ export class TransformBench implements AsyncDisposable {
   }
 
   get hosting(): Hosting {
-    return this.#hosting;
+    return this.#running.hosting;
   }
 
   /** As after a stop of the platform: records and objects are there, nothing else. */
   async startAgain(): Promise<void> {
-    await this.#stop();
+    await this.#running[Symbol.asyncDispose]();
     await this.#start();
   }
 
@@ -137,7 +120,7 @@ export class TransformBench implements AsyncDisposable {
     containers: Containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }],
   ): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
-    await this.#hosting.createModel({ ...shared, name, containers, executionMode: "Serial" });
+    await this.hosting.createModel({ ...shared, name, containers, executionMode: "Serial" });
     const request: TransformRequest = {
       TransformJobName: name,
       ModelName: name,
@@ -146,12 +129,12 @@ export class TransformBench implements AsyncDisposable {
       TransformResources: { InstanceType: "ml.m5.xlarge", InstanceCount: 1 },
       ...more,
     };
-    await this.#hosting.transforms.create(request, owner, []);
+    await this.hosting.transforms.create(request, owner, []);
   }
 
   async ended(name: string): Promise<TransformJobRecord> {
-    await this.#hosting.transforms.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
-    return await this.#hosting.transforms.find(name);
+    await this.hosting.transforms.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
+    return await this.hosting.transforms.find(name);
   }
 
   async run(name: string, does: string, more: Partial<TransformRequest> = {}, parameters = "") {
@@ -168,58 +151,23 @@ export class TransformBench implements AsyncDisposable {
 
   async #start(): Promise<void> {
     const directory = this.#directory;
-    const contentDirectory = join(directory, "content");
-    const unpacker = this.#closing.use(
-      new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits }),
-    );
-    this.#host = new ProcessHost({
-      commandFor: ({ spec: { environment }, socketPath }) => ({
-        command: process.execPath,
-        args: [
-          join(directory, "container.mjs"),
-          environment["DOES"] ?? "",
-          socketPath,
-          environment["PARAMETERS"] ?? "",
-        ],
-        env: {},
-      }),
-      socketsDirectory: join(directory, "s"),
-      instancesDirectory: join(directory, "i"),
+    this.#running = await openHosting({
+      directory,
       store: this.store,
-      unpacker,
-      machine: { vcpuCount: 4, memoryBytes: 8 * 2 ** 30 },
-      clock: systemClock,
-      logger: silentLogger,
+      documents: this.#documents,
+      argumentsFor: (environment, socketPath) => [
+        join(directory, "container.mjs"),
+        environment["DOES"] ?? "",
+        socketPath,
+        environment["PARAMETERS"] ?? "",
+      ],
+      onSample: (metric, value) => void this.samples.push({ metric, value }),
+      logs: this.logs,
     });
-    this.#hosting = await Hosting.open({
-      documents: new MemoryDocuments(this.#documents),
-      limits: hostingLimits,
-      random: Math.random,
-      fleet: {
-        host: this.#host,
-        store: this.store,
-        openSeries: ({ metricName: metric }) => ({ record: (value) => void this.samples.push({ metric, value }) }),
-        openLog: (_group, stream) => (chunk) => {
-          this.logs.set(stream, (this.logs.get(stream) ?? "") + Buffer.from(chunk).toString());
-        },
-        logsLink: (group) => `http://here${group}`,
-        issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
-        instanceLimits: { ...instanceLimits, startMsMax: 5000, pingIntervalMs: 200, restartDelayMsMin: 1 },
-        invocationLimits,
-        clock: systemClock,
-        logger: silentLogger,
-      },
-    });
-    await this.#hosting.resume();
-  }
-
-  async #stop(): Promise<void> {
-    await this.#hosting[Symbol.asyncDispose]();
-    await this.#host[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stop();
+    await this.#running[Symbol.asyncDispose]();
     await this.#closing.disposeAsync();
   }
 }

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { AwsError } from "../base/index.ts";
 import type { TransformJobRecord } from "../hosting/index.ts";
-import { input, owner, TransformBench } from "./transforms-fixture.ts";
+import { owner } from "./hosting-fixture.ts";
+import { input, TransformBench } from "./transforms-fixture.ts";
 
 const lines = { TransformInput: input({ SplitType: "Line" }) };
 const single = { ...lines, BatchStrategy: "SingleRecord" } as const;

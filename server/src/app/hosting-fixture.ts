@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import { silentLogger, systemClock } from "../base/index.ts";
+import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../blobs/index.ts";
+import { ProcessHost } from "../hosts/index.ts";
+import { Hosting, hostingLimits, instanceLimits, invocationLimits, type InvocationLimits } from "../hosting/index.ts";
+import { MemoryDocuments, type DocumentMemory } from "../records/contracts/index.ts";
+
+export const owner = { accountId: "000000000000", region: "us-east-1" };
+
+export interface HostingFixtureOptions {
+  /** Of the test, which removes it. */
+  readonly directory: string;
+  readonly store: BucketStore;
+  readonly documents: DocumentMemory;
+  /** Of Node, for a container with these variables that listens at the socket. */
+  readonly argumentsFor: (environment: Readonly<Record<string, string>>, socketPath: string) => string[];
+  readonly onSample: (metric: string, value: number, container: string | undefined) => void;
+  /** What containers write, by the names of their streams. */
+  readonly logs: Map<string, string>;
+  readonly limits?: Partial<InvocationLimits>;
+}
+
+export interface HostingFixture extends AsyncDisposable {
+  readonly hosting: Hosting;
+}
+
+/** Hosting whose containers are a test's own programs, taken up from what the documents hold. */
+export async function openHosting(options: HostingFixtureOptions): Promise<HostingFixture> {
+  const { directory, store, logs, argumentsFor, onSample } = options;
+  await using opening = new AsyncDisposableStack();
+  const contentDirectory = join(directory, "content");
+  const unpacker = opening.use(new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits }));
+  const host = opening.use(
+    new ProcessHost({
+      commandFor: ({ spec, socketPath }) => ({
+        command: process.execPath,
+        args: argumentsFor(spec.environment, socketPath),
+        env: {},
+      }),
+      socketsDirectory: join(directory, "s"),
+      instancesDirectory: join(directory, "i"),
+      store,
+      unpacker,
+      machine: { vcpuCount: 4, memoryBytes: 8 * 2 ** 30 },
+      clock: systemClock,
+      logger: silentLogger,
+    }),
+  );
+  const hosting = opening.use(
+    await Hosting.open({
+      documents: new MemoryDocuments(options.documents),
+      limits: hostingLimits,
+      random: Math.random,
+      fleet: {
+        host,
+        store,
+        openSeries: ({ metricName, dimensions }) => {
+          const container = dimensions.find(({ name }) => name === "ContainerName")?.value;
+          return { record: (value) => onSample(metricName, value, container) };
+        },
+        openLog: (_group, stream) => (chunk) => {
+          logs.set(stream, (logs.get(stream) ?? "") + Buffer.from(chunk).toString());
+        },
+        logsLink: (group) => `http://here${group}`,
+        issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
+        instanceLimits: { ...instanceLimits, startMsMax: 5000, pingIntervalMs: 200, restartDelayMsMin: 1 },
+        invocationLimits: { ...invocationLimits, ...options.limits },
+        clock: systemClock,
+        logger: silentLogger,
+      },
+    }),
+  );
+  await hosting.resume();
+  const closing = opening.move();
+  return { hosting, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
