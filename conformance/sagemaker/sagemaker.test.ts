@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const workflow = fileURLToPath(new URL("workflow.py", import.meta.url));
+const refusals = fileURLToPath(new URL("refusals.py", import.meta.url));
 const pipelines = fileURLToPath(new URL("pipelines.py", import.meta.url));
 let platform: ScriptedPlatform;
 const run = (phase: string) => platform.run(workflow, [phase], { proxy: true });
@@ -34,4 +35,8 @@ test("the sagemaker SDK: PipelineModel.deploy", async () => {
 
 test("the sagemaker SDK: default bucket, execution role, Model.deploy, MultiDataModel", async () => {
   await run("sdk");
+});
+
+test("what is not built is refused by name, with what to do instead: training, processing, tuning and all other operations", async () => {
+  await platform.run(refusals, [], { proxy: true });
 });

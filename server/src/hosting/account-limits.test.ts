@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock } from "../base/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import { openDocuments, openRecords, recordsDefaults } from "../records/index.ts";
 import type { FleetOptions } from "./endpoints/fleet-options.ts";
 import { Hosting } from "./hosting.ts";
@@ -47,4 +48,30 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
         `and a request delta of 1 ${unit}. Please use fewer, or delete what is no longer needed.`,
     });
   }
+});
+
+test("containers are counted over all instances of endpoints and transform jobs, whatever is being written", async () => {
+  await using hosting = await Hosting.open({
+    documents: new MemoryDocuments(new DocumentMemory()),
+    limits: { ...hostingLimits, containersMax: 8 },
+    random: Math.random,
+    fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
+  });
+  const three = [{}, {}, {}] as const;
+  const shared = { name: "three", owner, request: {}, tags: [] };
+  await hosting.createModel({ ...shared, containers: three, executionMode: "Serial" });
+  const config = async (name: string, InitialInstanceCount: number) => {
+    const variant = { VariantName: "v", ModelName: "three", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
+    await hosting.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
+    return hosting.createEndpoint({ name, configName: name, owner, tags: [] });
+  };
+  const refusal = (used: number, wanted: number) => ({
+    code: "ResourceLimitExceeded",
+    message:
+      "The account-level service limit 'Number of containers of all instances' is 8 Containers, with current utilization of " +
+      `${used} Containers and a request delta of ${wanted} Containers. Please use fewer, or delete what is no longer needed.`,
+  });
+  await assert.rejects(config("a", 3), refusal(0, 9));
+  const outcomes = await Promise.allSettled([config("b", 2), config("c", 1)]);
+  assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
 });

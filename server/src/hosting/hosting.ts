@@ -12,7 +12,7 @@ import {
 } from "./definitions/index.ts";
 import { EndpointMoves } from "./endpoint-moves.ts";
 import {
-  instanceCountOf,
+  footprintOf,
   containerModels,
   isTransient,
   type EndpointRecord,
@@ -278,7 +278,7 @@ export class Hosting implements AsyncDisposable {
   }
 
   #reserveInstances(key: string, plans: readonly VariantPlan[]): Disposable {
-    return this.#quotas.reserveInstances(key, instanceCountOf(plans), plans[0]?.variant.InstanceType ?? "");
+    return this.#quotas.reserveEndpoint(key, footprintOf(plans), plans[0]?.variant.InstanceType ?? "");
   }
 
   async #allEndpoints(): Promise<readonly EndpointRecord[]> {

@@ -8,6 +8,7 @@ export { absentAsNull, containerModelId, type KeptTree, type ModelArchive, type 
 export {
   hostingArn,
   instanceBudget,
+  isFolderMark,
   parseS3Uri,
   refusedVariable,
   resolveImage,

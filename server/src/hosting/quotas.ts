@@ -1,3 +1,4 @@
+import type { Footprint } from "./endpoints/index.ts";
 import { limitExceeded } from "./hosting-errors.ts";
 import type { HostingKinds, HostingStore } from "./store/index.ts";
 
@@ -8,6 +9,8 @@ export interface HostingLimits {
   /** Those that have ended among them: the oldest of these make room. */
   readonly transformJobsMax: number;
   readonly instancesMax: number;
+  /** Of all instances together: each container is a server with processes of its own, and an instance has up to fifteen. */
+  readonly containersMax: number;
   /** How long instances that get no more requests are kept for those they have. */
   readonly retireMsMax: number;
 }
@@ -18,6 +21,7 @@ export const hostingLimits: HostingLimits = {
   endpointsMax: 500,
   transformJobsMax: 10_000,
   instancesMax: 64,
+  containersMax: 128,
   retireMsMax: 120_000,
 };
 
@@ -31,12 +35,12 @@ const countQuotas = {
   transformJobs: { what: "Number of transform jobs", unit: "Transform Jobs", limit: "transformJobsMax" },
 } as const satisfies Readonly<Record<CountedKind & keyof HostingKinds, object>>;
 
-interface PendingInstances {
-  readonly count: number;
+interface PendingFootprint {
+  readonly footprint: Footprint;
   /** What the records say that the endpoint or job uses. */
-  readonly recorded: () => number;
-  /** That before: with another number this is among it. */
-  readonly before: number;
+  readonly recorded: () => Footprint;
+  /** That before: with other numbers this is among it. */
+  readonly before: Footprint;
 }
 
 /**
@@ -47,7 +51,7 @@ export class Quotas {
   readonly #store: HostingStore;
   readonly #limits: HostingLimits;
   readonly #pendingRecords: Readonly<Record<CountedKind, Set<{ readonly key: string }>>>;
-  readonly #pendingInstances = new Set<PendingInstances>();
+  readonly #pendingFootprints = new Set<PendingFootprint>();
 
   constructor(store: HostingStore, limits: HostingLimits) {
     this.#store = store;
@@ -72,32 +76,48 @@ export class Quotas {
     return held(pending, { key });
   }
 
-  /** As above, for the instances of a new endpoint or those that one is updated to. */
-  reserveInstances(key: string, count: number, instanceType: string): Disposable {
-    const recorded = () => this.#store.view.instanceCount(key);
-    return this.#reserve(recorded, count, `${instanceType} for endpoint usage`);
+  /** As above, for what runs for a new endpoint, or one that is updated to it. */
+  reserveEndpoint(key: string, footprint: Footprint, instanceType: string): Disposable {
+    const recorded = () => this.#store.view.endpointFootprint(key);
+    return this.#reserve(recorded, footprint, `${instanceType} for endpoint usage`);
   }
 
-  /** As above, for the instances of a new transform job. */
-  reserveTransform(key: string, count: number, instanceType: string): Disposable {
-    const recorded = () => this.#store.view.transformInstanceCount(key);
-    return this.#reserve(recorded, count, `${instanceType} for transform job usage`);
+  /** As above, for what runs for a new transform job. */
+  reserveTransform(key: string, footprint: Footprint, instanceType: string): Disposable {
+    const recorded = () => this.#store.view.transformFootprint(key);
+    return this.#reserve(recorded, footprint, `${instanceType} for transform job usage`);
   }
 
-  #reserve(recorded: () => number, count: number, what: string): Disposable {
-    const { view } = this.#store;
-    let used = 0;
-    for (const each of view.instanceCounts()) used += each;
-    for (const pending of this.#pendingInstances) {
-      if (pending.recorded() === pending.before) used += pending.count;
+  #reserve(recorded: () => Footprint, footprint: Footprint, what: string): Disposable {
+    const all = [...this.#store.view.footprints()];
+    for (const pending of this.#pendingFootprints) {
+      if (isSame(pending.recorded(), pending.before)) all.push(pending.footprint);
     }
-    const { instancesMax: limit } = this.#limits;
-    if (used + count > limit) {
-      throw limitExceeded({ what, unit: "Instances" }, { limit, used, wanted: count });
+    const { instancesMax, containersMax } = this.#limits;
+    const { instanceCount, containerCount } = footprint;
+    const used = (of: keyof Footprint) => all.reduce((sum, each) => sum + each[of], 0);
+    const instances = { limit: instancesMax, used: used("instanceCount"), wanted: instanceCount };
+    const containers = { limit: containersMax, used: used("containerCount"), wanted: containerCount };
+    if (isBeyond(instances)) throw limitExceeded({ what, unit: "Instances" }, instances);
+    if (isBeyond(containers)) {
+      throw limitExceeded({ what: "Number of containers of all instances", unit: "Containers" }, containers);
     }
-    return held(this.#pendingInstances, { count, recorded, before: recorded() });
+    return held(this.#pendingFootprints, { footprint, recorded, before: recorded() });
   }
 }
+
+const isSame = (one: Footprint, other: Footprint) =>
+  one.instanceCount === other.instanceCount && one.containerCount === other.containerCount;
+
+const isBeyond = ({
+  limit,
+  used,
+  wanted,
+}: {
+  readonly limit: number;
+  readonly used: number;
+  readonly wanted: number;
+}) => used + wanted > limit;
 
 function held<Item>(items: Set<Item>, item: Item): Disposable {
   items.add(item);

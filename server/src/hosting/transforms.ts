@@ -7,7 +7,13 @@ import { invalid, jobExists, jobNotFound } from "./hosting-errors.ts";
 import type { Quotas } from "./quotas.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
 import type { TransformMoves } from "./transform-moves.ts";
-import { isUnderWay, transformPlan, type TransformJobRecord, type TransformRequest } from "./transforms/index.ts";
+import {
+  isUnderWay,
+  jobFootprint,
+  transformPlan,
+  type TransformJobRecord,
+  type TransformRequest,
+} from "./transforms/index.ts";
 
 export interface TransformsOptions {
   readonly store: HostingStore;
@@ -53,7 +59,7 @@ export class Transforms implements AsyncDisposable {
     }
     await this.#makeRoom();
     using _reserved = quotas.reserveRecord("transformJobs", key);
-    using _instances = quotas.reserveTransform(key, resources.InstanceCount, resources.InstanceType);
+    using _instances = quotas.reserveTransform(key, jobFootprint({ model, request }), resources.InstanceType);
     const nowMs = fleet.clock.epochMs();
     const state = { at: "InProgress", startedMs: null } as const;
     const job: TransformJobRecord = { name, arn, createdMs: nowMs, modifiedMs: nowMs, owner, state, model, request };

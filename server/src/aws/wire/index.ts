@@ -23,6 +23,7 @@ export {
 } from "./service-row.ts";
 export { answerError } from "./answer.ts";
 export { refuseMembers, type RefusedMember } from "./refused-members.ts";
+export { adviceFor, type RefusedOperations } from "./refused-operations.ts";
 export { firstInOrder, type Selection } from "./first-in-order.ts";
 export { isLoopbackName, refusedRequest, type DoorRules } from "./web-pages.ts";
 export { verifiedRequest } from "./body.ts";

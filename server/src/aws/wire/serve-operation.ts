@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { AwsError, assert } from "../../base/index.ts";
 import { queryValue, rawQueryOf } from "../../signing/index.ts";
-import type { OperationModel, ServiceModel } from "../spec/index.ts";
+import type { OperationModel } from "../spec/index.ts";
 import { answerError, jsonType, send, type ErrorReply } from "./answer.ts";
 import { decodeBody, readHashedBody } from "./body.ts";
 import type { Destination, OperationProtocol } from "./detect.ts";
@@ -10,6 +10,7 @@ import { parseJsonInput, toJson } from "./json-protocol.ts";
 import { accessDenied, checkPermit } from "./permit.ts";
 import { parseForm, parseQueryInput, queryResult, type QueryForm } from "./query-protocol.ts";
 import { refuseMembers } from "./refused-members.ts";
+import { adviceFor } from "./refused-operations.ts";
 import type { ModelledService, OperationRow, RawExchange } from "./service-row.ts";
 import { validateInput } from "./validate.ts";
 import { writeXml } from "./xml.ts";
@@ -124,18 +125,21 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
 function found({ service, operation: name, protocol }: Asked): { operation: OperationModel; row: OperationRow<never> } {
   const { model, operations } = service;
   const row = Object.hasOwn(operations, name) ? operations[name] : undefined;
-  if (row === undefined) throw unknownOperation(model, name, protocol);
+  if (row === undefined) throw unknownOperation(service, name, protocol);
   const operation = model.operations[name];
   assert(operation !== undefined, `${model.service} publishes no operation ${name}`);
   return { operation, row };
 }
 
-function unknownOperation(model: ServiceModel, operation: string, protocol: OperationProtocol): AwsError {
+function unknownOperation(service: ModelledService, operation: string, protocol: OperationProtocol): AwsError {
+  const { model, refusals = [] } = service;
   const isKnown = Object.hasOwn(model.operations, operation) || model.otherOperations.includes(operation);
   if (!isKnown && protocol === "query") {
     return new AwsError("InvalidAction", `The action ${operation} is not valid for this web service.`);
   }
   const name = `${model.service}.${operation}`;
-  const message = isKnown ? `The operation ${name} is not built in this server` : `Unknown operation ${name}`;
+  const advice = isKnown ? adviceFor(operation, refusals) : null;
+  const notBuilt = `The operation ${name} is not built in this server${advice === null ? "" : `: ${advice}.`}`;
+  const message = isKnown ? notBuilt : `Unknown operation ${name}`;
   return new AwsError(protocol === "query" ? "InvalidAction" : "UnknownOperationException", message);
 }

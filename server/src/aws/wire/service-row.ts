@@ -3,6 +3,7 @@ import type { ByteLease, Clock, Logger } from "../../base/index.ts";
 import type { Authenticator } from "../../signing/index.ts";
 import type { ServiceModel } from "../spec/index.ts";
 import type { RefusedMember } from "./refused-members.ts";
+import type { RefusedOperations } from "./refused-operations.ts";
 
 /** Who asked, as far as the wire tells: account and region come from the credential scope, never from the URL. */
 export interface CallContext {
@@ -34,6 +35,8 @@ export interface ModelledService extends ServiceFacts {
   readonly model: ServiceModel;
   readonly validationCodes: ValidationCodes;
   readonly operations: Readonly<Record<string, OperationRow<never>>>;
+  /** What is said to the model's other operations, beside that they are not built. */
+  readonly refusals?: readonly RefusedOperations[];
 }
 
 /** The code of the errors for inputs that fail the model's constraints. */

@@ -11,4 +11,4 @@ export type {
   VariantPlan,
 } from "./records-of-hosting.ts";
 export { refusedVariable } from "./refused-variables.ts";
-export { parseS3Uri } from "./s3-uri.ts";
+export { isFolderMark, parseS3Uri } from "./s3-uri.ts";

@@ -15,3 +15,8 @@ export function parseS3Uri(uri: string): { readonly bucket: string; readonly key
     return null;
   }
 }
+
+/** Whether an object is what consoles make of a folder: an empty one whose key ends with a slash. It is no file and no input of anybody. */
+export function isFolderMark({ key, byteLength }: { readonly key: string; readonly byteLength: number }): boolean {
+  return byteLength === 0 && key.endsWith("/");
+}

@@ -66,11 +66,25 @@ export interface EndpointRecord {
   readonly plans: readonly VariantPlan[];
 }
 
-/** The instances that an endpoint has or is to have; while it is updated those of both sides. */
-export function plannedInstanceCount({ plans, state }: EndpointRecord): number {
-  return instanceCountOf(plans) + (state.at === "Updating" ? instanceCountOf(state.next.plans) : 0);
+/** What runs, or is to run, for an endpoint or a transform job. Each container is a server with processes of its own. */
+export interface Footprint {
+  readonly instanceCount: number;
+  /** Of all instances together. */
+  readonly containerCount: number;
 }
 
-export function instanceCountOf(plans: readonly VariantPlan[]): number {
-  return plans.reduce((sum, { variant }) => sum + variant.InitialInstanceCount, 0);
+export const noFootprint: Footprint = { instanceCount: 0, containerCount: 0 };
+
+/** Of what an endpoint has or is to have; while it is updated of both sides. */
+export function plannedFootprint({ plans, state }: EndpointRecord): Footprint {
+  return footprintOf(state.at === "Updating" ? [...plans, ...state.next.plans] : plans);
+}
+
+export function footprintOf(plans: readonly VariantPlan[]): Footprint {
+  let [instanceCount, containerCount] = [0, 0];
+  for (const { variant, model } of plans) {
+    instanceCount += variant.InitialInstanceCount;
+    containerCount += variant.InitialInstanceCount * model.containers.length;
+  }
+  return { instanceCount, containerCount };
 }

@@ -1,13 +1,15 @@
 /** Endpoints as state machines, and what runs for one: a fleet for each variant, a member for each instance. */
 export {
   failureReason,
-  instanceCountOf,
+  footprintOf,
   isTransient,
   moveEndpoint,
-  plannedInstanceCount,
+  noFootprint,
+  plannedFootprint,
   type EndpointEvent,
   type EndpointRecord,
   type EndpointState,
+  type Footprint,
 } from "./endpoint-state.ts";
 export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";

@@ -1,7 +1,7 @@
 import { delay, Gate, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { ChangesForgotten, type DocumentChange, type DocumentPosition, type Documents } from "../../records/index.ts";
-import { plannedInstanceCount, type EndpointState } from "../endpoints/index.ts";
-import { isUnderWay, type TransformState } from "../transforms/index.ts";
+import { noFootprint, plannedFootprint, type EndpointState, type Footprint } from "../endpoints/index.ts";
+import { isUnderWay, jobFootprint, type TransformState } from "../transforms/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
 import { modelDataUrlOf } from "../instances/index.ts";
 import type { HostingKinds } from "./hosting-kinds.ts";
@@ -13,9 +13,9 @@ interface RecordFacts {
   /** Where its models' data lies. */
   readonly modelDataUrls: readonly string[];
   /** Of endpoints only. */
-  readonly endpoint: { readonly at: EndpointState["at"]; readonly instanceCount: number } | null;
+  readonly endpoint: { readonly at: EndpointState["at"]; readonly footprint: Footprint } | null;
   /** Of transform jobs only. */
-  readonly transform: { readonly at: TransformState["at"]; readonly instanceCount: number } | null;
+  readonly transform: { readonly at: TransformState["at"]; readonly footprint: Footprint } | null;
 }
 
 interface RecordVersion {
@@ -74,20 +74,20 @@ export class HostingView implements AsyncDisposable {
     return this.#facts.of(kind).has(key);
   }
 
-  /** Of an endpoint with what it is being updated to; zero for one that is not there. */
-  instanceCount(key: string): number {
-    return this.#endpoints.get(key)?.endpoint?.instanceCount ?? 0;
+  /** Of an endpoint with what it is being updated to; none for one that is not there. */
+  endpointFootprint(key: string): Footprint {
+    return this.#endpoints.get(key)?.endpoint?.footprint ?? noFootprint;
   }
 
   /** Of endpoints and transform jobs. */
-  *instanceCounts(): Iterable<number> {
-    for (const { endpoint } of this.#endpoints.values()) yield endpoint?.instanceCount ?? 0;
-    for (const { transform } of this.#transforms.values()) yield transform?.instanceCount ?? 0;
+  *footprints(): Iterable<Footprint> {
+    for (const { endpoint } of this.#endpoints.values()) if (endpoint !== null) yield endpoint.footprint;
+    for (const { transform } of this.#transforms.values()) if (transform !== null) yield transform.footprint;
   }
 
-  /** Of a transform job under way; zero for any other. */
-  transformInstanceCount(key: string): number {
-    return this.#transforms.get(key)?.transform?.instanceCount ?? 0;
+  /** Of a transform job under way; none for any other. */
+  transformFootprint(key: string): Footprint {
+    return this.#transforms.get(key)?.transform?.footprint ?? noFootprint;
   }
 
   /** Null for one that is not there. */
@@ -192,13 +192,12 @@ export class HostingView implements AsyncDisposable {
       const job = transformJobs.read(record);
       if (job === null) return null;
       const { at } = job.state;
-      if (!isUnderWay({ at })) return { ...none, transform: { at, instanceCount: 0 } };
-      const instanceCount = job.request.TransformResources.InstanceCount;
-      return { ...none, modelDataUrls: dataUrls([job.model]), transform: { at, instanceCount } };
+      if (!isUnderWay({ at })) return { ...none, transform: { at, footprint: noFootprint } };
+      return { ...none, modelDataUrls: dataUrls([job.model]), transform: { at, footprint: jobFootprint(job) } };
     }
     const read = endpoints.read(record);
     if (read === null) return null;
-    const endpoint = { at: read.state.at, instanceCount: plannedInstanceCount(read) };
+    const endpoint = { at: read.state.at, footprint: plannedFootprint(read) };
     return { ...none, modelDataUrls: dataUrls(read.plans.map(({ model }) => model)), endpoint };
   }
 

@@ -3,6 +3,7 @@ export { JobRun } from "./job-run.ts";
 export { transformPlan, type TransformRequest } from "./transform-request.ts";
 export {
   isUnderWay,
+  jobFootprint,
   moveTransform,
   noProgress,
   type TransformEvent,

@@ -1,7 +1,8 @@
 import { readWhole } from "../../base/index.ts";
 import type { ObjectStore } from "../../blobs/index.ts";
-import { parseS3Uri } from "../definitions/index.ts";
-import { outputKey } from "./object-names.ts";
+import { absentAsNull } from "../agent/index.ts";
+import { isFolderMark, parseS3Uri } from "../definitions/index.ts";
+import { outputKey, twinKey } from "./object-names.ts";
 import { clientError } from "./transform-error.ts";
 import type { S3Place, TransformPlan } from "./transform-request.ts";
 import type { TransformProgress } from "./transform-state.ts";
@@ -12,6 +13,8 @@ export interface InputObject {
   readonly output: S3Place;
   /** Its place in the order of the input. */
   readonly ordinal: number;
+  /** The key of another input whose output has the same key, and that has it; null for all but the keys beside a folder of their name. */
+  readonly twinKey: string | null;
 }
 
 const listedAtOnce = 1000;
@@ -19,7 +22,7 @@ const manifestBytesMax = 16 * 2 ** 20;
 
 /** The objects of a job in the order of its input, those after where it has come to; never more than a page of them in memory. */
 export async function* inputObjects(
-  store: Pick<ObjectStore, "list" | "get">,
+  store: Pick<ObjectStore, "list" | "get" | "head">,
   plan: TransformPlan,
   progress: Pick<TransformProgress, "after">,
 ): AsyncGenerator<InputObject> {
@@ -28,7 +31,7 @@ export async function* inputObjects(
 }
 
 async function* listedObjects(
-  store: Pick<ObjectStore, "list">,
+  store: Pick<ObjectStore, "list" | "head">,
   { source, target }: TransformPlan,
   { after }: Pick<TransformProgress, "after">,
 ): AsyncGenerator<InputObject> {
@@ -37,14 +40,25 @@ async function* listedObjects(
     const query = { prefix: source.key, delimiter: "", startAfter, keysMax: listedAtOnce };
     const page = await store.list(source.bucket, query);
     for (const { key, byteLength } of page.objects) {
-      // What consoles make of folders.
-      if (key.endsWith("/") && byteLength === 0) continue;
+      if (isFolderMark({ key, byteLength })) continue;
       const output = { bucket: target.bucket, key: outputKey(key, source.key, target) };
-      yield { place: { bucket: source.bucket, key }, output, ordinal };
+      const place = { bucket: source.bucket, key };
+      yield { place, output, ordinal, twinKey: await listedTwin(store, place, source.key) };
       ordinal += 1;
     }
     startAfter = page.nextStartAfter;
   }
+}
+
+/** Beside the folder `in/data/` the prefix `in/data` has `in/datax`, whose output would be that of `in/data/datax`. */
+async function listedTwin(
+  store: Pick<ObjectStore, "head">,
+  { bucket, key }: S3Place,
+  prefix: string,
+): Promise<string | null> {
+  const twin = twinKey(key, prefix);
+  if (twin === null) return null;
+  return (await absentAsNull(store.head(bucket, twin))) === null ? null : twin;
 }
 
 async function* manifestObjects(
@@ -56,10 +70,14 @@ async function* manifestObjects(
   const tooLong = () => clientError(`the manifest is longer than ${manifestBytesMax} bytes`);
   const text = await readWhole(body, manifestBytesMax, tooLong).finally(() => body.destroy());
   const { prefix, names } = readManifest(text.toString("utf8"));
+  const listed = new Set(names);
   for (const [ordinal, name] of names.entries()) {
     if (ordinal <= (after?.ordinal ?? -1)) continue;
     const place = { bucket: prefix.bucket, key: prefix.key + name };
-    yield { place, output: { bucket: target.bucket, key: outputKey(place.key, prefix.key, target) }, ordinal };
+    const output = { bucket: target.bucket, key: outputKey(place.key, prefix.key, target) };
+    const twin = twinKey(place.key, prefix.key);
+    const isListed = twin !== null && listed.has(twin.slice(prefix.key.length));
+    yield { place, output, ordinal, twinKey: isListed ? twin : null };
   }
 }
 

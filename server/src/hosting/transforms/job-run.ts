@@ -147,6 +147,7 @@ export class JobRun {
       }
       let bytes;
       try {
+        if (object.twinKey !== null) throw sameOutput(object, object.twinKey);
         bytes = await transformObject(object, { store, plan: this.#plan, ...work }, signal);
       } catch (error) {
         signal.throwIfAborted();
@@ -183,6 +184,14 @@ export class JobRun {
       });
     });
   }
+}
+
+/** SageMaker does not say what becomes of two inputs with one output: here neither is lost without a word. */
+function sameOutput({ place, output }: InputObject, twinKey: string): TransformError {
+  const text =
+    `its output s3://${output.bucket}/${output.key} is that of s3://${place.bucket}/${twinKey}; ` +
+    'give an S3Uri that ends with "/", or a job for each of them';
+  return clientError(text);
 }
 
 /** Objects one after the other to whoever asks next. */

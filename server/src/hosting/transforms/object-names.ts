@@ -12,3 +12,12 @@ function relativeName(key: string, prefix: string): string {
   if (key.startsWith(`${prefix}/`)) return key.slice(prefix.length + 1);
   return key.slice(prefix.lastIndexOf("/") + 1);
 }
+
+/**
+ * The key whose output has the name of this one's, where there may be such a key: a prefix that is no folder holds keys below the folder of its name
+ * and keys beside it, and what is below keeps its name.
+ */
+export function twinKey(key: string, prefix: string): string | null {
+  if (prefix === "" || prefix.endsWith("/") || !key.startsWith(prefix) || key.startsWith(`${prefix}/`)) return null;
+  return `${prefix}/${relativeName(key, prefix)}`;
+}

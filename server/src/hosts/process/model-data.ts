@@ -3,7 +3,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
-import { ModelDataError, parseS3Uri, type ContainerDefinition } from "../../hosting/index.ts";
+import { isFolderMark, ModelDataError, parseS3Uri, type ContainerDefinition } from "../../hosting/index.ts";
 
 /** Brings a single model's data below `directory` (absent before), as ModelDataUrl or ModelDataSource says. */
 export async function downloadModelData(
@@ -58,7 +58,8 @@ async function downloadPrefix(
       startAfter,
       keysMax: 1000,
     });
-    for (const { key } of page.objects) {
+    for (const { key, byteLength } of page.objects) {
+      if (isFolderMark({ key, byteLength })) continue;
       const relative = key.slice(place.key.length).replace(/^\//, "");
       if (!isSafeRelative(relative)) throw new Error(`the key ${key} does not name a file below the prefix`);
       await downloadObject({ bucket: place.bucket, key }, join(directory, relative), options);

@@ -6,6 +6,7 @@ import { endpointConfigOperations } from "./endpoint-configs.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { listOperations } from "./listings.ts";
 import { modelOperations } from "./models.ts";
+import { refusedOperations } from "./refused-operations.ts";
 import type { SageMakerRows } from "./rows.ts";
 import { tagOperations } from "./tags.ts";
 import { transformJobOperations } from "./transform-jobs.ts";
@@ -29,5 +30,6 @@ export function sagemakerService({ hosting }: SageMakerParts) {
     scope: "sagemaker",
     validationCodes: { json: "ValidationException", query: "ValidationException" },
     operations,
+    refusals: refusedOperations,
   } as const satisfies ModelledService;
 }
