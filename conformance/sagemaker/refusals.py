@@ -1,6 +1,6 @@
 """What of SageMaker is not built, with the real boto3: every operation that it knows is answered, or refused by name with what to do instead.
 
-    python refusals.py
+python refusals.py
 """
 
 import re
