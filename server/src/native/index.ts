@@ -10,6 +10,7 @@ export {
   type OnnxSessionOptions,
 } from "./onnxruntime.ts";
 export { onnxStringType, type OnnxValueInfo } from "./onnxruntime-values.ts";
+export { processorYield } from "./processors.ts";
 export { openRunLane, type RunLane } from "./run-lane.ts";
 export {
   frameBytesOf,

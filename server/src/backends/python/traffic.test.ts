@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../base/index.ts";
 import { Traffic } from "./traffic.ts";
 
@@ -21,4 +22,23 @@ test("on more cores as many instances as there are beside the event loop's, four
   assert.equal(awakeOnes(4, "abcdabcd"), "........");
   assert.equal(awakeOnes(64, "abcdabcd"), "....abcd");
   assert.equal(awakeOnes(64, "abcdeabcde"), "..........");
+});
+
+test("while it waits awake it gives way once nothing has begun or ended for a while, and then sleeps", async () => {
+  let nowNs = 0;
+  let givenWay = 0;
+  const traffic = new Traffic({ ...systemClock, monotonicNs: () => nowNs }, 2, () => givenWay++);
+  /** How often it gives way in three turns of the loop so long after an execution ended. */
+  const turnsAfter = async (quietNs: number) => {
+    const before = givenWay;
+    nowNs += quietNs;
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    return givenWay - before;
+  };
+  traffic.began(true);
+  traffic.ended(true);
+  assert.equal(await turnsAfter(20_000), 0, "what comes next is about to come");
+  assert.ok((await turnsAfter(20_000)) >= 2, "it may be waiting for this processor");
+  await turnsAfter(100_000);
+  assert.equal(await turnsAfter(0), 0, "the loop sleeps");
 });
