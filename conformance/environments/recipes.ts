@@ -53,6 +53,14 @@ export const recipes = {
     steps: [["--only-binary", ":all:", "xgboost-cpu==2.1.4", "numpy==2.3.5"]],
     imports: ["xgboost", "numpy"],
   },
+  /** Photographs that packages ship as JPEG files, and a decoder of its own for them. */
+  photographs: {
+    steps: [
+      ["--only-binary", ":all:", "pillow==13.0.0", "numpy==2.3.5"],
+      ["--only-binary", ":all:", "--no-deps", "scikit-learn==1.7.2", "matplotlib==3.11.2"],
+    ],
+    imports: ["PIL", "numpy"],
+  },
   /** Formats and lints the Python of this repository. */
   ruff: { steps: [["--only-binary", ":all:", "ruff==0.17.6"]], imports: ["ruff"] },
 } as const satisfies Record<string, Recipe>;

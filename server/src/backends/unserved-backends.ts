@@ -9,7 +9,6 @@ const unserved: Readonly<Record<string, string>> = {
   tensorflow: `TensorFlow is not served yet: ${throughOnnx}, ${throughPython}`,
   tensorrt:
     "TensorRT plans are not served yet: serve the ONNX model that the plan was built from, with backend 'onnxruntime'",
-  dali: "DALI pipelines are not served yet: run the pipeline in a model.py of backend 'python', with its packages in an environment of its own",
   openvino: `OpenVINO's format is not served: ${throughOnnx}, ${throughPython}`,
   mxnet: `MXNet is not served: ${throughOnnx}, ${throughPython}`,
   vllm: "vLLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",

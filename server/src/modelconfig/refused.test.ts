@@ -136,6 +136,14 @@ suite("what is not built yet is refused by name", () => {
     });
   }
 
+  test("ragged batches are what backends take that see each request's own tensors, and no other", () => {
+    const ragged = io.replace("dims: 1 }", "dims: -1 allow_ragged_batch: true }");
+    const of = (backend: string) => complete("m", `backend: "${backend}" max_batch_size: 4 ${ragged}`);
+    for (const backend of ["python", "dali", "own"]) refuseUnbuilt(of(backend));
+    for (const backend of ["onnxruntime", "fil", "pytorch"])
+      assert.throws(() => refuseUnbuilt(of(backend)), /^InferenceError: model 'm' uses 'input\.allow_ragged_batch'/);
+  });
+
   test("hints that change only speed are accepted", () => {
     const hints =
       "optimization { priority: PRIORITY_MAX cuda { graphs: true } eager_batching: true } " +

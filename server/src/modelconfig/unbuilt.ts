@@ -7,6 +7,9 @@ interface UnbuiltFeature {
   readonly used: (message: ModelConfigMessage) => boolean;
 }
 
+/** Backends that join the tensors of a batch, which those of different shapes are not joined to. The others see each request's own. */
+const joiningBackends: ReadonlySet<string> = new Set(["onnxruntime", "fil", "pytorch", "tensorflow", "tensorrt"]);
+
 /** What the configuration can say and this server does not do yet. Hints that change speed only are accepted and not listed. */
 const unbuiltFeatures: readonly UnbuiltFeature[] = [
   { field: "sequence_batching", used: (m) => m.schedulingChoice.case === "sequenceBatching" },
@@ -14,7 +17,10 @@ const unbuiltFeatures: readonly UnbuiltFeature[] = [
   { field: "model_repository_agents", used: (m) => (m.modelRepositoryAgents?.agents.length ?? 0) > 0 },
   { field: "batch_input", used: (m) => m.batchInput.length > 0 },
   { field: "batch_output", used: (m) => m.batchOutput.length > 0 },
-  { field: "input.allow_ragged_batch", used: (m) => m.input.some((input) => input.allowRaggedBatch) },
+  {
+    field: "input.allow_ragged_batch",
+    used: (m) => joiningBackends.has(m.backend) && m.input.some((input) => input.allowRaggedBatch),
+  },
   { field: "input.is_shape_tensor", used: (m) => m.input.some((input) => input.isShapeTensor) },
   { field: "output.is_shape_tensor", used: (m) => m.output.some((output) => output.isShapeTensor) },
   {

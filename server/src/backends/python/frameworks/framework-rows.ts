@@ -30,6 +30,16 @@ export const frameworks: readonly Framework[] = [
     // Held to one thread (see thread_pools.py) torch 2.15 imports with one: it may be forked.
     imports: ["torch", "galatea_frameworks.pytorch.warm"],
   },
+  {
+    name: "dali",
+    about: "NVIDIA DALI pipelines (model.dali, dali.py), on the CPU",
+    python: "3.11",
+    packages: ["nvidia-dali-cuda120==2.4.0", "numpy"],
+    lock: new URL("./gen/dali-lock.json", import.meta.url),
+    diskBytes: 2 * 2 ** 30,
+    // A pipeline has threads of its own; with the last pipeline they end, so an interpreter that ran one may be forked.
+    imports: ["nvidia.dali", "galatea_frameworks.dali.warm"],
+  },
 ];
 
 export function frameworkNamed(name: string): Framework | null {

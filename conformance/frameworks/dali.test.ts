@@ -1,0 +1,174 @@
+/** The backend `dali` with pipelines made for a GPU; the truth is DALI's own answer on the CPU, and a decoder that is not DALI's. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { openDali, type DaliFixture } from "./dali-fixture.ts";
+import { floats, infer, load, type Case, type TensorFile } from "./pytorch-fixture.ts";
+
+let fixture: DaliFixture;
+before(async () => {
+  fixture = await openDali();
+});
+after(() => fixture[Symbol.asyncDispose]());
+
+async function read({ file, ...rest }: TensorFile) {
+  return { ...rest, data: await readFile(join(fixture.directory, file)) };
+}
+
+async function isAnswered({ model, inputs, outputs }: Case): Promise<void> {
+  const given = await Promise.all(inputs.map(read));
+  const names = outputs.map(({ name }) => name);
+  const reply = await infer(fixture.server, model, given, names);
+  assert.equal(reply.error, undefined, model);
+  for (const { name, datatype, shape, data } of await Promise.all(outputs.map(read))) {
+    const found = reply.outputs.get(name)!;
+    assert.deepEqual([found.datatype, found.shape], [datatype, shape], `${model} ${name}`);
+    assert.ok(found.data.equals(data), `${model} ${name} is not byte for byte what DALI gives`);
+  }
+}
+
+const models = () => [...new Set(fixture.cases.map(({ model }) => model))];
+
+test("pipelines that were made for a GPU answer byte for byte as DALI does on the CPU, alone and beside others in a batch", async () => {
+  const made = await readFile(join(fixture.repository, "inception", "1", "model.dali"), "latin1");
+  assert.match(made, /mixed/);
+  for (const model of models()) assert.equal(await load(fixture.server, model), null, model);
+  for (const one of fixture.cases) await isAnswered(one);
+  await Promise.all([...fixture.cases, ...fixture.cases].map(isAnswered));
+});
+
+test("photographs come out as another decoder and another scaler give them", async () => {
+  assert.equal(await load(fixture.server, "inception"), null);
+  const script = fileURLToPath(new URL("dali_truth.py", import.meta.url));
+  for (const photograph of fixture.photographs) {
+    const { stdout } = await promisify(execFile)(fixture.decoder, [script, photograph], {
+      encoding: "buffer",
+      maxBuffer: 2 ** 24,
+    });
+    const truth = new Float32Array(new Uint8Array(stdout).buffer);
+    const data = await readFile(photograph);
+    const input = { name: "DALI_INPUT_0", datatype: "UINT8", shape: [1, data.length], data };
+    const reply = await infer(fixture.server, "inception", [input], ["DALI_OUTPUT_0"]);
+    const found = new Float32Array(new Uint8Array(reply.outputs.get("DALI_OUTPUT_0")!.data).buffer);
+    assert.equal(found.length, truth.length);
+    const differences = truth.map((one, index) => Math.abs(one - found[index]!)).toSorted();
+    const mean = differences.reduce((sum, one) => sum + one, 0) / differences.length;
+    const spread = truth.reduce((sum, one) => sum + Math.abs(one), 0) / truth.length;
+    // A step of a pixel is 0.017. Decoders may round otherwise, scalers filter otherwise at edges.
+    assert.ok(mean < 0.02, `${photograph}: on the mean ${mean} beside values of ${spread}`);
+    assert.ok(differences[Math.floor(differences.length * 0.99)]! < 0.15, photograph);
+    assert.ok(spread > 0.5, `${photograph}: the truth is constant`);
+  }
+});
+
+test("what a configuration leaves out is the pipeline's", async () => {
+  assert.equal(await load(fixture.server, "thumbnails"), null);
+  const response = await fetch(`http://127.0.0.1:${fixture.server.httpPort}/v2/models/thumbnails/config`);
+  const config = (await response.json()) as Record<string, unknown> &
+    Record<"input" | "output", Record<string, unknown>[]>;
+  const tensors = [...config.input, ...config.output].map(
+    ({ name, data_type: type, dims, allow_ragged_batch: ragged }) => [name, type, dims, ragged],
+  );
+  assert.deepEqual(tensors, [
+    ["encoded", "TYPE_UINT8", [-1], true],
+    ["size", "TYPE_FP32", [-1], true],
+    ["thumbnail", "TYPE_UINT8", [-1, -1, -1], undefined],
+    ["shape", "TYPE_INT64", [-1], undefined],
+  ]);
+  assert.equal(config["max_batch_size"], 8);
+  assert.ok("dynamic_batching" in config);
+});
+
+test("requests whose samples have different shapes are one batch", async () => {
+  assert.equal(await load(fixture.server, "loudness"), null);
+  await Promise.all(
+    Array.from({ length: 8 }, () => fixture.cases.filter(({ model }) => model === "loudness"))
+      .flat()
+      .map(isAnswered),
+  );
+  const stats = await fetch(`http://127.0.0.1:${fixture.server.httpPort}/v2/models/loudness/stats`);
+  const { model_stats: all } = (await stats.json()) as {
+    model_stats: { inference_count: number; execution_count: number; batch_stats: { batch_size: number }[] }[];
+  };
+  const sizes = all[0]!.batch_stats.map(({ batch_size: size }) => size);
+  assert.ok(
+    sizes.some((size) => size > 2),
+    JSON.stringify(all[0]),
+  );
+});
+
+test("an image that is none fails its own request, and no other of its batch", async () => {
+  assert.equal(await load(fixture.server, "inception"), null);
+  const whole = fixture.cases.filter(({ model }) => model === "inception");
+  const broken = async () => {
+    const data = Buffer.from("this is no picture");
+    const input = { name: "DALI_INPUT_0", datatype: "UINT8", shape: [1, data.length], data };
+    const reply = await infer(fixture.server, "inception", [input], ["DALI_OUTPUT_0"]);
+    assert.equal(reply.status, 400);
+    assert.match(
+      reply.error!,
+      /^Runtime error: Critical error in pipeline:\nError in CPU operator `nvidia\.dali\.fn\.decoders\.image`/,
+    );
+  };
+  await Promise.all([...whole.map(isAnswered), broken(), ...whole.map(isAnswered), broken()]);
+});
+
+test("samples of one request that differ in what comes out are named", async () => {
+  assert.equal(await load(fixture.server, "thumbnails"), null);
+  const data = await readFile(fixture.photographs[0]!);
+  const encoded = { name: "encoded", datatype: "UINT8", shape: [2, data.length], data: Buffer.concat([data, data]) };
+  const reply = await infer(
+    fixture.server,
+    "thumbnails",
+    [encoded, floats("size", [8, 9, 8, 10], [2, 2])],
+    ["thumbnail"],
+  );
+  assert.equal(
+    reply.error,
+    "DALI Backend error: output 'thumbnail' has samples of different shapes in one request, which are no tensor: [8, 9, 3], [8, 10, 3]",
+  );
+});
+
+const refusals: readonly [model: string, sentence: string | RegExp][] = [
+  [
+    "refuse_type",
+    'Mismatch of data_type config for "value".\nData type defined in config: TYPE_FP64\nData type defined in pipeline: TYPE_FP32',
+  ],
+  [
+    "refuse_rank",
+    'Mismatch in number of dimensions for "value"\nNumber of dimensions defined in config: 2\nNumber of dimensions defined in pipeline: 1',
+  ],
+  ["refuse_input", "Configuration file contains config for other but such input is not present in the pipeline."],
+  [
+    "refuse_outputs",
+    "The number of outputs specified in the DALI pipeline and the configuration file do not match.\nModel config outputs: 2\nPipeline outputs: 1",
+  ],
+  [
+    "refuse_absent",
+    /^DALI Backend error: Failed to load model file\. The program looked in the following locations: .*\/1\/model\.dali, .*\/1\/dali\.py\. /,
+  ],
+  ["refuse_filename", /Model file name 'a"b' may have letters, digits, _, \. and - only/],
+  ["refuse_threads", "parameter 'num_threads' must be a number, found 'many'"],
+  ["refuse_too_many_threads", "a pipeline has from 1 to 1024 threads, found 5000"],
+  ["refuse_split", "parameter 'split_along_outer_axis' names 'none', which is no output of the model"],
+  [
+    "refuse_gpu_only",
+    / is not served: operator 'experimental\.MedianBlur' \(__MedianBlur_0\) has no implementation for the CPU, and pipelines run there$/,
+  ],
+  ["refuse_reader", /operator 'readers\.File' .* reads files by itself, and requests have no part in what it gives$/],
+];
+
+for (const [model, sentence] of refusals)
+  test(`${model}: the load fails with a sentence`, async () => {
+    const error = await load(fixture.server, model);
+    assert.notEqual(error, null);
+    const own = error!
+      .replace(/^load failed for model '[^']*': version 1 is at UNAVAILABLE state: (\w+: )?/, "")
+      .replace(/;\n?$/, "");
+    if (typeof sentence === "string") assert.equal(own, sentence);
+    else assert.match(own, sentence);
+  });

@@ -1,0 +1,1 @@
+"""The backend `dali`: preprocessing pipelines that NVIDIA DALI serialized, run by DALI."""

@@ -1,0 +1,150 @@
+"""A serialized pipeline: its operators, what goes in and what comes out. The numbers of fields are those of DALI's `dali.proto`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from galatea_worker.failures import Refused
+
+from . import protobuf
+
+if TYPE_CHECKING:
+    pass
+
+FILE_BYTES_MAX = 256 << 20
+OPERATORS_MAX = 10_000
+THREADS_MAX = 1024
+# DALI's number of "no device": a pipeline for the CPU alone.
+CPU_ONLY = -99999
+_UNTOLD = -1
+
+
+class _Pipeline:
+    THREADS, BATCH_SIZE, OPERATOR, OUTPUT, DEVICE, BYTES_HINT = 1, 2, 5, 7, 8, 15
+
+
+class _Operator:
+    NAME, INPUT, OUTPUT, ARGUMENT, INSTANCE = 1, 2, 3, 4, 5
+
+
+class _Edge:
+    NAME, DEVICE, DATATYPE, DIMENSIONS = 1, 2, 5, 6
+
+
+class _Argument:
+    NAME, NUMBERS, TEXTS = 1, 4, 5
+
+
+class Tensor(NamedTuple):
+    """What is declared of an input or output: -1 for a datatype or a number of dimensions that is left open."""
+
+    name: str
+    datatype: int
+    dimensions: int
+
+
+class Operator:
+    """One operator of a pipeline."""
+
+    def __init__(self, message: protobuf.Message) -> None:
+        self._message = message
+        self.name = message.text(_Operator.NAME)
+        self.instance = message.text(_Operator.INSTANCE)
+
+    @property
+    def shown(self) -> str:
+        """As its users write it: `decoders.image` is `decoders__Image` in a file."""
+        return self.name.replace("__", ".")
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether no other operator is before it."""
+        return not self._message.has(_Operator.INPUT)
+
+    def argument(self, name: str) -> protobuf.Message | None:
+        """An argument by its name, null where it has none of the name."""
+        found = [one for one in self._arguments() if one.text(_Argument.NAME) == name]
+        return found[-1] if found else None
+
+    def number(self, name: str, default: int) -> int:
+        """An argument that is a number."""
+        found = self.argument(name)
+        return default if found is None else found.number(_Argument.NUMBERS, default)
+
+    def text(self, name: str) -> str:
+        """An argument that is a text, "" where there is none."""
+        found = self.argument(name)
+        return "" if found is None else found.text(_Argument.TEXTS)
+
+    @property
+    def device(self) -> str:
+        """cpu, gpu or mixed."""
+        return self.text("device") or "cpu"
+
+    def put_on_cpu(self) -> None:
+        """The operator computes on the CPU, takes and gives what lies there, and reserves nothing ahead."""
+        device = self.argument("device")
+        if device is not None:
+            device.set_text(_Argument.TEXTS, "cpu")
+        for edge in (*self._message.messages(_Operator.INPUT), *self._message.messages(_Operator.OUTPUT)):
+            edge.set_text(_Edge.DEVICE, "cpu")
+        hints = [one for one in self._arguments() if one.text(_Argument.NAME) == "bytes_per_sample_hint"]
+        self._message.remove(_Operator.ARGUMENT, hints)
+
+    def _arguments(self) -> list[protobuf.Message]:
+        return self._message.messages(_Operator.ARGUMENT)
+
+
+class Definition:
+    """A pipeline as its file says."""
+
+    def __init__(self, data: bytes) -> None:
+        """Raises Refused for what is no pipeline."""
+        if len(data) > FILE_BYTES_MAX:
+            raise Refused("it has %d bytes; a pipeline has %d at most" % (len(data), FILE_BYTES_MAX))
+        self._message = protobuf.Message(data)
+        self.operators = [Operator(one) for one in self._message.messages(_Pipeline.OPERATOR)]
+        if not self.operators or not self._message.has(_Pipeline.BATCH_SIZE):
+            raise Refused("it has no operators or no batch size")
+        if len(self.operators) > OPERATORS_MAX:
+            raise Refused("it has %d operators; %d are taken at most" % (len(self.operators), OPERATORS_MAX))
+        self.batch_size = self._message.number(_Pipeline.BATCH_SIZE, 0)
+        self.threads = self._message.number(_Pipeline.THREADS, 1)
+
+    def inputs(self) -> list[Tensor]:
+        """The external sources, in the order of their names."""
+        found = [one for one in self.operators if one.name in ("ExternalSource", "_ExternalSource")]
+        return sorted(_input(one) for one in found)
+
+    def outputs(self) -> list[Tensor]:
+        """In the pipeline's own order."""
+        return [
+            Tensor(
+                one.text(_Edge.NAME),
+                one.number(_Edge.DATATYPE, _UNTOLD),
+                one.number(_Edge.DIMENSIONS, _UNTOLD),
+            )
+            for one in self._edges()
+        ]
+
+    def put_on_cpu(self) -> None:
+        """The whole pipeline runs without a GPU, where all its operators can."""
+        for operator in self.operators:
+            operator.put_on_cpu()
+        for edge in self._edges():
+            edge.set_text(_Edge.DEVICE, "cpu")
+        self._message.set_number(_Pipeline.DEVICE, CPU_ONLY)
+        self._message.clear(_Pipeline.BYTES_HINT)
+
+    def encode(self) -> bytes:
+        """As DALI reads it."""
+        return self._message.encode()
+
+    def _edges(self) -> list[protobuf.Message]:
+        return self._message.messages(_Pipeline.OUTPUT)
+
+
+def _input(operator: Operator) -> Tensor:
+    layout = operator.text("layout")
+    dimensions = operator.number("ndim", len(layout) if layout else _UNTOLD)
+    return Tensor(operator.instance, operator.number("dtype", _UNTOLD), dimensions)

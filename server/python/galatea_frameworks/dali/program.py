@@ -1,0 +1,143 @@
+"""One instance of a model: builds its pipeline, runs batches through it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import triton_python_backend_utils as pb_utils
+from galatea_worker.failures import Refused
+from nvidia.dali.pipeline import Pipeline
+
+from . import configuration, files, samples
+from .definition import THREADS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from triton_python_backend_utils import InferenceRequest, InferenceResponse
+
+    from .definition import Definition
+
+_BATCH_SIZE_MAX = 1 << 20
+# What the pipelines of DALI raise; pybind11 makes one of these of each exception in C++.
+_RUN_ERRORS = (RuntimeError, IndexError, ValueError, TypeError)
+
+
+class TritonPythonModel:
+    """The contract of the Python backend, for any pipeline that DALI serialized."""
+
+    @staticmethod
+    def auto_complete_config(config: Any) -> Any:
+        """Inputs are the external sources, outputs are by their place; a batch may have samples of different shapes."""
+        wanted = config.as_dict()
+        directory = pb_utils.get_model_dir()
+        definition = files.load(directory, wanted.get("default_model_filename", ""))
+        batched = not configuration.says_unbatched(os.path.dirname(directory))
+        configuration.complete(wanted, definition, batched=batched)
+        return config
+
+    def initialize(self, args: dict[str, str]) -> None:
+        """Checks the configuration against the file, in Triton's words, and builds the pipeline."""
+        config = json.loads(args["model_config"])
+        self._batched = int(config.get("max_batch_size", 0)) > 0
+        directory = os.path.join(args["model_repository"], args["model_version"])
+        definition = files.load(directory, config.get("default_model_filename", ""))
+        configuration.check(config, definition, batched=self._batched)
+        self._input_names = [one.name for one in definition.inputs()]
+        self._output_names = [one["name"] for one in config["output"]]
+        self._split = frozenset(configuration.split_outputs(config))
+        self._serialized = definition.encode()
+        self._batch_size = int(config["max_batch_size"]) if self._batched else definition.batch_size
+        self._threads = _threads(config, definition)
+        if not 1 <= self._batch_size <= _BATCH_SIZE_MAX:
+            raise Refused("a batch size of %d is not from 1 to %d" % (self._batch_size, _BATCH_SIZE_MAX))
+        try:
+            self._pipeline = self._built()
+        except _RUN_ERRORS as error:
+            raise Refused("Error while instantiating DALI pipeline: %s" % error) from error
+
+    def _built(self) -> Pipeline:
+        """A pipeline that runs one batch when it is told to: there is nothing to prefetch."""
+        return Pipeline.deserialize(
+            self._serialized,
+            batch_size=self._batch_size,
+            num_threads=self._threads,
+            prefetch_queue_depth=1,
+            exec_pipelined=False,
+            exec_async=False,
+        )
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+        """One run for the whole batch; a model without batching gets its requests one by one."""
+        responses = [None] * len(requests)
+        taken = []
+        for place, request in enumerate(requests):
+            try:
+                taken.append((place, *samples.inputs_of(request, self._input_names)))
+            except samples.Unfit as error:
+                responses[place] = _failed("DALI Backend error: %s" % error)
+        if self._batched and len(taken) > 1:
+            try:
+                self._run(taken, responses, keep=False)
+            except _RUN_ERRORS as error:
+                # One sample that cannot be decoded ends the run of all: each request is asked alone then, and fails alone.
+                pb_utils.Logger.log_verbose(
+                    "a batch of %d requests failed, and is run one by one: %s" % (len(taken), error)
+                )
+            else:
+                return responses
+        for one in taken:
+            try:
+                self._run([one], responses, keep=len(taken) > 1)
+            except _RUN_ERRORS as error:
+                responses[one[0]] = _failed("Runtime error: %s" % error)
+        return responses
+
+    def _run(self, taken: Sequence[tuple[int, Any, int]], responses: list[Any], *, keep: bool) -> None:
+        """Answers those requests. Raises what DALI raises; the pipeline is built anew then, as it is of no use any more."""
+        rows = [count for _, _, count in taken]
+        try:
+            for place, name in enumerate(self._input_names):
+                self._pipeline.feed_input(name, samples.joined([columns[place] for _, columns, _ in taken]))
+            given = self._pipeline.run()
+        except _RUN_ERRORS:
+            self._pipeline = self._built()
+            raise
+        columns = [
+            samples.outputs_of(name, one, rows, split=name in self._split, keep=keep) if len(one) == sum(rows) else None
+            for name, one in zip(self._output_names, given)
+        ]
+        for index, (place, _, _) in enumerate(taken):
+            responses[place] = _answer(self._output_names, columns, index)
+
+
+def _answer(names: Sequence[str], columns: Sequence[Sequence[Any] | None], index: int) -> InferenceResponse:
+    tensors = []
+    for name, column in zip(names, columns):
+        if column is None:
+            return _failed("DALI Backend error: output '%s' has not as many samples as the requests" % name)
+        if isinstance(column[index], samples.Unfit):
+            return _failed("DALI Backend error: %s" % column[index])
+        tensors.append(column[index])
+    return pb_utils.InferenceResponse(tensors)
+
+
+def _failed(message: str) -> InferenceResponse:
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.UNKNOWN))
+
+
+def _threads(config: dict[str, Any], definition: Definition) -> int:
+    """As the parameter says; -1, or none, is the pipeline's own number."""
+    text = config.get("parameters", {}).get("num_threads", {}).get("string_value", "-1").strip()
+    try:
+        count = int(text)
+    except ValueError:
+        raise Refused("parameter 'num_threads' must be a number, found '%s'" % text[:64]) from None
+    if count == -1:
+        count = definition.threads
+    if not 1 <= count <= THREADS_MAX:
+        raise Refused("a pipeline has from 1 to %d threads, found %d" % (THREADS_MAX, count))
+    return count

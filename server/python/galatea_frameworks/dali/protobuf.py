@@ -1,0 +1,143 @@
+"""Protobuf messages as lists of fields, for a file that is read, changed in a few places and handed on with all the rest as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galatea_worker.failures import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_FIXED_BYTES = {FIXED64: 8, FIXED32: 4}
+_VARINT_BYTES_MAX = 10
+_NUMBER_MAX = 2**64
+
+
+class Message:
+    """The fields of one message in their order. A field of bytes is a message as soon as it has been asked for as one."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, data: bytes | memoryview = b"") -> None:
+        """Raises Refused for what is no message."""
+        self._fields = list(_fields(memoryview(data)))
+
+    def messages(self, number: int) -> list[Message]:
+        """The messages in the fields of this number; what is changed in them is changed in this message."""
+        found = []
+        for index, (own, kind, value) in enumerate(self._fields):
+            if own != number:
+                continue
+            if not isinstance(value, Message):
+                if kind != BYTES:
+                    raise Refused("field %d is no message" % number)
+                value = Message(value)
+                self._fields[index] = (own, kind, value)
+            found.append(value)
+        return found
+
+    def text(self, number: int) -> str:
+        """The text of the last field of this number, "" where there is none."""
+        value = self._last(number, BYTES)
+        try:
+            return "" if value is None else bytes(value).decode("utf-8")
+        except UnicodeDecodeError:
+            raise Refused("field %d is no text" % number) from None
+
+    def number(self, number: int, default: int) -> int:
+        """The signed number in the last field of this number."""
+        value = self._last(number, VARINT)
+        if value is None:
+            return default
+        return value - _NUMBER_MAX if value >= _NUMBER_MAX // 2 else value
+
+    def has(self, number: int) -> bool:
+        """Whether there is a field of this number."""
+        return any(own == number for own, _, _ in self._fields)
+
+    def set_text(self, number: int, text: str) -> None:
+        """Puts one field in the place of all of this number."""
+        self.clear(number)
+        self._fields.append((number, BYTES, text.encode("utf-8")))
+
+    def set_number(self, number: int, value: int) -> None:
+        """Puts one field in the place of all of this number."""
+        self.clear(number)
+        self._fields.append((number, VARINT, value % _NUMBER_MAX))
+
+    def clear(self, number: int) -> None:
+        """Takes the fields of this number out."""
+        self._fields = [field for field in self._fields if field[0] != number]
+
+    def remove(self, number: int, gone: list[Message]) -> None:
+        """Takes those messages out of the fields of this number."""
+        self._fields = [
+            field for field in self._fields if field[0] != number or not any(field[2] is one for one in gone)
+        ]
+
+    def encode(self) -> bytes:
+        """The message as bytes."""
+        out = bytearray()
+        for number, kind, value in self._fields:
+            _write_varint(out, number << 3 | kind)
+            if kind == VARINT:
+                _write_varint(out, value)
+                continue
+            if isinstance(value, Message):
+                value = value.encode()
+            if kind == BYTES:
+                _write_varint(out, len(value))
+            out += value
+        return bytes(out)
+
+    def _last(self, number: int, wanted: int) -> memoryview | int | None:
+        value = None
+        for own, kind, found in self._fields:
+            if own == number:
+                if kind != wanted:
+                    raise Refused("field %d is of wire type %d, and not %d" % (number, kind, wanted))
+                value = found
+        return value
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
+    at = 0
+    while at < len(data):
+        tag, at = _read_varint(data, at)
+        number, kind = tag >> 3, tag & 7
+        if number == 0:
+            raise Refused("a field has the number 0")
+        if kind == VARINT:
+            value, at = _read_varint(data, at)
+            yield number, kind, value
+            continue
+        if kind == BYTES:
+            size, at = _read_varint(data, at)
+        elif kind in _FIXED_BYTES:
+            size = _FIXED_BYTES[kind]
+        else:
+            raise Refused("field %d is of wire type %d" % (number, kind))
+        if size > len(data) - at:
+            raise Refused("field %d has %d bytes where %d are left" % (number, size, len(data) - at))
+        yield number, kind, data[at : at + size]
+        at += size
+
+
+def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    for place in range(at, min(at + _VARINT_BYTES_MAX, len(data))):
+        byte = data[place]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value % _NUMBER_MAX, place + 1
+        shift += 7
+    raise Refused("a number has no end")
+
+
+def _write_varint(out: bytearray, value: int) -> None:
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
