@@ -1,32 +1,26 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { inferenceTypes, type InferenceType } from "../protocols/index.ts";
+import { ContainerRefusal, containerKinds, type ContainerKindName, type OpenedContainer } from "../containers/index.ts";
+import { inferenceTypes, type ContainerLanguage, type InferenceType } from "../protocols/index.ts";
 
 /** What the contract's front end reads of the environment itself, whoever started the server and with what flags. */
 export interface ContainerFrontEnd {
   /** The model of /invocations; a name that no model has when none was given, as Triton's. */
   readonly defaultModelName: string;
   readonly pingMode: "ready" | "live";
-  /** What a call of /invocations is. */
-  readonly inferenceType: InferenceType;
+  readonly language: ContainerLanguage;
 }
 
-/** What the SAGEMAKER_* environment of a container asks of its server, as Triton's `serve` entry point reads it. */
+/** What the SAGEMAKER_* environment of a container asks of its server, as the entry point of an image of its kind reads it. */
 export interface ContainerPlan extends ContainerFrontEnd {
   /** SAGEMAKER_MULTI_MODEL=true: nothing at start, archives by request. */
   readonly multiModel: boolean;
   readonly repositories: readonly string[];
+  /** What archives are to a container of another kind than Triton's; null for Triton's own. */
+  readonly opened: OpenedContainer | null;
   readonly loadModels: readonly string[];
   /** Lines for the log: what was accepted without effect, and hints. */
   readonly notes: readonly string[];
-}
-
-/** A container that cannot start; the message goes to stderr, exit code 1. */
-export class ContainerRefusal extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "ContainerRefusal";
-  }
 }
 
 type Treatment = { readonly honoured: true } | { readonly accepted: string };
@@ -97,12 +91,38 @@ export function containerFrontEnd(env: Environment): ContainerFrontEnd {
   return {
     defaultModelName: env.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME ?? noDefaultModel,
     pingMode: checkedPingMode(env.SAGEMAKER_TRITON_PING_MODE) ?? "ready",
-    inferenceType: checkedInferenceType(env),
+    language: { kind: "triton", inferenceType: checkedInferenceType(env) },
   };
 }
 
-/** Reads the plan; `mlRoot` is the directory that /opt/ml means. */
-export function containerPlan(env: Environment, mlRoot: string): ContainerPlan {
+/** The kinds of containers by name. */
+export const containerKindNames = ["tritonserver", ...(Object.keys(containerKinds) as ContainerKindName[])] as const;
+export type ServedContainerKind = (typeof containerKindNames)[number];
+
+/** Reads the plan of a container of any kind; `mlRoot` is the directory that /opt/ml means. Throws ContainerRefusal. */
+export function containerPlan(kind: ServedContainerKind, env: Environment, mlRoot: string): ContainerPlan {
+  return kind === "tritonserver" ? tritonPlan(env, mlRoot) : kindPlan(kind, env, mlRoot);
+}
+
+/** What the model of a container with one is called, where clients name none. */
+const onlyModelName = "model";
+
+function kindPlan(kind: ContainerKindName, environment: Environment, mlRoot: string): ContainerPlan {
+  const multiModel = environment.SAGEMAKER_MULTI_MODEL === "true";
+  const opened = containerKinds[kind].open({ environment, mlRoot, isMultiModel: multiModel });
+  return {
+    multiModel,
+    repositories: [],
+    opened,
+    loadModels: multiModel ? [] : [onlyModelName],
+    defaultModelName: onlyModelName,
+    pingMode: multiModel ? "live" : "ready",
+    language: { kind: "payload", codec: opened.codec },
+    notes: opened.notes,
+  };
+}
+
+function tritonPlan(env: Environment, mlRoot: string): ContainerPlan {
   const notes = noteVariables(env);
   const multiModel = env.SAGEMAKER_MULTI_MODEL === "true";
   const ping = checkedPingMode(env.SAGEMAKER_TRITON_OVERRIDE_PING_MODE ?? env.SAGEMAKER_TRITON_PING_MODE);
@@ -115,10 +135,11 @@ export function containerPlan(env: Environment, mlRoot: string): ContainerPlan {
   return {
     multiModel,
     repositories: served.repositories,
+    opened: null,
     loadModels: served.name === "" ? [] : [served.name],
     defaultModelName: served.name === "" ? noDefaultModel : served.name,
     pingMode: ping ?? (multiModel ? "live" : "ready"),
-    inferenceType,
+    language: { kind: "triton", inferenceType },
     notes,
   };
 }

@@ -1,4 +1,5 @@
 import type { CompressionLevel, KeepaliveOptions, Restrictions } from "../protocols/index.ts";
+import type { ServedContainerKind } from "./container-environment.ts";
 
 /** What `galatea serve` was asked for, checked and complete. */
 export interface ServeOptions {
@@ -29,6 +30,8 @@ export interface ServeOptions {
     readonly mlRoot: string;
     /** No repository was given: the SAGEMAKER_* environment says what to serve, as the `serve` entry point does. */
     readonly fromEnvironment: boolean;
+    /** Whose containers' language and archives: of another kind than Triton's only where the environment says what to serve. */
+    readonly kind: ServedContainerKind;
   } | null;
   readonly log: {
     readonly verbose: boolean;

@@ -28,6 +28,7 @@ import type { CredentialLookup } from "../signing/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "./directories.ts";
+import type { ServedContainerKind } from "./container-environment.ts";
 import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
 import { createLogLinks } from "./log-links.ts";
 import { createPlatformMetrics } from "./platform-metrics.ts";
@@ -249,6 +250,7 @@ function containerCommand(
       `--id=${spec.title}`,
       `--sagemaker-socket=${socketPath}`,
       `--ml-root=${mlRoot}`,
+      `--container-kind=${spec.runtime satisfies ServedContainerKind}`,
       `--memory-budget-bytes=${spec.modelMemoryBytes}`,
       `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestMemory.bytesMax)}`,
       `--data=${options.directories.root}`,

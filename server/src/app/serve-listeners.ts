@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { InferenceError, systemClock, type ByteBudget, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
 import {
@@ -107,6 +108,11 @@ async function readTls(files: NonNullable<GrpcOptions["tls"]>): Promise<GrpcTls>
   };
 }
 
+/** An archive of another kind of container than Triton's is the model, whatever lies in it. */
+function archiveItself(directory: string) {
+  return Promise.resolve({ repositoryDirectory: dirname(directory), modelDirectoryName: basename(directory) });
+}
+
 async function openContract(
   { engine, budget, log, unconfined }: ListenerParts,
   container: NonNullable<ServeOptions["container"]>,
@@ -126,9 +132,9 @@ async function openContract(
     integerRange: "refuse",
     pingMode: frontEnd.pingMode,
     defaultModelName: frontEnd.defaultModelName,
-    inferenceType: frontEnd.inferenceType,
+    language: frontEnd.language,
     mlRoot: container.mlRoot,
-    chooseModelDirectory: findArchiveModel,
+    chooseModelDirectory: frontEnd.language.kind === "triton" ? findArchiveModel : archiveItself,
     unconfined,
   });
   const where = "socketPath" in address ? address.socketPath : `${address.host}:${listener.port}`;

@@ -3,8 +3,8 @@ import type { ConfinementRow } from "../backends/python/index.ts";
 import { asDiskError, InferenceError, systemClock, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
 import type { Listener } from "../protocols/index.ts";
+import { ContainerRefusal } from "../containers/index.ts";
 import {
-  ContainerRefusal,
   containerFrontEnd,
   containerPlan,
   type ContainerFrontEnd,
@@ -30,7 +30,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   let plan: ContainerPlan | null = null;
   let frontEnd: ContainerFrontEnd | null = null;
   try {
-    plan = options.container?.fromEnvironment === true ? containerPlan(process.env, options.container.mlRoot) : null;
+    plan = planOf(options);
     frontEnd = options.container === null ? null : (plan ?? containerFrontEnd(process.env));
   } catch (error) {
     if (!(error instanceof ContainerRefusal)) throw error;
@@ -87,6 +87,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   // A reader that takes nothing any more must not keep the process.
   if (!(await log.written(lastLinesMsMax))) process.exit(code);
   return code;
+}
+
+function planOf({ container }: ServeOptions): ContainerPlan | null {
+  return container?.fromEnvironment === true ? containerPlan(container.kind, process.env, container.mlRoot) : null;
 }
 
 function missingOf(rows: readonly ConfinementRow[]): Readonly<Record<string, string>> {

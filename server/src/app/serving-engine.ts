@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { systemClock, type ByteBudget, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 import type { FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
+import { ArchiveCatalog } from "../containers/index.ts";
 import { createEngine, type EngineCore } from "../engine/index.ts";
 import { DirectoryCatalog } from "../repository/index.ts";
 import type { ContainerPlan } from "./container-environment.ts";
@@ -40,6 +41,7 @@ export interface ServingParts {
 export function createServingEngine(parts: ServingParts): EngineCore {
   const { options, budget, plan, log, metrics, directories } = parts;
   const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount: 0 };
+  const opened = plan?.opened ?? null;
   const overrides = processDirectory(join(directories.cache, "overrides"));
   const repositories = [...(plan?.repositories ?? []), ...options.repositories];
   return createEngine({
@@ -50,22 +52,35 @@ export function createServingEngine(parts: ServingParts): EngineCore {
     autoComplete: options.autoComplete,
     backends: backends(parts),
     backendConfig: (backend) => backendConfig(options, backend),
-    catalog: new DirectoryCatalog({
-      ...read,
-      repositoryDirectories: repositories.map((directory) => resolve(directory)),
-      mapping: null,
-      overrideDirectory: overrides,
-      // Who may load models here may fill the repository's disk as well.
-      overrideBytesMax: Infinity,
-    }),
+    catalog:
+      opened !== null && options.container !== null
+        ? new ArchiveCatalog({
+            container: opened,
+            directory: join(resolve(options.container.mlRoot), "model"),
+            servedName: plan?.defaultModelName ?? "",
+          })
+        : new DirectoryCatalog({
+            ...read,
+            repositoryDirectories: repositories.map((directory) => resolve(directory)),
+            mapping: null,
+            overrideDirectory: overrides,
+            // Who may load models here may fill the repository's disk as well.
+            overrideBytesMax: Infinity,
+          }),
     catalogOf: (source) =>
-      new DirectoryCatalog({
-        ...read,
-        repositoryDirectories: [source.repositoryDirectory],
-        mapping: { directoryName: source.modelDirectoryName, servedName: source.servedName },
-        overrideDirectory: overrides,
-        overrideBytesMax: archiveOverrideBytesMax,
-      }),
+      opened !== null
+        ? new ArchiveCatalog({
+            container: opened,
+            directory: join(source.repositoryDirectory, source.modelDirectoryName),
+            servedName: source.servedName,
+          })
+        : new DirectoryCatalog({
+            ...read,
+            repositoryDirectories: [source.repositoryDirectory],
+            mapping: { directoryName: source.modelDirectoryName, servedName: source.servedName },
+            overrideDirectory: overrides,
+            overrideBytesMax: archiveOverrideBytesMax,
+          }),
     // Twice: blocks of many sizes leave gaps.
     arenaBytes: Math.max(arenaBytesMin, 2 * budget.bytesMax),
     requestMemory: budget,
@@ -80,7 +95,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
   });
 }
 
-function backends({ options, log, directories, onConfinement }: ServingParts): readonly Backend[] {
+function backends({ options, plan, log, directories, onConfinement }: ServingParts): readonly Backend[] {
   const { python, pythonPackages: packages, pythonThreads: threads, pythonPreimport: preImports } = options;
   const { backendDirectory } = options;
   // The operator's own come first, as they do in Triton.
@@ -95,7 +110,7 @@ function backends({ options, log, directories, onConfinement }: ServingParts): r
     lazyBackend(
       "python",
       (signal) => {
-        const tenants = tenantOptions(options, directories);
+        const tenants = tenantOptions(options, directories, plan?.opened?.readPaths ?? []);
         const own = { packages, threads, preImports, tenants, findRunner, onConfinement };
         return openPythonBackend({ python, log, directories, ...own }, signal);
       },
@@ -140,7 +155,11 @@ function onnxRuntimeBackend({ options, log }: Pick<ServingParts, "options" | "lo
 }
 
 /** Null where Python models are kept from each other's processes and no more. */
-function tenantOptions(options: ServeOptions, directories: DataDirectories): TenantOptions | null {
+function tenantOptions(
+  options: ServeOptions,
+  directories: DataDirectories,
+  containerPaths: readonly string[],
+): TenantOptions | null {
   const { confinement, ...allowed } = options.workers;
   const isContainer = options.container?.fromEnvironment === true;
   if ((confinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
@@ -149,6 +168,7 @@ function tenantOptions(options: ServeOptions, directories: DataDirectories): Ten
     // What the operator put there runs the models of all tenants.
     readPaths: [
       ...allowed.readPaths,
+      ...containerPaths,
       ...(options.backendDirectory === null ? [] : [resolve(options.backendDirectory)]),
     ],
     allMemoryBytesMax: options.memoryBudgetBytes === null ? null : options.memoryBudgetBytes + sharedBytes,

@@ -1,3 +1,4 @@
+import { containerKindNames } from "../app/index.ts";
 import { dataDefault, portMax, requestMemoryFlag, type Flag } from "./flags.ts";
 import { grpcFlags } from "./grpc-flags.ts";
 import { pythonFlag, pythonPackagesFlag } from "./python-flags.ts";
@@ -136,6 +137,12 @@ export const serveFlags: readonly Flag[] = [
     name: "sagemaker-socket",
     kind: "string",
     about: "serve the container contract on this Unix socket instead of a port",
+  },
+  {
+    name: "container-kind",
+    kind: "string",
+    default: "tritonserver",
+    about: `whose container this is where its environment says what to serve: ${containerKindNames.join(", ")}`,
   },
   { name: "ml-root", kind: "string", default: "/opt/ml", about: "directory that /opt/ml/... on the wire means" },
   { name: "memory-budget-bytes", kind: "integer", min: 1, about: "refuse to load models beyond this much memory" },

@@ -1,4 +1,4 @@
-import type { ServeOptions } from "../app/index.ts";
+import { containerKindNames, type ServedContainerKind, type ServeOptions } from "../app/index.ts";
 import { UsageError, type FlagValue, type ParsedFlags } from "./flags.ts";
 import { grpcOptions } from "./grpc-flags.ts";
 import { parseRestrictions } from "./restricted-apis.ts";
@@ -49,6 +49,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
             : { address: text("http-address"), port: number("sagemaker-port") },
           mlRoot: text("ml-root"),
           fromEnvironment: repositories.length === 0,
+          kind: containerKind(text("container-kind"), repositories),
         }
       : null,
     log: {
@@ -75,6 +76,15 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
     workers: workerOptions(parsed),
     warnings: warningsOf(given),
   };
+}
+
+function containerKind(name: string, repositories: readonly string[]): ServedContainerKind {
+  const kind = containerKindNames.find((each) => each === name);
+  if (kind === undefined)
+    throw new UsageError(`invalid value for --container-kind: ${name}; there are: ${containerKindNames.join(", ")}`);
+  if (kind !== "tritonserver" && repositories.length > 0)
+    throw new UsageError(`--container-kind=${kind} serves what lies below --ml-root, and no --model-repository`);
+  return kind;
 }
 
 function modelControl(

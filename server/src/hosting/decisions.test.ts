@@ -9,7 +9,7 @@ import {
   type EndpointEvent,
   type EndpointState,
 } from "./endpoints/endpoint-state.ts";
-import { resolveImage } from "./definitions/image-names.ts";
+import { resolveImage, unsupportedImageText } from "./definitions/image-names.ts";
 import { instanceBudget, instanceType } from "./definitions/instance-types.ts";
 import { chooseInstance, chooseVariant, leastBusy } from "./endpoints/routing.ts";
 import { parseS3Uri } from "./definitions/s3-uri.ts";
@@ -85,7 +85,7 @@ test("instance types have their published sizes, clipped to the machine", () => 
   assert.deepEqual(instanceBudget("ml.g5.48xlarge", machine), { vcpuCount: 4, memoryBytes: 9 * gibi });
 });
 
-test("Triton's images of every account, region and tag are ours, others are nobody's", () => {
+test("images of every account, region and tag are known by their repository, others are nobody's", () => {
   const registry = "785573368785.dkr.ecr.us-east-1.amazonaws.com";
   for (const image of [
     `${registry}/sagemaker-tritonserver:23.03-py3`,
@@ -95,8 +95,11 @@ test("Triton's images of every account, region and tag are ours, others are nobo
   ]) {
     assert.equal(resolveImage(image), "tritonserver", image);
   }
-  for (const image of [`${registry}/sagemaker-xgboost:1.7-1`, "sagemaker-tritonserver/mine:1"])
+  assert.equal(resolveImage(`${registry}/sagemaker-scikit-learn:1.2-1-cpu-py3`), "scikit-learn");
+  assert.equal(resolveImage(`${registry}/pytorch-inference:2.6.0-cpu-py312-ubuntu22.04-sagemaker`), "pytorch");
+  for (const image of [`${registry}/mine:1.7-1`, "sagemaker-tritonserver/mine:1", "my-pytorch-inference:1"])
     assert.equal(resolveImage(image), null);
+  assert.match(unsupportedImageText("mine:1"), /The image mine:1 cannot be run here.*sagemaker-scikit-learn/);
 });
 
 test("names of places and resources are read and written", () => {

@@ -3,9 +3,16 @@ export {
   defaultContainerLimits,
   inferenceTypes,
   openContainer,
+  PayloadRefusal,
+  type ContainerLanguage,
   type ContainerLimits,
   type ContainerOptions,
   type InferenceType,
+  type Payload,
+  type PayloadCodec,
+  type PayloadHead,
+  type PayloadReply,
+  type PayloadRequest,
 } from "./container/index.ts";
 export { defaultHttpLimits, type HttpLimits, type ListenAddress } from "./http-listener/index.ts";
 export {

@@ -1,9 +1,31 @@
-/** The built-in containers an image name may stand for. */
-export type BuiltInRuntime = "tritonserver";
+/** The built-in containers an image name may stand for: the kinds of containers of the server. */
+export type BuiltInRuntime = "tritonserver" | "scikit-learn" | "pytorch";
 
-/** Repository name prefix to runtime; matched against the last component of the image's path. */
-const runtimes: readonly { readonly repositoryPrefix: string; readonly runtime: BuiltInRuntime }[] = [
-  { repositoryPrefix: "sagemaker-tritonserver", runtime: "tritonserver" },
+interface ImageRow {
+  /** The last component of the image's path, without tag and digest. */
+  readonly repository: RegExp;
+  readonly runtime: BuiltInRuntime;
+  /** As the list of what is known names it. */
+  readonly about: string;
+}
+
+/** As `sagemaker.image_uris.retrieve` of the SageMaker SDK names them. */
+const images: readonly ImageRow[] = [
+  {
+    repository: /^sagemaker-tritonserver/,
+    runtime: "tritonserver",
+    about: "sagemaker-tritonserver* (Triton Inference Server)",
+  },
+  {
+    repository: /^sagemaker-scikit-learn$/,
+    runtime: "scikit-learn",
+    about: "sagemaker-scikit-learn (scikit-learn in script mode)",
+  },
+  {
+    repository: /^pytorch-inference(-graviton)?$/,
+    runtime: "pytorch",
+    about: "pytorch-inference, pytorch-inference-graviton (PyTorch in script mode)",
+  },
 ];
 
 /**
@@ -13,13 +35,12 @@ const runtimes: readonly { readonly repositoryPrefix: string; readonly runtime: 
 export function resolveImage(image: string): BuiltInRuntime | null {
   const withoutDigest = image.split("@")[0] ?? "";
   const repository = withoutDigest.slice(withoutDigest.lastIndexOf("/") + 1).split(":")[0] ?? "";
-  const row = runtimes.find(({ repositoryPrefix }) => repository.startsWith(repositoryPrefix));
-  return row?.runtime ?? null;
+  return images.find((row) => row.repository.test(repository))?.runtime ?? null;
 }
 
 export function unsupportedImageText(image: string): string {
   return (
-    `The image ${image} cannot be run here: images named sagemaker-tritonserver* are served by the built-in ` +
-    "inference server, other images need a container engine, which this platform does not use yet."
+    `The image ${image} cannot be run here: other images than those of the built-in containers need a container engine, which this ` +
+    `platform does not use yet. Built in, from any account and region and with any tag: ${images.map(({ about }) => about).join("; ")}.`
   );
 }

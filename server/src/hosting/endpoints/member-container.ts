@@ -1,3 +1,5 @@
+import { assert } from "../../base/index.ts";
+import { resolveImage, type BuiltInRuntime, type ContainerDefinition } from "../definitions/index.ts";
 import { ModelAgent, agentLimits, createArchiveSource, type ModelTrees } from "../agent/index.ts";
 import {
   InstanceContainer,
@@ -34,13 +36,19 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
     logStreamArn: `arn:aws:logs:${region}:${accountId}:log-group:${group}:log-stream:${stream}`,
     spec: {
       title: `${ownerName}/${stream}`,
-      runtime: "tritonserver",
+      runtime: runtimeOf(planned.definition),
       models: containerModels(planned.definition, { variant, endpointName: ownerName }),
       environment: containerEnvironment(planned.definition, credentials, region),
       modelMemoryBytes: planned.modelMemoryBytes,
       output: (line) => write(Buffer.from(`${line}\n`)),
     },
   };
+}
+
+function runtimeOf({ Image: image = "" }: ContainerDefinition): BuiltInRuntime {
+  const runtime = resolveImage(image);
+  assert(runtime !== null, `CreateModel took the image ${image}`);
+  return runtime;
 }
 
 /** One container of an instance: kept in service, and its models where it has many. */

@@ -1,21 +1,20 @@
-import { InferenceError, isMemoryReason, type Clock } from "../../base/index.ts";
-import type { Engine, ModelTarget } from "../../engine/index.ts";
+import { InferenceError, unreachable, type Clock } from "../../base/index.ts";
+import type { Engine } from "../../engine/index.ts";
 import { JsonScanner, type IntegerRange } from "../../tensor/index.ts";
-import {
-  BodyError,
-  readWholeBody,
-  reply,
-  replyError,
-  replyFailure,
-  type Exchange,
-  type HttpLimits,
-} from "../http-listener/index.ts";
+import { BodyError, readWholeBody, reply, replyError, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "../infer-codec/index.ts";
-import { InferCallError } from "../infer-http/index.ts";
+import type { ContainerCalls } from "./container-calls.ts";
 import { HostedModels, type ChooseModelDirectory, type HostedModel } from "./hosted-models.ts";
 import type { ContainerLimits } from "./limits.ts";
-import { ModelCalls, type InferenceType } from "./model-calls.ts";
 import { isForbiddenPath } from "./model-path.ts";
+import { PayloadCalls } from "./payload-calls.ts";
+import type { PayloadCodec } from "./payload-codec.ts";
+import { TritonCalls, type InferenceType } from "./triton-calls.ts";
+
+/** What bodies are: Triton's, where a call of /invocations may be one of several things, or what a codec makes of them. */
+export type ContainerLanguage =
+  | { readonly kind: "triton"; readonly inferenceType: InferenceType }
+  | { readonly kind: "payload"; readonly codec: PayloadCodec };
 
 export interface ContainerRoutesOptions {
   readonly engine: Engine;
@@ -25,9 +24,9 @@ export interface ContainerRoutesOptions {
   readonly integerRange: IntegerRange;
   /** What /ping tells (SAGEMAKER_TRITON_PING_MODE): all models ready, or the server alive. */
   readonly pingMode: "ready" | "live";
-  /** The model of /invocations, and what a call of it is. */
+  /** The model of /invocations. */
   readonly defaultModelName: string;
-  readonly inferenceType: InferenceType;
+  readonly language: ContainerLanguage;
   /** The directory that stands for /opt/ml. */
   readonly mlRoot: string;
   readonly chooseModelDirectory: ChooseModelDirectory;
@@ -54,6 +53,9 @@ export function containerHandler(options: ContainerRoutesOptions): (exchange: Ex
   const single: Readonly<Record<string, readonly [method: string, answer: Answer]>> = {
     "/ping": ["GET", routes.ping],
     "/invocations": ["POST", routes.invocations],
+    ...(routes.executionParameters === null
+      ? {}
+      : { "/execution-parameters": ["GET", routes.executionParameters] as const }),
   };
   const collection: Readonly<Record<string, Answer>> = { GET: routes.list, POST: routes.load };
   const model: Readonly<Record<string, Answer>> = { GET: routes.describe, DELETE: routes.unload };
@@ -89,15 +91,30 @@ function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+function callsOf({ language, ...options }: ContainerRoutesOptions): ContainerCalls {
+  switch (language.kind) {
+    case "triton":
+      return new TritonCalls({ ...options, inferenceType: language.inferenceType });
+    case "payload":
+      return new PayloadCalls({ ...options, codec: language.codec });
+    default:
+      return unreachable(language);
+  }
+}
+
 class ContainerRoutes {
   readonly #options: ContainerRoutesOptions;
   readonly #models: HostedModels;
-  readonly #calls: ModelCalls;
+  readonly #calls: ContainerCalls;
 
   constructor(options: ContainerRoutesOptions) {
     this.#options = options;
     this.#models = new HostedModels({ ...options, modelsMax: options.containerLimits.modelsMax });
-    this.#calls = new ModelCalls(options);
+    this.#calls = callsOf(options);
+  }
+
+  get executionParameters(): Answer | null {
+    return this.#calls.executionParameters;
   }
 
   readonly ping: Answer = (exchange) => {
@@ -107,43 +124,19 @@ class ContainerRoutes {
     reply(exchange, (pingMode === "live" ? engine.live : engine.ready) ? 200 : 400, "text/plain", "", headers);
   };
 
-  /** A call of the default model: statuses as on the KServe port. */
   readonly invocations: Answer = async (exchange) => {
-    const { defaultModelName, inferenceType } = this.#options;
+    const { defaultModelName } = this.#options;
     const target = { namespace: "", modelName: defaultModelName, modelVersion: "" };
-    await this.#call(inferenceType, exchange, target, ({ error, contentType }) =>
-      replyFailure(exchange, error, contentType),
-    );
+    await this.#calls.answer(exchange, target, "invocations");
   };
 
-  /** Inference on a loaded archive: every error is 400, but 507 for those that unloading others may cure. */
   readonly invoke: Answer = async (exchange, id) => {
     const model = this.#models.loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
+    if (isForAnother(exchange, model)) return this.#calls.refuse(exchange, wrongTarget(), "invoke");
     const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
-    const refuse = ({ error }: InferCallError) => {
-      // Beyond the contract: the memory for requests is full, which unloading others does not cure and coming again does.
-      const isModels = error.reason === "out-of-memory";
-      if (!isModels && isMemoryReason(error.reason)) return replyFailure(exchange, error, "application/json");
-      replyFailure(exchange, error, "application/json", isModels ? 507 : 400);
-    };
-    if (isForAnother(exchange, model)) return refuse(new InferCallError(wrongTarget(), "application/json"));
-    await this.#call("infer", exchange, target, refuse);
+    await this.#calls.answer(exchange, target, "invoke");
   };
-
-  async #call(
-    type: InferenceType,
-    exchange: Exchange,
-    target: ModelTarget,
-    refuse: (failure: InferCallError) => void,
-  ): Promise<void> {
-    try {
-      await this.#calls.call(type, exchange, target);
-    } catch (error) {
-      if (!(error instanceof InferCallError)) throw error;
-      if (!exchange.signal.aborted) refuse(error);
-    }
-  }
 
   readonly list: Answer = (exchange) => {
     replyPlainJson(exchange, { models: this.#models.list().map(describeModel) });

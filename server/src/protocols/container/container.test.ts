@@ -38,7 +38,7 @@ before(async () => {
     pingMode: "live",
     unconfined: () => ({ memory: "no group below /sys/fs/cgroup/ü" }),
     defaultModelName: "add_sub",
-    inferenceType: "infer",
+    language: { kind: "triton", inferenceType: "infer" },
     mlRoot,
     chooseModelDirectory: (directory) =>
       Promise.resolve({ repositoryDirectory: directory, modelDirectoryName: "add_sub" }),

@@ -1,10 +1,11 @@
-import { InferenceError } from "../../base/index.ts";
+import { InferenceError, isMemoryReason } from "../../base/index.ts";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import { GenerateCalls } from "../generate/index.ts";
-import { BodyError, replyError, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { BodyError, replyError, replyFailure, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { leadingInteger } from "../infer-codec/index.ts";
 import { InferCallError, InferCalls, InferEvents, requestEncoding } from "../infer-http/index.ts";
+import type { CallDoor, ContainerCalls } from "./container-calls.ts";
 
 /**
  * What /invocations is (SAGEMAKER_TRITON_INFERENCE_TYPE): a KServe inference, or a call of the generate extension with one answer or a
@@ -13,23 +14,28 @@ import { InferCallError, InferCalls, InferEvents, requestEncoding } from "../inf
 export const inferenceTypes = ["infer", "generate", "generate_stream"] as const;
 export type InferenceType = (typeof inferenceTypes)[number];
 
-export interface ModelCallsOptions {
+export interface TritonCallsOptions {
   readonly engine: Engine;
   readonly limits: HttpLimits;
   readonly integerRange: IntegerRange;
+  /** What a call of /invocations is; those of archives are inferences. */
+  readonly inferenceType: InferenceType;
 }
 
 const binaryTypePrefix = "application/vnd.sagemaker-triton.binary+json;json-header-size=";
 
-/** Calls of models in the forms of the container contract. Each throws InferCallError (nothing has been sent) or BodyError. */
-export class ModelCalls {
+/** Calls in Triton's forms. */
+export class TritonCalls implements ContainerCalls {
+  readonly executionParameters = null;
   readonly #engine: Engine;
+  readonly #inferenceType: InferenceType;
   readonly #infers: InferCalls;
   readonly #events: InferEvents;
   readonly #generates: GenerateCalls;
 
-  constructor(options: ModelCallsOptions) {
+  constructor(options: TritonCallsOptions) {
     this.#engine = options.engine;
+    this.#inferenceType = options.inferenceType;
     this.#infers = new InferCalls({
       ...options,
       binaryHeaders: (jsonBytes) => ["Content-Type", `${binaryTypePrefix}${jsonBytes}`],
@@ -38,7 +44,33 @@ export class ModelCalls {
     this.#generates = new GenerateCalls(options);
   }
 
-  async call(type: InferenceType, exchange: Exchange, target: ModelTarget): Promise<void> {
+  async answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
+    try {
+      await this.#call(door === "invoke" ? "infer" : this.#inferenceType, exchange, target);
+    } catch (error) {
+      if (!(error instanceof InferCallError)) throw error;
+      if (!exchange.signal.aborted) this.#refuse(exchange, error, door);
+    }
+  }
+
+  refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void {
+    this.#refuse(exchange, new InferCallError(error, "application/json"), door);
+  }
+
+  /**
+   * For the container's model the statuses are those of the KServe port; for an archive's every error is 400, but 507 for those that
+   * unloading others may cure.
+   */
+  #refuse(exchange: Exchange, { error, contentType }: InferCallError, door: CallDoor): void {
+    if (door === "invocations") return replyFailure(exchange, error, contentType);
+    // Beyond the contract: the memory for requests is full, which unloading others does not cure and coming again does.
+    const isModels = error.reason === "out-of-memory";
+    if (!isModels && isMemoryReason(error.reason)) return replyFailure(exchange, error, "application/json");
+    replyFailure(exchange, error, "application/json", isModels ? 507 : 400);
+  }
+
+  /** Throws InferCallError (nothing has been sent) or BodyError. */
+  async #call(type: InferenceType, exchange: Exchange, target: ModelTarget): Promise<void> {
     try {
       if (type === "infer") await this.#infer(exchange, target);
       else await this.#generate(type, exchange, target);

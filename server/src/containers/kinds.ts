@@ -1,0 +1,10 @@
+import type { ContainerKind } from "./container-kind.ts";
+import { scriptContainer } from "./scripts/index.ts";
+
+/** The kinds of containers beside Triton's, by the name that `--container-kind` has for them. */
+export const containerKinds = {
+  "scikit-learn": scriptContainer({ runner: "sklearn-script" }),
+  pytorch: scriptContainer({ runner: "pytorch-script" }),
+} as const satisfies Readonly<Record<string, ContainerKind>>;
+
+export type ContainerKindName = keyof typeof containerKinds;

@@ -1,0 +1,54 @@
+import { assert, type InferenceError } from "../../base/index.ts";
+import type { ServedModel } from "../../engine/index.ts";
+import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
+import type { Payload, PayloadCodec, PayloadReply, PayloadRequest } from "../../protocols/index.ts";
+import type { Tensor } from "../../tensor/index.ts";
+
+/** The one input and the one output of a script's model: BYTES, one element. */
+export const bodyInput = "body";
+export const bodyOutput = "answer";
+/** Parameters of its requests and responses; `python/galatea_frameworks/toolkit/model.py` knows them too. */
+const headParameters = { contentType: "content_type", accept: "accept", attributes: "custom_attributes" } as const;
+const statusParameter = "status";
+
+const attributesHeader = "x-amzn-sagemaker-custom-attributes";
+const lengthBytes = 4;
+
+/** A script is given the body and its types, and gives a body, a type and a status. */
+export const scriptCodec: PayloadCodec = {
+  executionParameters: null,
+
+  decode(payload: Payload, model: ServedModel): PayloadRequest {
+    const batches = model.view.config.maxBatchSize > 0;
+    const { contentType, accept, headers } = payload;
+    const attributes = headers[attributesHeader];
+    const parameters = new Map<string, ParameterValue>();
+    if (contentType !== "") parameters.set(headParameters.contentType, contentType);
+    if (accept !== "") parameters.set(headParameters.accept, accept);
+    if (typeof attributes === "string") parameters.set(headParameters.attributes, attributes);
+    return { inputs: [{ ...payload.tensor, name: bodyInput, shape: batches ? [1, 1] : [1] }], parameters };
+  },
+
+  encode(response: InferenceResponse): PayloadReply {
+    const { outputs, parameters } = response;
+    const status = Number(parameters.get(statusParameter) ?? 200n);
+    const contentType = parameters.get(headParameters.contentType);
+    return {
+      // What no HTTP response can have is the script's mistake.
+      status: Number.isInteger(status) && status >= 200 && status <= 599 ? status : 500,
+      contentType: typeof contentType === "string" ? contentType : "",
+      body: onlyElement(outputs),
+    };
+  },
+
+  failed(error: InferenceError): PayloadReply {
+    const status = error.code === "UNAVAILABLE" ? 503 : error.code === "NOT_FOUND" ? 404 : 500;
+    return { status, contentType: "text/plain", body: Buffer.from(error.message) };
+  },
+};
+
+function onlyElement(outputs: readonly Tensor[]): Uint8Array {
+  const [output] = outputs;
+  assert(output !== undefined && output.data.length >= lengthBytes, "a script's model answers with one element");
+  return output.data.subarray(lengthBytes);
+}

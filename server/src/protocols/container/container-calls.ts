@@ -1,0 +1,16 @@
+import type { InferenceError } from "../../base/index.ts";
+import type { ModelTarget } from "../../engine/index.ts";
+import type { Exchange } from "../http-listener/index.ts";
+
+/** Where a call came in: for the container's model, or for one of the archives that it holds. */
+export type CallDoor = "invocations" | "invoke";
+
+/** How calls are understood and answered: Triton's language, or that of a payload codec. */
+export interface ContainerCalls {
+  /** Answers, in every outcome; only what is wrong with the body itself is thrown (BodyError), for the listener to answer. */
+  answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void>;
+  /** Answers a call that is wrong before its model is asked. */
+  refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void;
+  /** Answers GET /execution-parameters; null where there is nothing to say. */
+  readonly executionParameters: ((exchange: Exchange) => void) | null;
+}

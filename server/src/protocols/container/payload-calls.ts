@@ -1,0 +1,130 @@
+import { InferenceError, LoopTurns } from "../../base/index.ts";
+import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
+import { deadlineFromNow, releaseResponse, type InferenceResponse } from "../../inference/index.ts";
+import { BodyError, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import type { CallDoor, ContainerCalls } from "./container-calls.ts";
+import { readPayload } from "./payload-body.ts";
+import {
+  PayloadRefusal,
+  type Payload,
+  type PayloadCodec,
+  type PayloadHead,
+  type PayloadReply,
+  type PayloadRequest,
+} from "./payload-codec.ts";
+
+export interface PayloadCallsOptions {
+  readonly engine: Engine;
+  readonly limits: HttpLimits;
+  readonly codec: PayloadCodec;
+}
+
+/** A body up to this is copied out of its output, which is released at once. */
+const copiedBytesMax = 16 * 1024;
+
+/** Unloading other models may cure it: what the multi-model contract has the status for. */
+const insufficientStorage = 507;
+
+/** Calls in the language of a payload codec. */
+export class PayloadCalls implements ContainerCalls {
+  readonly executionParameters: ContainerCalls["executionParameters"];
+  readonly #options: PayloadCallsOptions;
+  readonly #turns = new LoopTurns();
+
+  constructor(options: PayloadCallsOptions) {
+    this.#options = options;
+    const { executionParameters: parameters } = options.codec;
+    this.executionParameters = parameters === null ? null : (exchange) => send(exchange, parameters, null);
+  }
+
+  async answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
+    let response: InferenceResponse | null = null;
+    try {
+      using model = this.#options.engine.open(target);
+      const head = headOf(exchange);
+      response = await this.#infer(exchange, { target, model, head });
+      const answer = await this.#options.codec.encode(response, head, model);
+      send(exchange, answer, response);
+      response = null;
+    } catch (thrown) {
+      if (response !== null) releaseResponse(response);
+      if (thrown instanceof BodyError) throw thrown;
+      if (exchange.signal.aborted) return;
+      if (thrown instanceof PayloadRefusal) send(exchange, thrown.reply, null);
+      else this.refuse(exchange, InferenceError.from(thrown), door);
+    }
+  }
+
+  refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void {
+    const answer = this.#options.codec.failed(error);
+    const isCured = door === "invoke" && error.reason === "out-of-memory";
+    send(exchange, isCured ? { ...answer, status: insufficientStorage } : answer, null);
+  }
+
+  async #infer(exchange: Exchange, { target, model, head }: PayloadCall): Promise<InferenceResponse> {
+    const { limits, codec } = this.#options;
+    const body = await readPayload(exchange, model.arena, limits);
+    const payload: Payload = { ...head, ...body, turns: this.#turns, signal: exchange.signal };
+    let request: PayloadRequest | null = null;
+    try {
+      request = await codec.decode(payload, model);
+    } finally {
+      // What the model is not given is nobody's.
+      const isTaken = request?.inputs.some(({ data }) => data === body.tensor.data) === true;
+      if (!isTaken) body.tensor.block?.release();
+    }
+    return await model.infer({
+      id: "",
+      ...target,
+      inputs: request.inputs,
+      requestedOutputs: null,
+      parameters: request.parameters,
+      sequence: null,
+      priority: 0,
+      queueTimeoutUs: 0,
+      receivedNs: exchange.receivedNs,
+      deadlineNs: deadlineFromNow(exchange.clock, 0),
+      caller: null,
+      trace: null,
+      signal: exchange.signal,
+    });
+  }
+}
+
+interface PayloadCall {
+  readonly target: ModelTarget;
+  readonly model: ServedModel;
+  readonly head: PayloadHead;
+}
+
+function headOf({ request: { headers } }: Exchange): PayloadHead {
+  return { contentType: headers["content-type"] ?? "", accept: headers.accept ?? "", headers };
+}
+
+/** What no header may hold: a model's code says what its type is. */
+const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
+
+/** Sends the answer; `response`, which it may be a view of, is released when it has left. */
+function send(exchange: Exchange, answer: PayloadReply, response: InferenceResponse | null): void {
+  const { status, body } = answer;
+  const contentType = answer.contentType.replace(unsafe, " ");
+  const headers = contentType === "" ? [] : ["Content-Type", contentType];
+  if (exchange.signal.aborted) {
+    if (response !== null) releaseResponse(response);
+    return;
+  }
+  if (typeof body === "string") {
+    if (response !== null) releaseResponse(response);
+    if (contentType !== "") return reply(exchange, status, contentType, body);
+    return replyPieces(exchange, status, headers, [Buffer.from(body, "latin1")]);
+  }
+  const isView = response?.outputs.some(({ data }) => data.buffer === body.buffer) === true;
+  if (isView && body.length > copiedBytesMax) {
+    exchange.onClosed(() => releaseResponse(response!));
+    return replyPieces(exchange, status, headers, [body]);
+  }
+  const own = isView ? Buffer.from(body) : body;
+  if (response !== null) releaseResponse(response);
+  replyPieces(exchange, status, headers, [own]);
+  if (exchange.response.writableLength > 0) exchange.memory.growAnyway(exchange.response.writableLength);
+}
