@@ -42,16 +42,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
           hostGauges: flag("allow-cpu-metrics"),
         }
       : null,
-    container: container
-      ? {
-          listen: given.has("sagemaker-socket")
-            ? { socketPath: text("sagemaker-socket") }
-            : { address: text("http-address"), port: number("sagemaker-port") },
-          mlRoot: text("ml-root"),
-          fromEnvironment: repositories.length === 0,
-          kind: containerKind(text("container-kind"), repositories),
-        }
-      : null,
+    container: container ? containerOptions(parsed) : null,
     log: {
       verbose: number("log-verbose") > 0,
       info: flag("log-info"),
@@ -75,6 +66,19 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
     dataDirectory: textOrNull("data"),
     workers: workerOptions(parsed),
     warnings: warningsOf(given),
+  };
+}
+
+function containerOptions({ values, lists, given }: ParsedFlags): NonNullable<ServeOptions["container"]> {
+  const text = (name: string) => (values.get(name) as string | undefined) ?? "";
+  const repositories = lists.get("model-repository") ?? [];
+  return {
+    listen: given.has("sagemaker-socket")
+      ? { socketPath: text("sagemaker-socket") }
+      : { address: text("http-address"), port: values.get("sagemaker-port") as number },
+    mlRoot: text("ml-root"),
+    fromEnvironment: repositories.length === 0,
+    kind: containerKind(text("container-kind"), repositories),
   };
 }
 

@@ -120,7 +120,7 @@ function send(exchange: Exchange, answer: PayloadReply, response: InferenceRespo
   }
   const isView = response?.outputs.some(({ data }) => data.buffer === body.buffer) === true;
   if (isView && body.length > copiedBytesMax) {
-    exchange.onClosed(() => releaseResponse(response!));
+    exchange.onClosed(() => releaseResponse(response));
     return replyPieces(exchange, status, headers, [body]);
   }
   const own = isView ? Buffer.from(body) : body;
