@@ -36,7 +36,7 @@ export class ContainerRefusal extends Error {
 }
 
 /** What a container is started with. */
-export interface ContainerStart {
+export interface KindStart {
   readonly environment: ContainerEnvironment;
   /** The directory that stands for /opt/ml. */
   readonly mlRoot: string;
@@ -46,5 +46,5 @@ export interface ContainerStart {
 /** One kind of container of SageMaker's, other than Triton's: what its archives hold, and what language it speaks. */
 export interface ContainerKind {
   /** Throws ContainerRefusal. */
-  open(start: ContainerStart): OpenedContainer;
+  open(start: KindStart): OpenedContainer;
 }

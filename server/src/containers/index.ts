@@ -10,7 +10,7 @@ export {
   type ArchivedModel,
   type ContainerEnvironment,
   type ContainerKind,
-  type ContainerStart,
+  type KindStart,
   type OpenedContainer,
 } from "./container-kind.ts";
 export { containerKinds, type ContainerKindName } from "./kinds.ts";

@@ -1,7 +1,7 @@
 import { assert, type InferenceError } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
-import type { Payload, PayloadCodec, PayloadReply, PayloadRequest } from "../../protocols/index.ts";
+import type { CallPayload, PayloadCodec, PayloadReply, PayloadRequest } from "../../protocols/index.ts";
 import type { Tensor } from "../../tensor/index.ts";
 
 /** The one input and the one output of a script's model: BYTES, one element. */
@@ -18,7 +18,7 @@ const lengthBytes = 4;
 export const scriptCodec: PayloadCodec = {
   executionParameters: null,
 
-  decode(payload: Payload, model: ServedModel): PayloadRequest {
+  decode(payload: CallPayload, model: ServedModel): PayloadRequest {
     const batches = model.view.config.maxBatchSize > 0;
     const { contentType, accept, headers } = payload;
     const attributes = headers[attributesHeader];

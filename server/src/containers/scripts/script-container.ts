@@ -1,4 +1,4 @@
-import type { ArchivedModel, ContainerKind, ContainerStart, OpenedContainer } from "../container-kind.ts";
+import type { ArchivedModel, ContainerKind, KindStart, OpenedContainer } from "../container-kind.ts";
 import { bodyInput, bodyOutput, scriptCodec } from "./script-codec.ts";
 
 export interface ScriptContainerOptions {
@@ -10,7 +10,7 @@ export function scriptContainer(options: ScriptContainerOptions): ContainerKind 
   return { open: (start) => openScriptContainer(options, start) };
 }
 
-function openScriptContainer({ runner }: ScriptContainerOptions, _start: ContainerStart): OpenedContainer {
+function openScriptContainer({ runner }: ScriptContainerOptions, _start: KindStart): OpenedContainer {
   return {
     codec: scriptCodec,
     readPaths: [],

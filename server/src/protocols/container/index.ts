@@ -12,7 +12,7 @@ export { inferenceTypes, type InferenceType } from "./triton-calls.ts";
 export { defaultContainerLimits, type ContainerLimits } from "./limits.ts";
 export {
   PayloadRefusal,
-  type Payload,
+  type CallPayload,
   type PayloadCodec,
   type PayloadHead,
   type PayloadReply,

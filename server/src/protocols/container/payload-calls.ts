@@ -6,7 +6,7 @@ import type { CallDoor, ContainerCalls } from "./container-calls.ts";
 import { readPayload } from "./payload-body.ts";
 import {
   PayloadRefusal,
-  type Payload,
+  type CallPayload,
   type PayloadCodec,
   type PayloadHead,
   type PayloadReply,
@@ -64,7 +64,7 @@ export class PayloadCalls implements ContainerCalls {
   async #infer(exchange: Exchange, { target, model, head }: PayloadCall): Promise<InferenceResponse> {
     const { limits, codec } = this.#options;
     const body = await readPayload(exchange, model.arena, limits);
-    const payload: Payload = { ...head, ...body, turns: this.#turns, signal: exchange.signal };
+    const payload: CallPayload = { ...head, ...body, turns: this.#turns, signal: exchange.signal };
     let request: PayloadRequest | null = null;
     try {
       request = await codec.decode(payload, model);

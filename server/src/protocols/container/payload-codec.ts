@@ -12,7 +12,7 @@ export interface PayloadHead {
 }
 
 /** The body of a call. */
-export interface Payload extends PayloadHead {
+export interface CallPayload extends PayloadHead {
   readonly bytes: Uint8Array;
   /** The same bytes as the only element of a BYTES tensor of shape [1], in the model's arena: nothing is copied where the model takes it. */
   readonly tensor: Tensor;
@@ -52,7 +52,7 @@ export class PayloadRefusal extends Error {
  */
 export interface PayloadCodec {
   /** Throws PayloadRefusal, or InferenceError for `failed`. What it has allocated by then is its own to release. */
-  decode(payload: Payload, model: ServedModel): PayloadRequest | Promise<PayloadRequest>;
+  decode(payload: CallPayload, model: ServedModel): PayloadRequest | Promise<PayloadRequest>;
   /** The response stays the caller's. */
   encode(response: InferenceResponse, head: PayloadHead, model: ServedModel): PayloadReply | Promise<PayloadReply>;
   /** The answer where the engine, or the model, gave an error. */
