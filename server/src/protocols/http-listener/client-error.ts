@@ -34,7 +34,7 @@ export function lingerAfterReply(socket: Socket, timeoutMs: number): void {
 const clientErrors: Readonly<Record<string, readonly [status: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "request header lines exceed the maximum allowed size"],
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request header did not arrive in time"],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: ["413 CallPayload Too Large", "chunk extensions exceed the maximum allowed size"],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: ["413 Payload Too Large", "chunk extensions exceed the maximum allowed size"],
 };
 
 /**

@@ -30,7 +30,7 @@ const reasonPhrases: Readonly<Record<number, string>> = {
   405: "Not Allowed",
   408: "Request Timeout",
   409: "Conflict",
-  413: "CallPayload Too Large",
+  413: "Payload Too Large",
   500: "Internal Server Error",
   501: "Not Implemented",
   503: "Service Unavailable",
