@@ -4,9 +4,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { InferenceError } from "../../server/src/base/index.ts";
+import { compactForest } from "../../server/src/backends/fil/evaluation/compact-forest.ts";
 import { type ModelType, modelTypes } from "../../server/src/backends/fil/fil-parameters.ts";
 import { readForest } from "../../server/src/backends/fil/read-forest.ts";
-import { treeGraph } from "../../server/src/backends/fil/tree-graph.ts";
 import { generateModels, type GeneratedModels } from "./generated-models.ts";
 
 /** A whole file of these models is read in a few milliseconds. */
@@ -39,7 +39,7 @@ after(() => models?.[Symbol.asyncDispose]());
 function refusalOf(bytes: Uint8Array, type: ModelType): string | null {
   const startMs = performance.now();
   try {
-    treeGraph(readForest(bytes, type, { allowUnknownField: false }), { kind: "scores" });
+    compactForest(readForest(bytes, type, { allowUnknownField: false }), { deskCount: 1 });
     return null;
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;

@@ -22,6 +22,8 @@ const arenaBytesMin = 64 * 2 ** 30;
 const namespaceArenaBytes = 4 * 2 ** 30;
 /** What tenants share beside the models of the memory budget: interpreters with their libraries, tensors, scratch files. */
 const sharedBytes = 2 * 2 ** 30;
+/** More threads than that are more than memory can feed. */
+const treeLanesMax = 32;
 /** Disk for the models that an archive's own models load from files of their making. */
 const archiveOverrideBytesMax = 2 ** 30;
 
@@ -105,7 +107,6 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
     const ours = frameworkRunners({ workers: workerDirectory, environments: directories.frameworks });
     return own ?? (await ours(backend));
   };
-  const onnx = onnxRuntimeBackend({ options, log });
   return [
     lazyBackend(
       "python",
@@ -117,15 +118,10 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
       async () => packages.length > 0 || (await isPythonThere({ python, log, directories })),
       async (backend) => (await findRunner(backend)) !== null,
     ),
-    onnx,
+    onnxRuntimeBackend({ options, log }),
     lazyBackend("fil", async () => {
       const { createFilBackend } = await import("../backends/fil/index.ts");
-      return createFilBackend({
-        onnx,
-        onnxConfig: backendConfig(options, "onnxruntime"),
-        directory: processDirectory(join(directories.cache, "trees")),
-        log,
-      });
+      return createFilBackend({ laneCount: Math.min(treeLanesMax, availableParallelism()), clock: systemClock, log });
     }),
   ];
 }

@@ -4,6 +4,8 @@ import { checkCall } from "./system-error.ts";
 /** Shared memory of another process, mapped here. The descriptor may be closed; the mapping stays. */
 export interface MappedMemory {
   readonly address: bigint;
+  /** A part of it. Not used after `unmap` either. */
+  view(byteOffset: number, byteLength: number): ArrayBuffer;
   /** Undoes the mapping. Whoever still has the address must not use it any more: that would end this process. */
   unmap(): void;
 }
@@ -20,5 +22,13 @@ export function mapMemory(fd: number, byteLength: number): MappedMemory {
   const munmap = libc.func("int munmap(void *address, size_t length)");
   const address = koffi.address(mmap(null, byteLength, PROT_READ_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0));
   checkCall("mmap", address === failed ? -1 : 0);
-  return { address, unmap: () => void checkCall("munmap", munmap(address, byteLength) as number) };
+  return {
+    address,
+    view(offset, length) {
+      if (offset < 0 || length < 0 || offset + length > byteLength)
+        throw new RangeError(`a view of ${length} bytes at ${offset} of mapped memory of ${byteLength} bytes`);
+      return koffi.view(address + BigInt(offset), length);
+    },
+    unmap: () => void checkCall("munmap", munmap(address, byteLength) as number),
+  };
 }

@@ -1,52 +1,25 @@
 import assert from "node:assert/strict";
-import { link, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { InferenceError, silentLogger } from "../../base/index.ts";
-import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
-import { createArena, type Arena } from "../../tensor/index.ts";
+import { InferenceError, silentLogger, systemClock } from "../../base/index.ts";
+import { completeConfig, parseConfigText } from "../../modelconfig/index.ts";
+import type { InferenceRequest } from "../../inference/index.ts";
+import { createArena, type Arena, releaseTensors, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
-import { onMachine } from "../device-bytes.ts";
 import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import { createFilBackend } from "./fil-backend.ts";
 
 let root: string;
-let converted: string;
 let arena: Arena;
 let backend: Backend;
-/** What the ONNX Runtime backend was asked to load. */
-let loads: { source: ModelSource; config: ModelConfig; context: LoadContext }[];
-/** What it refuses a load with. */
-let refusal: InferenceError | null;
-
-/** Loads whatever it is given, and runs nothing. */
-const onnx: Backend = {
-  name: "onnxruntime",
-  complete: (_source, config) => Promise.resolve(config),
-  estimateBytes: () => Promise.resolve(null),
-  load: (source, config, context): Promise<LoadedModel> => {
-    if (refusal !== null) return Promise.reject(refusal);
-    loads.push({ source, config, context });
-    return Promise.resolve({
-      instances: [],
-      memoryBytes: () => Promise.resolve(onMachine(7)),
-      [Symbol.asyncDispose]: () => Promise.resolve(),
-    });
-  },
-  warmUp: () => Promise.resolve(),
-  [Symbol.asyncDispose]: () => Promise.resolve(),
-};
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "fil-backend-"));
-  converted = join(root, "converted");
-  arena = createArena({ capacityBytes: 1 << 20 });
-  loads = [];
-  refusal = null;
-  const onnxConfig = new Map([["inter_op_thread_count", "3"]]);
-  backend = createFilBackend({ onnx, onnxConfig, directory: converted, log: silentLogger });
+  arena = createArena({ capacityBytes: 1 << 22 });
+  backend = createFilBackend({ laneCount: 2, clock: systemClock, log: silentLogger });
 });
 
 afterEach(async () => {
@@ -93,33 +66,106 @@ async function load(source: ModelSource, parameters: Readonly<Record<string, str
   return await backend.load(source, await backend.complete(source, config, context), context);
 }
 
-const convertedCount = async () => (await readdir(converted)).length;
+const bytesOf = async (model: LoadedModel) => (await model.memoryBytes()).get("machine") ?? 0;
 
-test("what trees are converted to is loaded as an ONNX model with the same tensors, and charged as that", async () => {
-  await using model = await load(await written("a"), { cpu_nthread: "2" });
-  const [{ source, config, context }] = loads as [(typeof loads)[0]];
-  assert.ok((await readFile(join(source.versionDirectory, "model.onnx"))).includes("TreeEnsembleRegressor"));
-  assert.equal(source.servedName, "a");
-  assert.equal(config.defaultModelFilename, "model.onnx");
-  assert.deepEqual([...config.parameters], [["intra_op_thread_count", "2"]]);
-  assert.deepEqual([...context.backendConfig], [["inter_op_thread_count", "3"]]);
-  assert.deepEqual(await model.memoryBytes(), onMachine(7));
+/** Answers of requests with so many rows each, which are one batch. */
+async function answers(model: LoadedModel, ...rowCounts: readonly number[]): Promise<(readonly number[])[]> {
+  const [instance] = model.instances;
+  const batch = rowCounts.map((rowCount): InferenceRequest => {
+    const block = arena.allocate(8 * rowCount);
+    new Float32Array(block.bytes.buffer, block.bytes.byteOffset, 2 * rowCount).fill(1);
+    const input: Tensor = { name: "input__0", datatype: "FP32", shape: [rowCount, 2], data: block.bytes, block };
+    return { ...emptyRequest, inputs: [input] };
+  });
+  const { outcomes } = await instance!.execute(batch);
+  for (const { inputs } of batch) releaseTensors(inputs);
+  return outcomes.map((outcome) => {
+    if (outcome instanceof InferenceError || !("outputs" in outcome)) throw outcome as Error;
+    const [output] = outcome.outputs;
+    const { data } = output!;
+    const values = [...new Float32Array(data.slice().buffer)];
+    assert.deepEqual(output!.shape, [values.length]);
+    releaseTensors(outcome.outputs);
+    return values;
+  });
+}
+
+const emptyRequest: InferenceRequest = {
+  id: "",
+  namespace: "",
+  modelName: "trees",
+  modelVersion: "",
+  requestedOutputs: null,
+  parameters: new Map(),
+  sequence: null,
+  priority: 0,
+  queueTimeoutUs: 0,
+  receivedNs: 0,
+  deadlineNs: Infinity,
+  trace: null,
+  inputs: [],
+  caller: null,
+  signal: null,
+};
+
+/** A chain of splits: what is at most 0, 1, 2 and so on. */
+function chain(splitCount: number): string {
+  const splits = Array.from({ length: splitCount }, (_, index) => index);
+  return text.replace(
+    "num_leaves=1\nnum_cat=0\nleaf_value=2\n",
+    [
+      `num_leaves=${splitCount + 1}`,
+      "num_cat=0",
+      `split_feature=${splits.map(() => 0).join(" ")}`,
+      `threshold=${splits.join(" ")}`,
+      `decision_type=${splits.map(() => 2).join(" ")}`,
+      `left_child=${splits.map((index) => -1 - index).join(" ")}`,
+      `right_child=${splits.map((index) => (index + 1 < splitCount ? index + 1 : -1 - splitCount)).join(" ")}`,
+      `leaf_value=${[...splits, splitCount].map((index) => 10 + index).join(" ")}`,
+      "",
+    ].join("\n"),
+  );
+}
+
+test("small batches are answered, and large ones, which threads share", async () => {
+  await using one = await load(await written("a"));
+  assert.deepEqual(await answers(one, 1, 3), [[2], [2, 2, 2]]);
+  await using deep = await load(await written("b", chain(500)), { cpu_nthread: "2" });
+  const before = arena.usedBytes;
+  const [few, many] = await answers(deep, 3, 8000);
+  assert.deepEqual(few, [11, 11, 11]);
+  assert.equal(many!.length, 8000);
+  assert.ok(many!.every((value) => value === 11));
+  assert.equal(arena.usedBytes, before);
 });
 
-test("models that share a file share what it is converted to, which goes with the last of them", async () => {
+test("a batch that nobody waits for any more ends, and the next is answered", async () => {
+  await using deep = await load(await written("b", chain(500)));
+  const [instance] = deep.instances;
+  const block = arena.allocate(8 * 20_000);
+  const input: Tensor = { name: "input__0", datatype: "FP32", shape: [20_000, 2], data: block.bytes, block };
+  const request: InferenceRequest = { ...emptyRequest, inputs: [input] };
+  const executed = instance!.execute([request]);
+  instance!.givenUp(request);
+  const { outcomes } = await executed;
+  assert.deepEqual((outcomes[0] as InferenceError).code, "CANCELLED");
+  block.release();
+  assert.deepEqual(await answers(deep, 1), [[11]]);
+});
+
+test("models that share a file share its trees, which one of them is charged for", async () => {
   const first = await written("a");
   const second = await sourceOf("b");
   await link(join(first.versionDirectory, "model.txt"), join(second.versionDirectory, "model.txt"));
   const [one, two] = await Promise.all([load(first), load(second)]);
-  assert.equal(await convertedCount(), 1);
-  assert.equal(loads[0]!.source.versionDirectory, loads[1]!.source.versionDirectory);
-  const other = await load(second, { is_classifier: "true" });
-  assert.equal(await convertedCount(), 2);
+  assert.deepEqual(
+    [await bytesOf(one), await bytesOf(two)].map((bytes) => bytes > 0),
+    [true, false],
+  );
   await one[Symbol.asyncDispose]();
-  await other[Symbol.asyncDispose]();
-  assert.equal(await convertedCount(), 1);
+  assert.ok((await bytesOf(two)) > 0);
+  assert.deepEqual(await answers(two, 1), [[2]]);
   await two[Symbol.asyncDispose]();
-  assert.equal(await convertedCount(), 0);
 });
 
 test("a load that fails leaves nothing behind, and its file can be loaded once it is put right", async () => {
@@ -128,11 +174,7 @@ test("a load that fails leaves nothing behind, and its file can be loaded once i
     code: "INVALID_ARG",
     message: `unable to read '${source.versionDirectory}/model.txt' as lightgbm: the value of 'leaf_value' has 'two', which is no number`,
   });
-  refusal = new InferenceError("UNAVAILABLE", "no more sessions");
   await written("a");
-  await assert.rejects(load(source), refusal);
-  assert.equal(await convertedCount(), 0);
-  refusal = null;
-  await using _model = await load(source);
-  assert.equal(await convertedCount(), 1);
+  await using model = await load(source);
+  assert.deepEqual(await answers(model, 1), [[2]]);
 });

@@ -1,23 +1,25 @@
 import { join } from "node:path";
-import { InferenceError, type Logger } from "../../base/index.ts";
-import type { Execution, Instance, Released } from "../../inference/index.ts";
-import { SentAnswers } from "../../inference/index.ts";
+import type { Clock, Logger } from "../../base/index.ts";
 import type { ModelConfig } from "../../modelconfig/index.ts";
+import type { Arena } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
-import { ConvertedModels } from "./converted-models.ts";
-import { type FilParameters, readFilParameters } from "./fil-parameters.ts";
+import { onMachine } from "../device-bytes.ts";
+import type { SessionLease } from "../shared-sessions.ts";
+import { compileWalk, Evaluator } from "./evaluation/evaluator.ts";
+import { readFilParameters } from "./fil-parameters.ts";
+import { filInstance } from "./fil-instance.ts";
 import { readTensors } from "./plan-answer.ts";
+import { type OpenModel, SharedModels } from "./shared-models.ts";
+import { TreeLanes } from "./tree-lanes.ts";
 
 export interface FilBackendOptions {
-  /** Runs what the trees are converted to; it outlives this backend, and is not closed by it. */
-  readonly onnx: Backend;
-  readonly onnxConfig: ReadonlyMap<string, string>;
-  /** Of this backend alone: converted models lie there while they are loaded. */
-  readonly directory: string;
+  /** Threads that evaluate large batches. */
+  readonly laneCount: number;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** `fil`: models of decision trees, converted to ONNX and run as such. */
+/** `fil`: models of decision trees. */
 export function createFilBackend(options: FilBackendOptions): Backend {
   return new FilBackend(options);
 }
@@ -25,11 +27,17 @@ export function createFilBackend(options: FilBackendOptions): Backend {
 class FilBackend implements Backend {
   readonly name = "fil";
   readonly #options: FilBackendOptions;
-  readonly #converted: ConvertedModels;
+  readonly #walk = compileWalk();
+  readonly #lanes: TreeLanes;
+  readonly #models: SharedModels;
+  /** Models by arena. */
+  readonly #arenas = new Map<number, number>();
 
   constructor(options: FilBackendOptions) {
     this.#options = options;
-    this.#converted = new ConvertedModels(options.directory);
+    const { laneCount } = options;
+    this.#lanes = new TreeLanes({ laneCount, walk: this.#walk });
+    this.#models = new SharedModels({ deskCount: laneCount + 1, onClosed: (id) => this.#lanes.forgetModel(id) });
   }
 
   /** Configurations of this backend are complete or wrong: the files do not tell whether a model classifies. */
@@ -42,77 +50,76 @@ class FilBackend implements Backend {
   }
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
-    const { onnx, onnxConfig, log } = this.#options;
+    const { log } = this.#options;
     const parameters = readFilParameters(config);
     for (const key of parameters.withoutEffect) {
       log.warning(`model '${config.name}': parameter '${key}' is for GPUs and has no effect here`);
     }
+    if (config.instanceGroups.some((group) => group.kind === "KIND_GPU")) {
+      log.warning(`model '${config.name}' asks for KIND_GPU; its trees are evaluated on the CPU`);
+    }
     const asked = readTensors(config);
     const modelPath = join(source.versionDirectory, parameters.fileName);
-    const converted = await this.#converted.lease({ modelPath, parameters, asked });
+    const lease = await this.#models.lease({ modelPath, parameters, asked }, context.onMemory ?? (() => {}));
     try {
       context.signal.throwIfAborted();
-      const { directory } = converted.session;
-      const within = { ...source, versionDirectory: directory };
-      const loaded = await onnx.load(within, asOnnx(config, parameters), { ...context, backendConfig: onnxConfig });
-      return withFilShapes(loaded, converted);
+      return this.#loaded({ source, config, context, lease, threadsMax: parameters.threadCount || Infinity });
     } catch (error) {
-      await converted[Symbol.asyncDispose]();
+      await lease[Symbol.asyncDispose]();
       throw error;
     }
   }
 
+  #loaded({ source, config, context, lease, threadsMax }: Loading): LoadedModel {
+    const { clock } = this.#options;
+    const { arena } = context;
+    const opened = lease.session;
+    const shared = {
+      modelName: source.servedName,
+      modelVersion: String(source.version),
+      opened,
+      evaluator: new Evaluator(this.#walk, opened.model, 0),
+      lanes: this.#lanes,
+      threadsMax,
+      arena,
+      clock,
+    };
+    this.#arenas.set(arena.id, (this.#arenas.get(arena.id) ?? 0) + 1);
+    return {
+      instances: config.instanceGroups.flatMap((group) =>
+        Array.from({ length: group.count }, (_, index) => filInstance({ ...shared, name: `${group.name}_${index}` })),
+      ),
+      memoryBytes: () => Promise.resolve(onMachine(lease.chargedBytes())),
+      [Symbol.asyncDispose]: async () => {
+        this.#leave(arena);
+        await lease[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  /** Threads do not hold an arena that no model of theirs has. */
+  #leave({ id }: Arena): void {
+    const count = (this.#arenas.get(id) ?? 1) - 1;
+    this.#arenas.set(id, count);
+    if (count > 0) return;
+    this.#arenas.delete(id);
+    this.#lanes.forgetArena(id);
+  }
+
   warmUp(): Promise<void> {
-    return this.#options.onnx.warmUp();
+    return Promise.resolve();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#converted[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#models[Symbol.asyncDispose]();
+    await this.#lanes[Symbol.asyncDispose]();
   }
 }
 
-/** The same tensors, batches and instances; this backend's parameters are none of the other's. */
-function asOnnx(config: ModelConfig, { threadCount }: FilParameters): ModelConfig {
-  return {
-    ...config,
-    backend: "onnxruntime",
-    defaultModelFilename: "model.onnx",
-    parameters: new Map(threadCount === 0 ? [] : [["intra_op_thread_count", String(threadCount)]]),
-  };
-}
-
-function withFilShapes(loaded: LoadedModel, converted: AsyncDisposable): LoadedModel {
-  return {
-    instances: loaded.instances.map(squeezed),
-    memoryBytes: () => loaded.memoryBytes(),
-    ...(loaded.abandon === undefined ? {} : { abandon: (reason: string) => loaded.abandon?.(reason) }),
-    async [Symbol.asyncDispose]() {
-      await loaded[Symbol.asyncDispose]();
-      await converted[Symbol.asyncDispose]();
-    },
-  };
-}
-
-/** As in Triton, dimensions of 1 are left out of an answer's shape, whatever its configuration says: [3] for three rows of `[ 1 ]`. */
-function squeezed(instance: Instance): Instance {
-  return {
-    name: instance.name,
-    get executionsMax() {
-      return instance.executionsMax;
-    },
-    givenUp: (request) => instance.givenUp(request),
-    async execute(batch): Promise<Execution> {
-      const execution = await instance.execute(batch);
-      return { ...execution, outcomes: execution.outcomes.map(squeezedOutcome) };
-    },
-  };
-}
-
-function squeezedOutcome(released: Released): Released {
-  if (released instanceof InferenceError || released instanceof SentAnswers) return released;
-  const outputs = released.outputs.map((tensor) => {
-    const [rowCount = 1, ...rest] = tensor.shape;
-    return { ...tensor, shape: [rowCount, ...rest.filter((dim) => dim !== 1)] };
-  });
-  return { ...released, outputs };
+interface Loading {
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly context: LoadContext;
+  readonly lease: SessionLease<OpenModel>;
+  readonly threadsMax: number;
 }

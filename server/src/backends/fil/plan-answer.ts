@@ -2,7 +2,10 @@ import { InferenceError } from "../../base/index.ts";
 import type { ModelConfig, OutputConfig } from "../../modelconfig/index.ts";
 import type { FilParameters } from "./fil-parameters.ts";
 import type { Forest } from "./forest.ts";
-import { type Answer, answerColumns, inputName, outputName } from "./tree-graph.ts";
+import { type Answer, answerColumns } from "./evaluation/answer.ts";
+
+export const inputName = "input__0";
+export const outputName = "output__0";
 
 /** What the configuration says about tensors, once it has been found to be what this backend gives. */
 export interface AskedTensors {

@@ -1,42 +1,30 @@
-import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
-import { dirname } from "node:path";
+import { type FileHandle, open } from "node:fs/promises";
 import { InferenceError } from "../../base/index.ts";
-import { type OnnxModel, writeOnnxFile } from "../onnx-file/index.ts";
+import { compactForest } from "./evaluation/compact-forest.ts";
+import type { TreeModel } from "./evaluation/evaluator.ts";
 import type { FilParameters } from "./fil-parameters.ts";
 import { type AskedTensors, planAnswer } from "./plan-answer.ts";
 import { readForest } from "./read-forest.ts";
-import { treeGraph } from "./tree-graph.ts";
 
 /** What is made of a model file, by a thread of its own. */
-export interface ConversionOrder {
+export interface ReadingOrder {
   readonly modelPath: string;
-  /** Made with its directory; it is there when the whole of it is. */
-  readonly onnxPath: string;
   readonly parameters: FilParameters;
   readonly asked: AskedTensors;
+  /** Threads that will evaluate the model. */
+  readonly deskCount: number;
 }
 
 /** Ten million nodes as XGBoost's JSON; more than that has more nodes than are run. */
 const fileBytesMax = 500 * 2 ** 20;
 
 /** Throws InferenceError for a file that is no model, or another than the configuration announces. */
-export async function convertModel({ onnxPath, ...order }: ConversionOrder): Promise<void> {
-  const model = await readTreeModel(order);
-  await mkdir(dirname(onnxPath), { recursive: true });
-  await writeOnnxFile(`${onnxPath}.writing`, model);
-  await rename(`${onnxPath}.writing`, onnxPath);
-}
-
-/** What is written, before it is. */
-export async function readTreeModel({
-  modelPath,
-  parameters,
-  asked,
-}: Omit<ConversionOrder, "onnxPath">): Promise<OnnxModel> {
+export async function readTreeModel({ modelPath, parameters, asked, deskCount }: ReadingOrder): Promise<TreeModel> {
   const bytes = await readBytes(modelPath);
   try {
     const forest = readForest(bytes, parameters.modelType, { allowUnknownField: parameters.allowUnknownField });
-    return treeGraph(forest, planAnswer(forest, parameters, asked));
+    const answer = planAnswer(forest, parameters, asked);
+    return { forest: compactForest(forest, { deskCount }), answer };
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     throw new InferenceError(error.code, `unable to read '${modelPath}' as ${parameters.modelType}: ${error.message}`);

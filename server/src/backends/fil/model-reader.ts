@@ -1,7 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { InferenceError, Semaphore } from "../../base/index.ts";
-import type { ConversionReply } from "./conversion-thread.ts";
-import type { ConversionOrder } from "./convert-model.ts";
+import type { TreeModel } from "./evaluation/evaluator.ts";
+import type { ReadingReply } from "./reading-thread.ts";
+import type { ReadingOrder } from "./read-tree-model.ts";
 
 /** What lies in typed arrays, as most of a model does, is not counted. */
 const heapMebibytesMax = 1024;
@@ -9,27 +10,27 @@ const threadsMax = 2;
 /** What a thread has read leaves garbage in it, which after so much is given back with the thread. */
 const keptBytesMax = 16 * 2 ** 20;
 
-export interface ConversionOptions {
+export interface ReadingOptions {
   /** Of the file. */
   readonly byteLength: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Converts models in worker threads, two at a time. A thread that runs out of memory fails its conversion and nothing else. One thread
+ * Reads models in worker threads, two at a time. A thread that runs out of memory fails its model and nothing else. One thread
  * stays for the next model.
  */
-export class Converter implements AsyncDisposable {
+export class ModelReader implements AsyncDisposable {
   readonly #places = new Semaphore(threadsMax);
   #idle: Worker | null = null;
 
   /** Ends early, with the thread, when the signal aborts. */
-  async convert(order: ConversionOrder, { byteLength, signal }: ConversionOptions): Promise<void> {
+  async read(order: ReadingOrder, { byteLength, signal }: ReadingOptions): Promise<TreeModel> {
     using _place = await this.#places.acquire(signal);
     const worker = this.#idle ?? this.#startThread();
     this.#idle = null;
     worker.ref();
-    let reply: ConversionReply;
+    let reply: ReadingReply;
     try {
       reply = await replyOf(worker, order, signal);
     } catch (error) {
@@ -40,11 +41,12 @@ export class Converter implements AsyncDisposable {
     if (this.#idle === null && byteLength <= keptBytesMax) this.#idle = worker;
     else await worker.terminate();
     if (!reply.ok) throw new InferenceError(reply.code, reply.message);
+    return reply.model;
   }
 
   #startThread(): Worker {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const worker = new Worker(new URL(`./conversion-thread.${extension}`, import.meta.url), {
+    const worker = new Worker(new URL(`./reading-thread.${extension}`, import.meta.url), {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
     });
@@ -62,8 +64,8 @@ export class Converter implements AsyncDisposable {
   }
 }
 
-async function replyOf(worker: Worker, order: ConversionOrder, signal: AbortSignal): Promise<ConversionReply> {
-  const replied = Promise.withResolvers<ConversionReply>();
+async function replyOf(worker: Worker, order: ReadingOrder, signal: AbortSignal): Promise<ReadingReply> {
+  const replied = Promise.withResolvers<ReadingReply>();
   const onAbort = () => replied.reject(signal.reason);
   const onError = (error: Error) =>
     replied.reject(new InferenceError("INTERNAL", `reading '${order.modelPath}' failed: ${error.message}`));

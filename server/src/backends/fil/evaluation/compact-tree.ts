@@ -1,0 +1,158 @@
+import { type Forest, nodesInOrder, type Tree } from "../forest.ts";
+import { keyBehind, keyOfThreshold } from "./float-keys.ts";
+import type { ValueColumns } from "./value-columns.ts";
+import { columnBytes, node as layout } from "./walk-module.ts";
+
+/** Where a tree's root lies, and what a walk through it takes. */
+export interface PlacedTree {
+  readonly root: number;
+  readonly levels: number;
+  /** After so many levels most walks have ended, but not all. */
+  readonly goesOn: boolean;
+}
+
+/** The memory that nodes are written to. */
+export interface NodeSpace {
+  readonly integers: Int32Array;
+  readonly floats: Float32Array;
+  /** The place of `count` nodes, one behind the other, behind those taken before. */
+  readonly take: (count: number) => number;
+}
+
+interface Placing {
+  readonly tree: Tree;
+  readonly space: NodeSpace;
+  readonly columns: ValueColumns;
+  /** Where the weights of leaves that have several begin. */
+  readonly weightsAt: number;
+  /** The places of both children, by node: each has them once, however many ways lead to it. */
+  readonly children: Map<number, number>;
+  readonly planned: Planned[];
+}
+
+/** A node to be written at a place, or a search among its bounds, for its pieces from `first` to `last`. */
+interface Planned {
+  readonly at: number;
+  readonly node: number;
+  readonly pieces: Pieces | null;
+}
+
+interface Pieces {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** How many nodes a tree has where it is placed, at most. Throws where it is no tree. */
+export function placedNodeCount(tree: Tree, forest: Forest, about: string): number {
+  let count = nodesInOrder(tree, forest, about).length;
+  for (const bounds of tree.steps.values()) count += 2 * bounds.length;
+  return count;
+}
+
+/** Writes a tree level by level, so that the nodes that most rows come to lie close together. */
+export function placeTree(
+  tree: Tree,
+  { forest, ...where }: Pick<Placing, "space" | "columns" | "weightsAt"> & { readonly forest: Forest },
+): PlacedTree {
+  const root = where.space.take(1);
+  const planned: Planned[] = [{ at: root, node: 0, pieces: null }];
+  const placing: Placing = { ...where, tree, children: new Map(), planned };
+  for (let next = 0; next < planned.length; next += 1) placeNode(planned[next] as Planned, placing);
+  return { root, ...levelsOf(tree, nodesInOrder(tree, forest, "a tree")) };
+}
+
+/** A walk of so many levels at most is taken to its end without looking whether all are at their leaves. */
+const blindLevelsMax = 8;
+
+function levelsOf(tree: Tree, order: Int32Array): Omit<PlacedTree, "root"> {
+  const depths = new Int32Array(tree.left.length);
+  let leafCount = 0;
+  let leafDepths = 0;
+  let deepest = 0;
+  for (const node of order) {
+    const depth = depths[node] as number;
+    deepest = Math.max(deepest, depth);
+    if (tree.left[node] === -1) {
+      leafCount += 1;
+      leafDepths += depth;
+      continue;
+    }
+    const below = depth + Math.max(1, Math.ceil(Math.log2(1 + (tree.steps.get(node)?.length ?? 0))));
+    depths[tree.left[node] as number] = below;
+    depths[tree.right[node] as number] = below;
+  }
+  // Only where children lie behind their parents can be seen whether a walk goes on: copies of nodes lie behind the children.
+  const goesOn = deepest > blindLevelsMax && tree.steps.size === 0;
+  return { levels: goesOn ? Math.floor(leafDepths / leafCount) : deepest, goesOn };
+}
+
+function placeNode(plan: Planned, placing: Placing): void {
+  const { node } = plan;
+  const { tree, space, children, planned } = placing;
+  if (tree.left[node] === -1) return placeLeaf(plan, placing);
+  const isWhole = plan.pieces === null;
+  const known = isWhole ? children.get(node) : undefined;
+  const pair = known ?? space.take(2);
+  if (known === undefined && isWhole && tree.steps.size > 0) children.set(node, pair);
+  const split = splitOf(tree, plan);
+  placeSplit(plan, placing, { ...split, pair });
+  if (known !== undefined) return;
+  planned.push({ at: pair, ...split.whenTrue }, { at: pair + layout.bytes, ...split.whenFalse });
+}
+
+interface Split {
+  readonly threshold: number;
+  readonly missingTrue: boolean;
+  readonly whenTrue: Omit<Planned, "at">;
+  readonly whenFalse: Omit<Planned, "at">;
+}
+
+function splitOf(tree: Tree, { node, pieces }: Planned): Split {
+  const bounds = tree.steps.get(node);
+  const missingLeft = tree.missingLeft[node] === 1;
+  if (bounds === undefined || bounds.length === 0) {
+    return {
+      // A set without bounds has nothing left of it.
+      threshold: bounds === undefined ? (tree.thresholds[node] as number) : -Infinity,
+      missingTrue: missingLeft,
+      whenTrue: { node: tree.left[node] as number, pieces: null },
+      whenFalse: { node: tree.right[node] as number, pieces: null },
+    };
+  }
+  const { first, last } = pieces ?? { first: 0, last: bounds.length };
+  const middle = (first + last) >> 1;
+  return {
+    threshold: bounds[middle] as number,
+    // A missing value takes the way of the first piece of its side.
+    missingTrue: (missingLeft ? 1 : 0) <= middle,
+    whenTrue: pieceOf(tree, node, { first, last: middle }),
+    whenFalse: pieceOf(tree, node, { first: middle + 1, last }),
+  };
+}
+
+/** A piece alone is the branch that it belongs to: those of odd number are left. */
+function pieceOf(tree: Tree, node: number, pieces: Pieces): Omit<Planned, "at"> {
+  if (pieces.first < pieces.last) return { node, pieces };
+  return { node: (pieces.first % 2 === 1 ? tree.left[node] : tree.right[node]) as number, pieces: null };
+}
+
+function placeSplit(
+  { at, node }: Planned,
+  { tree, space, columns }: Placing,
+  { threshold, missingTrue, pair }: Pick<Split, "threshold" | "missingTrue"> & { readonly pair: number },
+): void {
+  const column = columns.place(tree.features[node] as number, { missingBelow: missingTrue });
+  space.integers[(at + layout.key) >> 2] = keyOfThreshold(threshold);
+  space.integers[(at + layout.column) >> 2] = column * columnBytes;
+  space.integers[(at + layout.children) >> 2] = pair;
+}
+
+/** A walk stays at a leaf: its first child is the leaf itself, and every value is below its key. */
+function placeLeaf({ at, node }: Planned, { tree, space, weightsAt }: Placing): void {
+  space.integers[(at + layout.key) >> 2] = keyBehind;
+  space.integers[(at + layout.column) >> 2] = 0;
+  space.integers[(at + layout.children) >> 2] = at;
+  const begin = tree.right[node] as number;
+  if (tree.target === "every") space.integers[(at + layout.weight) >> 2] = weightsAt + 4 * begin;
+  else space.floats[(at + layout.weight) >> 2] = tree.leafWeights[begin] as number;
+}

@@ -1,0 +1,87 @@
+import { unreachable } from "../../../base/index.ts";
+import type { Transform } from "../forest.ts";
+import type { Answer } from "./answer.ts";
+
+/** Makes the answer of a row of a row's sums, in place; what is compared is compared as float32, as the libraries do. */
+export type FinishRow = (scores: Float64Array, answer: Float32Array, answerAt: number) => void;
+
+export function finishRow(transform: Transform, answer: Answer): FinishRow {
+  const transformScores = transformOf(transform);
+  const write = writerOf(answer);
+  return (scores, to, at) => {
+    transformScores(scores);
+    write(scores, to, at);
+  };
+}
+
+function transformOf(transform: Transform): (scores: Float64Array) => void {
+  const each = (change: (score: number) => number) => (scores: Float64Array) => {
+    for (let output = 0; output < scores.length; output += 1) scores[output] = change(scores[output] as number);
+  };
+  switch (transform.kind) {
+    case "identity":
+      return () => {};
+    case "sigmoid": {
+      const { alpha } = transform;
+      return each((score) => 1 / (1 + Math.exp(-alpha * score)));
+    }
+    case "softmax":
+      return softmax;
+    case "exponential":
+      return each(Math.exp);
+    case "softplus":
+      return each((score) => Math.max(score, 0) + Math.log1p(Math.exp(-Math.abs(score))));
+    case "hinge":
+      return each((score) => (Math.fround(score) > 0 ? 1 : 0));
+    case "signed-square":
+      return each((score) => score * Math.abs(score));
+    case "exponential-ratio": {
+      const exponent = -Math.LN2 / transform.ratio;
+      return each((score) => Math.exp(exponent * score));
+    }
+    default:
+      return unreachable(transform);
+  }
+}
+
+function softmax(scores: Float64Array): void {
+  let highest = -Infinity;
+  for (const score of scores) highest = Math.max(highest, score);
+  let sum = 0;
+  for (const [output, score] of scores.entries()) {
+    const share = Math.exp(score - highest);
+    scores[output] = share;
+    sum += share;
+  }
+  for (const [output, share] of scores.entries()) scores[output] = share / sum;
+}
+
+function writerOf(answer: Answer): FinishRow {
+  switch (answer.kind) {
+    case "scores":
+      return (scores, to, at) => {
+        for (let output = 0; output < scores.length; output += 1) to[at + output] = scores[output] as number;
+      };
+    case "both-classes":
+      return ([score = 0], to, at) => {
+        to[at] = 1 - Math.fround(score);
+        to[at + 1] = score;
+      };
+    case "above": {
+      const threshold = Math.fround(answer.threshold);
+      return ([score = 0], to, at) => {
+        to[at] = Math.fround(score) > threshold ? 1 : 0;
+      };
+    }
+    case "best-class":
+      return (scores, to, at) => {
+        let best = 0;
+        for (const [output, score] of scores.entries()) {
+          if (Math.fround(score) > Math.fround(scores[best] as number)) best = output;
+        }
+        to[at] = best;
+      };
+    default:
+      return unreachable(answer);
+  }
+}
