@@ -37,8 +37,7 @@ function treesRequest(model: string, rows: number): Uint8Array {
 }
 
 /**
- * Models of trees over HTTP, beside the library that trained them in a loop with nothing around it. At 10,000 rows XGBoost 3.2 takes less than
- * half of the processor time: it goes through many rows of a tree at once, ONNX Runtime through one after the other.
+ * Models of trees over HTTP, beside the library that trained them in a loop with nothing around it and with all threads that it takes.
  */
 export const treesRow = {
   name: "trees",

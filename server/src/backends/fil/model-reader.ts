@@ -9,6 +9,8 @@ const heapMebibytesMax = 1024;
 const threadsMax = 2;
 /** What a thread has read leaves garbage in it, which after so much is given back with the thread. */
 const keptBytesMax = 16 * 2 ** 20;
+/** A thread that does little may never collect what it made: each model keeps addresses (10 GB, no memory). */
+const readingsMax = 500;
 
 export interface ReadingOptions {
   /** Of the file. */
@@ -23,6 +25,8 @@ export interface ReadingOptions {
 export class ModelReader implements AsyncDisposable {
   readonly #places = new Semaphore(threadsMax);
   #idle: Worker | null = null;
+  /** By the threads that have been kept. */
+  readonly #readCounts = new WeakMap<Worker, number>();
 
   /** Ends early, with the thread, when the signal aborts. */
   async read(order: ReadingOrder, { byteLength, signal }: ReadingOptions): Promise<TreeModel> {
@@ -38,7 +42,9 @@ export class ModelReader implements AsyncDisposable {
       throw error;
     }
     worker.unref();
-    if (this.#idle === null && byteLength <= keptBytesMax) this.#idle = worker;
+    const readCount = (this.#readCounts.get(worker) ?? 0) + 1;
+    this.#readCounts.set(worker, readCount);
+    if (this.#idle === null && byteLength <= keptBytesMax && readCount < readingsMax) this.#idle = worker;
     else await worker.terminate();
     if (!reply.ok) throw new InferenceError(reply.code, reply.message);
     return reply.model;

@@ -25,6 +25,8 @@ interface Job extends LaneRun {
 
 /** So many slices wait at a thread, so that it goes from one to the next without being woken. */
 const slicesAtLane = 2;
+/** An idle thread's collector does not run, and each model that it has seen keeps addresses (10 GB, no memory). */
+const forgottenMax = 500;
 
 interface Lane {
   readonly worker: Worker;
@@ -32,6 +34,8 @@ interface Lane {
   readonly jobs: Job[];
   readonly arenas: Set<number>;
   readonly models: Set<number>;
+  /** Models that it has had and that are gone. */
+  forgotten: number;
 }
 
 interface TreeLanesOptions {
@@ -73,7 +77,18 @@ export class TreeLanes implements AsyncDisposable {
 
   /** No run of it comes any more. */
   forgetModel(id: number): void {
-    for (const lane of this.#lanes) if (lane?.models.delete(id) === true) tell(lane, { kind: "forget-model", id });
+    for (const lane of this.#lanes) {
+      if (lane?.models.delete(id) !== true) continue;
+      tell(lane, { kind: "forget-model", id });
+      lane.forgotten += 1;
+      if (lane.forgotten >= forgottenMax && lane.jobs.length === 0) this.#retire(lane);
+    }
+  }
+
+  /** Another takes its desk when there is work for it. */
+  #retire(lane: Lane): void {
+    this.#lanes[this.#lanes.indexOf(lane)] = null;
+    void lane.worker.terminate();
   }
 
   forgetArena(id: number): void {
@@ -136,7 +151,7 @@ export class TreeLanes implements AsyncDisposable {
     // The first desk is that of the thread that serves.
     const workerData: LaneData = { walk: this.#options.walk, desk: desk + 1 };
     const worker = new Worker(new URL(`./tree-lane.${extension}`, import.meta.url), { workerData, execArgv: [] });
-    const lane: Lane = { worker, jobs: [], arenas: new Set(), models: new Set() };
+    const lane: Lane = { worker, jobs: [], arenas: new Set(), models: new Set(), forgotten: 0 };
     worker.on("message", ({ failure }: LaneReply) => {
       const job = lane.jobs.shift() as Job;
       if (lane.jobs.length === 0) worker.unref();
@@ -146,7 +161,7 @@ export class TreeLanes implements AsyncDisposable {
     let cause = "its thread has ended";
     worker.on("error", (error: Error) => (cause = error.message));
     worker.once("exit", () => {
-      this.#lanes[desk] = null;
+      if (this.#lanes[desk] === lane) this.#lanes[desk] = null;
       for (const job of lane.jobs.splice(0)) {
         this.#fail(job, new InferenceError("INTERNAL", `evaluating trees failed: ${cause}`));
         this.#ended(job);

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { type Forest, newTree, newVectorTree, type Tree } from "../forest.ts";
+import { compactForest } from "./compact-forest.ts";
+import { compileWalk, Evaluator } from "./evaluator.ts";
+
+const walk = compileWalk();
+const featureCount = 3;
+/** Rows and thresholds are of these, so that they meet. */
+const values = [-Infinity, -3.5, -(2 ** -149), -0, 0, 2 ** -149, 1, 2.5, 2 ** 127, Infinity, Number.NaN];
+
+/** Plants a tree that takes its splits from `next`, which gives numbers below what it is given. */
+function plant(next: (below: number) => number, outputCount: number): Tree {
+  const splitCount = next(14);
+  const nodeCount = 2 * splitCount + 1;
+  const hasVectors = outputCount > 1 && next(2) === 0;
+  const tree = hasVectors
+    ? newVectorTree(
+        nodeCount,
+        Float64Array.from({ length: nodeCount * outputCount }, () => next(100)),
+      )
+    : newTree(nodeCount, next(outputCount));
+  const leaves = [0];
+  let end = 1;
+  for (let split = 0; split < splitCount; split += 1) {
+    // Often the last one, so that trees are deep.
+    const [node] = leaves.splice(next(2) === 0 ? leaves.length - 1 : next(leaves.length), 1) as [number];
+    [tree.left[node], tree.right[node]] = [end, end + 1];
+    leaves.push(end, end + 1);
+    end += 2;
+    tree.features[node] = next(featureCount);
+    tree.missingLeft[node] = next(2);
+    tree.thresholds[node] = values[next(values.length)] as number;
+    if (next(4) === 0) {
+      const bounds = new Set(Array.from({ length: next(8) }, () => (values[next(9)] as number) + 0));
+      tree.steps.set(node, Float32Array.from(bounds).sort());
+    }
+  }
+  for (const leaf of leaves) {
+    tree.right[leaf] = hasVectors ? leaf * outputCount : leaf;
+    if (!hasVectors) tree.leafWeights[leaf] = next(100);
+  }
+  return tree;
+}
+
+/** Node by node, as forest.ts says. */
+function leafOf(tree: Tree, row: readonly number[]): number {
+  let node = 0;
+  while (tree.left[node] !== -1) {
+    const value = row[tree.features[node] as number] as number;
+    const bounds = tree.steps.get(node);
+    const isBelow = value < (tree.thresholds[node] as number);
+    const isInStep = bounds !== undefined && bounds.filter((bound) => bound <= value).length % 2 === 1;
+    const isLeft = Number.isNaN(value) ? tree.missingLeft[node] === 1 : bounds === undefined ? isBelow : isInStep;
+    node = (isLeft ? tree.left[node] : tree.right[node]) as number;
+  }
+  return node;
+}
+
+function expected({ trees, baseScores, outputCount }: Forest, row: readonly number[]): readonly number[] {
+  const scores = [...baseScores];
+  for (const tree of trees) {
+    const begin = tree.right[leafOf(tree, row)] as number;
+    if (tree.target !== "every") scores[tree.target]! += tree.leafWeights[begin] as number;
+    else for (let output = 0; output < outputCount; output += 1) scores[output]! += tree.leafWeights[begin + output]!;
+  }
+  return scores;
+}
+
+test("any trees give what going through them node by node gives, for any number of rows", () => {
+  const draws = fc.array(fc.nat(1 << 20), { minLength: 400, maxLength: 400 });
+  const cases = fc.tuple(
+    draws,
+    fc.integer({ min: 0, max: 19 }),
+    fc.integer({ min: 1, max: 3 }),
+    fc.integer({ min: 1, max: 300 }),
+  );
+  fc.assert(
+    fc.property(cases, ([drawn, treeCount, outputCount, rowCount]) => {
+      let at = 0;
+      const next = (below: number) => (drawn[at++ % drawn.length] as number) % below;
+      const forest: Forest = {
+        featureCount,
+        outputCount,
+        trees: Array.from({ length: treeCount }, () => plant(next, outputCount)),
+        baseScores: Array.from({ length: outputCount }, () => next(10)),
+        transform: { kind: "identity" },
+      };
+      const rows = Array.from({ length: rowCount }, () =>
+        Array.from({ length: featureCount }, () => values[next(values.length)] as number),
+      );
+      const model = { forest: compactForest(forest, { deskCount: 3 }), answer: { kind: "scores" } } as const;
+      const answers = new Float32Array(rowCount * outputCount);
+      const bits = new Int32Array(Float32Array.from(rows.flat()).buffer);
+      new Evaluator(walk, model, 2).evaluate({ rows: bits, rowCount, answers });
+      assert.deepEqual(
+        [...answers],
+        rows.flatMap((row) => expected(forest, row)),
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("searches within searches do not make a tree larger than its bounds", () => {
+  const splitCount = 20;
+  const tree = newTree(2 * splitCount + 1, 0);
+  for (let split = 0; split < splitCount; split += 1) {
+    [tree.left[2 * split], tree.right[2 * split]] = [2 * split + 1, 2 * split + 2];
+    tree.steps.set(
+      2 * split,
+      Float32Array.from({ length: 100 }, (_, index) => index),
+    );
+  }
+  const forest: Forest = {
+    featureCount,
+    outputCount: 1,
+    trees: [tree],
+    baseScores: [0],
+    transform: { kind: "identity" },
+  };
+  const { memory } = compactForest(forest, { deskCount: 1 });
+  assert.ok(memory.buffer.byteLength < 200_000, `${memory.buffer.byteLength} bytes`);
+});

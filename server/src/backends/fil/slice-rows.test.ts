@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { type RequestRows, sliceRows, sliceStepsMax } from "./slice-rows.ts";
+
+const [rowBytes, answerBytes] = [12, 8];
+
+test("each row is in one slice, in its place, and no slice is longer than its time", () => {
+  const counts = fc.array(fc.nat(3000), { maxLength: 20 });
+  fc.assert(
+    fc.property(counts, fc.integer({ min: 1, max: 2 ** 22 }), (rowCounts, rowSteps) => {
+      let [rowsAt, answersAt] = [1000, 90_000_000];
+      const requests = rowCounts.map((rowCount): RequestRows => {
+        const request = { rowsAt, rowCount, answersAt, rowBytes, answerBytes };
+        rowsAt += rowCount * rowBytes + 64;
+        answersAt += rowCount * answerBytes;
+        return request;
+      });
+      const slices = sliceRows(requests, rowSteps);
+      const rowsOf = (pieces: readonly { rowsAt: number; rowCount: number; answersAt: number }[]) =>
+        pieces.flatMap((piece) =>
+          Array.from({ length: piece.rowCount }, (_, row) => [
+            piece.rowsAt + row * rowBytes,
+            piece.answersAt + row * answerBytes,
+          ]),
+        );
+      assert.deepEqual(rowsOf(slices.flat()), rowsOf(requests));
+      for (const slice of slices) {
+        const rowCount = rowsOf(slice).length;
+        assert.ok(rowCount > 0 && (rowCount <= 8 || rowCount * rowSteps <= sliceStepsMax), `${rowCount} rows`);
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
