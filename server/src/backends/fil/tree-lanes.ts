@@ -186,7 +186,7 @@ export class TreeLanes implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const job of this.#waiting) this.#fail(job, new InferenceError("UNAVAILABLE", "Server exiting"));
-    await Promise.all(this.#lanes.map((lane) => lane?.worker.terminate()));
+    for (const lane of this.#lanes) await lane?.worker.terminate();
   }
 }
 

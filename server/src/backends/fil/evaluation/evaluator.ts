@@ -45,7 +45,7 @@ export class Evaluator {
   constructor(walk: WasmModule, { forest, answer }: TreeModel, desk: number) {
     const { memory, columnCount, outputCount, groupsMax, desksAt, deskBytes } = forest;
     this.#forest = forest;
-    this.#walk = new webAssembly.Instance(walk, { trees: { memory } }).exports as unknown as WalkFunctions;
+    this.#walk = new webAssembly.Instance(walk, { trees: { memory } }).exports as WalkFunctions;
     this.#finish = finishRow(forest.transform, answer);
     this.#answerColumns = answerColumns(forest, answer);
     this.#columns = new Int32Array(memory.buffer, forest.columnsAt, columnCount);

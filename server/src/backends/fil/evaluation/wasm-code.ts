@@ -14,6 +14,7 @@ export interface WasmFunction {
   readonly body: Code;
 }
 
+const header = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 const i32 = 0x7f;
 const nothing = 0x40;
 
@@ -30,7 +31,7 @@ export function encodeModule(functions: readonly WasmFunction[]): Uint8Array<Arr
     return [...unsigned(code.length), ...code];
   });
   return Uint8Array.from([
-    ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+    ...header,
     ...section(1, list(types)),
     ...section(2, list([[...text("trees"), ...text("memory"), ...sharedMemory]])),
     ...section(3, list(functions.map((_, index) => unsigned(index)))),
