@@ -125,9 +125,13 @@ test("every dependency has its line in DEPENDENCIES.md", () => {
   none(problems);
 });
 
-test("every published file is reached from main.ts: its own test and its folder's door keep none alive", () => {
-  const reached = reachedFrom(join(source, "main.ts"), everything);
-  none(sources.filter((file) => file.isPublished && !reached.has(file.path)).map((file) => file.name));
+test("every published file is reached from main.ts or an example: its own test and its folder's door keep none alive", () => {
+  const examples = filesBelow(join(root, "examples"));
+  const entries = [join(source, "main.ts"), ...examples.map(({ path }) => path)];
+  const reached = entries.map((entry) => reachedFrom(entry, [...everything, ...examples]));
+  none(
+    sources.filter((file) => file.isPublished && !reached.some((each) => each.has(file.path))).map(({ name }) => name),
+  );
 });
 
 test("a door exports no value that nobody takes", () => {

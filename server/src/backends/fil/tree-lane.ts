@@ -12,7 +12,7 @@ export interface Piece {
   readonly answersAt: number;
 }
 
-export type LaneOrder =
+export type TreeLaneOrder =
   | { readonly kind: "arena"; readonly id: number; readonly fd: number; readonly byteLength: number }
   | { readonly kind: "model"; readonly id: number; readonly model: TreeModel }
   | { readonly kind: "run"; readonly model: number; readonly arena: number; readonly pieces: readonly Piece[] }
@@ -20,21 +20,21 @@ export type LaneOrder =
   | { readonly kind: "forget-model"; readonly id: number };
 
 /** Of a run; null where it went well. */
-export interface LaneReply {
+export interface TreeLaneReply {
   readonly failure: string | null;
 }
 
-export interface LaneData {
+export interface TreeLaneData {
   readonly walk: WasmModule;
   /** The desk of this thread in each model. */
   readonly desk: number;
 }
 
-const { walk, desk } = workerData as LaneData;
+const { walk, desk } = workerData as TreeLaneData;
 const arenas = new Map<number, MappedMemory>();
 const models = new Map<number, { readonly model: TreeModel; readonly evaluator: Evaluator }>();
 
-parentPort?.on("message", (order: LaneOrder) => {
+parentPort?.on("message", (order: TreeLaneOrder) => {
   switch (order.kind) {
     case "arena":
       arenas.set(order.id, mapMemory(order.fd, order.byteLength));
@@ -54,7 +54,7 @@ parentPort?.on("message", (order: LaneOrder) => {
   }
 });
 
-function run({ model: id, arena: arenaId, pieces }: LaneOrder & { kind: "run" }): LaneReply {
+function run({ model: id, arena: arenaId, pieces }: TreeLaneOrder & { kind: "run" }): TreeLaneReply {
   try {
     const { model, evaluator } = models.get(id) as { model: TreeModel; evaluator: Evaluator };
     const arena = arenas.get(arenaId) as MappedMemory;

@@ -3,10 +3,10 @@ import { InferenceError } from "../../base/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { WasmModule } from "./evaluation/web-assembly.ts";
 import type { OpenModel } from "./shared-models.ts";
-import type { LaneData, LaneOrder, LaneReply, Piece } from "./tree-lane.ts";
+import type { TreeLaneData, TreeLaneOrder, TreeLaneReply, Piece } from "./tree-lane.ts";
 
 /** Rows of a batch, in slices, with whose model and in whose arena. */
-export interface LaneRun {
+export interface TreeLaneRun {
   readonly opened: Pick<OpenModel, "id" | "model">;
   readonly arena: Arena;
   readonly slices: readonly (readonly Piece[])[];
@@ -16,7 +16,7 @@ export interface LaneRun {
   readonly signal: AbortSignal;
 }
 
-interface Job extends LaneRun {
+interface Job extends TreeLaneRun {
   next: number;
   running: number;
   failure: InferenceError | null;
@@ -61,7 +61,7 @@ export class TreeLanes implements AsyncDisposable {
   }
 
   /** Resolves when all rows have been answered. Rejects with the signal's reason, or the first failure, once no thread works for it any more. */
-  async run(order: LaneRun): Promise<void> {
+  async run(order: TreeLaneRun): Promise<void> {
     if (this.#isClosed) throw new InferenceError("UNAVAILABLE", "Server exiting");
     const ended = Promise.withResolvers<void>();
     const job: Job = { ...order, next: 0, running: 0, failure: null, end: ended.resolve };
@@ -149,10 +149,10 @@ export class TreeLanes implements AsyncDisposable {
   #start(desk: number): Lane {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     // The first desk is that of the thread that serves.
-    const workerData: LaneData = { walk: this.#options.walk, desk: desk + 1 };
+    const workerData: TreeLaneData = { walk: this.#options.walk, desk: desk + 1 };
     const worker = new Worker(new URL(`./tree-lane.${extension}`, import.meta.url), { workerData, execArgv: [] });
     const lane: Lane = { worker, jobs: [], arenas: new Set(), models: new Set(), forgotten: 0 };
-    worker.on("message", ({ failure }: LaneReply) => {
+    worker.on("message", ({ failure }: TreeLaneReply) => {
       const job = lane.jobs.shift() as Job;
       if (lane.jobs.length === 0) worker.unref();
       if (failure !== null) this.#fail(job, new InferenceError("INTERNAL", `evaluating trees failed: ${failure}`));
@@ -194,6 +194,6 @@ function endIfDone(job: Job): void {
   if (job.running === 0 && (job.failure !== null || job.next >= job.slices.length)) job.end();
 }
 
-function tell(lane: Lane, order: LaneOrder): void {
+function tell(lane: Lane, order: TreeLaneOrder): void {
   lane.worker.postMessage(order, []);
 }
