@@ -41,8 +41,8 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
     """Adds to a configuration what the pipeline knows. Raises Refused, in Triton's words, where it says something else."""
     split = split_outputs(config)
     inputs = config.setdefault("input", [])
-    _refuse_others(inputs, definition.inputs())
-    for tensor in definition.inputs():
+    _refuse_others(inputs, definition.inputs)
+    for tensor in definition.inputs:
         found = next((one for one in inputs if one.get("name") == tensor.name), None)
         if found is None:
             found = {"name": tensor.name}
@@ -51,7 +51,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
         # Samples of a batch need not be alike, so requests of a batch need not be.
         found["allow_ragged_batch"] = True
     outputs = config.setdefault("output", [])
-    tensors = definition.outputs()
+    tensors = definition.outputs
     if len(outputs) > len(tensors):
         raise _other_count(outputs, tensors)
     outputs += [{"name": tensor.name} for tensor in tensors[len(outputs) :]]
@@ -67,7 +67,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
 def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
     """Raises Refused, in Triton's words, where a configuration is not the pipeline's."""
     split = split_outputs(config)
-    inputs, tensors = config.get("input", []), definition.inputs()
+    inputs, tensors = config.get("input", []), definition.inputs
     _refuse_others(inputs, tensors)
     for tensor in tensors:
         found = next((one for one in inputs if one["name"] == tensor.name), None)
@@ -76,7 +76,7 @@ def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> N
         _check_one(found, tensor, batched=batched, split=False)
         if found["data_type"] == BYTES:
             _check_bytes(found, batched=batched)
-    outputs, tensors = config.get("output", []), definition.outputs()
+    outputs, tensors = config.get("output", []), definition.outputs
     if len(outputs) != len(tensors):
         raise _other_count(outputs, tensors)
     for found, tensor in zip(outputs, tensors):

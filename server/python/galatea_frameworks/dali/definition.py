@@ -47,9 +47,13 @@ class Operator:
     """One operator of a pipeline."""
 
     def __init__(self, message: protobuf.Message) -> None:
+        """Raises Refused for what is none, so that nothing later does."""
         self._message = message
         self.name = message.text(_Operator.NAME)
         self.instance = message.text(_Operator.INSTANCE)
+        self._edges = message.messages(_Operator.INPUT) + message.messages(_Operator.OUTPUT)
+        self._arguments = [(one.text(_Argument.NAME), one) for one in message.messages(_Operator.ARGUMENT)]
+        self.device = self.text("device") or "cpu"
 
     @property
     def shown(self) -> str:
@@ -63,7 +67,7 @@ class Operator:
 
     def argument(self, name: str) -> protobuf.Message | None:
         """An argument by its name, null where it has none of the name."""
-        found = [one for one in self._arguments() if one.text(_Argument.NAME) == name]
+        found = [one for own, one in self._arguments if own == name]
         return found[-1] if found else None
 
     def number(self, name: str, default: int) -> int:
@@ -76,23 +80,15 @@ class Operator:
         found = self.argument(name)
         return "" if found is None else found.text(_Argument.TEXTS)
 
-    @property
-    def device(self) -> str:
-        """cpu, gpu or mixed."""
-        return self.text("device") or "cpu"
-
     def put_on_cpu(self) -> None:
         """The operator computes on the CPU, takes and gives what lies there, and reserves nothing ahead."""
         device = self.argument("device")
         if device is not None:
             device.set_text(_Argument.TEXTS, "cpu")
-        for edge in (*self._message.messages(_Operator.INPUT), *self._message.messages(_Operator.OUTPUT)):
+        for edge in self._edges:
             edge.set_text(_Edge.DEVICE, "cpu")
-        hints = [one for one in self._arguments() if one.text(_Argument.NAME) == "bytes_per_sample_hint"]
+        hints = [one for name, one in self._arguments if name == "bytes_per_sample_hint"]
         self._message.remove(_Operator.ARGUMENT, hints)
-
-    def _arguments(self) -> list[protobuf.Message]:
-        return self._message.messages(_Operator.ARGUMENT)
 
 
 class Definition:
@@ -110,28 +106,17 @@ class Definition:
             raise Refused("it has %d operators; %d are taken at most" % (len(self.operators), OPERATORS_MAX))
         self.batch_size = self._message.number(_Pipeline.BATCH_SIZE, 0)
         self.threads = self._message.number(_Pipeline.THREADS, 1)
-
-    def inputs(self) -> list[Tensor]:
-        """The external sources, in the order of their names."""
-        found = [one for one in self.operators if one.name in ("ExternalSource", "_ExternalSource")]
-        return sorted(_input(one) for one in found)
-
-    def outputs(self) -> list[Tensor]:
-        """In the pipeline's own order."""
-        return [
-            Tensor(
-                one.text(_Edge.NAME),
-                one.number(_Edge.DATATYPE, _UNTOLD),
-                one.number(_Edge.DIMENSIONS, _UNTOLD),
-            )
-            for one in self._edges()
-        ]
+        self._edges = self._message.messages(_Pipeline.OUTPUT)
+        # The external sources, in the order of their names.
+        self.inputs = sorted(_input(one) for one in self.operators if one.name in ("ExternalSource", "_ExternalSource"))
+        # In the pipeline's own order.
+        self.outputs = [_output(one) for one in self._edges]
 
     def put_on_cpu(self) -> None:
         """The whole pipeline runs without a GPU, where all its operators can."""
         for operator in self.operators:
             operator.put_on_cpu()
-        for edge in self._edges():
+        for edge in self._edges:
             edge.set_text(_Edge.DEVICE, "cpu")
         self._message.set_number(_Pipeline.DEVICE, CPU_ONLY)
         self._message.clear(_Pipeline.BYTES_HINT)
@@ -140,11 +125,12 @@ class Definition:
         """As DALI reads it."""
         return self._message.encode()
 
-    def _edges(self) -> list[protobuf.Message]:
-        return self._message.messages(_Pipeline.OUTPUT)
-
 
 def _input(operator: Operator) -> Tensor:
     layout = operator.text("layout")
     dimensions = operator.number("ndim", len(layout) if layout else _UNTOLD)
     return Tensor(operator.instance, operator.number("dtype", _UNTOLD), dimensions)
+
+
+def _output(edge: protobuf.Message) -> Tensor:
+    return Tensor(edge.text(_Edge.NAME), edge.number(_Edge.DATATYPE, _UNTOLD), edge.number(_Edge.DIMENSIONS, _UNTOLD))

@@ -46,7 +46,7 @@ class TritonPythonModel:
         directory = os.path.join(args["model_repository"], args["model_version"])
         definition = files.load(directory, config.get("default_model_filename", ""))
         configuration.check(config, definition, batched=self._batched)
-        self._input_names = [one.name for one in definition.inputs()]
+        self._input_names = [one.name for one in definition.inputs]
         self._output_names = [one["name"] for one in config["output"]]
         self._split = frozenset(configuration.split_outputs(config))
         self._serialized = definition.encode()
