@@ -6,7 +6,7 @@
  * What is in `models/` beside this file, plus what comes out of the published package: the tokenizer beside the model.py that
  * loads it, and the ONNX graph built from the weights.
  */
-import { access, copyFile, cp, mkdir, rename } from "node:fs/promises";
+import { access, copyFile, cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -31,8 +31,7 @@ export async function assembleRepository(options: AssembleOptions): Promise<void
   });
   await copyFile(join(weights, "tokenizer.json"), join(target, "preprocess", "1", "tokenizer.json"));
   const onnxPath = join(target, "encoder", "1", "model.onnx");
-  await buildOnnx(weights, `${onnxPath}.partial`);
-  await rename(`${onnxPath}.partial`, onnxPath);
+  await buildOnnx(weights, onnxPath);
 }
 
 async function findWeights(packageDirectory: string): Promise<string> {

@@ -1,4 +1,4 @@
-import type { EnvOptions, FrameworkOptions, ServeOptions, UpOptions } from "./options.ts";
+import type { ConvertOptions, EnvOptions, FrameworkOptions, ServeOptions, UpOptions } from "./options.ts";
 import type { ValidateOptions } from "./validate.ts";
 
 // Each command imports only what it needs: a server does not load the platform, nor the platform the server.
@@ -21,4 +21,8 @@ export async function runValidate(options: ValidateOptions): Promise<number> {
 
 export async function runModel(options: FrameworkOptions): Promise<number> {
   return (await import("./frameworks.ts")).model(options);
+}
+
+export async function runConvert(options: ConvertOptions): Promise<number> {
+  return (await import("./convert.ts")).convert(options);
 }

@@ -1,6 +1,14 @@
 /** The composition root: what the commands start, and the only reader of the environment. */
-export { runEnv, runModel, runServe, runUp, runValidate } from "./commands.ts";
+export { runConvert, runEnv, runModel, runServe, runUp, runValidate } from "./commands.ts";
 export { containerArguments, containerKindNames, type ServedContainerKind } from "./container-environment.ts";
-export type { EnvOptions, FrameworkOptions, GrpcOptions, ServeOptions, UpOptions, WorkerSettings } from "./options.ts";
+export type {
+  ConvertOptions,
+  EnvOptions,
+  FrameworkOptions,
+  GrpcOptions,
+  ServeOptions,
+  UpOptions,
+  WorkerSettings,
+} from "./options.ts";
 export type { CompressionLevel, RestrictedApi, Restriction, Restrictions } from "../protocols/index.ts";
 export { serverVersion } from "./version.ts";

@@ -1,3 +1,4 @@
+import type { GraphOptions } from "../conversion/index.ts";
 import type { CompressionLevel, KeepaliveOptions, Restrictions } from "../protocols/index.ts";
 import type { ServedContainerKind } from "./container-environment.ts";
 
@@ -137,4 +138,14 @@ export interface UpOptions {
   readonly requestMemoryBytes: number | null;
   /** Flags of `serve` that say what containers run Python models with, and how they keep models apart. */
   readonly workerArguments: readonly string[];
+}
+
+/** What `galatea convert` was asked for. */
+export interface ConvertOptions {
+  /** A directory with config.json and weights. */
+  readonly source: string;
+  readonly graph: GraphOptions;
+  readonly to:
+    | { readonly kind: "file"; readonly path: string }
+    | { readonly kind: "repository"; readonly repository: string; readonly name: string; readonly batchMax: number };
 }

@@ -1,4 +1,5 @@
-import { runEnv, runModel, runServe, runUp, runValidate } from "../app/index.ts";
+import { runConvert, runEnv, runModel, runServe, runUp, runValidate } from "../app/index.ts";
+import { convertFlags, convertOptions } from "./convert-flags.ts";
 import { servedOptions } from "./container-options.ts";
 import type { Flag, ParsedFlags } from "./flags.ts";
 import { modelFlags, modelOptions } from "./model-flags.ts";
@@ -54,6 +55,14 @@ export const commands: readonly Command[] = [
     flags: modelFlags,
     positionalsMax: 2,
     run: (parsed) => runModel(modelOptions(parsed)),
+  },
+  {
+    name: "convert",
+    summary: "make an ONNX model of an encoder's weights (BERT and its family)",
+    usage: "convert DIRECTORY (FILE.onnx | --repository DIR --name NAME) [options]",
+    flags: convertFlags,
+    positionalsMax: 2,
+    run: (parsed) => runConvert(convertOptions(parsed)),
   },
   {
     name: "env",

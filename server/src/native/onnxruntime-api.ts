@@ -73,13 +73,16 @@ export type Argument = bigint | ArrayBufferView | string | number | null;
 /** A handle, or a status; null is the null pointer. */
 export type Pointer = bigint | null;
 
-interface NativeFunction {
+export interface NativeFunction {
   (...values: Argument[]): unknown;
   /** Runs on a thread of libuv's pool. Memory given as an argument must be held by the caller until `settle`. */
   async(...valuesThenSettle: [...Argument[], (error: Error | null | undefined, result: unknown) => void]): void;
 }
 
-export type OrtApi = Readonly<Record<keyof typeof functions, NativeFunction>>;
+export type OrtApi = Readonly<Record<keyof typeof functions, NativeFunction>> & {
+  /** What keeps the library in memory: koffi unloads it when nothing that it made of it is held any more. */
+  readonly library: unknown;
+};
 
 /** The oldest API version whose table reaches the last function we use (ONNX Runtime 1.16). */
 const apiVersion = 16;
@@ -92,9 +95,9 @@ export interface OrtLibrary {
 
 /** Opens libonnxruntime and reads its function table. Throws UNAVAILABLE when the file is no such library or too old. */
 export function openOrtLibrary(libraryPath: string): OrtLibrary {
-  let base: Pointer;
+  let getBase: ReturnType<ReturnType<typeof koffi.load>["func"]>;
   try {
-    base = koffi.load(libraryPath).func("OrtGetApiBase", "void *", [])() as Pointer;
+    getBase = koffi.load(libraryPath).func("OrtGetApiBase", "void *", []);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new InferenceError("UNAVAILABLE", `unable to load ONNX Runtime from '${libraryPath}': ${reason}`, {
@@ -102,18 +105,18 @@ export function openOrtLibrary(libraryPath: string): OrtLibrary {
     });
   }
   // struct OrtApiBase { const OrtApi* (*GetApi)(uint32_t version); const char* (*GetVersionString)(void); }
+  const base = getBase() as Pointer;
   const getApi = functionAt(base, 0, "void *", ["uint32_t"]);
   const version = functionAt(base, 1, "const char *", [])() as string;
   const table = getApi(apiVersion) as Pointer;
   if (table === null) {
     throw new InferenceError("UNAVAILABLE", `ONNX Runtime ${version} at '${libraryPath}' is too old: 1.16 is needed`);
   }
-  const api = Object.fromEntries(
-    Object.entries(functions).map(([name, [index, result, parameters]]) => [
-      name,
-      functionAt(table, index, result, parameters),
-    ]),
-  ) as OrtApi;
+  const called = Object.entries(functions).map(([name, [index, result, parameters]]) => [
+    name,
+    functionAt(table, index, result, parameters),
+  ]);
+  const api = { ...Object.fromEntries(called), library: getBase } as OrtApi;
   return { api, version };
 }
 

@@ -1,4 +1,4 @@
-import { checkStatus, made, type OrtApi, readText } from "./onnxruntime-api.ts";
+import { checkStatus, made, type NativeFunction, type OrtApi, readText } from "./onnxruntime-api.ts";
 
 /** An input or output as the model file declares it. */
 export interface OnnxValueInfo {
@@ -81,7 +81,7 @@ export function readTensorInfo(api: OrtApi, info: bigint): { elementType: number
   return { elementType, shape: Array.from(dims, Number) };
 }
 
-export function readInt(get: OrtApi[keyof OrtApi], api: OrtApi, handle: bigint): number {
+export function readInt(get: NativeFunction, api: OrtApi, handle: bigint): number {
   const slot = new Int32Array(1);
   checkStatus(api, get(handle, slot));
   return slot[0] as number;

@@ -256,3 +256,21 @@ test("both doors have stack for C code that needs more than a mebibyte", () => {
     assert.notEqual(small.status, 0, "the call fits into 1 MiB: it proves nothing");
   }
 });
+
+test("the library stays where it is as long as it is in use", () => {
+  // Before its first session nothing but this program holds the library in memory.
+  const script = `
+    import { setImmediate } from "node:timers/promises";
+    import { openOnnxRuntime } from ${JSON.stringify(new URL("./onnxruntime.ts", import.meta.url).href)};
+    const counts = { intraOpThreadCount: 1, interOpThreadCount: 1, ownThreadCountMax: 0 };
+    const runtime = openOnnxRuntime({ libraryPath: process.argv[1], ...counts, spin: false });
+    for (let i = 0; i < 5; i++) {
+      gc();
+      await setImmediate();
+    }
+    await runtime[Symbol.asyncDispose]();
+  `;
+  const args = ["--expose-gc", "--input-type=module-typescript", "-e", script, libraryPath];
+  const { status, signal, stderr } = spawnSync(process.execPath, args);
+  assert.deepEqual([status, signal], [0, null], stderr.toString());
+});

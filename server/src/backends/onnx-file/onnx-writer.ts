@@ -1,12 +1,14 @@
 /**
  * Writes ONNX files: the few protobuf messages of onnx.proto that a graph of constants and operators needs.
- * A message is a list of byte pieces, so that 90 MB of weights are never copied on their way to the file.
+ * A message is a list of byte pieces, so that 90 MB of weights are never copied on their way to the file, and larger ones need not be
+ * in memory.
  */
-import { open } from "node:fs/promises";
+import { assert } from "../../base/index.ts";
+import { isStreamed, writeOnnxPieces, type Piece, type StreamedBytes } from "./pieces.ts";
 
 /** Pieces of an encoded message in order, and their total length. */
 interface Encoded {
-  readonly pieces: readonly Uint8Array[];
+  readonly pieces: readonly Piece[];
   readonly byteLength: number;
 }
 
@@ -34,7 +36,15 @@ export interface Constant {
   readonly type: OnnxType;
   readonly dims: readonly number[];
   /** Little-endian, row-major; borrowed until the file is written. */
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array | StreamedBytes | ExternalBytes;
+}
+
+/** Bytes that lie in a file beside the model's. */
+export interface ExternalBytes {
+  /** The file's name. */
+  readonly location: string;
+  readonly offset: number;
+  readonly byteLength: number;
 }
 
 export interface Operator {
@@ -80,22 +90,23 @@ export interface OnnxModel extends OnnxGraph {
 
 /** Writes `model` to `path`, replacing what is there. The file is complete when this resolves. */
 export async function writeOnnxFile(path: string, model: OnnxModel): Promise<void> {
-  await using file = await open(path, "w");
-  const { pieces, byteLength } = encodeModel(model);
-  for (let first = 0; first < pieces.length; first += piecesPerWrite) {
-    await file.writev(pieces.slice(first, first + piecesPerWrite));
-  }
-  const written = (await file.stat()).size;
-  if (written !== byteLength) throw new Error(`${path}: wrote ${written} of ${byteLength} bytes`);
+  await writeOnnxPieces(path, encodeModel(model).pieces);
 }
 
 /** The same as one piece of memory, for small ones. */
 export function encodeOnnx(model: OnnxModel): Buffer {
-  return Buffer.concat(encodeModel(model).pieces);
+  return Buffer.concat(encodeModel(model).pieces.map(inMemory));
 }
 
-/** Below IOV_MAX, so that one call takes them. */
-const piecesPerWrite = 512;
+/** The bytes of the file that `writeOnnxFile` would write. */
+export function onnxByteLength(model: OnnxModel): number {
+  return encodeModel(model).byteLength;
+}
+
+function inMemory(piece: Piece): Uint8Array {
+  assert(!isStreamed(piece), "a model in memory has its constants there");
+  return piece;
+}
 
 function encodeGraph(model: OnnxGraph): Encoded {
   return message([
@@ -111,11 +122,19 @@ function encodeModel(model: OnnxModel): Encoded {
   const opsets = Object.entries(model.opsets).map(([domain, version]) =>
     nested(8, message([text(1, domain), integer(2, BigInt(version))])),
   );
-  return message([integer(1, irVersion), text(2, "galatea"), nested(7, encodeGraph(model)), ...opsets]);
+  return message([
+    integer(1, irVersionOf(model.opsets[""] ?? 1)),
+    text(2, "galatea"),
+    nested(7, encodeGraph(model)),
+    ...opsets,
+  ]);
 }
 
-/** The IR version that came with opset 17; older runtimes read it too. */
-const irVersion = 8n;
+/** The IR version that came with the opset, 8 (that of opset 17) at least; runtimes of that time read it. */
+function irVersionOf(opset: number): bigint {
+  if (opset >= 21) return 10n;
+  return opset >= 19 ? 9n : 8n;
+}
 
 function encodeOperator(operator: Operator, index: number): Encoded {
   return message([
@@ -143,8 +162,16 @@ function encodeConstant(constant: Constant): Encoded {
     ...constant.dims.map((dim) => integer(1, BigInt(dim))),
     integer(2, BigInt(onnxTypes[constant.type])),
     text(8, constant.name),
-    nested(9, { pieces: [constant.bytes], byteLength: constant.bytes.byteLength }),
+    ...("location" in constant.bytes
+      ? encodeExternal(constant.bytes)
+      : [nested(9, { pieces: [constant.bytes], byteLength: constant.bytes.byteLength })]),
   ]);
+}
+
+function encodeExternal({ location, offset, byteLength }: ExternalBytes): readonly Encoded[] {
+  const entries = { location, offset: `${offset}`, length: `${byteLength}` };
+  const encoded = Object.entries(entries).map(([key, value]) => nested(13, message([text(1, key), text(2, value)])));
+  return [...encoded, integer(14, 1n)];
 }
 
 function encodeGraphTensor(tensor: GraphTensor): Encoded {
@@ -210,7 +237,7 @@ function packedIntegers(field: number, values: Int32Array): Encoded {
 }
 
 function repeatedWords(field: number, { words, places }: RepeatedWords): Encoded {
-  const encoded = words.map((word) => Buffer.concat(text(field, word).pieces));
+  const encoded = words.map((word) => Buffer.concat(text(field, word).pieces.map(inMemory)));
   let byteLength = 0;
   for (const place of places) byteLength += (encoded[place] as Buffer).byteLength;
   const bytes = new Uint8Array(byteLength);

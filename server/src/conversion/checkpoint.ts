@@ -1,0 +1,99 @@
+import { open, readFile, stat, type FileHandle } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { ConversionError } from "./conversion-error.ts";
+import { readSafetensors } from "./safetensors-header.ts";
+import { numberCount, type StoredTensor, type WeightFile } from "./stored-tensor.ts";
+
+/** A directory as `save_pretrained` writes it: what the model is, and its tensors by name. */
+export interface Checkpoint extends AsyncDisposable {
+  readonly directory: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly tensors: ReadonlyMap<string, StoredTensor>;
+}
+
+const configBytesMax = 16 * 2 ** 20;
+const filesMax = 1000;
+
+/** Opens `config.json` and the weights beside it; nothing is read of a tensor. Throws ConversionError. */
+export async function openCheckpoint(directory: string): Promise<Checkpoint> {
+  const config = await readJsonObject(join(directory, "config.json"));
+  if (config === null) throw new ConversionError(`'${directory}' has no config.json, which says what its weights are`);
+  const paths = await weightPaths(directory);
+  const handles: FileHandle[] = [];
+  const close = async () => void (await Promise.all(handles.map((handle) => handle.close())));
+  try {
+    const tensors = new Map<string, StoredTensor>();
+    for (const path of paths) {
+      const file = await openWeights(path);
+      handles.push(file.handle);
+      for (const tensor of await readSafetensors(file)) {
+        const other = tensors.get(tensor.name);
+        if (other !== undefined)
+          throw new ConversionError(`the tensor '${tensor.name}' is in '${other.file.path}' and in '${path}'`);
+        tensors.set(tensor.name, tensor);
+      }
+    }
+    return { directory, config, tensors, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openWeights(path: string): Promise<WeightFile> {
+  try {
+    return { path, handle: await open(path, "r") };
+  } catch (error) {
+    throw new ConversionError(`'${path}' cannot be opened: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** The files that hold the weights: one, or those that an index names. */
+async function weightPaths(directory: string): Promise<readonly string[]> {
+  const whole = join(directory, "model.safetensors");
+  if (await isFile(whole)) return [whole];
+  const indexPath = join(directory, "model.safetensors.index.json");
+  const index = await readJsonObject(indexPath);
+  if (index === null)
+    throw new ConversionError(`'${directory}' has neither model.safetensors nor model.safetensors.index.json`);
+  const names = new Set(Object.values((index["weight_map"] ?? {}) as Record<string, unknown>));
+  if (names.size === 0 || names.size > filesMax)
+    throw new ConversionError(`'${indexPath}' names ${names.size} files of weights`);
+  return [...names].map((name) => {
+    // A file beside the index, whatever it is called.
+    if (typeof name !== "string" || basename(name) !== name || name === "" || name.startsWith("."))
+      throw new ConversionError(`'${indexPath}' names ${JSON.stringify(name)}, which is no file beside it`);
+    return join(directory, name);
+  });
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null))?.isFile() === true;
+}
+
+/** Null where there is no such file. */
+async function readJsonObject(path: string): Promise<Record<string, unknown> | null> {
+  const found = await stat(path).catch(() => null);
+  if (found?.isFile() !== true) return null;
+  if (found.size > configBytesMax) throw new ConversionError(`'${path}' has ${found.size} bytes`);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(await readFile(path, "utf8"));
+  } catch (error) {
+    throw new ConversionError(`'${path}' is no JSON: ${(error as Error).message}`, { cause: error });
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+    throw new ConversionError(`'${path}' is no JSON object`);
+  return parsed as Record<string, unknown>;
+}
+
+/** The named tensor, which must have exactly this shape. */
+export function tensorOfShape(checkpoint: Checkpoint, name: string, shape: readonly number[]): StoredTensor {
+  const tensor = checkpoint.tensors.get(name);
+  if (tensor === undefined) throw new ConversionError(`the weights in '${checkpoint.directory}' have no '${name}'`);
+  if (tensor.shape.join() !== shape.join() || numberCount(shape) === 0)
+    throw new ConversionError(
+      `'${name}' in '${tensor.file.path}' is [${tensor.shape.join(", ")}], and config.json says [${shape.join(", ")}]`,
+    );
+  return tensor;
+}

@@ -1,0 +1,68 @@
+import { ConversionError } from "./conversion-error.ts";
+import type { Activation } from "./encoder-plan.ts";
+
+const sizeMax = 2 ** 24;
+const countMax = 256;
+
+/** Names of activations in config.json. */
+const activations: Readonly<Record<string, Activation>> = {
+  gelu: "gelu",
+  gelu_python: "gelu",
+  gelu_new: "gelu-tanh",
+  gelu_fast: "gelu-tanh",
+  gelu_pytorch_tanh: "gelu-tanh",
+  relu: "relu",
+  silu: "silu",
+  swish: "silu",
+  tanh: "tanh",
+};
+
+/** The values of a config.json, each checked when it is asked for; what the file leaves out is the library's own default. */
+export class ConfigReader {
+  readonly #config: Readonly<Record<string, unknown>>;
+
+  constructor(config: Readonly<Record<string, unknown>>) {
+    this.#config = config;
+  }
+
+  size(name: string, missing: number, min = 1): number {
+    return this.#integer(name, missing, { min, max: sizeMax });
+  }
+
+  /** Of layers and groups of them. */
+  count(name: string, missing: number): number {
+    return this.#integer(name, missing, { min: 1, max: countMax });
+  }
+
+  epsilon(name: string, missing: number): number {
+    const value = this.#config[name] ?? missing;
+    if (typeof value !== "number" || !(value > 0 && value < 1)) throw this.#wrong(name, "a number between 0 and 1");
+    return value;
+  }
+
+  activation(name: string, missing: string): Activation {
+    const value = this.#config[name] ?? missing;
+    const known = typeof value === "string" && Object.hasOwn(activations, value) ? activations[value] : undefined;
+    if (known === undefined) throw this.#wrong(name, `one of ${Object.keys(activations).join(", ")}`);
+    return known;
+  }
+
+  /** Refuses what the graph does not have: any value but this one, which is also that of a file without the name. */
+  only(name: string, value: string | number | boolean): void {
+    const found = this.#config[name] ?? value;
+    if (found !== value) throw this.#wrong(name, JSON.stringify(value));
+  }
+
+  #integer(name: string, missing: number, { min, max }: { readonly min: number; readonly max: number }): number {
+    const value = this.#config[name] ?? missing;
+    if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max)
+      throw this.#wrong(name, `a number from ${min} to ${max}`);
+    return value;
+  }
+
+  #wrong(name: string, expected: string): ConversionError {
+    const found = this.#config[name];
+    const told = found === undefined ? "says nothing of" : `has ${JSON.stringify(found)?.slice(0, 100)} for`;
+    return new ConversionError(`config.json ${told} '${name}'; what can be converted is ${expected}`);
+  }
+}

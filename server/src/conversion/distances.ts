@@ -1,0 +1,42 @@
+import type { GraphContext } from "./operator-set.ts";
+
+const distanceRows = 32;
+const exactMax = 8;
+const farthest = 128;
+
+/**
+ * What MPNet adds to the scores of two tokens for their distance, [1, heads, tokens, tokens]: a table of all distances, from that of the
+ * last position to the first, of which the graph takes a row for each pair.
+ */
+export function distanceScores({ plan, graph, weights }: GraphContext, name: string, ids: string): string {
+  const longest = plan.positionCount - 1;
+  const places = Int32Array.from({ length: 2 * longest + 1 }, (_, index) => rowOfDistance(index - longest));
+  const table = weights.rows(name, [distanceRows, plan.headCount], places);
+  const tokens = graph.add("Gather", [graph.add("Shape", [ids]), graph.integers("integer/1", [1], [])]);
+  const range = graph.add("Range", [
+    graph.integers("integer/0", [0], []),
+    tokens,
+    graph.integers("integer/1", [1], []),
+  ]);
+  const across = graph.add("Unsqueeze", [range, graph.integers("integers/0", [0])]);
+  const down = graph.add("Unsqueeze", [range, graph.integers("integers/1", [1])]);
+  const distance = graph.add("Add", [
+    graph.add("Sub", [across, down]),
+    graph.integers(`integer/${longest}`, [longest], []),
+  ]);
+  const scores = graph.add("Transpose", [graph.add("Gather", [table, distance])], {
+    attributes: { perm: Int32Array.from([2, 0, 1]) },
+  });
+  return graph.add("Unsqueeze", [scores, graph.integers("integers/0", [0])]);
+}
+
+/** Near distances have a row each, farther ones share rows, by their logarithm, in the library's single precision. */
+export function rowOfDistance(ahead: number): number {
+  const half = distanceRows / 2;
+  const base = ahead > 0 ? half : 0;
+  const distance = Math.abs(ahead);
+  if (distance < exactMax) return base + distance;
+  const logarithm = Math.fround(Math.log(Math.fround(distance / exactMax)));
+  const share = Math.fround(logarithm / Math.fround(Math.log(farthest / exactMax)));
+  return base + Math.min(half - 1, exactMax + Math.trunc(Math.fround(share * (half - exactMax))));
+}

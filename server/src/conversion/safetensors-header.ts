@@ -1,0 +1,78 @@
+import type { StoredTensor, WeightFile } from "./stored-tensor.ts";
+import { numberCount, storedTypes } from "./stored-tensor.ts";
+import { ConversionError } from "./conversion-error.ts";
+
+/** As the format's own library bounds it. */
+const headerBytesMax = 100_000_000;
+const dimsMax = 8;
+
+/**
+ * The tensors of a .safetensors file: a uint64 with the header's length, the header, which is JSON (name to dtype, shape and place), then
+ * the numbers. Tensors of integers, which encoders have as buffers, are left out. Throws ConversionError for what does not fit together.
+ */
+export async function readSafetensors(file: WeightFile): Promise<readonly StoredTensor[]> {
+  const { path, handle } = file;
+  const fileBytes = (await handle.stat()).size;
+  const wrong = (why: string) => new ConversionError(`'${path}' is no safetensors file: ${why}`);
+  const head = Buffer.alloc(8);
+  if ((await handle.read(head, 0, 8, 0)).bytesRead < 8) throw wrong(`it has only ${fileBytes} bytes`);
+  const headerBytes = head.readBigUInt64LE(0);
+  if (headerBytes > BigInt(headerBytesMax))
+    throw wrong(`its header would have ${headerBytes} bytes, and ${headerBytesMax} are the most`);
+  const dataStart = 8 + Number(headerBytes);
+  if (dataStart > fileBytes) throw wrong(`its header ends at byte ${dataStart}, and it has ${fileBytes}`);
+  const text = Buffer.alloc(dataStart - 8);
+  let read = 0;
+  while (read < text.byteLength) {
+    const { bytesRead } = await handle.read(text, read, text.byteLength - read, 8 + read);
+    if (bytesRead === 0) throw wrong("it was cut short while it was read");
+    read += bytesRead;
+  }
+  const tensors: StoredTensor[] = [];
+  for (const [name, entry] of Object.entries(parseHeader(text, wrong))) {
+    if (name === "__metadata__") continue;
+    const tensor = tensorOf(name, entry, { file, dataStart, dataBytes: fileBytes - dataStart });
+    if (tensor !== null) tensors.push(tensor);
+  }
+  return tensors;
+}
+
+function parseHeader(text: Buffer, wrong: (why: string) => ConversionError): Record<string, unknown> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text.toString("utf8"));
+  } catch (error) {
+    throw wrong(`its header is no JSON (${(error as Error).message})`);
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+    throw wrong("its header is no JSON object");
+  return parsed as Record<string, unknown>;
+}
+
+interface Place {
+  readonly file: WeightFile;
+  readonly dataStart: number;
+  readonly dataBytes: number;
+}
+
+/** Null for a tensor of numbers that no weight has. */
+function tensorOf(name: string, entry: unknown, { file, dataStart, dataBytes }: Place): StoredTensor | null {
+  const wrong = (why: string) => new ConversionError(`'${file.path}': the tensor '${name}' ${why}`);
+  if (typeof entry !== "object" || entry === null) throw wrong("has no description");
+  const { dtype, shape, data_offsets: offsets } = entry as Record<string, unknown>;
+  if (!isCounts(shape) || shape.length > dimsMax) throw wrong("has no shape");
+  if (!isCounts(offsets) || offsets.length !== 2) throw wrong("has no place in the file");
+  const [start, end] = offsets as [number, number];
+  if (start > end || end > dataBytes)
+    throw wrong(`lies in bytes ${start} to ${end} of the data, which has ${dataBytes}`);
+  if (typeof dtype !== "string" || !Object.hasOwn(storedTypes, dtype)) return null;
+  const type = dtype as keyof typeof storedTypes;
+  const byteLength = numberCount(shape) * storedTypes[type];
+  if (byteLength !== end - start)
+    throw wrong(`is ${dtype} [${shape.join(", ")}], which is ${byteLength} bytes, and ${end - start} are there`);
+  return { name, type, shape, file, offset: dataStart + start };
+}
+
+function isCounts(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((each) => Number.isSafeInteger(each) && (each as number) >= 0);
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { openOnnxRuntime, plainSession, type OnnxRuntime } from "./onnxruntime.ts";
+import { DirectRuns } from "./direct-runs-fixture.ts";
+
+export function openRuntime(): OnnxRuntime {
+  const entry = createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
+  return openOnnxRuntime({
+    libraryPath: join(dirname(entry), `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`),
+    intraOpThreadCount: 1,
+    interOpThreadCount: 1,
+    ownThreadCountMax: 0,
+    spin: false,
+  });
+}
+
+export interface RunInput {
+  readonly shape: readonly number[];
+  readonly numbers: readonly number[];
+}
+
+export interface RunOutput {
+  readonly shape: readonly number[];
+  readonly numbers: Float32Array;
+}
+
+/** Runs a model of integers in and FP32 out, as ONNX Runtime opens it. Inputs and outputs go by name. */
+export async function runOnnx(
+  runtime: OnnxRuntime,
+  modelPath: string,
+  runs: readonly Readonly<Record<string, RunInput>>[],
+): Promise<readonly ReadonlyMap<string, RunOutput>[]> {
+  await using session = await runtime.openSession({ modelPath, ...plainSession });
+  const caller = new DirectRuns(runtime, session);
+  return runs.map((inputs) => {
+    assert.deepEqual(session.inputs.map(({ name }) => name).toSorted(), Object.keys(inputs).toSorted());
+    const answers = new Map<string, RunOutput>();
+    caller.run({
+      inputs: session.inputs.map(({ name, elementType }, index) => {
+        const { shape, numbers } = inputs[name] as RunInput;
+        // INT64 is 7 in ONNX, INT32 is 6.
+        const typed = elementType === 7 ? BigInt64Array.from(numbers, BigInt) : Int32Array.from(numbers);
+        return { index, shape, data: new Uint8Array(typed.buffer) };
+      }),
+      outputs: session.outputs.map((_, index) => ({ index, target: null })),
+      place: (index, { shape }) => {
+        const numbers = new Float32Array(shape.reduce((product, dim) => product * dim, 1));
+        answers.set(session.outputs[index]!.name, { shape, numbers });
+        return new Uint8Array(numbers.buffer);
+      },
+    });
+    return answers;
+  });
+}
