@@ -1,5 +1,5 @@
 import type { Constant, ExternalBytes, OnnxModel } from "./onnx-writer.ts";
-import type { Piece } from "./pieces.ts";
+import type { OnnxPiece } from "./pieces.ts";
 
 /** A reader may map constants that begin at a page. */
 const pageBytes = 4096;
@@ -9,13 +9,13 @@ const externalBytesMin = 1024;
 /** A model whose larger constants lie in a file beside it, and what is to be written there. */
 export interface SplitModel {
   readonly model: OnnxModel;
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly OnnxPiece[];
   readonly byteLength: number;
 }
 
 /** Moves the larger constants of the graph to a file called `location`. (Those of loops and branches stay where they are.) */
 export function splitModel(model: OnnxModel, location: string): SplitModel {
-  const pieces: Piece[] = [];
+  const pieces: OnnxPiece[] = [];
   let byteLength = 0;
   const constants = model.constants.map((constant): Constant => {
     const { bytes } = constant;

@@ -4,11 +4,11 @@
  * in memory.
  */
 import { assert } from "../../base/index.ts";
-import { isStreamed, writeOnnxPieces, type Piece, type StreamedBytes } from "./pieces.ts";
+import { isStreamed, writeOnnxPieces, type OnnxPiece, type StreamedBytes } from "./pieces.ts";
 
 /** Pieces of an encoded message in order, and their total length. */
 interface Encoded {
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly OnnxPiece[];
   readonly byteLength: number;
 }
 
@@ -103,7 +103,7 @@ export function onnxByteLength(model: OnnxModel): number {
   return encodeModel(model).byteLength;
 }
 
-function inMemory(piece: Piece): Uint8Array {
+function inMemory(piece: OnnxPiece): Uint8Array {
   assert(!isStreamed(piece), "a model in memory has its constants there");
   return piece;
 }

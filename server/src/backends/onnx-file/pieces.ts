@@ -8,17 +8,17 @@ export interface StreamedBytes {
   read(): AsyncIterable<Uint8Array>;
 }
 
-export type Piece = Uint8Array | StreamedBytes;
+export type OnnxPiece = Uint8Array | StreamedBytes;
 
 /** Below IOV_MAX, so that one call takes them. */
 const piecesPerWrite = 512;
 
-export function isStreamed(piece: Piece): piece is StreamedBytes {
+export function isStreamed(piece: OnnxPiece): piece is StreamedBytes {
   return !(piece instanceof Uint8Array);
 }
 
 /** Writes the pieces one behind the other, replacing what is at the path. */
-export async function writeOnnxPieces(path: string, pieces: readonly Piece[]): Promise<void> {
+export async function writeOnnxPieces(path: string, pieces: readonly OnnxPiece[]): Promise<void> {
   await using file = await open(path, "w");
   let waiting: Uint8Array[] = [];
   const writeWaiting = async () => {
