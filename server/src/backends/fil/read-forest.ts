@@ -17,9 +17,9 @@ export function readForest(bytes: Uint8Array, modelType: ModelType, options: Xgb
     case "xgboost":
       return readXgboostBinary(bytes);
     case "xgboost_json":
-      return readXgboostDocument(readJsonDocument(bytes), options);
+      return readXgboostDocument((taking) => readJsonDocument(bytes, taking), options);
     case "xgboost_ubj":
-      return readXgboostDocument(readUbjDocument(bytes), options);
+      return readXgboostDocument((taking) => readUbjDocument(bytes, taking), options);
     case "lightgbm":
       return readLightgbmText(bytes);
     case "treelite_checkpoint":

@@ -27,7 +27,7 @@ interface Placing {
   readonly weightsAt: number;
   /** The places of both children, by node: each has them once, however many ways lead to it. */
   readonly children: Map<number, number>;
-  readonly planned: Planned[];
+  readonly planned: Plans;
 }
 
 /** A node to be written at a place, or a search among its bounds, for its pieces from `first` to `last`. */
@@ -42,10 +42,37 @@ interface Pieces {
   readonly last: number;
 }
 
+/** What is still to be written, in the order of its coming: a large tree has millions. */
+class Plans {
+  readonly #columns: Int32Array;
+  #begin = 0;
+  #end = 0;
+
+  constructor(countMax: number) {
+    this.#columns = new Int32Array(4 * countMax);
+  }
+
+  add({ at, node, pieces }: Planned): void {
+    this.#columns.set([at, node, pieces?.first ?? -1, pieces?.last ?? -1], this.#end);
+    this.#end += 4;
+  }
+
+  next(): Planned | null {
+    if (this.#begin === this.#end) return null;
+    const [at = 0, node = 0, first = 0, last = 0] = this.#columns.subarray(this.#begin, this.#begin + 4);
+    this.#begin += 4;
+    return { at, node, pieces: first === -1 ? null : { first, last } };
+  }
+}
+
 /** How many nodes a tree has where it is placed, at most. Throws where it is no tree. */
 export function placedNodeCount(tree: Tree, forest: Forest, about: string): number {
-  let count = nodesInOrder(tree, forest, about).length;
-  for (const bounds of tree.steps.values()) count += 2 * bounds.length;
+  return nodesInOrder(tree, forest, about).length + searchedNodeCount(tree);
+}
+
+function searchedNodeCount({ steps }: Tree): number {
+  let count = 0;
+  for (const bounds of steps.values()) count += 2 * bounds.length;
   return count;
 }
 
@@ -55,10 +82,12 @@ export function placeTree(
   { forest, ...where }: Pick<Placing, "space" | "columns" | "weightsAt"> & { readonly forest: Forest },
 ): PlacedTree {
   const root = where.space.take(1);
-  const planned: Planned[] = [{ at: root, node: 0, pieces: null }];
+  const order = nodesInOrder(tree, forest, "a tree");
+  const planned = new Plans(order.length + searchedNodeCount(tree));
   const placing: Placing = { ...where, tree, children: new Map(), planned };
-  for (let next = 0; next < planned.length; next += 1) placeNode(planned[next] as Planned, placing);
-  return { root, ...levelsOf(tree, nodesInOrder(tree, forest, "a tree")) };
+  planned.add({ at: root, node: 0, pieces: null });
+  for (let plan = planned.next(); plan !== null; plan = planned.next()) placeNode(plan, placing);
+  return { root, ...levelsOf(tree, order) };
 }
 
 /** A walk of so many levels at most is taken to its end without looking whether all are at their leaves. */
@@ -97,7 +126,8 @@ function placeNode(plan: Planned, placing: Placing): void {
   const split = splitOf(tree, plan);
   placeSplit(plan, placing, { ...split, pair });
   if (known !== undefined) return;
-  planned.push({ at: pair, ...split.whenTrue }, { at: pair + layout.bytes, ...split.whenFalse });
+  planned.add({ at: pair, ...split.whenTrue });
+  planned.add({ at: pair + layout.bytes, ...split.whenFalse });
 }
 
 interface Split {

@@ -5,7 +5,36 @@ import { broken } from "../forest.ts";
  * A document as XGBoost writes it, as JSON or as UBJSON: lists of numbers (and of booleans, as 0 and 1) are one array of doubles; an empty list
  * is one, too.
  */
-export type Value = null | boolean | number | string | Float64Array | readonly Value[] | ReadonlyMap<string, Value>;
+export type Value =
+  | null
+  | boolean
+  | number
+  | string
+  | Float64Array
+  | readonly Value[]
+  | ReadonlyMap<string, Value>
+  | TakenList;
+
+/**
+ * The list whose elements are handed over one by one while the document is read: all of them together would take many times the file's
+ * length.
+ */
+export interface TakenElements {
+  /** The name of the member that is such a list, wherever it is. */
+  readonly list: string;
+  /** Members of an element that nobody needs: they are there, and null. */
+  readonly passedOver: ReadonlySet<string>;
+  readonly take: (element: Value, index: number) => unknown;
+}
+
+/** What was made of the elements of such a list. */
+export class TakenList {
+  readonly items: readonly unknown[];
+
+  constructor(items: readonly unknown[]) {
+    this.items = items;
+  }
+}
 
 /** Values that are no numbers in a list take a hundred times the bytes that they had in the file. */
 const valuesMax = 8_000_000;
@@ -48,8 +77,11 @@ export class NumberList {
     this.#values[this.#count++] = value;
   }
 
+  /** The numbers; the list is empty then, and can be used again. */
   end(): Float64Array {
-    return this.#values.slice(0, this.#count);
+    const values = this.#values.slice(0, this.#count);
+    this.#count = 0;
+    return values;
   }
 }
 
@@ -76,11 +108,11 @@ export class Members {
     return new Members(this.#members.get(name), this.#at(name));
   }
 
-  objects(name: string): readonly Members[] {
+  /** What was made of the elements of this list. */
+  taken(name: string): readonly unknown[] {
     const value = this.#members.get(name);
-    if (value instanceof Float64Array && value.length === 0) return [];
-    if (!Array.isArray(value)) throw broken(this.#at(name), "is no list of objects");
-    return value.map((each: Value, index) => new Members(each, `${this.#at(name)}[${index}]`));
+    if (!(value instanceof TakenList)) throw broken(this.#at(name), "is no list of objects");
+    return value.items;
   }
 
   text(name: string): string {

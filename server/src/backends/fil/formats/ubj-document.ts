@@ -1,12 +1,12 @@
 import { broken } from "../forest.ts";
 import { ByteReader } from "./byte-reader.ts";
-import { NumberList, type Value, ValueCount } from "./document.ts";
+import { NumberList, type TakenElements, TakenList, type Value, ValueCount } from "./document.ts";
 
 const depthMax = 100;
 
 /** Reads Universal Binary JSON (draft 12). Throws where it is none, or is nested deep. */
-export function readUbjDocument(bytes: Uint8Array): Value {
-  return new UbjReading(bytes).document();
+export function readUbjDocument(bytes: Uint8Array, taking: TakenElements): Value {
+  return new UbjReading(bytes, taking).document();
 }
 
 /** Numbers by their marker. */
@@ -26,9 +26,12 @@ const integers = "iUIlL";
 class UbjReading {
   readonly #from: ByteReader;
   readonly #count = new ValueCount();
+  readonly #taking: TakenElements;
+  #isInElement = false;
   #depth = 0;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, taking: TakenElements) {
+    this.#taking = taking;
     this.#from = new ByteReader(bytes, { littleEndian: false });
   }
 
@@ -74,7 +77,7 @@ class UbjReading {
     }
   }
 
-  #nested(read: () => Value): Value {
+  #nested<Read extends Value>(read: () => Read): Read {
     this.#depth += 1;
     if (this.#depth > depthMax) throw broken("the file", `is nested more than ${depthMax} deep`);
     const value = read();
@@ -155,9 +158,26 @@ class UbjReading {
     for (let index = 0; count === null ? !this.#nextIs("}") : index < count; index += 1) {
       const name = this.#text();
       if (members.has(name)) throw broken("the file", `has '${name}' twice in one object, at ${this.#from.at}`);
-      members.set(name, this.#value(type ?? this.#marker()));
+      members.set(name, this.#member(name, type ?? this.#marker()));
     }
     return members;
+  }
+
+  #member(name: string, marker: string): Value {
+    const { list, passedOver } = this.#taking;
+    if (!this.#isInElement && name === list && marker === "[") return this.#nested(() => this.#elements());
+    const value = this.#value(marker);
+    return this.#isInElement && passedOver.has(name) ? null : value;
+  }
+
+  #elements(): TakenList {
+    const { type, count } = this.#container();
+    const items: unknown[] = [];
+    this.#isInElement = true;
+    for (let index = 0; count === null ? !this.#nextIs("]") : index < count; index += 1)
+      items.push(this.#taking.take(this.#value(type ?? this.#marker()), index));
+    this.#isInElement = false;
+    return new TakenList(items);
   }
 }
 

@@ -1,7 +1,7 @@
 import { InferenceError } from "../../../base/index.ts";
 import { broken, featuresMax, type Forest, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
-import { Members, type Value } from "./document.ts";
-import { readXgboostTree } from "./xgboost-tree.ts";
+import { Members, type TakenElements, type Value } from "./document.ts";
+import { plantXgboostTree, readXgboostTree, type WrittenTree, xgboostTreeExtras } from "./xgboost-tree.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
 
 export interface XgboostOptions {
@@ -18,9 +18,9 @@ const knownFields = {
   trees: ["trees", "tree_info", "gbtree_model_param", "iteration_indptr", "cats"],
 } as const;
 
-/** Makes a forest of a model that XGBoost saved as JSON or UBJSON. */
-export function readXgboostDocument(document: Value, options: XgboostOptions): Forest {
-  let model = new Members(document, "");
+/** Makes a forest of a model that XGBoost saved as JSON or UBJSON, tree by tree as `read` comes to them. */
+export function readXgboostDocument(read: (taking: TakenElements) => Value, options: XgboostOptions): Forest {
+  let model = new Members(read(takenTrees(options)), "");
   checkFields(model, knownFields.model, options);
   // A checkpoint, which carries a configuration beside the model.
   if (model.has("Model")) model = model.object("Model");
@@ -43,6 +43,19 @@ export function readXgboostDocument(document: Value, options: XgboostOptions): F
     trees: readBooster(learner.object("gradient_booster"), { outputCount, options }),
     baseScores: readBaseScores(parameters, outputCount).map((score) => objective.marginOf(score)),
     transform: objective.transform,
+  };
+}
+
+function takenTrees(options: XgboostOptions): TakenElements {
+  const nodes = new NodeCount();
+  return {
+    list: "trees",
+    passedOver: xgboostTreeExtras,
+    take: (element, index): WrittenTree => {
+      if (index >= treesMax) throw new InferenceError("UNSUPPORTED", `the model has more than ${treesMax} trees`);
+      const checkNames = (members: Members, known: readonly string[]) => checkFields(members, known, options);
+      return readXgboostTree(new Members(element, `trees[${index}]`), { nodes, checkNames });
+    },
   };
 }
 
@@ -76,21 +89,17 @@ function readBooster(booster: Members, { outputCount, options }: BoosterOptions)
   }
   const model = (name === "dart" ? booster.object("gbtree") : booster).object("model");
   checkFields(model, knownFields.trees, options);
-  const written = model.objects("trees");
-  if (written.length > treesMax) throw new InferenceError("UNSUPPORTED", `the model has more than ${treesMax} trees`);
+  const written = model.taken("trees") as readonly WrittenTree[];
   const targets = model.numbers("tree_info");
   const weights = name === "dart" ? booster.numbers("weight_drop") : new Float64Array(written.length).fill(1);
   if (targets.length !== written.length || weights.length !== written.length) {
     throw broken(model.path, `has ${written.length} trees, ${targets.length} in tree_info, ${weights.length} weights`);
   }
-  const nodes = new NodeCount();
   return written.map((tree, index) =>
-    readXgboostTree(tree, {
+    plantXgboostTree(tree, {
       outputCount,
-      nodes,
       target: targets[index] as number,
       weight: weights[index] as number,
-      checkNames: (members, known) => checkFields(members, known, options),
     }),
   );
 }

@@ -2,12 +2,15 @@ import { broken, newTree, newVectorTree, type NodeCount, type Tree } from "../fo
 import { categoryBounds, splitBelow, splitBySteps } from "../splits.ts";
 import type { Members } from "./document.ts";
 
+/** A tree as its own part of the document tells; what the parts behind it tell is added by `plantXgboostTree`. */
+export interface WrittenTree {
+  readonly tree: Tree;
+  /** Numbers of each leaf. */
+  readonly vectorLength: number;
+  readonly path: string;
+}
+
 export interface XgboostTreeOptions {
-  readonly outputCount: number;
-  /** The output that a tree of numbers adds to. */
-  readonly target: number;
-  /** What its leaves are multiplied by (DART). */
-  readonly weight: number;
   /** Of all trees. */
   readonly nodes: NodeCount;
   readonly checkNames: (members: Members, known: readonly string[]) => void;
@@ -37,12 +40,21 @@ const knownFields = {
   parameters: ["num_feature", "num_nodes", "size_leaf_vector", "num_deleted"],
 } as const;
 
+/** Fields that are known and say nothing about predictions. */
+export const xgboostTreeExtras: ReadonlySet<string> = new Set([
+  "id",
+  "leaf_child_counts",
+  "loss_changes",
+  "parents",
+  "sum_hessian",
+]);
+
 /** Splits by category, in `split_type`. */
 const categorical = 1;
 /** What XGBoost holds for no category. */
 const categoriesEnd = 2 ** 24;
 
-export function readXgboostTree(written: Members, options: XgboostTreeOptions): Tree {
+export function readXgboostTree(written: Members, options: XgboostTreeOptions): WrittenTree {
   options.checkNames(written, knownFields.tree);
   const parameters = written.object("tree_param");
   options.checkNames(parameters, knownFields.parameters);
@@ -58,21 +70,35 @@ export function readXgboostTree(written: Members, options: XgboostTreeOptions): 
     defaultLeft: column("default_left"),
     types: written.has("split_type") && written.numbers("split_type").length > 0 ? column("split_type") : null,
   };
+  const tree = vectorLength === 1 ? newTree(nodeCount, 0) : readLeafVectors(columns, { written, vectorLength });
+  readSplits(tree, columns, written);
   if (vectorLength === 1) {
-    const { target } = options;
-    if (!Number.isInteger(target) || target < 0 || target >= options.outputCount) {
-      throw broken(written.path, `adds to output ${target} of ${options.outputCount}`);
-    }
-    const tree = newTree(nodeCount, target);
-    for (let node = 0; node < nodeCount; node += 1) {
-      if (columns.left[node] === -1)
-        tree.leafWeights[node] = Math.fround((columns.conditions[node] as number) * options.weight);
-    }
-    return readSplits(tree, columns, written);
+    for (let node = 0; node < nodeCount; node += 1)
+      if (columns.left[node] === -1) tree.leafWeights[node] = columns.conditions[node] as number;
   }
-  if (vectorLength !== options.outputCount)
-    throw broken(written.path, `has leaves of ${vectorLength} numbers for ${options.outputCount} outputs`);
-  return readSplits(readLeafVectors(columns, { written, vectorLength, weight: options.weight }), columns, written);
+  return { tree, vectorLength, path: written.path };
+}
+
+export interface XgboostTreePlace {
+  readonly outputCount: number;
+  /** The output that a tree of numbers adds to. */
+  readonly target: number;
+  /** What its leaves are multiplied by (DART). */
+  readonly weight: number;
+}
+
+/** Takes the tree over. */
+export function plantXgboostTree(
+  { tree, vectorLength, path }: WrittenTree,
+  { outputCount, target, weight }: XgboostTreePlace,
+): Tree {
+  if (vectorLength !== 1 && vectorLength !== outputCount)
+    throw broken(path, `has leaves of ${vectorLength} numbers for ${outputCount} outputs`);
+  if (vectorLength === 1 && !(Number.isInteger(target) && target >= 0 && target < outputCount))
+    throw broken(path, `adds to output ${target} of ${outputCount}`);
+  const { leafWeights } = tree;
+  for (const place of leafWeights.keys()) leafWeights[place] = Math.fround((leafWeights[place] as number) * weight);
+  return { ...tree, target: vectorLength === 1 ? target : "every" };
 }
 
 interface Columns {
@@ -94,20 +120,13 @@ function columnOf(written: Members, name: string, count: number): Float64Array {
 /** Vectors lie by node in `base_weights`, or, since XGBoost 3.1, by leaf in `leaf_weights`, at the place that a leaf's right child tells. */
 function readLeafVectors(
   { left, right }: Columns,
-  {
-    written,
-    vectorLength,
-    weight,
-  }: { readonly written: Members; readonly vectorLength: number; readonly weight: number },
+  { written, vectorLength }: { readonly written: Members; readonly vectorLength: number },
 ): Tree {
   const byLeaf = written.has("leaf_weights") && written.numbers("leaf_weights").length > 0;
   const vectors = byLeaf
     ? written.numbers("leaf_weights")
     : columnOf(written, "base_weights", left.length * vectorLength);
-  const tree = newVectorTree(
-    left.length,
-    vectors.map((value) => Math.fround(value * weight)),
-  );
+  const tree = newVectorTree(left.length, vectors);
   const taken = new Uint8Array(Math.floor(vectors.length / vectorLength));
   for (let node = 0; node < left.length; node += 1) {
     if (left[node] !== -1) continue;
@@ -120,7 +139,7 @@ function readLeafVectors(
   return tree;
 }
 
-function readSplits(tree: Tree, columns: Columns, written: Members): Tree {
+function readSplits(tree: Tree, columns: Columns, written: Members): void {
   const categories = columns.types === null ? null : new NodeCategories(written);
   for (let node = 0; node < columns.left.length; node += 1) {
     const left = columns.left[node] as number;
@@ -140,7 +159,6 @@ function readSplits(tree: Tree, columns: Columns, written: Members): Tree {
     const threshold = Math.fround(columns.conditions[node] as number);
     splitBelow(tree, node, { feature, threshold, whenTrue: left, whenFalse: right, missingTrue: isDefaultLeft });
   }
-  return tree;
 }
 
 /** The categories of a tree's nodes, which go right. */

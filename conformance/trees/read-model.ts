@@ -1,0 +1,13 @@
+/** Reads a model file as a load does, and prints by how many bytes that made the process larger than the file alone did: node read-model.ts FILE TYPE */
+import { open } from "node:fs/promises";
+import { compactForest } from "../../server/src/backends/fil/evaluation/compact-forest.ts";
+import type { ModelType } from "../../server/src/backends/fil/fil-parameters.ts";
+import { readForest } from "../../server/src/backends/fil/read-forest.ts";
+
+const [path = "", type = ""] = process.argv.slice(2);
+await using file = await open(path);
+const bytes = new Uint8Array((await file.stat()).size);
+await file.read(bytes, 0, bytes.length, 0);
+const before = process.resourceUsage().maxRSS;
+compactForest(readForest(bytes, type as ModelType, { allowUnknownField: false }), { deskCount: 1 });
+console.log(1024 * (process.resourceUsage().maxRSS - before));
