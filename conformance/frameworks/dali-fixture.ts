@@ -11,7 +11,7 @@ import {
   startGalatea,
   type RunningServer,
 } from "../environments/index.ts";
-import type { Case } from "./pytorch-fixture.ts";
+import type { Case } from "./framework-fixture.ts";
 
 const run = promisify(execFile);
 

@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { openDali, type DaliFixture } from "./dali-fixture.ts";
-import { floats, infer, load, type Case, type TensorFile } from "./pytorch-fixture.ts";
+import { floats, infer, load, type Case, type TensorFile } from "./framework-fixture.ts";
 
 let fixture: DaliFixture;
 before(async () => {

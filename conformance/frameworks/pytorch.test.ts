@@ -1,51 +1,26 @@
 /** The backend `pytorch` with real architectures; the truth is PyTorch's own forward in the same environment. */
 import assert from "node:assert/strict";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { floats, infer, load, openPyTorch, workerOf, type Case, type PyTorchFixture } from "./pytorch-fixture.ts";
+import {
+  assertClose,
+  floats,
+  infer,
+  isAnswered,
+  load,
+  numbers,
+  openFramework,
+  privateBytesOf,
+  workerOf,
+  type FrameworkFixture,
+} from "./framework-fixture.ts";
 
-let fixture: PyTorchFixture;
+let fixture: FrameworkFixture;
 before(async () => {
-  fixture = await openPyTorch();
+  fixture = await openFramework("pytorch");
 });
 after(() => fixture[Symbol.asyncDispose]());
-
-const tolerance = 1e-5;
-
-async function isAnswered({ model, inputs, outputs }: Case): Promise<void> {
-  const read = (file: string) => readFile(join(fixture.directory, file));
-  const given = await Promise.all(inputs.map(async ({ file, ...rest }) => ({ ...rest, data: await read(file) })));
-  const names = outputs.map(({ name }) => name);
-  const reply = await infer(fixture.server, model, given, names);
-  assert.equal(reply.error, undefined, model);
-  assert.deepEqual([...reply.outputs.keys()].sort(), names.toSorted(), model);
-  for (const { name, datatype, shape, file } of outputs) {
-    const found = reply.outputs.get(name)!;
-    assert.deepEqual([found.datatype, found.shape], [datatype, shape], `${model} ${name}`);
-    const expected = await read(file);
-    if (datatype === "FP32") assertClose(found.data, expected, `${model} ${name}`);
-    else assert.ok(found.data.equals(expected), `${model} ${name}`);
-  }
-}
-
-function numbers(data: Buffer): Float32Array {
-  return new Float32Array(new Uint8Array(data).buffer);
-}
-
-function assertClose(found: Buffer, expected: Buffer, what: string): void {
-  const [ours, theirs] = [numbers(found), numbers(expected)];
-  assert.equal(ours.length, theirs.length, what);
-  const largest = theirs.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
-  const spread = theirs.reduce((sum, one) => sum + Math.abs(one - theirs[0]!), 0);
-  // Outputs that are all the same would pass with anything.
-  assert.ok(theirs.length < 8 || spread > 0.1 * largest, `${what}: the truth is constant`);
-  for (let i = 0; i < ours.length; i++)
-    assert.ok(
-      Math.abs(ours[i]! - theirs[i]!) <= tolerance * Math.max(1, largest),
-      `${what} at ${i}: ${ours[i]}, ${theirs[i]}`,
-    );
-}
 
 test("the second model of a framework is a fork: it takes no second import", async () => {
   const ms: number[] = [];
@@ -71,23 +46,19 @@ const costs: readonly [model: string, megabytes: number][] = [
 for (const [model, megabytes] of costs)
   test(`a further model costs at most ${megabytes} MB beside its weights: ${model}`, async () => {
     assert.equal(await load(fixture.server, model), null);
-    const rollup = await readFile(`/proc/${await workerOf(fixture, model)}/smaps_rollup`, "latin1");
-    const kibibytes = [...rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)].reduce(
-      (sum, [, one]) => sum + Number(one),
-      0,
-    );
+    const privateBytes = await privateBytesOf(fixture, model);
     const version = join(fixture.repository, model, "1");
     const [file] = await readdir(version);
     const weights = (await stat(join(version, file!))).size;
-    const own = (kibibytes * 1024 - weights) / 1e6;
+    const own = (privateBytes - weights) / 1e6;
     assert.ok(own < megabytes, `${own} MB beside ${weights / 1e6} MB of weights`);
   });
 
 test("every model answers what PyTorch itself computes, alone and beside others in a batch", async () => {
   const models = [...new Set(fixture.cases.map(({ model }) => model))];
   for (const model of models) assert.equal(await load(fixture.server, model), null, model);
-  await Promise.all(fixture.cases.map(isAnswered));
-  for (const one of fixture.cases) await isAnswered(one);
+  await Promise.all(fixture.cases.map((one) => isAnswered(fixture, one)));
+  for (const one of fixture.cases) await isAnswered(fixture, one);
 });
 
 test("requests of one batch are one forward, and a request that does not fit fails alone", async () => {

@@ -41,6 +41,11 @@ def model_directory() -> str:
     return _worker.version_directory
 
 
+def backend_config() -> dict[str, str]:
+    """What --backend-config says of the model's backend, for the programs of python-based backends."""
+    return _worker.backend_config
+
+
 def metric_questions() -> Questions:
     """What the model asks the server about its metrics."""
     if _worker is None:

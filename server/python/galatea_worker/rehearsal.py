@@ -85,6 +85,7 @@ def _life() -> bytes:
         "arenaBytes": _ARENA_BYTES,
         "inlineBytesMax": _INLINE_BYTES_MAX,
         "callsMax": 1,
+        "backendConfig": {},
         "versionDirectory": _MODEL_DIRECTORY,
         "moduleDirectory": _MODEL_DIRECTORY,
         "path": [_MODEL_DIRECTORY],

@@ -25,11 +25,11 @@ _PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/sys", "/nix/store")
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 _ACCELERATORS = ("/dev/nvidia*", "/dev/dri", "/dev/kfd")
 
 
-def _environment_paths() -> list[str]:
+def environment_paths() -> list[str]:
     """Where this interpreter imports from, as it names the places and as the kernel does."""
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, os.path.dirname(sys.executable)]
     found += [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
@@ -70,7 +70,7 @@ def facts(root: str, users: tuple[int, int] | None) -> dict[str, object]:
         "isRoot": is_root,
         "usersMapped": is_root and users is not None and _is_mapped(users),
         "views": is_root and view.is_possible(root),
-        "environmentPaths": _environment_paths(),
+        "environmentPaths": environment_paths(),
     }
 
 
@@ -80,8 +80,8 @@ class Tenancy:
     def __init__(self, cgroups: list[str]) -> None:
         """This process joins the groups, for all that it forks."""
         _join(cgroups)
-        self._devices = [*_DEVICES, *(each for pattern in _ACCELERATORS for each in glob.glob(pattern))]
-        self._read = [*_SYSTEM, *_resolver(), *_environment_paths()]
+        self._devices = [*DEVICES, *(each for pattern in _ACCELERATORS for each in glob.glob(pattern))]
+        self._read = [*_SYSTEM, *_resolver(), *environment_paths()]
         with open("/proc/sys/kernel/cap_last_cap") as last:
             self._capabilities = int(last.read()) + 1
 

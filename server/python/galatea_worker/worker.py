@@ -75,6 +75,7 @@ class Worker:
         self._inline_bytes_max = 0
         self._name = ""
         self.version_directory = ""
+        self.backend_config = {}
 
     def run(self) -> None:
         """Serves frames. Returns when the server is gone or asked for the end."""
@@ -246,6 +247,7 @@ class Worker:
         self._inline_bytes_max = body["inlineBytesMax"]
         self._calls_max = body["callsMax"]
         self.version_directory = body["versionDirectory"]
+        self.backend_config = body["backendConfig"]
         self._model = UserModel(body)
         self._pools.adjust()
         return {"completes": self._model.completes}

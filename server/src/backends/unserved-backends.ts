@@ -6,7 +6,6 @@ const throughPython = "or load it in a model.py of backend 'python', with its pa
 
 /** Backends of Triton's that configurations name and that are not here, each with what to do instead. */
 const unserved: Readonly<Record<string, string>> = {
-  tensorflow: `TensorFlow is not served yet: ${throughOnnx}, ${throughPython}`,
   tensorrt:
     "TensorRT plans are not served yet: serve the ONNX model that the plan was built from, with backend 'onnxruntime'",
   openvino: `OpenVINO's format is not served: ${throughOnnx}, ${throughPython}`,

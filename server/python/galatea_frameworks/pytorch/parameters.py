@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import torch
 from galatea_worker.failures import Refused
 
+from galatea_frameworks import parameter_values
+
 if TYPE_CHECKING:
     from typing import Any
 
-_BOOLEANS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 _SWITCHES = {
     "ENABLE_TENSOR_FUSER": torch._C._jit_set_texpr_fuser_enabled,
     "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
@@ -51,7 +52,7 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
     settings = Settings()
 
     def switch(key: str, default: bool) -> bool:
-        value = _boolean(given[key]) if key in given else default
+        value = parameter_values.boolean(given[key]) if key in given else default
         if key in given:
             log.log_info("%s is %s for model instance '%s'" % (key, "enabled" if value else "disabled", model))
         return value
@@ -76,17 +77,8 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
     return settings
 
 
-def _boolean(text: str) -> bool:
-    value = _BOOLEANS.get(text.lower())
-    if value is None:
-        raise Refused("failed to convert '%s' to boolean" % text)
-    return value
-
-
 def _thread_count(key: str, text: str) -> int:
-    if not text.strip().isdigit():
-        raise Refused("failed to convert '%s' to integral number" % text)
-    count = int(text)
+    count = parameter_values.integer(text)
     if not 1 <= count <= _THREADS_MAX:
         raise Refused("parameter '%s' must be from 1 to %d, found '%s'" % (key, _THREADS_MAX, text))
     return count

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .tensors import Unfit
+from galatea_frameworks.batched_model import Unfit
 
 if TYPE_CHECKING:
     from typing import Any

@@ -9,6 +9,8 @@ import torch
 import triton_python_backend_utils as pb_utils
 from galatea_worker import datatypes
 
+from galatea_frameworks.batched_model import Unfit, pieces
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
@@ -32,14 +34,6 @@ DTYPES = {
     "TYPE_BF16": torch.bfloat16,
 }
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
-
-
-class Unfit(Exception):
-    """A tensor that does not fit, with the code and the text of the answer."""
-
-    def __init__(self, message: str, code: int = pb_utils.TritonError.INVALID_ARG) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 def value_of(tensor: Tensor | None, name: str) -> torch.Tensor | list[str]:
@@ -74,7 +68,7 @@ def split(name: str, datatype: str, value: Any, rows: list[int] | None, count: i
             raise _other_type(name, datatype, "TYPE_STRING")
         texts = np.empty(len(value), np.object_)
         texts[:] = [one.encode("utf-8") for one in value]
-        return [pb_utils.Tensor(name, one) for one in _pieces(name, texts, rows)]
+        return [pb_utils.Tensor(name, one) for one in pieces(name, texts, rows)]
     raise Unfit("output '%s' must be of type Tensor or List[str]." % name)
 
 
@@ -90,25 +84,8 @@ def _split_tensor(name: str, datatype: str, value: torch.Tensor, rows: list[int]
         value = value.to_dense()
     value = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
     if value.dtype == torch.bfloat16:
-        return [pb_utils.Tensor.from_dlpack(name, one) for one in _pieces(name, value, rows)]
-    return [pb_utils.Tensor(name, one) for one in _pieces(name, value.numpy(), rows)]
-
-
-def _pieces(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
-    if rows is None:
-        return [whole]
-    if len(whole) != sum(rows):
-        raise Unfit(
-            "output '%s' has %d rows for a batch of %d" % (name, len(whole), sum(rows)), pb_utils.TritonError.INTERNAL
-        )
-    if len(rows) == 1:
-        return [whole]
-    pieces = []
-    begin = 0
-    for count in rows:
-        pieces.append(whole[begin : begin + count])
-        begin += count
-    return pieces
+        return [pb_utils.Tensor.from_dlpack(name, one) for one in pieces(name, value, rows)]
+    return [pb_utils.Tensor(name, one) for one in pieces(name, value.numpy(), rows)]
 
 
 def _other_type(name: str, configured: str, found: str) -> Unfit:

@@ -16,7 +16,9 @@ logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)
 import torch  # noqa: E402
 import torch.export  # noqa: E402
 
-from . import allocator, program  # noqa: E402, F401 - the program is imported for the workers
+from galatea_frameworks import allocator  # noqa: E402
+
+from . import program  # noqa: E402, F401 - imported for the workers
 
 # The executor of TorchScript looks at the first runs and compiles at the second.
 _RUNS = 4

@@ -231,6 +231,7 @@ class PythonBackend implements Backend {
       others: context.others,
       metrics: context.metrics,
       inlineBytesMax,
+      backendConfig: context.backendConfig,
     };
   }
 

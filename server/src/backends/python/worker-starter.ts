@@ -27,6 +27,8 @@ export interface WorkerPlan {
   readonly others: OtherModels;
   readonly metrics: NamespaceMetrics;
   readonly inlineBytesMax: number;
+  /** What --backend-config says of the model's backend. */
+  readonly backendConfig: ReadonlyMap<string, string>;
 }
 
 export interface StarterOptions {
@@ -73,6 +75,7 @@ export async function startWorker(
     title: `${name} (model of ${source.versionDirectory})`,
     arenaBytes: plan.arena.capacityBytes,
     inlineBytesMax: plan.inlineBytesMax,
+    backendConfig: Object.fromEntries(plan.backendConfig),
     callsMax: frameLimits.callsMax,
     versionDirectory: source.versionDirectory,
     moduleDirectory: directory,

@@ -40,6 +40,20 @@ export const frameworks: readonly Framework[] = [
     // A pipeline has threads of its own; with the last pipeline they end, so an interpreter that ran one may be forked.
     imports: ["nvidia.dali", "galatea_frameworks.dali.warm"],
   },
+  {
+    name: "tensorflow",
+    about: "TensorFlow GraphDefs (model.graphdef) and SavedModels (model.savedmodel), on the CPU",
+    python: "3.11",
+    packages: [
+      "tensorflow-cpu==2.21.0 ; platform_machine == 'x86_64'",
+      "tensorflow==2.21.0 ; platform_machine == 'aarch64'",
+      "numpy",
+    ],
+    lock: new URL("./gen/tensorflow-lock.json", import.meta.url),
+    diskBytes: 2 * 2 ** 30,
+    // TensorFlow 2.21 imports with one thread, and may be forked until its first graph. How it logs is decided before it is imported.
+    imports: ["galatea_frameworks.tensorflow.warm", "tensorflow"],
+  },
 ];
 
 export function frameworkNamed(name: string): Framework | null {

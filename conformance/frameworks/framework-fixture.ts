@@ -1,12 +1,11 @@
+import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ensureFramework, startGalatea, type RunningServer } from "../environments/index.ts";
-
-const models = fileURLToPath(new URL("pytorch_models.py", import.meta.url));
+import { ensureFramework, startGalatea, type FrameworkName, type RunningServer } from "../environments/index.ts";
 
 export interface TensorFile {
   readonly name: string;
@@ -16,29 +15,31 @@ export interface TensorFile {
   readonly file: string;
 }
 
-/** A request, and what PyTorch itself answered. */
+/** A request, and what the framework itself answered. */
 export interface Case {
   readonly model: string;
   readonly inputs: readonly TensorFile[];
   readonly outputs: readonly TensorFile[];
 }
 
-export interface PyTorchFixture extends AsyncDisposable {
+export interface FrameworkFixture extends AsyncDisposable {
   readonly server: RunningServer;
   readonly directory: string;
   readonly repository: string;
   readonly cases: readonly Case[];
-  /** The interpreter that has torch. */
+  /** The interpreter that has the framework. */
   readonly python: string;
 }
 
-/** Our server over a repository that PyTorch wrote; nothing is loaded. */
-export async function openPyTorch(): Promise<PyTorchFixture> {
-  const { python } = await ensureFramework("pytorch");
-  const directory = await mkdtemp(join(tmpdir(), "galatea-pytorch-"));
+/**
+ * Our server over a repository that `<name>_models.py` wrote with the framework itself, and beside it `cases.json`; nothing is loaded.
+ */
+export async function openFramework(name: FrameworkName): Promise<FrameworkFixture> {
+  const { python } = await ensureFramework(name);
+  const directory = await mkdtemp(join(tmpdir(), `galatea-${name}-`));
   const repository = join(directory, "repository");
   await mkdir(repository);
-  await promisify(execFile)(python, [models, repository]);
+  await promisify(execFile)(python, [fileURLToPath(new URL(`${name}_models.py`, import.meta.url)), repository]);
   const cases = JSON.parse(await readFile(join(directory, "cases.json"), "utf8")) as Case[];
   const server = await startGalatea({ repositories: [repository], flags: ["--model-control-mode=explicit"] });
   return {
@@ -113,10 +114,56 @@ export function floats(name: string, values: readonly number[], shape: readonly 
 }
 
 /** The pid of a model's first worker. */
-export async function workerOf({ server, repository }: PyTorchFixture, model: string): Promise<number> {
+export async function workerOf({ server, repository }: FrameworkFixture, model: string): Promise<number> {
   const { stdout } = await promisify(execFile)("ps", ["-e", "-ww", "-o", "pid=,ppid=,args="]);
   const title = `(model of ${join(repository, model, "1")})`;
   const line = stdout.split("\n").find((each) => each.includes(title) && each.includes(` ${server.pid} `));
   if (line === undefined) throw new Error(`no worker of '${model}' was found`);
   return Number(line.trim().split(/\s+/)[0]);
+}
+
+/** What the model's first worker shares with no other process. */
+export async function privateBytesOf(fixture: FrameworkFixture, model: string): Promise<number> {
+  const rollup = await readFile(`/proc/${await workerOf(fixture, model)}/smaps_rollup`, "latin1");
+  return [...rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)].reduce((sum, [, one]) => sum + Number(one) * 1024, 0);
+}
+
+const tolerance = 1e-5;
+
+/** Asks for a case's answer, and compares it with the framework's own. */
+export async function isAnswered(
+  { server, directory }: FrameworkFixture,
+  { model, inputs, outputs }: Case,
+): Promise<void> {
+  const read = (file: string) => readFile(join(directory, file));
+  const given = await Promise.all(inputs.map(async ({ file, ...rest }) => ({ ...rest, data: await read(file) })));
+  const names = outputs.map(({ name }) => name);
+  const reply = await infer(server, model, given, names);
+  assert.equal(reply.error, undefined, model);
+  assert.deepEqual([...reply.outputs.keys()].sort(), names.toSorted(), model);
+  for (const { name, datatype, shape, file } of outputs) {
+    const found = reply.outputs.get(name)!;
+    assert.deepEqual([found.datatype, found.shape], [datatype, shape], `${model} ${name}`);
+    const expected = await read(file);
+    if (datatype === "FP32") assertClose(found.data, expected, `${model} ${name}`);
+    else assert.ok(found.data.equals(expected), `${model} ${name}`);
+  }
+}
+
+export function numbers(data: Buffer): Float32Array {
+  return new Float32Array(new Uint8Array(data).buffer);
+}
+
+export function assertClose(found: Buffer, expected: Buffer, what: string): void {
+  const [ours, theirs] = [numbers(found), numbers(expected)];
+  assert.equal(ours.length, theirs.length, what);
+  const largest = theirs.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+  const spread = theirs.reduce((sum, one) => sum + Math.abs(one - theirs[0]!), 0);
+  // Outputs that are all the same would pass with anything.
+  assert.ok(theirs.length < 8 || spread > 0.1 * largest, `${what}: the truth is constant`);
+  for (let i = 0; i < ours.length; i++)
+    assert.ok(
+      Math.abs(ours[i]! - theirs[i]!) <= tolerance * Math.max(1, largest),
+      `${what} at ${i}: ${ours[i]}, ${theirs[i]}`,
+    );
 }

@@ -1,0 +1,116 @@
+"""What programs of model files have in common: a batch of requests becomes one run, and each request gets its part of the results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import triton_python_backend_utils as pb_utils
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from triton_python_backend_utils import InferenceRequest, InferenceResponse, Tensor
+
+
+class Unfit(Exception):
+    """A tensor that does not fit, with the code and the text of the answer."""
+
+    def __init__(self, message: str, code: int = pb_utils.TritonError.INVALID_ARG) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class BatchedModel:
+    """Executes requests for a framework, which says what its values are and runs them. What does not fit fails alone.
+
+    The framework's `initialize` sets `input_names`, in the order in which it takes values, and `batches`: whether the first dimension of
+    each tensor is the batch's.
+    """
+
+    input_names: Sequence[str]
+    batches: bool
+
+    def value_of(self, tensor: Tensor | None, name: str) -> Any:
+        """What the framework takes for a request's tensor, None where there is none. Raises Unfit."""
+        raise NotImplementedError
+
+    def joined(self, column: Sequence[Any]) -> Any:
+        """The same input of several requests, one behind the other."""
+        raise NotImplementedError
+
+    def columns(
+        self, inputs: Sequence[Any], rows: list[int] | None, requests: Sequence[InferenceRequest]
+    ) -> Iterable[Iterable[Tensor]]:
+        """Runs a value for each input; of each output its tensors, one for each request. `rows` says how many rows each request has, None
+        where there is no batch: then there is one request. Raises Unfit, and whatever the framework raises."""
+        raise NotImplementedError
+
+    def failure(self, error: Exception) -> str:
+        """The text of the answer to requests whose run raised. Raises what has to fail the whole batch."""
+        raise NotImplementedError
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+        """One run for the whole batch; a model without batching gets its requests one by one."""
+        if self.batches:
+            return self._answered(requests)
+        return [response for request in requests for response in self._answered([request])]
+
+    def _answered(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+        responses = [None] * len(requests)
+        taken = self._taken(requests, responses)
+        if taken:
+            try:
+                answers = self._answers(taken, [requests[place] for place, _, _ in taken])
+            except Unfit as error:
+                answers = [_failed(str(error), error.code)] * len(taken)
+            except Exception as error:  # noqa: BLE001 - whatever a program raises is the answer to its requests
+                answers = [_failed(self.failure(error))] * len(taken)
+            for (place, _, _), answer in zip(taken, answers):
+                responses[place] = answer
+        return responses
+
+    def _taken(
+        self, requests: list[InferenceRequest], responses: list[InferenceResponse | None]
+    ) -> list[tuple[int, list[Any], int]]:
+        """Of each request its place, its values in the order of the inputs, and its rows. One that does not fit is answered."""
+        taken = []
+        for place, request in enumerate(requests):
+            given = {one.name(): one for one in request.inputs()}
+            try:
+                values = [self.value_of(given.get(name), name) for name in self.input_names]
+            except Unfit as error:
+                responses[place] = _failed(str(error), error.code)
+                continue
+            taken.append((place, values, given[self.input_names[0]].shape()[0] if self.batches else 1))
+        return taken
+
+    def _answers(
+        self, taken: list[tuple[int, list[Any], int]], requests: list[InferenceRequest]
+    ) -> list[InferenceResponse]:
+        batch = [values for _, values, _ in taken]
+        inputs = batch[0] if len(batch) == 1 else [self.joined(column) for column in zip(*batch)]
+        rows = [count for _, _, count in taken] if self.batches else None
+        return [pb_utils.InferenceResponse(list(row)) for row in zip(*self.columns(inputs, rows, requests))]
+
+
+def pieces(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
+    """The part of an output for each request. Raises Unfit."""
+    if rows is None:
+        return [whole]
+    if len(whole) != sum(rows):
+        raise Unfit(
+            "output '%s' has %d rows for a batch of %d" % (name, len(whole), sum(rows)), pb_utils.TritonError.INTERNAL
+        )
+    if len(rows) == 1:
+        return [whole]
+    found = []
+    begin = 0
+    for count in rows:
+        found.append(whole[begin : begin + count])
+        begin += count
+    return found
+
+
+def _failed(message: str, code: int = pb_utils.TritonError.INTERNAL) -> InferenceResponse:
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code))

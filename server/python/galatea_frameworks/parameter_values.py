@@ -1,0 +1,24 @@
+"""Values of a configuration's parameters, which are texts. Each raises Refused in Triton's words."""
+
+from __future__ import annotations
+
+from galatea_worker.failures import Refused
+
+_BOOLEANS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+_DIGITS_MAX = 18
+
+
+def boolean(text: str) -> bool:
+    """true, on and 1, and their opposites."""
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise Refused("failed to convert '%s' to boolean" % text)
+    return value
+
+
+def integer(text: str) -> int:
+    """A whole number, negative ones too."""
+    digits = text.strip().removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
+        raise Refused("failed to convert '%s' to integral number" % text)
+    return int(text)

@@ -1,0 +1,1 @@
+"""The backend `tensorflow`: GraphDefs and SavedModels, run by TensorFlow."""

@@ -1,0 +1,113 @@
+"""What a configuration leaves out, filled in from a SavedModel's signature as Triton's backend does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galatea_worker.failures import Refused
+
+from .signatures import allows_batches
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .signatures import Port, Signature
+
+_CONTRADICTION = "unable to autofill for '%s', model tensor configurations are contradicting each other in terms of whether batching is supported"
+
+
+def complete(config: dict[str, Any], signature: Signature, model: str, batch_size: int, log: Any) -> None:
+    """Fills `config`, in the form of its JSON. `batch_size` is that of models that allow batches and do not say of how many; 0 for none."""
+    batches = _complete_batches(config, signature, model, batch_size, log)
+    inputs = config.setdefault("input", [])
+    for tensor in inputs:
+        if tensor["name"] in signature.inputs:
+            _fill(tensor, signature.inputs[tensor["name"]], batches, model)
+    known = {tensor["name"] for tensor in inputs} | _made_inputs(config)
+    inputs.extend(_made(name, port, batches, model) for name, port in signature.inputs.items() if name not in known)
+    outputs = config.setdefault("output", [])
+    for tensor in outputs:
+        if tensor["name"] in signature.outputs:
+            _fill(tensor, signature.outputs[tensor["name"]], batches, model)
+    if not outputs:
+        outputs.extend(_made(name, port, batches, model) for name, port in signature.outputs.items())
+
+
+def _made_inputs(config: dict[str, Any]) -> set[str]:
+    """Names of inputs that the server makes: those of ragged batches, and controls of sequences."""
+    found = {name for one in config.get("batch_input", ()) for name in one.get("target_name", ())}
+    return found | {one.get("name") for one in config.get("sequence_batching", {}).get("control_input", ())}
+
+
+def _complete_batches(config: dict[str, Any], signature: Signature, model: str, batch_size: int, log: Any) -> bool:
+    """Sets max_batch_size where it is 0; whether the model's tensors begin with the batch's dimension."""
+    configured = int(config.get("max_batch_size", 0))
+    allowed = allows_batches((*signature.inputs.values(), *signature.outputs.values()))
+    if not allowed and configured > 0:
+        raise Refused(
+            "unable to autofill for '%s', configuration specified max-batch %d but model signature does not support batching"
+            % (model, configured)
+        )
+    batches = allowed and batch_size > 0 and _hints_at_batches(config, signature, model)
+    if configured == 0:
+        configured = batch_size if batches else 0
+        config["max_batch_size"] = configured
+        if batches:
+            log.log_warn(
+                "autofilled max_batch_size to %d for model '%s' since batching is supporrted but no max_batch_size is specified in model "
+                "configuration. Must specify max_batch_size to utilize autofill with a larger max batch size"
+                % (configured, model)
+            )
+    if configured > 1 and "sequence_batching" not in config:
+        config.setdefault("dynamic_batching", {})
+    return batches
+
+
+def _hints_at_batches(config: dict[str, Any], signature: Signature, model: str) -> bool:
+    """Whether the configuration's tensors have a dimension less than the model's: which alone tells that its first is the batch's."""
+    configured = [(one, signature.inputs) for one in config.get("input", ())]
+    configured += [(one, signature.outputs) for one in config.get("output", ())]
+    if not configured:
+        return True
+    hinted = False
+    explicit = None
+    for tensor, ports in configured:
+        if tensor.get("allow_ragged_batch"):
+            return True
+        port = ports.get(tensor["name"])
+        if port is None or not port.dims:
+            continue
+        reshape = tensor.get("reshape")
+        dims = tensor.get("dims", ()) if reshape is None else reshape.get("shape", ())
+        if not dims:
+            hinted = hinted or explicit is None
+            continue
+        says = len(dims) == len(port.dims) - 1
+        if explicit is not None and explicit != says:
+            raise Refused(_CONTRADICTION % model)
+        hinted = explicit = says
+    return hinted
+
+
+def _made(name: str, port: Port, batches: bool, model: str) -> dict[str, Any]:
+    made = {"name": name}
+    _fill(made, port, batches, model)
+    return made
+
+
+def _fill(tensor: dict[str, Any], port: Port, batches: bool, model: str) -> None:
+    if tensor.get("data_type", "TYPE_INVALID") == "TYPE_INVALID":
+        tensor["data_type"] = port.datatype
+    if tensor.get("dims"):
+        return
+    if not port.dims:
+        raise Refused(
+            "Unable to autofill for '%s': the rank of model tensor '%s' is 0 and dimensions are not defined"
+            % (model, tensor["name"])
+        )
+    dims = list(port.dims[1:] if batches else port.dims)
+    if not dims:
+        # A configuration's tensor has a dimension at least.
+        tensor["reshape"] = {"shape": []}
+        dims = [1]
+    tensor["dims"] = dims

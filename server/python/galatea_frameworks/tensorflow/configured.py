@@ -1,0 +1,99 @@
+"""A configuration's tensors compared with those of a model, in Triton's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galatea_worker.failures import Refused
+
+from . import datatypes
+from .signatures import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from .signatures import Port, Signature
+
+
+def check_datatypes(config: dict[str, Any], model: str) -> None:
+    """Raises Refused for tensors of a datatype that TensorFlow's models do not have."""
+    for one in (*config.get("input", ()), *config.get("output", ())):
+        if one["data_type"] not in datatypes.NUMBERS:
+            raise Refused(
+                "unsupported datatype '%s' for tensor '%s' for model '%s'" % (one["data_type"], one["name"], model)
+            )
+
+
+def dims_of(tensor: dict[str, Any]) -> list[int]:
+    """The dimensions that the model has for a configuration's tensor, without the batch's."""
+    reshape = tensor.get("reshape")
+    return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
+
+
+def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[str]) -> None:
+    """Raises Refused for a name that the model has not."""
+    allowed = set(allowed)
+    for one in tensors:
+        if one["name"] not in allowed:
+            raise Refused(
+                "unexpected inference %s '%s', allowed %ss are: %s"
+                % (kind, one["name"], kind, ", ".join(sorted(allowed)))
+            )
+
+
+def check_signature(config: dict[str, Any], signature: Signature, model: str) -> None:
+    """Raises Refused where a configuration is not that of a SavedModel's signature."""
+    batches = int(config.get("max_batch_size", 0)) > 0
+    inputs, outputs = config.get("input", ()), config.get("output", ())
+    check_names("input", inputs, signature.inputs)
+    if len(inputs) != len(signature.inputs):
+        raise Refused(
+            "unable to load model '%s', configuration expects %d inputs, model provides %d"
+            % (model, len(inputs), len(signature.inputs))
+        )
+    for one in inputs:
+        _check_dims(model, one, signature.inputs[one["name"]], batches, is_exact=False)
+        check_datatype("input", one, signature.inputs[one["name"]].datatype, model)
+    check_names("output", outputs, signature.outputs)
+    for one in outputs:
+        _check_dims(model, one, signature.outputs[one["name"]], batches, is_exact=True)
+        check_datatype("output", one, signature.outputs[one["name"]].datatype, model)
+
+
+def check_datatype(kind: str, tensor: dict[str, Any], provided: str, model: str) -> None:
+    """Raises Refused where the model's tensor is of another datatype."""
+    if tensor["data_type"] != provided:
+        raise Refused(
+            "unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s"
+            % (model, tensor["data_type"], kind, tensor["name"], datatypes.shown(provided))
+        )
+
+
+def _check_dims(model: str, tensor: dict[str, Any], port: Port, batches: bool, *, is_exact: bool) -> None:
+    provided = port.dims
+    if not provided:
+        return
+    name = tensor["name"]
+    dims = dims_of(tensor)
+    if batches:
+        if provided[0] != -1:
+            raise Refused(
+                "model '%s', tensor '%s': for the model to support batching the shape should have at least 1 dimension and the first "
+                "dimension must be -1; but shape expected by the model is %s" % (model, name, shown(provided))
+            )
+        dims = [-1, *dims]
+    fits = len(dims) == len(provided) and all(
+        have == want or (have == -1 and not is_exact) for have, want in zip(provided, dims)
+    )
+    if fits:
+        return
+    specified = (
+        "(an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape %s)"
+        if batches
+        else "(shape %s)"
+    )
+    raise Refused(
+        "model '%s', tensor '%s': the model expects %d dimensions (shape %s) but the model configuration specifies %d dimensions %s"
+        % (model, name, len(provided), shown(provided), len(dims), specified % shown(dims))
+    )

@@ -1,0 +1,33 @@
+"""Datatypes: the configuration's names for TensorFlow's."""
+
+from __future__ import annotations
+
+from tensorflow.core.framework import types_pb2
+
+# As Triton's backend: BF16 is not among them.
+NUMBERS = {
+    "TYPE_BOOL": types_pb2.DT_BOOL,
+    "TYPE_UINT8": types_pb2.DT_UINT8,
+    "TYPE_UINT16": types_pb2.DT_UINT16,
+    "TYPE_UINT32": types_pb2.DT_UINT32,
+    "TYPE_UINT64": types_pb2.DT_UINT64,
+    "TYPE_INT8": types_pb2.DT_INT8,
+    "TYPE_INT16": types_pb2.DT_INT16,
+    "TYPE_INT32": types_pb2.DT_INT32,
+    "TYPE_INT64": types_pb2.DT_INT64,
+    "TYPE_FP16": types_pb2.DT_HALF,
+    "TYPE_FP32": types_pb2.DT_FLOAT,
+    "TYPE_FP64": types_pb2.DT_DOUBLE,
+    "TYPE_STRING": types_pb2.DT_STRING,
+}
+NAMES = {number: name for name, number in NUMBERS.items()}
+
+
+def shown(name: str) -> str:
+    """A configuration's name as Triton writes what a model provides."""
+    return "TYPE_BYTES" if name == "TYPE_STRING" else name
+
+
+def name_of(number: int) -> str:
+    """TensorFlow's own name: DT_FLOAT."""
+    return types_pb2.DataType.Name(number) if number in types_pb2.DataType.values() else "DT_%d" % number

@@ -1,0 +1,103 @@
+"""What a file is, before TensorFlow reads it: it makes whatever a file says, however large, and its checks of a file end the process.
+
+A model's graph is a program of its author's. What it may do with files, processes and network is not decided here but by the kernel
+(`galatea_worker/reading_only.py`): operations are too many to be told apart by name.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from galatea_worker.failures import Refused
+from google.protobuf.message import DecodeError
+from tensorflow.core.framework import graph_pb2, types_pb2
+from tensorflow.core.protobuf import saved_model_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from tensorflow.core.framework.node_def_pb2 import NodeDef
+    from tensorflow.core.framework.tensor_pb2 import TensorProto
+    from tensorflow.core.protobuf.meta_graph_pb2 import MetaGraphDef
+
+# What a message of protobuf may have.
+_FILE_BYTES_MAX = (1 << 31) - 1
+# What constants may become together that are written shorter than they are: one value for all of a tensor's elements.
+_EXPANDED_BYTES_MAX = 1 << 30
+_ELEMENT_BYTES_MAX = 16
+_SAVED_MODEL = "saved_model.pb"
+# Text of the same, which nothing writes by default, and which cannot be checked without being read by a parser of texts.
+_SAVED_MODEL_TEXT = "saved_model.pbtxt"
+
+
+def read_graph(path: str) -> graph_pb2.GraphDef:
+    """The GraphDef of a file. Raises Refused for what is none."""
+    graph = _parsed(graph_pb2.GraphDef, path)
+    _check_graphs([graph])
+    return graph
+
+
+def read_saved_model(directory: str) -> Iterable[MetaGraphDef]:
+    """The graphs of a SavedModel. Raises Refused for what is none."""
+    path = os.path.join(directory, _SAVED_MODEL)
+    if not os.path.isfile(path):
+        if os.path.isfile(os.path.join(directory, _SAVED_MODEL_TEXT)):
+            raise Refused("'%s' is not served: save the model with a binary %s" % (_SAVED_MODEL_TEXT, _SAVED_MODEL))
+        raise Refused("Could not find SavedModel .pb or .pbtxt at supplied export directory path: %s" % directory)
+    found = _parsed(saved_model_pb2.SavedModel, path).meta_graphs
+    if not found:
+        raise Refused("'%s' has no graph" % path)
+    _check_graphs(one.graph_def for one in found)
+    return found
+
+
+def _parsed(kind: type, path: str) -> Any:
+    if os.path.getsize(path) > _FILE_BYTES_MAX:
+        raise Refused("'%s' has more than %d bytes" % (path, _FILE_BYTES_MAX))
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise Refused("Can't parse %s as binary proto: %s" % (path, error)) from None
+
+
+def _check_graphs(graphs: Iterable[graph_pb2.GraphDef]) -> None:
+    expanded = 0
+    for graph in graphs:
+        for node in _nodes(graph):
+            for tensor in _tensors(node):
+                expanded += _expanded_bytes(node.name, tensor)
+                if expanded > _EXPANDED_BYTES_MAX:
+                    raise Refused(
+                        "its constants would become more than %d MiB larger than they are written"
+                        % (_EXPANDED_BYTES_MAX >> 20)
+                    )
+
+
+def _nodes(graph: graph_pb2.GraphDef) -> Iterator[NodeDef]:
+    yield from graph.node
+    for function in graph.library.function:
+        yield from function.node_def
+
+
+def _tensors(node: NodeDef) -> Iterator[TensorProto]:
+    for value in node.attr.values():
+        if value.HasField("tensor"):
+            yield value.tensor
+        elif value.HasField("list"):
+            yield from value.list.tensor
+
+
+def _expanded_bytes(name: str, tensor: TensorProto) -> int:
+    """How many bytes the tensor has more than are written of it. Raises Refused for a shape that is none."""
+    elements = 1
+    for dim in tensor.tensor_shape.dim:
+        if dim.size < 0:
+            raise Refused("constant '%s' has a negative dimension" % name)
+        elements *= dim.size
+    if tensor.dtype not in types_pb2.DataType.values():
+        raise Refused("constant '%s' has the unknown datatype %d" % (name, tensor.dtype))
+    return max(0, min(elements * _ELEMENT_BYTES_MAX, 1 << 62) - _ELEMENT_BYTES_MAX * tensor.ByteSize())

@@ -1,0 +1,147 @@
+"""A model's graph in a session: read from its file, with the tensors that the configuration's names stand for."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tensorflow as tf
+from galatea_worker.failures import Refused
+
+from . import configured, datatypes, files, signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tensorflow.core.framework.node_def_pb2 import NodeDef
+
+    from .settings import Settings
+
+_v1 = tf.compat.v1
+# Sets of outputs that are compiled apart, each for requests that ask for no others.
+_CALLABLES_MAX = 16
+_PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
+
+
+class Graph:
+    """A session, and by the configuration's names the tensors that it is fed and asked for."""
+
+    def __init__(self, session: _v1.Session, inputs: dict[str, str], outputs: dict[str, str]) -> None:
+        self._session = session
+        self._inputs = inputs
+        self._outputs = outputs
+        self._feeds = ()
+        self._callables = {}
+
+    def initialize(self, path: str) -> None:
+        """Runs the operations that a file names."""
+        for name in _init_ops(path):
+            try:
+                operation = self._session.graph.get_operation_by_name(name)
+            except (KeyError, ValueError) as error:
+                raise Refused(str(error)) from None
+            self._session.run(operation)
+
+    def prepare(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Says which inputs come, in their order, and which outputs there are."""
+        self._feeds = [self._inputs[name] for name in inputs]
+        self._all = tuple(outputs)
+        self._callable(self._all)
+
+    def run(self, inputs: Sequence[Any], wanted: frozenset[str]) -> dict[str, np.ndarray]:
+        """The outputs by name, those that are wanted at least."""
+        names = tuple(name for name in self._all if name in wanted) or self._all
+        if names not in self._callables and len(self._callables) >= _CALLABLES_MAX:
+            names = self._all
+        return dict(zip(names, self._callable(names)(*inputs)))
+
+    def _callable(self, names: tuple[str, ...]) -> Any:
+        found = self._callables.get(names)
+        if found is None:
+            fetches = [self._outputs[name] for name in names]
+            found = self._callables[names] = self._session.make_callable(fetches, self._feeds)
+        return found
+
+
+def _init_ops(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)["init_ops"]
+    except OSError as error:
+        raise Refused("failed to open text file for read %s: %s" % (path, error.strerror)) from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Refused("'%s' is no JSON object with an array 'init_ops': %s" % (path, error)) from None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise Refused("'init_ops' in '%s' is no array of names" % path)
+    return found
+
+
+def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProto, model: str) -> Graph:
+    """The graph of a GraphDef, whose placeholders are inputs and whose other nodes may be outputs."""
+    definition = files.read_graph(path)
+    if not definition.node:
+        raise Refused("model %s has an empty network" % model)
+    for node in definition.node:
+        # The device of whoever made it is not that of this machine.
+        if "cpu" not in node.device.lower():
+            node.device = ""
+    _check_ports(config, definition.node, model)
+    graph = tf.Graph()
+    with graph.as_default():
+        _v1.import_graph_def(definition, name="")
+    del definition
+    inputs = {one["name"]: one["name"] + ":0" for one in config["input"]}
+    outputs = {one["name"]: one["name"] + ":0" for one in config["output"]}
+    for kind, names in (("input", inputs), ("output", outputs)):
+        for one in config[kind]:
+            _check_type(graph, kind, one, names[one["name"]], model)
+    return Graph(_v1.Session(graph=graph, config=session_config), inputs, outputs)
+
+
+def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -> None:
+    inputs = {node.name for node in nodes if node.op in _PLACEHOLDERS}
+    if len(inputs) < len(config["input"]):
+        raise Refused(
+            "unable to load model '%s', configuration expects %d inputs, model provides at most %d"
+            % (model, len(config["input"]), len(inputs))
+        )
+    configured.check_names("input", config["input"], inputs)
+    configured.check_names("output", config["output"], {node.name for node in nodes} - inputs)
+
+
+def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, model: str) -> None:
+    """A graph tells of its tensors' datatypes once it is made; Triton finds out when it runs."""
+    try:
+        found = graph.get_tensor_by_name(tensor)
+    except (KeyError, ValueError) as error:
+        raise Refused("unable to load model '%s', %s '%s': %s" % (model, kind, one["name"], error)) from None
+    number = found.dtype.base_dtype.as_datatype_enum
+    configured.check_datatype(kind, one, datatypes.NAMES.get(number) or datatypes.name_of(number), model)
+
+
+def read_signature(path: str, settings: Settings, model: str, log: Any) -> signatures.Signature:
+    """What a SavedModel takes and gives; it is not loaded."""
+    graph = signatures.tagged(files.read_saved_model(path), settings.tag)
+    return signatures.signature_of(graph, settings.signature, model, log)
+
+
+def open_saved_model(
+    path: str, config: dict[str, Any], session_config: _v1.ConfigProto, about: tuple[str, Settings, Any]
+) -> Graph:
+    """The graph of a SavedModel, its variables read and its assets found. `about`: the model's name, its settings and the log."""
+    model, settings, log = about
+    definition = signatures.tagged(files.read_saved_model(path), settings.tag)
+    signature = signatures.signature_of(definition, settings.signature, model, log)
+    configured.check_signature(config, signature, model)
+    tags = list(definition.meta_info_def.tags)
+    del definition
+    graph = tf.Graph()
+    session = _v1.Session(graph=graph, config=session_config)
+    _v1.saved_model.loader.load(session, tags, path, clear_devices=True)
+    return Graph(
+        session,
+        {name: port.tensor for name, port in signature.inputs.items()},
+        {name: port.tensor for name, port in signature.outputs.items()},
+    )

@@ -1,0 +1,137 @@
+"""One instance of a model: opens its graph, runs batches through it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+import triton_python_backend_utils as pb_utils
+from galatea_worker import current_worker, reading_only
+from galatea_worker.failures import Refused, is_out_of_memory
+
+from galatea_frameworks import allocator, parameter_values
+from galatea_frameworks.batched_model import BatchedModel
+
+from . import completion, configured, graphs, tensors
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from triton_python_backend_utils import InferenceRequest, Tensor
+
+_GRAPHDEF = "tensorflow_graphdef"
+_SAVED_MODEL = "tensorflow_savedmodel"
+_FILES = {_GRAPHDEF: "model.graphdef", _SAVED_MODEL: "model.savedmodel"}
+_DEFAULT_BATCH_SIZE = "4"
+# The first run compiles the graph, and leaves several copies of its constants behind; the second is the first that is as all others.
+_RUNS_TO_TRIM = 2
+
+
+class TritonPythonModel(BatchedModel):
+    """The contract of the Python backend, for GraphDefs and SavedModels."""
+
+    @staticmethod
+    def auto_complete_config(auto_complete_model_config: Any) -> Any:
+        """Completes the configuration of a SavedModel; a GraphDef does not say enough of itself."""
+        config = auto_complete_model_config.as_dict()
+        model = config.get("name", "")
+        if _platform(config, model) != _SAVED_MODEL:
+            return auto_complete_model_config
+        path = os.path.join(pb_utils.get_model_dir(), _filename(config, _SAVED_MODEL))
+        if not os.path.exists(path):
+            return auto_complete_model_config
+        settings = Settings(config, model)
+        batch_size = parameter_values.integer(
+            current_worker.backend_config().get("default-max-batch-size", _DEFAULT_BATCH_SIZE)
+        )
+        try:
+            signature = graphs.read_signature(path, settings, model, pb_utils.Logger)
+        except Refused as error:
+            raise Refused(
+                "unable to auto-complete model configuration for '%s', failed to load model: %s" % (model, error)
+            ) from None
+        completion.complete(config, signature, model, max(batch_size, 0), pb_utils.Logger)
+        return auto_complete_model_config
+
+    def initialize(self, args: dict[str, str]) -> None:
+        """Opens the graph and checks the configuration against it, in Triton's words."""
+        # Before TensorFlow starts a thread: rules are of the thread that enters them.
+        reading_only.enter(args["model_repository"])
+        model = args["model_name"]
+        config = json.loads(args["model_config"])
+        platform = _platform(config, model)
+        settings = Settings(config, model)
+        configured.check_datatypes(config, model)
+        directory = os.path.join(args["model_repository"], args["model_version"])
+        path = os.path.join(directory, _filename(config, platform))
+        if not os.path.exists(path):
+            raise Refused("unable to find '%s' for model instance '%s'" % (path, args["model_instance_name"]))
+        session_config = settings.session_config(current_worker.backend_config(), pb_utils.Logger)
+        self.batches = int(config.get("max_batch_size", 0)) > 0
+        self.input_names = [one["name"] for one in config["input"]]
+        try:
+            for library in settings.libraries:
+                tf.load_op_library(library)
+            if platform == _GRAPHDEF:
+                graph = graphs.open_graph(path, config, session_config, model)
+            else:
+                graph = graphs.open_saved_model(path, config, session_config, (model, settings, pb_utils.Logger))
+            init_ops = settings.init_ops_path(args["model_repository"], directory)
+            if init_ops is not None:
+                graph.initialize(init_ops)
+            graph.prepare(self.input_names, [one["name"] for one in config["output"]])
+        except (Refused, MemoryError):
+            raise
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            raise Refused("failed to load model '%s': %s" % (model, _text(error))) from error
+        self._graph = graph
+        self._runs_to_trim = _RUNS_TO_TRIM
+        allocator.trim()
+
+    def value_of(self, tensor: Tensor | None, name: str) -> Any:
+        """An array."""
+        return tensors.value_of(tensor, name)
+
+    def joined(self, column: Sequence[Any]) -> Any:
+        """One array of them all."""
+        return tensors.joined(column)
+
+    def columns(
+        self, inputs: Sequence[Any], rows: list[int] | None, requests: Sequence[InferenceRequest]
+    ) -> Iterable[Iterable[Tensor]]:
+        """Runs the part of the graph that the requested outputs come of."""
+        wanted = frozenset(name for request in requests for name in request.requested_output_names())
+        results = self._graph.run(inputs, wanted)
+        if self._runs_to_trim > 0:
+            self._runs_to_trim -= 1
+            if self._runs_to_trim == 0:
+                allocator.trim()
+        for name, value in results.items():
+            yield tensors.split(name, value, rows)
+
+    def failure(self, error: Exception) -> str:
+        """TensorFlow's own words, as in Triton."""
+        if is_out_of_memory(error):
+            raise error
+        return _text(error)
+
+
+def _text(error: Exception) -> str:
+    return error.message if isinstance(error, tf.errors.OpError) else str(error)
+
+
+def _platform(config: dict[str, Any], model: str) -> str:
+    platform = config.get("platform", "")
+    if platform not in _FILES:
+        raise Refused("platform %s not supported for TensorFlow model '%s'" % (platform, model))
+    return platform
+
+
+def _filename(config: dict[str, Any], platform: str) -> str:
+    return config.get("default_model_filename") or _FILES[platform]

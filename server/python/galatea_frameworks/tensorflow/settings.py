@@ -1,0 +1,79 @@
+"""What a configuration asks of TensorFlow besides tensors."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+from galatea_worker.failures import Refused
+
+from galatea_frameworks import parameter_values
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_JIT = tf.compat.v1.OptimizerOptions
+_THREADS_MAX = 1024
+
+
+class Settings:
+    """The configuration's parameters, read. Raises Refused with Triton's words for a value that is none."""
+
+    def __init__(self, config: dict[str, Any], model: str) -> None:
+        self._given = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
+        self._model = model
+        self._optimization = config.get("optimization", {})
+        self.intra_threads = self._count("TF_NUM_INTRA_THREADS")
+        self.inter_threads = self._count("TF_NUM_INTER_THREADS")
+        self.per_session_threads = parameter_values.boolean(self._given.get("TF_USE_PER_SESSION_THREADS", "false"))
+        self.tag = self._given.get("TF_GRAPH_TAG", "")
+        self.signature = self._given.get("TF_SIGNATURE_DEF", "")
+        self.init_ops_file = self._given.get("TF_INIT_OPS_FILE", "")
+        self.libraries = list(config.get("model_operations", {}).get("op_library_filename", ()))
+        # Each instance is a process with a session of its own: nothing is shared.
+        shares = parameter_values.integer(self._given.get("MAX_SESSION_SHARE_COUNT", "1"))
+        if shares <= 0:
+            raise Refused(
+                "parameter 'MAX_SESSION_SHARE_COUNT' must be positive number for TensorFlow model '%s'" % model
+            )
+
+    def _count(self, key: str) -> int:
+        count = parameter_values.integer(self._given.get(key, "0"))
+        if count < 0 and key == "TF_NUM_INTRA_THREADS":
+            raise Refused("parameter '%s' must be non-negative number for TensorFlow model '%s'" % (key, self._model))
+        if count > _THREADS_MAX:
+            raise Refused("parameter '%s' must be at most %d, found '%d'" % (key, _THREADS_MAX, count))
+        return count
+
+    def session_config(self, backend_config: dict[str, str], log: Any) -> tf.compat.v1.ConfigProto:
+        """What a session is opened with."""
+        found = tf.compat.v1.ConfigProto(
+            intra_op_parallelism_threads=self.intra_threads,
+            inter_op_parallelism_threads=self.inter_threads,
+            use_per_session_threads=self.per_session_threads,
+            allow_soft_placement=parameter_values.boolean(backend_config.get("allow-soft-placement", "true")),
+        )
+        # Nothing is added to a graph that is loaded: TensorFlow need not keep it for that, several copies of its constants.
+        found.experimental.optimize_for_static_graph = True
+        found.experimental.disable_output_partition_graphs = True
+        level = int(self._optimization.get("graph", {}).get("level", 0))
+        if level != 0:
+            jit = _JIT.OFF if level < 0 else _JIT.ON_1 if level == 1 else _JIT.ON_2
+            found.graph_options.optimizer_options.global_jit_level = jit
+        self._check_accelerators(log)
+        return found
+
+    def _check_accelerators(self, log: Any) -> None:
+        accelerators = self._optimization.get("execution_accelerators", {})
+        if accelerators.get("cpu_execution_accelerator"):
+            raise Refused("CPU Execution Accelerator is not supported in TensorFlow backend")
+        if accelerators.get("gpu_execution_accelerator"):
+            log.log_warn("GPU Execution Accelerator will be ignored for model instance on CPU")
+
+    def init_ops_path(self, model_directory: str, version_directory: str) -> str | None:
+        """The file of TF_INIT_OPS_FILE: in the version's directory, else in the model's. None where there is none."""
+        if self.init_ops_file == "":
+            return None
+        own = os.path.join(version_directory, self.init_ops_file)
+        return own if os.path.exists(own) else os.path.join(model_directory, self.init_ops_file)

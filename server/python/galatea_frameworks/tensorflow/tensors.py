@@ -1,0 +1,35 @@
+"""Tensors of requests as TensorFlow takes them, and its results as tensors of responses. No bytes are copied that need not be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+from galatea_frameworks.batched_model import Unfit, pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from triton_python_backend_utils import Tensor
+
+
+def value_of(tensor: Tensor | None, name: str) -> np.ndarray:
+    """An array over the request's own bytes, which TensorFlow reads where they lie; of bytes objects for strings."""
+    if tensor is None:
+        raise Unfit("input '%s' is missing: a graph is fed all of its inputs" % name)
+    return tensor.as_numpy()
+
+
+def joined(column: Sequence[np.ndarray]) -> np.ndarray:
+    """The same input of several requests, one behind the other."""
+    return np.concatenate(column, 0)
+
+
+def split(name: str, value: np.ndarray, rows: list[int] | None) -> Iterable[Tensor]:
+    """An output's tensor for each request. Raises Unfit."""
+    whole = np.asarray(value)
+    if rows is not None and whole.ndim == 0:
+        raise Unfit("output '%s' is a scalar, and has no rows for a batch" % name, pb_utils.TritonError.INTERNAL)
+    return [pb_utils.Tensor(name, one) for one in pieces(name, whole, rows)]
