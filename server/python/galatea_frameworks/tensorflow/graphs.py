@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import tensorflow as tf
 from galatea_worker.failures import Refused
+from tensorflow.core.protobuf import config_pb2
 
 from . import configured, datatypes, files, signatures
 
@@ -60,8 +61,9 @@ class Graph:
     def _callable(self, names: tuple[str, ...]) -> Any:
         found = self._callables.get(names)
         if found is None:
-            fetches = [self._outputs[name] for name in names]
-            found = self._callables[names] = self._session.make_callable(fetches, self._feeds)
+            options = config_pb2.CallableOptions(feed=self._feeds, fetch=[self._outputs[name] for name in names])
+            # What `make_callable` makes of feeds goes by `run`, which takes 80 us more.
+            found = self._callables[names] = self._session._make_callable_from_options(options)
         return found
 
 

@@ -15,9 +15,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # What is deprecated in TensorFlow is not the business of who serves a model.
 logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
-import tensorflow as tf
+import tensorflow as tf  # noqa: E402
 
-from . import program  # noqa: F401 - imported for the workers
+from . import program  # noqa: E402, F401 - imported for the workers
 
 # TensorFlow's modules import each other when they are first used.
 _USED = (tf.Graph, tf.compat.v1.Session, tf.compat.v1.import_graph_def, tf.compat.v1.saved_model.loader.load)

@@ -1,0 +1,225 @@
+/** The backend `tensorflow`; the truth is TensorFlow's own answer in the process that made the model. */
+import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import {
+  assertClose,
+  floats,
+  infer,
+  isAnswered,
+  load,
+  numbers,
+  openFramework,
+  privateBytesOf,
+  workerOf,
+  type FrameworkFixture,
+} from "./framework-fixture.ts";
+
+let fixture: FrameworkFixture;
+before(async () => {
+  fixture = await openFramework("tensorflow");
+});
+after(() => fixture[Symbol.asyncDispose]());
+
+async function configOf(model: string) {
+  const response = await fetch(`http://127.0.0.1:${fixture.server.httpPort}/v2/models/${model}/config`);
+  return (await response.json()) as {
+    max_batch_size: number;
+    dynamic_batching?: object;
+    input: { name: string; data_type: string; dims: number[]; reshape?: { shape: number[] } }[];
+    output: { name: string; data_type: string; dims: number[]; reshape?: { shape: number[] } }[];
+  };
+}
+
+test("the second model is a fork: it takes no second import", async () => {
+  const ms: number[] = [];
+  for (const model of ["same", "doubled", "encoder"]) {
+    const began = performance.now();
+    assert.equal(await load(fixture.server, model), null);
+    ms.push(performance.now() - began);
+  }
+  const [first, ...further] = ms;
+  for (const one of further) assert.ok(one < first! / 3, `loads took ${ms.map(Math.round).join(", ")} ms`);
+});
+
+test("a SavedModel needs no configuration: batches, tensors and the scheduler are filled in", async () => {
+  const tensor = ({ name, data_type: type, dims }: { name: string; data_type: string; dims: number[] }) => ({
+    name,
+    type,
+    dims,
+  });
+  assert.equal(await load(fixture.server, "encoder"), null);
+  const found = await configOf("encoder");
+  assert.equal(found.max_batch_size, 4);
+  assert.ok(found.dynamic_batching !== undefined);
+  assert.deepEqual(found.input.map(tensor), [
+    { name: "mask", type: "TYPE_FP32", dims: [-1] },
+    { name: "tokens", type: "TYPE_INT32", dims: [-1] },
+  ]);
+  assert.deepEqual(
+    found.output.map(({ name, reshape }) => [name, reshape?.shape]),
+    [
+      ["lengths", []],
+      ["pooled", undefined],
+    ],
+  );
+  assert.equal(await load(fixture.server, "unbatched"), null);
+  const unbatched = await configOf("unbatched");
+  assert.deepEqual(
+    [unbatched.max_batch_size, unbatched.input[0]!.dims, unbatched.dynamic_batching],
+    [0, [2, 2], undefined],
+  );
+  assert.equal(await load(fixture.server, "hinted"), null);
+  assert.equal((await configOf("hinted")).max_batch_size, 0);
+  assert.equal(await load(fixture.server, "one_output"), null);
+  assert.deepEqual((await configOf("one_output")).output.map(tensor), [{ name: "side", type: "TYPE_FP32", dims: [2] }]);
+});
+
+test("every model answers what TensorFlow itself computes, alone and beside others in a batch", async () => {
+  const models = [...new Set(fixture.cases.map(({ model }) => model))];
+  for (const model of models) assert.equal(await load(fixture.server, model), null, model);
+  await Promise.all(fixture.cases.map((one) => isAnswered(fixture, one)));
+  for (const one of fixture.cases) await isAnswered(fixture, one);
+});
+
+test("requests of one batch are one run", async () => {
+  const picture = (rows: number) =>
+    floats(
+      "input",
+      Array.from({ length: rows * 96 * 96 * 3 }, (_, at) => ((at * 7919) % 1000) / 1000),
+      [rows, 96, 96, 3],
+    );
+  const alone = await infer(fixture.server, "inception", [picture(2)], ["Identity"]);
+  const replies = await Promise.all(
+    [2, 1, 3].map((rows) => infer(fixture.server, "inception", [picture(rows)], ["Identity"])),
+  );
+  assert.deepEqual(
+    replies.map(({ outputs }) => outputs.get("Identity")!.shape),
+    [
+      [2, 1001],
+      [1, 1001],
+      [3, 1001],
+    ],
+  );
+  assertClose(replies[0]!.outputs.get("Identity")!.data, alone.outputs.get("Identity")!.data, "in a batch");
+  const stats = await fetch(`http://127.0.0.1:${fixture.server.httpPort}/v2/models/inception/stats`);
+  const {
+    model_stats: [inception],
+  } = (await stats.json()) as { model_stats: { inference_count: number; execution_count: number }[] };
+  assert.ok(inception!.execution_count < inception!.inference_count, JSON.stringify(inception));
+});
+
+test("what a graph does to its input nobody else sees, and its constants stay as they are", async () => {
+  const values = Array.from({ length: 2000 }, (_, index) => index);
+  assert.equal(await load(fixture.server, "both"), null);
+  for (let run = 0; run < 3; run++) {
+    const reply = await infer(fixture.server, "both", [floats("GIVEN", values)], ["WRITTEN", "SAME"]);
+    assert.equal(reply.error, undefined);
+    assert.deepEqual([...numbers(reply.outputs.get("WRITTEN")!.data)], [-1, ...values.slice(1)]);
+    assert.deepEqual([...numbers(reply.outputs.get("SAME")!.data)], values);
+  }
+  assert.equal(await load(fixture.server, "constant"), null);
+  for (let run = 0; run < 3; run++) {
+    const reply = await infer(fixture.server, "constant", [floats("x", [run])], ["constant"]);
+    assert.deepEqual([...numbers(reply.outputs.get("constant")!.data)], values);
+  }
+});
+
+/** What a model that is loaded and has run costs, in MB of memory that is its worker's alone. */
+const costs: readonly [model: string, megabytes: number, file: string, timesFile: number][] = [
+  ["same", 40, "model.graphdef", 1],
+  ["encoder", 40, "model.savedmodel/variables/variables.data-00000-of-00001", 1],
+  // TensorFlow keeps a graph's constants several times over.
+  ["inception", 40, "model.graphdef", 5.5],
+];
+
+for (const [model, megabytes, file, timesFile] of costs)
+  test(`a further model costs at most ${megabytes} MB and ${timesFile} times its file: ${model}`, async (t) => {
+    assert.equal(await load(fixture.server, model), null);
+    for (const one of fixture.cases.filter((each) => each.model === model)) await isAnswered(fixture, one);
+    await isAnswered(
+      fixture,
+      fixture.cases.find((each) => each.model === model)!,
+    );
+    const weights = (await stat(join(fixture.repository, model, "1", file))).size;
+    const own = ((await privateBytesOf(fixture, model)) - timesFile * weights) / 1e6;
+    t.diagnostic(`${Math.round(own)} MB beside ${timesFile} times ${(weights / 1e6).toFixed(1)} MB`);
+    assert.ok(own < megabytes, `${own} MB beside ${weights / 1e6} MB`);
+  });
+
+const refusals: readonly [model: string, sentence: string | RegExp][] = [
+  [
+    "load_signature",
+    "unable to auto-complete model configuration for 'load_signature', failed to load model: unable to load model 'load_signature', expected 'none' signature",
+  ],
+  [
+    "load_dims",
+    "model 'load_dims', tensor 'x': the model expects 2 dimensions (shape [-1,2]) but the model configuration specifies 2 dimensions " +
+      "(an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,3])",
+  ],
+  [
+    "load_type",
+    "unable to load model 'load_type', configuration expects datatype TYPE_INT32 for input 'x', model provides TYPE_FP32",
+  ],
+  ["load_name", "unexpected inference output 'z', allowed outputs are: side, y"],
+  ["load_tag", /failed to load model: Could not find meta graph def matching supplied tags: \{ train \}/],
+  ["load_boolean", "failed to convert 'yes' to boolean"],
+  ["load_threads", "parameter 'TF_NUM_INTRA_THREADS' must be non-negative number for TensorFlow model 'load_threads'"],
+  ["load_integer", "failed to convert 'two' to integral number"],
+  ["load_share", "parameter 'MAX_SESSION_SHARE_COUNT' must be positive number for TensorFlow model 'load_share'"],
+  [
+    "load_unbatched",
+    "unable to autofill for 'load_unbatched', configuration specified max-batch 4 but model signature does not support batching",
+  ],
+  ["load_init", /^failed to open text file for read .*\/load_init\/absent.json: No such file or directory$/],
+  ["load_absent", /^unable to find '.*\/load_absent\/1\/model.savedmodel' for model instance 'load_absent_0'$/],
+  ["load_empty", /Could not find SavedModel .pb or .pbtxt at supplied export directory path: .*model.savedmodel$/],
+  ["load_graph_input", "unexpected inference input 'same', allowed inputs are: factor, x"],
+  ["load_graph_output", /^unexpected inference output 'none', allowed outputs are: .*complex, constant, /],
+  [
+    "load_graph_type",
+    "unable to load model 'load_graph_type', configuration expects datatype TYPE_INT32 for input 'x', model provides TYPE_FP32",
+  ],
+  [
+    "load_graph_many",
+    "unable to load model 'load_graph_many', configuration expects 3 inputs, model provides at most 2",
+  ],
+  ["load_graph_bf16", "unsupported datatype 'TYPE_BF16' for tensor 'brain' for model 'load_graph_bf16'"],
+  ["load_graph_complex", /configuration expects datatype TYPE_FP32 for output 'complex', model provides DT_COMPLEX64$/],
+  ["load_graph_empty", "model load_graph_empty has an empty network"],
+  ["load_accelerator", "CPU Execution Accelerator is not supported in TensorFlow backend"],
+];
+
+for (const [model, sentence] of refusals)
+  test(`${model}: the load fails with a sentence`, async () => {
+    const error = await load(fixture.server, model);
+    assert.notEqual(error, null);
+    const own = error!
+      .replace(/^load failed for model '[^']*': version 1 is at UNAVAILABLE state: (\w+: )?/, "")
+      .replace(/;\n?$/, "");
+    if (typeof sentence === "string") assert.equal(own, sentence);
+    else assert.match(own, sentence);
+  });
+
+const failures: readonly [
+  model: string,
+  output: string,
+  values: readonly number[],
+  shape: readonly number[],
+  sentence: RegExp,
+][] = [
+  ["checked", "checked", [1000], [1], /assertion failed: \[too large:\] \[1000\]/],
+  ["uninitialized", "y", [1, 1], [1, 2], /^Could not find variable factor. This could mean/],
+  ["wrong_rows", "row", [1, 2], [2, 1], /^output 'row' has 1 rows for a batch of 2$/],
+];
+
+for (const [model, output, values, shape, sentence] of failures)
+  test(`${model} fails its request, and goes on: ${String(sentence)}`, async () => {
+    assert.equal(await load(fixture.server, model), null);
+    const before = await workerOf(fixture, model);
+    const reply = await infer(fixture.server, model, [floats("x", values, shape)], [output]);
+    assert.match(reply.error!, sentence);
+    assert.equal(reply.status, 500);
+    assert.equal(await workerOf(fixture, model), before);
+  });
