@@ -49,7 +49,7 @@ export const containerVariables: Readonly<Record<string, Treatment>> = {
   SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE: { accepted: noPool },
   SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT: { accepted: "tensors are views; nothing is gathered by threads" },
   SAGEMAKER_TRITON_THREAD_COUNT: { accepted: threads },
-  SAGEMAKER_TRITON_TENSORFLOW_VERSION: { accepted: "there is no TensorFlow backend to choose a version of" },
+  SAGEMAKER_TRITON_TENSORFLOW_VERSION: { accepted: "one version of TensorFlow is served" },
   SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT: { accepted: "no model is placed on a GPU" },
   SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING: { accepted: "every archive has a namespace of its own" },
   SAGEMAKER_TRITON_INFERENCE_TYPE: { honoured: true },

@@ -16,8 +16,15 @@ if TYPE_CHECKING:
     from .signatures import Port, Signature
 
 
-def check_datatypes(config: dict[str, Any], model: str) -> None:
-    """Raises Refused for tensors of a datatype that TensorFlow's models do not have."""
+def check_tensors(config: dict[str, Any], model: str) -> None:
+    """Raises Refused for tensors that TensorFlow's models do not have, or that are not served."""
+    if config.get("batch_input") or config.get("batch_output"):
+        raise Refused("batch_input and batch_output are not served for TensorFlow model '%s'" % model)
+    for one in config.get("input", ()):
+        if one.get("allow_ragged_batch"):
+            raise Refused(
+                "allow_ragged_batch of input '%s' is not served for TensorFlow model '%s'" % (one["name"], model)
+            )
     for one in (*config.get("input", ()), *config.get("output", ())):
         if one["data_type"] not in datatypes.NUMBERS:
             raise Refused(

@@ -65,7 +65,7 @@ class TritonPythonModel(BatchedModel):
         config = json.loads(args["model_config"])
         platform = _platform(config, model)
         settings = Settings(config, model)
-        configured.check_datatypes(config, model)
+        configured.check_tensors(config, model)
         directory = os.path.join(args["model_repository"], args["model_version"])
         path = os.path.join(directory, _filename(config, platform))
         if not os.path.exists(path):

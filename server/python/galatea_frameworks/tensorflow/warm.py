@@ -1,8 +1,8 @@
 """Imported before workers are forked: TensorFlow and all that loads a model, which takes seconds and half a gigabyte.
 
 No graph is made here. TensorFlow 2.21 imports with one thread, and starts the first of its own, which never ends, with the first graph:
-after that an interpreter cannot be forked. So each worker makes for itself what TensorFlow makes at its first graph and session, about
-35 MB and a tenth of a second.
+after that an interpreter cannot be forked. So each worker makes for itself what TensorFlow makes at its first graph and session: 13 to
+25 MB and a tenth of a second.
 """
 
 from __future__ import annotations
