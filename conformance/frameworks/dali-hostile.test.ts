@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ensureFramework, startGalatea, type RunningServer } from "../environments/index.ts";
-import { floats, infer, load } from "./pytorch-fixture.ts";
+import { floats, infer, load } from "./framework-fixture.ts";
 
 let directory: string;
 let marker: string;

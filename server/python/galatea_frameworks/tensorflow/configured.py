@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 def check_tensors(config: dict[str, Any], model: str) -> None:
     """Raises Refused for tensors that TensorFlow's models do not have, or that are not served."""
-    if config.get("batch_input") or config.get("batch_output"):
-        raise Refused("batch_input and batch_output are not served for TensorFlow model '%s'" % model)
     for one in config.get("input", ()):
         if one.get("allow_ragged_batch"):
             raise Refused(
