@@ -172,7 +172,6 @@ const refusals: readonly [model: string, sentence: string | RegExp][] = [
     "load_unbatched",
     "unable to autofill for 'load_unbatched', configuration specified max-batch 4 but model signature does not support batching",
   ],
-  ["load_ragged", "allow_ragged_batch of input 'x' is not served for TensorFlow model 'load_ragged'"],
   ["load_init", /^failed to open text file for read .*\/load_init\/absent.json: No such file or directory$/],
   ["load_absent", /^unable to find '.*\/load_absent\/1\/model.savedmodel' for model instance 'load_absent_0'$/],
   ["load_empty", /Could not find SavedModel .pb or .pbtxt at supplied export directory path: .*model.savedmodel$/],

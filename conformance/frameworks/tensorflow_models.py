@@ -261,12 +261,6 @@ def write_signatures():
     put_saved("load_threads", module, signatures, ONE + parameter("TF_NUM_INTRA_THREADS", "-1"))
     put_saved("load_integer", module, signatures, ONE + parameter("TF_NUM_INTER_THREADS", "two"))
     put_saved("load_share", module, signatures, ONE + parameter("MAX_SESSION_SHARE_COUNT", "0"))
-    put_saved(
-        "load_ragged",
-        module,
-        signatures,
-        ONE + "max_batch_size: 4 " + io("input", "x", "FP32", [2], "allow_ragged_batch: true"),
-    )
     put_saved("load_unbatched", module, {"serving_default": module.fixed}, ONE + "max_batch_size: 4")
     put_saved("load_init", module, signatures, ONE + parameter("TF_INIT_OPS_FILE", "absent.json"))
     put_config(

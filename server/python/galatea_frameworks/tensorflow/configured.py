@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_tensors(config: dict[str, Any], model: str) -> None:
-    """Raises Refused for tensors that TensorFlow's models do not have, or that are not served."""
-    for one in config.get("input", ()):
-        if one.get("allow_ragged_batch"):
-            raise Refused(
-                "allow_ragged_batch of input '%s' is not served for TensorFlow model '%s'" % (one["name"], model)
-            )
+    """Raises Refused for tensors of a datatype that TensorFlow's models do not have."""
     for one in (*config.get("input", ()), *config.get("output", ())):
         if one["data_type"] not in datatypes.NUMBERS:
             raise Refused(
