@@ -119,11 +119,25 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
       async (backend) => (await findRunner(backend)) !== null,
     ),
     onnxRuntimeBackend({ options, log }),
+    ...algorithmBackends(),
     lazyBackend("fil", async () => {
       const { createFilBackend } = await import("../backends/fil/index.ts");
       return createFilBackend({ laneCount: Math.min(treeLanesMax, availableParallelism()), clock: systemClock, log });
     }),
   ];
+}
+
+/** As long as SageMaker waits for an answer. */
+const algorithmMsMax = 60_000;
+
+function algorithmBackends(): readonly Backend[] {
+  const lazy = (algorithm: "linear_learner" | "sparkml", threadPerModel: boolean): Backend =>
+    lazyBackend(algorithm, async () => {
+      const { createAlgorithmBackend } = await import("../backends/algorithms/index.ts");
+      return createAlgorithmBackend({ algorithm, threadPerModel, orderMsMax: algorithmMsMax, clock: systemClock });
+    });
+  // A bundle's expressions may have no end; what linear models do is bounded.
+  return [lazy("linear_learner", false), lazy("sparkml", true)];
 }
 
 function onnxRuntimeBackend({ options, log }: Pick<ServingParts, "options" | "log">): Backend {

@@ -1,3 +1,4 @@
+import { algorithmContainer } from "./algorithms/index.ts";
 import type { ContainerKind } from "./container-kind.ts";
 import { scriptContainer } from "./scripts/index.ts";
 
@@ -5,6 +6,12 @@ import { scriptContainer } from "./scripts/index.ts";
 export const containerKinds = {
   "scikit-learn": scriptContainer({ runner: "sklearn-script" }),
   pytorch: scriptContainer({ runner: "pytorch-script" }),
+  "linear-learner": algorithmContainer({ backend: "linear_learner", variables: [], execution: null }),
+  "sparkml-serving": algorithmContainer({
+    backend: "sparkml",
+    variables: ["SAGEMAKER_SPARKML_SCHEMA"],
+    execution: { strategy: "SINGLE_RECORD", payloadMegabytes: 5 },
+  }),
 } as const satisfies Readonly<Record<string, ContainerKind>>;
 
 export type ContainerKindName = keyof typeof containerKinds;

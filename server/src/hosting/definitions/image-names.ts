@@ -1,5 +1,5 @@
 /** The built-in containers an image name may stand for: the kinds of containers of the server. */
-export type BuiltInRuntime = "tritonserver" | "scikit-learn" | "pytorch";
+export type BuiltInRuntime = "tritonserver" | "scikit-learn" | "pytorch" | "linear-learner" | "sparkml-serving";
 
 interface ImageRow {
   /** The last component of the image's path, without tag and digest. */
@@ -25,6 +25,12 @@ const images: readonly ImageRow[] = [
     repository: /^pytorch-inference(-graviton)?$/,
     runtime: "pytorch",
     about: "pytorch-inference, pytorch-inference-graviton (PyTorch in script mode)",
+  },
+  { repository: /^linear-learner$/, runtime: "linear-learner", about: "linear-learner (Linear Learner)" },
+  {
+    repository: /^sagemaker-sparkml-serving$/,
+    runtime: "sparkml-serving",
+    about: "sagemaker-sparkml-serving (pipelines of Spark ML as MLeap bundles)",
   },
 ];
 

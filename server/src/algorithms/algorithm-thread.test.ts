@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { InferenceError, systemClock } from "../base/index.ts";
+import { AlgorithmThread, type HeldAlgorithm } from "./algorithm-thread.ts";
+import type { AlgorithmSource } from "./algorithm-models.ts";
+import { linearLearnerArtifact, savedLinearModels } from "./linear-learner/linear-models-fixture.ts";
+
+const root = await mkdtemp(join(tmpdir(), "galatea-algorithms-"));
+after(() => rm(root, { recursive: true }));
+let folders = 0;
+
+async function folderOf(files: Readonly<Record<string, string | Buffer>>): Promise<string> {
+  const directory = join(root, String(++folders));
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, name)), { recursive: true });
+    await writeFile(join(directory, name), content);
+  }
+  return directory;
+}
+
+const linear = async (): Promise<AlgorithmSource> => ({
+  algorithm: "linear_learner",
+  directory: await folderOf({ "model_algo-1": linearLearnerArtifact(savedLinearModels.regressor) }),
+  settings: {},
+});
+
+/** A tokenizer whose pattern takes a time that doubles with each letter. */
+const endless = async (): Promise<AlgorithmSource> => ({
+  algorithm: "sparkml",
+  directory: await folderOf({
+    "bundle.json": '{"format":"json"}',
+    "root/node.json": JSON.stringify({
+      name: "x",
+      shape: { inputs: [{ name: "t", port: "input" }], outputs: [{ name: "w", port: "output" }] },
+    }),
+    "root/model.json": JSON.stringify({
+      op: "regex_tokenizer",
+      attributes: { regex: { string: "(a+)+b" }, match_gaps: {}, token_min_length: { int: 1 }, lowercase_text: {} },
+    }),
+  }),
+  settings: {
+    SAGEMAKER_SPARKML_SCHEMA: JSON.stringify({
+      input: [{ name: "t", type: "string" }],
+      output: { name: "w", type: "string", struct: "array" },
+    }),
+  },
+});
+
+const signal = new AbortController().signal;
+
+async function asked(model: HeldAlgorithm, text: string): Promise<string> {
+  const answer = await model.answer({ bytes: Uint8Array.from(Buffer.from(text)), contentType: "text/csv", accept: "" });
+  return `${answer.status} ${Buffer.from(answer.bytes).toString("utf8")}`;
+}
+
+test("models of a thread answer, refuse what they do not take, and are gone when they are disposed of", async () => {
+  await using thread = new AlgorithmThread({ orderMsMax: 60_000, clock: systemClock });
+  const first = await thread.load(await linear(), signal);
+  const second = await thread.load(await linear(), signal);
+  assert.match(await asked(first, "1,2,3,4"), /^200 \{"predictions": \[\{"score": /);
+  assert.match(await asked(first, "1,2"), /^400 unable to evaluate payload provided/);
+  await first[Symbol.asyncDispose]();
+  assert.match(await asked(second, "1,2,3,4"), /^200 /);
+  await second[Symbol.asyncDispose]();
+});
+
+test("files that are no model fail their load with a sentence, and nobody else", async () => {
+  await using thread = new AlgorithmThread({ orderMsMax: 60_000, clock: systemClock });
+  const good = await thread.load(await linear(), signal);
+  const broken = { ...(await linear()), directory: await folderOf({ "model_algo-1": "nothing" }) };
+  await assert.rejects(thread.load(broken, signal), new InferenceError("INVALID_ARG", "the archive is no zip archive"));
+  const empty = { ...broken, directory: await folderOf({ other: "x" }) };
+  await assert.rejects(thread.load(empty, signal), /the archive has no file 'model_algo-1'/);
+  assert.match(await asked(good, "1,2,3,4"), /^200 /);
+});
+
+test("a request that does not end is ended with its thread, and the next one is answered in another", async () => {
+  await using thread = new AlgorithmThread({ orderMsMax: 4000, clock: systemClock });
+  const model = await thread.load(await endless(), signal);
+  assert.equal(await asked(model, "aab"), "200 aab");
+  await assert.rejects(asked(model, "a".repeat(60)), /the model did not answer: the model took longer than 4000 ms/);
+  assert.equal(await asked(model, "ab"), "200 ab");
+});

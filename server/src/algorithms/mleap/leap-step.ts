@@ -1,0 +1,73 @@
+import type { BundleAttributes } from "./bundle-attributes.ts";
+import { brokenBundle, type BundleFolder, type StepShape } from "./bundle-files.ts";
+import {
+  asDouble,
+  asVector,
+  doubleValue,
+  LeapFailure,
+  type LeapRow,
+  type LeapValue,
+  vectorValue,
+} from "./leap-values.ts";
+
+/** A step of a pipeline: reads columns of a row and adds others. Throws LeapFailure where the row is none that it takes. */
+export type LeapStep = (row: LeapRow) => void;
+
+/** What a step is made from. */
+export interface StepSource {
+  readonly attributes: BundleAttributes;
+  readonly shape: StepShape;
+  readonly folder: BundleFolder;
+}
+
+/** Throws InferenceError where the model is broken. */
+export type MakeStep = (source: StepSource) => LeapStep;
+
+/** The column of a port that a step must have. */
+export function inputOf({ shape, folder }: StepSource, port: string): string {
+  const column = shape.inputs.get(port);
+  if (column === undefined) throw brokenBundle(`has no input '${port}' in '${folder.name}'`);
+  return column;
+}
+
+export function outputOf({ shape, folder }: StepSource, port: string): string {
+  const column = shape.outputs.get(port);
+  if (column === undefined) throw brokenBundle(`has no output '${port}' in '${folder.name}'`);
+  return column;
+}
+
+/** A step of one column to another, by the ports `input` and `output`. */
+export function columnStep(source: StepSource, apply: (value: LeapValue, row: LeapRow) => LeapValue): LeapStep {
+  const input = inputOf(source, "input");
+  const output = outputOf(source, "output");
+  return (row) => row.set(output, apply(row.get(input), row));
+}
+
+export function doubleStep(source: StepSource, apply: (value: number) => number): LeapStep {
+  return columnStep(source, (value) => doubleValue(apply(asDouble(value))));
+}
+
+/** A step over vectors of one length; 0 where it takes any. */
+export function vectorStep(source: StepSource, size: number, apply: (values: Float64Array) => Float64Array): LeapStep {
+  return columnStep(source, (value) => vectorValue(apply(sized(asVector(value), size))));
+}
+
+export function sized(values: Float64Array, size: number): Float64Array {
+  if (size !== 0 && values.length !== size) {
+    throw new LeapFailure(`a vector has ${values.length} elements where the model has ${size}`);
+  }
+  return values;
+}
+
+export function dot(left: Float64Array, right: Float64Array): number {
+  let sum = 0;
+  for (let at = 0; at < left.length; at += 1) sum += (left[at] as number) * (right[at] as number);
+  return sum;
+}
+
+/** Where the largest element is, the first of equals. */
+export function argmax(values: ArrayLike<number>): number {
+  let best = 0;
+  for (let at = 1; at < values.length; at += 1) if ((values[at] as number) > (values[best] as number)) best = at;
+  return best;
+}

@@ -1,0 +1,40 @@
+/** Spark hashes terms with this seed. */
+const seed = 42;
+
+/**
+ * MurmurHash3 of 32 bits as Spark's `HashingTF` has it, as a signed integer. In version 1, that of Spark 2, each byte behind the last whole
+ * word is mixed in by itself, and signed; in version 2 they are one word, as in other implementations.
+ */
+export function murmur3(bytes: Uint8Array, version: 1 | 2): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const aligned = bytes.length - (bytes.length % 4);
+  let hash = seed;
+  for (let at = 0; at < aligned; at += 4) hash = mixedHash(hash, mixedWord(view.getInt32(at, true)));
+  if (version === 1) {
+    for (let at = aligned; at < bytes.length; at += 1) hash = mixedHash(hash, mixedWord(view.getInt8(at)));
+  } else {
+    let word = 0;
+    for (let at = aligned, shift = 0; at < bytes.length; at += 1, shift += 8) word ^= view.getUint8(at) << shift;
+    hash ^= mixedWord(word);
+  }
+  return final(hash, bytes.length);
+}
+
+function rotated(value: number, bits: number): number {
+  return (value << bits) | (value >>> (32 - bits));
+}
+
+function mixedWord(word: number): number {
+  return Math.imul(rotated(Math.imul(word, 0xcc9e2d51), 15), 0x1b873593);
+}
+
+function mixedHash(hash: number, word: number): number {
+  return (Math.imul(rotated(hash ^ word, 13), 5) + 0xe6546b64) | 0;
+}
+
+function final(mixed: number, byteLength: number): number {
+  let hash = mixed ^ byteLength;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+}

@@ -1,0 +1,175 @@
+import { isOpen, parseMediaType } from "../payloads/media-type.ts";
+import {
+  type AlgorithmAnswer,
+  type AlgorithmRequest,
+  AlgorithmRefusal,
+  payloadText,
+  textAnswer,
+} from "../payloads/algorithm-request.ts";
+import { memberOf } from "./bundle-attributes.ts";
+import { type DataSchema, dataSchemaOf, parsedDataSchema } from "./data-schema.ts";
+import type { LeapStep } from "./leap-step.ts";
+import { LeapFailure, LeapRow } from "./leap-values.ts";
+import { columnValue, printedElements, printedScalar } from "./spark-values.ts";
+
+const csvType = "text/csv";
+const linesType = "application/jsonlines";
+/** Text for the algorithms that learn from words. */
+const textLinesType = "application/jsonlines;data=text";
+const acceptTypes = [csvType, linesType, textLinesType] as const;
+type AcceptType = (typeof acceptTypes)[number];
+
+/** A container of SparkML: its pipeline, and the schema of SAGEMAKER_SPARKML_SCHEMA, "" where there is none. */
+export interface SparkServing {
+  readonly model: LeapStep;
+  readonly schemaText: string;
+}
+
+/** Answers a request as SageMaker's SparkML container does. Throws AlgorithmRefusal. */
+export function answerSpark(serving: SparkServing, request: AlgorithmRequest): AlgorithmAnswer {
+  const { type } = parseMediaType(request.contentType);
+  const read = readers.get(type);
+  if (read === undefined) {
+    throw new AlgorithmRefusal(415, '{"status":415,"error":"Unsupported Media Type","path":"/invocations"}');
+  }
+  if (request.bytes.length === 0) {
+    throw new AlgorithmRefusal(400, '{"status":400,"error":"Bad Request","path":"/invocations"}');
+  }
+  try {
+    const accept = acceptOf(request.accept);
+    return read(payloadText(request.bytes), { serving, accept });
+  } catch (error) {
+    if (error instanceof LeapFailure || error instanceof SyntaxError || error instanceof TypeError) {
+      throw new AlgorithmRefusal(400, error.message);
+    }
+    throw error;
+  }
+}
+
+/** Types are compared as they are written, as the container does it. */
+function acceptOf(accept: string): AcceptType {
+  if (isOpen(accept)) return csvType;
+  const found = acceptTypes.find((each) => each === accept);
+  if (found !== undefined) return found;
+  throw new LeapFailure("Accept value passed via request or environment variable is not valid");
+}
+
+interface Reading {
+  readonly serving: SparkServing;
+  readonly accept: AcceptType;
+}
+
+const readers: ReadonlyMap<string, (text: string, reading: Reading) => AlgorithmAnswer> = new Map([
+  [csvType, answerCsv],
+  ["application/json", answerJson],
+  [linesType, answerLines],
+]);
+
+/** One row; what follows is not looked at. Each column is a scalar. */
+function answerCsv(text: string, { serving, accept }: Reading): AlgorithmAnswer {
+  const schema = schemaOf(undefined, serving);
+  const input = schema.input.map((column) => ({ ...column, struct: "basic" as const }));
+  return printed(serving, { schema: { ...schema, input }, data: firstRecord(text) }, accept);
+}
+
+function answerJson(text: string, { serving, accept }: Reading): AlgorithmAnswer {
+  const document: unknown = JSON.parse(text);
+  return printed(serving, { schema: schemaOf(document, serving), data: dataOf(document) }, accept);
+}
+
+/** Rows, each with a line of its own or several in a list; the first line may bring the schema. The answer is as Java prints a list of lists. */
+function answerLines(text: string, { serving, accept }: Reading): AlgorithmAnswer {
+  const documents = text
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== "")
+    .map((line): unknown => JSON.parse(line));
+  const schema = schemaOf(documents[0], serving);
+  const rows = documents.flatMap((document) => {
+    const data = dataOf(document);
+    return data.length > 0 && data.every(Array.isArray) ? (data as readonly (readonly unknown[])[]) : [data];
+  });
+  const bodies = rows.map((data) => `[${printedBody(serving, { schema, data }, accept)}]`);
+  return textAnswer(typeOf(accept), `[${bodies.join(", ")}]`);
+}
+
+/** A request's own schema comes first. */
+function schemaOf(document: unknown, { schemaText }: SparkServing): DataSchema {
+  const own = memberOf(document, "schema") ?? null;
+  if (own !== null) return dataSchemaOf(own);
+  if (schemaText !== "") return parsedDataSchema(schemaText);
+  throw new LeapFailure("Input schema has to be provided either via environment variable or via the request");
+}
+
+function dataOf(document: unknown): readonly unknown[] {
+  const data = memberOf(document, "data");
+  if (!Array.isArray(data)) throw new LeapFailure("the request has no list of data");
+  return data;
+}
+
+interface SparkRecord {
+  readonly schema: DataSchema;
+  readonly data: readonly unknown[];
+}
+
+function printed(serving: SparkServing, record: SparkRecord, accept: AcceptType): AlgorithmAnswer {
+  return textAnswer(typeOf(accept), printedBody(serving, record, accept));
+}
+
+function typeOf(accept: AcceptType): string {
+  return accept === csvType ? csvType : linesType;
+}
+
+function printedBody({ model }: SparkServing, { schema, data }: SparkRecord, accept: AcceptType): string {
+  const row = new LeapRow();
+  for (const [index, column] of schema.input.entries()) {
+    if (index >= data.length) throw new LeapFailure(`Index ${index} out of bounds for length ${data.length}`);
+    row.set(column.name, columnValue(column, data[index]));
+  }
+  model(row);
+  const value = row.get(schema.output.name);
+  if (schema.output.struct === "basic") return printedScalar(value, schema.output);
+  const elements = printedElements(value, schema.output);
+  switch (accept) {
+    case csvType:
+      return elements.join(",");
+    case linesType:
+      return `{"features":[${elements.map((each) => jsonElement(each, value.kind === "list" && value.base === "string")).join(",")}]}`;
+    default:
+      return `{"source":${JSON.stringify(elements.join(" "))}}`;
+  }
+}
+
+/** As Jackson prints elements: numbers that JSON has none for are strings. */
+function jsonElement(element: string, isText: boolean): string {
+  return isText || /^(NaN|-?Infinity)$/.test(element) ? JSON.stringify(element) : element;
+}
+
+/** The fields of the first record of a CSV, of which any may stand in quotes. */
+function firstRecord(text: string): string[] {
+  const fields: string[] = [];
+  let at = 0;
+  for (;;) {
+    let field = "";
+    if (text[at] === '"') {
+      at += 1;
+      for (;;) {
+        const quote = text.indexOf('"', at);
+        if (quote === -1) throw new LeapFailure("the record has a quote that does not end");
+        field += text.slice(at, quote);
+        at = quote + 1;
+        if (text[at] !== '"') break;
+        field += '"';
+        at += 1;
+      }
+    } else {
+      const end = /[,\r\n]|$/g;
+      end.lastIndex = at;
+      const found = end.exec(text);
+      field = text.slice(at, found?.index ?? text.length);
+      at = found?.index ?? text.length;
+    }
+    fields.push(field);
+    if (text[at] !== ",") return fields;
+    at += 1;
+  }
+}

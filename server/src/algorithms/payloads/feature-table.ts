@@ -1,0 +1,62 @@
+import { featureCellsMax, type FeatureRows } from "./algorithm-request.ts";
+
+/** One example: all of its features, or those that are not `absent` with their columns. */
+export type ExampleFeatures =
+  | { readonly kind: "dense"; readonly values: ArrayLike<number> }
+  | {
+      readonly kind: "sparse";
+      readonly values: ArrayLike<number>;
+      readonly keys: ArrayLike<number>;
+      /** 0 where the example does not tell how many columns there are. */
+      readonly columnCount: number;
+    };
+
+export interface FeatureTableOptions {
+  /** What a sparse example has in the columns that it does not name. */
+  readonly absent: number;
+  /** The columns of the table at least; 0 where the examples decide alone. */
+  readonly columnCount: number;
+}
+
+/** Puts examples into one table. Throws RangeError where they have different lengths, or more columns than a table may have. */
+export function featureTable(examples: readonly ExampleFeatures[], options: FeatureTableOptions): FeatureRows {
+  const rowCount = examples.length;
+  let columnCount = options.columnCount;
+  for (const example of examples) columnCount = Math.max(columnCount, columnsOf(example));
+  if (!(rowCount * columnCount <= featureCellsMax)) {
+    throw new RangeError(`${rowCount} rows of ${columnCount} columns are more than ${featureCellsMax} cells`);
+  }
+  const values = new Float32Array(rowCount * columnCount);
+  if (options.absent !== 0) values.fill(options.absent);
+  for (const [row, example] of examples.entries()) {
+    const start = row * columnCount;
+    if (example.kind === "dense") {
+      const expected = (examples[0] as ExampleFeatures).values.length;
+      if (example.values.length !== expected) {
+        throw new RangeError(`row ${row} has ${example.values.length} columns, the first one has ${expected}`);
+      }
+      values.set(example.values, start);
+      continue;
+    }
+    for (let at = 0; at < example.keys.length; at += 1) {
+      values[start + (example.keys[at] as number)] = example.values[at] as number;
+    }
+  }
+  return { rowCount, columnCount, values };
+}
+
+function columnsOf(example: ExampleFeatures): number {
+  if (example.kind === "dense") return example.values.length;
+  const { keys, values, columnCount } = example;
+  if (keys.length !== values.length) {
+    throw new RangeError(`${values.length} values have ${keys.length} keys`);
+  }
+  let columns = columnCount;
+  for (let at = 0; at < keys.length; at += 1) {
+    const key = keys[at] as number;
+    if (!Number.isInteger(key) || key < 0) throw new RangeError(`a key is ${key}`);
+    if (columnCount > 0 && key >= columnCount) throw new RangeError(`key ${key} is beyond the shape ${columnCount}`);
+    columns = Math.max(columns, key + 1);
+  }
+  return columns;
+}

@@ -1,0 +1,2 @@
+/** Containers of SageMaker's algorithms: an archive is what the algorithm's training has left, and nothing of it is code. */
+export { algorithmContainer, type AlgorithmContainerOptions } from "./algorithm-container.ts";
