@@ -91,7 +91,7 @@ function parsedNode(line: string, about: string): ReadNode {
   const split = memberOf(node, "split");
   const feature = memberOf(split, "featureIndex") ?? 0;
   if (typeof feature !== "number" || !Number.isInteger(feature) || feature < 0) {
-    throw brokenBundle(`splits by the feature ${String(feature)} in '${about}'`);
+    throw brokenBundle(`splits by a feature that is none in '${about}'`);
   }
   if (memberOf(split, "type") === "continuous") {
     const threshold = memberOf(split, "threshold") ?? 0;

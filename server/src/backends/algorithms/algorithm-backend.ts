@@ -43,8 +43,8 @@ class AlgorithmBackend implements Backend {
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
     const { algorithm, clock } = this.#options;
-    const own = this.#shared === null ? new AlgorithmThread(this.#options) : null;
-    const thread = own ?? (this.#shared as AlgorithmThread);
+    const thread = this.#shared ?? new AlgorithmThread(this.#options);
+    const own = thread === this.#shared ? null : thread;
     let held: HeldAlgorithm;
     try {
       const settings = Object.fromEntries(config.parameters);
