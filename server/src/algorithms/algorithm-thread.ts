@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { type Clock, InferenceError, openDeadline } from "../base/index.ts";
-import type { AlgorithmOrder, AlgorithmReply } from "./algorithm-messages.ts";
+import type { AlgorithmOrder, AlgorithmReply } from "./algorithm-worker.ts";
 import type { AlgorithmSource } from "./algorithm-models.ts";
 import type { AlgorithmAnswer, AlgorithmRequest } from "./payloads/algorithm-request.ts";
 
