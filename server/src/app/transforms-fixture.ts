@@ -33,7 +33,7 @@ const server = createServer(async (request, response) => {
   const pieces = [];
   for await (const piece of request) pieces.push(piece);
   const text = Buffer.concat(pieces).toString();
-  console.log("asked " + JSON.stringify({ text: text.slice(0, 200), bytes: text.length, underWay, type: request.headers["content-type"], accept: request.headers.accept, length: request.headers["content-length"] }));
+  if (does !== "quiet") console.log("asked " + JSON.stringify({ text: text.slice(0, 200), bytes: text.length, underWay, type: request.headers["content-type"], accept: request.headers.accept, length: request.headers["content-length"] }));
   const done = (status, answer) => { underWay -= 1; response.writeHead(status).end(answer); };
   if (does === "hang") return;
   if (does === "dies" && !existsSync(died)) {
@@ -45,7 +45,7 @@ const server = createServer(async (request, response) => {
   // The first of two is answered last.
   if (does === "shuffled") await wait(at % 2 ? 60 : 1);
   if (text.includes("bad")) return done(400, "no such row");
-  if (does === "echo") return done(200, text);
+  if (does === "echo" || does === "quiet") return done(200, text);
   const rows = text.split("\\n").filter((row) => row !== "");
   if (does === "length") return done(200, rows.map((row) => row.length).join("\\n"));
   if (does === "few") return done(200, "one");
