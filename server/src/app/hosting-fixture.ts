@@ -1,8 +1,16 @@
 import { join } from "node:path";
-import { silentLogger, systemClock } from "../base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../blobs/index.ts";
 import { ProcessHost } from "../hosts/index.ts";
-import { Hosting, hostingLimits, instanceLimits, invocationLimits, type InvocationLimits } from "../hosting/index.ts";
+import {
+  Hosting,
+  hostingLimits,
+  instanceLimits,
+  invocationLimits,
+  type ContainerDefinition,
+  type Containers,
+  type InvocationLimits,
+} from "../hosting/index.ts";
 import { MemoryDocuments, type DocumentMemory } from "../records/contracts/index.ts";
 
 export const owner = { accountId: "000000000000", region: "us-east-1" };
@@ -18,6 +26,13 @@ export interface HostingFixtureOptions {
   /** What containers write, by the names of their streams. */
   readonly logs: Map<string, string>;
   readonly limits?: Partial<InvocationLimits>;
+  /** Of requests and jobs in flight. */
+  readonly memory?: ByteBudget;
+}
+
+/** Containers of an image that a model may name, which these are not. */
+export function imaged(containers: readonly ContainerDefinition[]): Containers {
+  return containers.map((each) => ({ Image: "sagemaker-tritonserver:test", ...each })) as unknown as Containers;
 }
 
 export interface HostingFixture extends AsyncDisposable {
@@ -63,6 +78,7 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
         },
         logsLink: (group) => `http://here${group}`,
         issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
+        requestMemory: options.memory ?? new ByteBudget(2 ** 30),
         instanceLimits: { ...instanceLimits, startMsMax: 5000, pingIntervalMs: 200, restartDelayMsMin: 1 },
         invocationLimits: { ...invocationLimits, ...options.limits },
         clock: systemClock,

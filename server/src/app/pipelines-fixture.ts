@@ -7,15 +7,9 @@ import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
 import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
-import type {
-  ContainerDefinition,
-  Containers,
-  Hosting,
-  InvocationLimits,
-  InvocationRequest,
-} from "../hosting/index.ts";
+import type { ContainerDefinition, Hosting, InvocationLimits, InvocationRequest } from "../hosting/index.ts";
 import { DocumentMemory } from "../records/contracts/index.ts";
-import { openHosting, owner } from "./hosting-fixture.ts";
+import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
 /**
  * A container that speaks the contract and nothing else. Its answer is what came, a JSON list, and one entry more: its name, and what it
@@ -149,7 +143,7 @@ export class PipelineBench implements AsyncDisposable {
     executionMode: "Serial" | "Direct" = "Serial",
   ): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
-    await this.hosting.createModel({ ...shared, containers: containers as Containers, executionMode });
+    await this.hosting.createModel({ ...shared, containers: imaged(containers), executionMode });
     const variant = {
       VariantName: "all",
       ModelName: name,

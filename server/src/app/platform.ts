@@ -108,6 +108,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         openLog: (group, stream) => logs.writer(group, stream),
         logsLink: (group) => links.linkTo(group),
         issue: instances.issue,
+        requestMemory: options.requestMemory,
         instanceLimits,
         invocationLimits,
         clock: systemClock,

@@ -1,6 +1,7 @@
-/** Which objects a transform job reads, and what their outputs are called. */
+/** Which objects a transform job reads, what their outputs are called, and what all of them hold in memory. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ByteBudget } from "../base/index.ts";
 import { input, TransformBench } from "./transforms-fixture.ts";
 
 const prefix = (uri: string) => ({ TransformInput: input({}, uri) });
@@ -58,4 +59,43 @@ test("what consoles make of folders is no file of a model", async () => {
     failed.at === "Failed" ? failed.reason : "",
     /the key models\/sub\/full\/ does not name a file below the prefix/,
   );
+});
+
+/** Knows the most that it was asked for. */
+class WatchedBudget extends ByteBudget {
+  peakBytes = 0;
+
+  override takeAnyway(bytes: number): void {
+    super.takeAnyway(bytes);
+    this.peakBytes = Math.max(this.peakBytes, this.usedBytes);
+  }
+}
+
+test("jobs that want more memory together than they may have wait for each other, and all end", async () => {
+  const mebi = 2 ** 20;
+  const budget = new WatchedBudget(16 * mebi);
+  await using bench = await TransformBench.open(budget);
+  const line = `${"r".repeat(50_000)}\n`;
+  const keys = Array.from({ length: 6 }, (_, index) => `o${index}`);
+  for (const key of keys) await bench.put(`in/${key}`, line.repeat(60));
+  const more = {
+    TransformInput: input({ SplitType: "Line" }),
+    MaxPayloadInMB: 1,
+    MaxConcurrentTransforms: 6,
+  };
+  const names = ["one", "two", "three"];
+  for (const name of names) {
+    await bench.begin(name, "quiet", {
+      ...more,
+      TransformOutput: { S3OutputPath: `s3://bkt/${name}`, AssembleWith: "Line" },
+    });
+  }
+  for (const name of names) assert.equal((await bench.ended(name)).state.at, "Completed");
+  for (const name of names) {
+    for (const key of keys) assert.equal((await bench.get(`${name}/${key}.out`))?.length, line.length * 60);
+  }
+  // Half of the budget, and what one object may hold beyond: a begun record, seven payloads and their answers, of a mebibyte each.
+  assert.ok(budget.peakBytes > 7 * mebi, String(budget.peakBytes));
+  assert.ok(budget.peakBytes <= (8 + 15) * mebi, String(budget.peakBytes));
+  assert.equal(budget.usedBytes, 0);
 });

@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { silentLogger } from "../base/index.ts";
+import { ByteBudget, silentLogger } from "../base/index.ts";
 import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
 import type { Containers, Hosting, TransformJobRecord, TransformRequest } from "../hosting/index.ts";
 import { DocumentMemory } from "../records/contracts/index.ts";
-import { openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
+import { imaged, openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
 
 /**
  * A container that answers each line of a request with what the variable DOES makes of it. It tells what it is asked in its log, one line for
@@ -62,22 +62,28 @@ export class TransformBench implements AsyncDisposable {
   readonly #directory: string;
   readonly #documents = new DocumentMemory();
   readonly #closing: AsyncDisposableStack;
+  readonly #memory: ByteBudget;
   #running!: HostingFixture;
 
-  private constructor(directory: string, store: BucketStore, closing: AsyncDisposableStack) {
+  private constructor(
+    directory: string,
+    store: BucketStore,
+    { closing, memory }: { readonly closing: AsyncDisposableStack; readonly memory: ByteBudget },
+  ) {
+    this.#memory = memory;
     this.#directory = directory;
     this.store = store;
     this.#closing = closing;
   }
 
-  static async open(): Promise<TransformBench> {
+  static async open(memory = new ByteBudget(2 ** 30)): Promise<TransformBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-tr-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
     await writeFile(join(directory, "container.mjs"), program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
     await store.createBucket("bkt");
-    const bench = new TransformBench(directory, store, opening.move());
+    const bench = new TransformBench(directory, store, { closing: opening.move(), memory });
     await bench.#start();
     return bench;
   }
@@ -120,7 +126,7 @@ export class TransformBench implements AsyncDisposable {
     containers: Containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }],
   ): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
-    await this.hosting.createModel({ ...shared, name, containers, executionMode: "Serial" });
+    await this.hosting.createModel({ ...shared, name, containers: imaged(containers), executionMode: "Serial" });
     const request: TransformRequest = {
       TransformJobName: name,
       ModelName: name,
@@ -163,6 +169,7 @@ export class TransformBench implements AsyncDisposable {
       ],
       onSample: (metric, value) => void this.samples.push({ metric, value }),
       logs: this.logs,
+      memory: this.#memory,
     });
   }
 

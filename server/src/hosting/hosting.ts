@@ -23,6 +23,7 @@ import { alreadyExists, invalid, notFound } from "./hosting-errors.ts";
 import type { InstanceOwner, Unconfined } from "./instances/index.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
 import { Quotas, type HostingLimits } from "./quotas.ts";
+import { JobMemory } from "./transforms/index.ts";
 import { TransformMoves } from "./transform-moves.ts";
 import { Transforms } from "./transforms.ts";
 import { HostingStore, listPage, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
@@ -75,7 +76,7 @@ export class Hosting implements AsyncDisposable {
       store,
       quotas: this.#quotas,
       catalogue: this.#catalogue,
-      moves: new TransformMoves({ store, fleet, newInstanceId }),
+      moves: new TransformMoves({ store, fleet, newInstanceId, memory: new JobMemory(fleet.requestMemory) }),
       fleet,
       holding: this.#holding.signal,
     });

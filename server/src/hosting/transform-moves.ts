@@ -5,6 +5,7 @@ import { LatestWrite } from "./latest-write.ts";
 import type { HostingStore } from "./store/index.ts";
 import {
   JobRun,
+  type JobMemory,
   moveTransform,
   noProgress,
   type TransformEvent,
@@ -19,6 +20,8 @@ export interface TransformMovesOptions {
   readonly store: HostingStore;
   readonly fleet: FleetOptions;
   readonly newInstanceId: () => string;
+  /** Of all jobs. */
+  readonly memory: JobMemory;
 }
 
 /** Runs transform jobs: what is recorded as in progress runs, from where its progress says. Each move is recorded before anybody is told of it. */
@@ -109,7 +112,7 @@ export class TransformMoves implements AsyncDisposable {
 
   /** Null, or why it failed. Where the signal aborts nothing of it runs any more. */
   async #transform(key: string, job: TransformJobRecord, signal: AbortSignal): Promise<string | null> {
-    const { store, fleet, newInstanceId } = this.#options;
+    const { store, fleet, newInstanceId, memory } = this.#options;
     const { transformProgress } = store.kinds;
     const before = await transformProgress.find(key);
     const progress = before.at === "found" ? before.value : noProgress;
@@ -121,6 +124,7 @@ export class TransformMoves implements AsyncDisposable {
       progress,
       fleet,
       newInstanceId,
+      memory,
       started: async () => {
         await this.record(key, "InProgress", { kind: "started", atMs: fleet.clock.epochMs() });
       },

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from "../../base/index.ts";
+import type { ByteBudget, Clock, Logger } from "../../base/index.ts";
 import type { ObjectStore } from "../../blobs/index.ts";
 import type { InstanceLimits, IssueCredentials, ModelHost } from "../instances/index.ts";
 import type { InvocationLimits } from "../invocations/index.ts";
@@ -15,6 +15,8 @@ export interface FleetOptions {
   /** Where a person reads a log group: an address for the sentences of errors. */
   readonly logsLink: (group: string) => string;
   readonly issue: IssueCredentials;
+  /** Bytes in flight in this process; transform jobs take theirs from it. */
+  readonly requestMemory: ByteBudget;
   readonly instanceLimits: InstanceLimits;
   readonly invocationLimits: InvocationLimits;
   readonly clock: Clock;

@@ -1,6 +1,7 @@
 import { Pool, type Dispatcher } from "undici";
 import { openDeadline, unreachable, type Clock } from "../../base/index.ts";
 import { ContainerLostError, type LoadReply, type ModelContainer } from "../agent/index.ts";
+import { WholeReplyHandler, type WholeReply, type WholeReplyOptions } from "./whole-reply.ts";
 import type { InstanceAddress } from "./model-host.ts";
 
 export interface ContainerClientLimits {
@@ -38,8 +39,23 @@ export interface ContainerReply {
   readonly body: Dispatcher.ResponseData["body"];
 }
 
+/** A request whose answer is held whole. */
+export interface WholeRequest extends WholeReplyOptions {
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+}
+
+/** What `admit` refuses an answer with: no fault of the connection. */
+export class NotAdmitted extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "NotAdmitted";
+  }
+}
+
 /** Of a container's error answer, what is told to the client. */
-const errorBytesMax = 64 * 1024;
+export const errorTextBytesMax = 64 * 1024;
 
 /** What a load added to memory, as our server reports it. */
 const memoryHeader = "x-galatea-model-bytes";
@@ -145,6 +161,20 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
 
+  /** As `invoke`, for an answer that is wanted whole; `admit` is asked as it grows. */
+  async invokeWhole({ path, headers, body, ...options }: WholeRequest): Promise<WholeReply> {
+    const handler = new WholeReplyHandler(options);
+    try {
+      this.#pool.dispatch({ method: "POST", path, headers, body }, handler);
+      const reply = await handler.reply;
+      this.#answerCount += 1;
+      return reply;
+    } catch (error) {
+      if (!options.signal.aborted && !(error instanceof NotAdmitted)) this.#isSuspect = true;
+      throw error;
+    }
+  }
+
   /** Rejects with ContainerLostError when the connection breaks. */
   async load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply> {
     let reply;
@@ -218,9 +248,9 @@ export async function errorText(body: ContainerReply["body"]): Promise<string> {
   for await (const chunk of body as AsyncIterable<Buffer>) {
     parts.push(chunk);
     byteLength += chunk.length;
-    if (byteLength >= errorBytesMax) break;
+    if (byteLength >= errorTextBytesMax) break;
   }
-  return Buffer.concat(parts).subarray(0, errorBytesMax).toString("utf8");
+  return Buffer.concat(parts).subarray(0, errorTextBytesMax).toString("utf8");
 }
 
 function readUnconfined(text: string): Unconfined | null {

@@ -1,5 +1,13 @@
 /** One instance: its container through the `ModelHost` port, the contract spoken to it, and its health. */
-export { errorText, type ContainerClient, type ContainerReply, type Unconfined } from "./container-client.ts";
+export {
+  errorText,
+  errorTextBytesMax,
+  NotAdmitted,
+  type ContainerClient,
+  type ContainerReply,
+  type Unconfined,
+  type WholeRequest,
+} from "./container-client.ts";
 export {
   containerEnvironment,
   modelDataUrlOf,
@@ -7,6 +15,7 @@ export {
   type IssueCredentials,
   type IssuedCredentials,
 } from "./instance-credentials.ts";
+export type { WholeReply } from "./whole-reply.ts";
 export { InstanceContainer, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance-container.ts";
 export {
   ModelDataError,

@@ -1,7 +1,15 @@
 import type { Readable } from "node:stream";
 import { openDeadline, type Clock } from "../../base/index.ts";
 import type { ModelAgent, AgentLease } from "../agent/index.ts";
-import { errorText, type ContainerReply, type InstanceContainer } from "../instances/index.ts";
+import {
+  errorText,
+  errorTextBytesMax,
+  type ContainerClient,
+  type ContainerReply,
+  type InstanceContainer,
+  type WholeReply,
+  type WholeRequest,
+} from "../instances/index.ts";
 import type { InvocationRequest } from "./invocation.ts";
 import { containerError, type InvocationPlace } from "./invocation-errors.ts";
 
@@ -63,23 +71,49 @@ async function post(
   path: string,
   { headers, body, signal }: ContainerExchange,
 ): Promise<ContainerReply> {
-  const { container, clock, restartWaitMsMax } = target;
+  const { container } = target;
   const { client } = container;
   const trusted =
     client === null || client.isSuspect
       ? await waited(target, signal, (limit) => container.trustedClient(limit))
       : client;
+  const sent = { path, headers: { ...headers }, body, signal };
+  const mayRepeat = Buffer.isBuffer(body);
+  return await withSuccessor(target, { client: trusted, mayRepeat, signal }, (asked) => asked.invoke(sent));
+}
+
+/** The whole answer of a container that has no models to be named. Made again as `post` does; rejects with what `admit` throws. */
+export async function exchangeWhole(target: ExchangeTarget, request: Omit<WholeRequest, "path">): Promise<WholeReply> {
+  const { client } = target.container;
+  const { signal } = request;
+  const ask = (asked: ContainerClient) => asked.invokeWhole({ ...request, path: "/invocations" });
+  const trusted =
+    client === null || client.isSuspect
+      ? await waited(target, signal, (limit) => target.container.trustedClient(limit))
+      : client;
+  const reply = await withSuccessor(target, { client: trusted, mayRepeat: true, signal }, ask);
+  if (reply.status >= 200 && reply.status <= 299) return reply;
+  throw containerError(reply.status, reply.body.subarray(0, errorTextBytesMax).toString("utf8"), target.place);
+}
+
+async function withSuccessor<Reply>(
+  target: ExchangeTarget,
+  {
+    client,
+    mayRepeat,
+    signal,
+  }: { readonly client: ContainerClient; readonly mayRepeat: boolean; readonly signal: AbortSignal },
+  ask: (client: ContainerClient) => Promise<Reply>,
+): Promise<Reply> {
   try {
-    return await trusted.invoke({ path, headers: { ...headers }, body, signal });
+    return await ask(client);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if ((code !== "ECONNREFUSED" && code !== "ENOENT") || !Buffer.isBuffer(body)) throw error;
-    const successor = await waited({ clock, restartWaitMsMax }, signal, (limit) =>
-      container.successor(trusted, limit),
-    ).catch(() => {
+    if ((code !== "ECONNREFUSED" && code !== "ENOENT") || !mayRepeat) throw error;
+    const successor = await waited(target, signal, (limit) => target.container.successor(client, limit)).catch(() => {
       throw error;
     });
-    return await successor.invoke({ path, headers: { ...headers }, body, signal });
+    return await ask(successor);
   }
 }
 

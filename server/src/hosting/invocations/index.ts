@@ -4,5 +4,5 @@ export { InstanceInvocations } from "./instance-invocations.ts";
 export { heldBytesMax, invocationLimits } from "./invocation.ts";
 export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome } from "./invocation-outcome.ts";
-export type { InvokedContainer } from "./container-exchange.ts";
+export { exchangeWhole, type InvokedContainer } from "./container-exchange.ts";
 export { endpointNotFound, tooLong, type InvocationPlace } from "./invocation-errors.ts";

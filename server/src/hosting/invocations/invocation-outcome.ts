@@ -13,7 +13,7 @@ export interface InvocationOutcome {
   waitedUs: number;
 }
 
-export function beginOutcome(request: InvocationRequest, hops: readonly Hop[]): InvocationOutcome {
+export function beginOutcome(request: Pick<InvocationRequest, "targetModel">, hops: readonly Hop[]): InvocationOutcome {
   return { status: 0, hops, target: request.targetModel, cacheHit: null, waitedUs: 0 };
 }
 

@@ -32,37 +32,53 @@ export function filteredInput(row: Buffer, { format, inputFilter }: DataProcessi
 
 /**
  * What of a container's answer becomes output: for each row of the payload its own, joined with the row that it was made of where that
- * is asked for. Each row ends with a line feed, a whole document does not. Throws TransformError where the answer has not as many rows.
+ * is asked for (`rows`, as they came). Each row ends with a line feed, a whole document does not. Throws TransformError where the answer
+ * has not as many rows.
  */
-export function processedAnswer(answer: Buffer, rows: readonly Buffer[], processing: DataProcessing): Buffer {
-  const { format } = processing;
-  const answered = format === "json" ? [withoutLineEnd(answer)] : linesOf(answer);
-  if (processing.joinsInput && answered.length !== rows.length) {
+export function processedAnswer(answer: Buffer, rows: Buffer | null, processing: DataProcessing): Buffer {
+  const { format, joinsInput } = processing;
+  if (format === "json") {
+    return Buffer.from(processedRow(withoutLineEnd(answer).toString("utf8"), rows, processing));
+  }
+  const originals = joinsInput ? linesOf(rows ?? Buffer.alloc(0)) : null;
+  let answeredCount = 0;
+  let text = "";
+  for (const line of linesOf(answer)) {
+    answeredCount += 1;
+    const row = originals?.next();
+    if (row?.done === true) continue;
+    text += `${processedRow(line.toString("utf8"), row?.value ?? null, processing)}\n`;
+  }
+  if (originals === null) return Buffer.from(text);
+  const rowCount = countOf(linesOf(rows ?? Buffer.alloc(0)));
+  if (answeredCount !== rowCount) {
     throw clientError(
-      `the container answered ${answered.length} rows to ${rows.length}: the input cannot be joined to its output`,
+      `the container answered ${answeredCount} rows to ${rowCount}: the input cannot be joined to its output`,
     );
   }
-  const end = format === "json" ? "" : "\n";
-  return Buffer.from(
-    answered.map((line, index) => processedRow(line.toString("utf8"), rows[index], processing) + end).join(""),
-  );
+  return Buffer.from(text);
 }
 
-export function linesOf(text: Buffer): Buffer[] {
-  const lines: Buffer[] = [];
+function countOf(lines: Iterable<Buffer>): number {
+  let count = 0;
+  for (const _ of lines) count += 1;
+  return count;
+}
+
+/** Lines with text, one at a time: of all of them together the objects would take more than the bytes. */
+export function* linesOf(text: Buffer): Generator<Buffer, void> {
   for (let from = 0; from < text.length;) {
     const at = text.indexOf(0x0a, from);
     const end = at < 0 ? text.length : at + 1;
     const line = withoutLineEnd(text.subarray(from, end));
-    if (line.length > 0) lines.push(line);
+    if (line.length > 0) yield line;
     from = end;
   }
-  return lines;
 }
 
-function processedRow(answer: string, row: Buffer | undefined, processing: DataProcessing): string {
+function processedRow(answer: string, row: Buffer | null, processing: DataProcessing): string {
   const { format, outputFilter, joinsInput } = processing;
-  const joined = joinsInput && row !== undefined ? joinedRow(row.toString("utf8"), answer, format) : answer;
+  const joined = joinsInput && row !== null ? joinedRow(row.toString("utf8"), answer, format) : answer;
   return outputFilter === null ? joined : picked(joined, format, outputFilter);
 }
 

@@ -1,4 +1,5 @@
 /** Batch transform: jobs as state machines, and one life of a job: its instances, and the way of each object through them. */
+export { JobMemory } from "./job-memory.ts";
 export { JobRun } from "./job-run.ts";
 export { transformPlan, type TransformRequest } from "./transform-request.ts";
 export {

@@ -1,10 +1,11 @@
-import { AwsError, DiskError, Gate, orAborted, Semaphore, type Clock } from "../../base/index.ts";
+import { AwsError, DiskError, Gate, orAborted, type Clock } from "../../base/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 import { inputObjects, type InputObject } from "./input-objects.ts";
+import type { JobMemory } from "./job-memory.ts";
 import { ObjectOrder } from "./job-progress.ts";
 import { jobMetrics, transformLogGroup, type JobMetric } from "./job-signals.ts";
-import { transformObject } from "./object-transform.ts";
+import { transformObject, type AnswerSizes } from "./object-transform.ts";
 import { clientError, TransformError } from "./transform-error.ts";
 import { TransformInstance, textOf } from "./transform-instance.ts";
 import { requestShape, transformPlan, type RequestShape, type TransformPlan } from "./transform-request.ts";
@@ -15,14 +16,28 @@ export interface JobRunOptions {
   readonly progress: TransformProgress;
   readonly fleet: FleetOptions;
   readonly newInstanceId: () => string;
+  /** Of all jobs. */
+  readonly memory: JobMemory;
   /** The containers are up and the first object is about to be read. */
   readonly started: () => Promise<void>;
   /** Resolves when it is on disk; of progresses that are told at once only the last need be. */
   readonly progressed: (progress: TransformProgress) => Promise<void>;
 }
 
+/** Outputs that one worker has under way to the disk while it is at its next objects: each is synced before it counts. */
+const finishingMax = 16;
+
 /** Objects that are done before one that is not: with so many no further one is begun. */
 const beyondMax = 500;
+
+interface Work {
+  readonly instance: TransformInstance;
+  readonly shape: RequestShape;
+  readonly objects: () => Promise<InputObject | null>;
+  readonly answers: AnswerSizes;
+  /** For what ends the whole job. */
+  readonly fail: (error: unknown) => void;
+}
 
 /** One life of a job: from the start of its instances to the last object. */
 export class JobRun {
@@ -71,12 +86,12 @@ export class JobRun {
       const shape = requestShape(job.request, (await instances[0]?.executionParameters(either)) ?? {});
       await this.#options.started();
       this.#tell(`the job runs: ${JSON.stringify(shape)}`);
+      const answers = { bytesMax: 0 };
       const objects = sharedOut(inputObjects(store, this.#plan, this.#progress));
       const workers = instances.flatMap((instance) => {
         instance.allow(shape.concurrency);
-        // One more than are under way: the next is read while the container computes.
-        const held = new Semaphore(shape.concurrency + 1);
-        return Array.from({ length: shape.concurrency }, () => this.#work({ instance, held, shape, objects }, either));
+        const work = { instance, shape, objects, answers, fail: (error: unknown) => failed.abort(error) };
+        return Array.from({ length: shape.concurrency }, () => this.#work(work, either));
       });
       for (const worker of workers) worker.catch((error: unknown) => failed.abort(error));
       await Promise.allSettled(workers);
@@ -125,42 +140,50 @@ export class JobRun {
     either.throwIfAborted();
   }
 
-  async #work(
-    work: {
-      readonly instance: TransformInstance;
-      readonly held: Semaphore;
-      readonly shape: RequestShape;
-      readonly objects: () => Promise<InputObject | null>;
-    },
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { store } = this.#options.fleet;
+  /** One object after the other. While an output is on its way to the disk the next object is at the container. */
+  async #work(work: Work, signal: AbortSignal): Promise<void> {
+    const finishing = new Set<Promise<void>>();
     for (;;) {
       while (this.#progress.beyond.length >= beyondMax) await orAborted(this.#ended.opened(), signal);
       const object = await work.objects();
       signal.throwIfAborted();
-      if (object === null) return;
+      if (object === null) break;
       this.#order.begun(object);
       if (this.#skipped.has(object.place.key)) {
         await this.#end(object, {}, signal);
         continue;
       }
-      let bytes;
-      try {
-        if (object.twinKey !== null) throw sameOutput(object, object.twinKey);
-        bytes = await transformObject(object, { store, plan: this.#plan, ...work }, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        // Of the whole job, not of the object.
-        if (error instanceof InstanceFailure) throw error;
-        await this.#fail(object, failureOf(error, this.#options.job.model.name), signal);
-        continue;
-      }
-      this.#record("ObjectsTransformed", 1);
-      this.#record("BytesWritten", bytes);
-      this.#tell(`transformed s3://${object.place.bucket}/${object.place.key} (${bytes} bytes)`);
-      await this.#end(object, { doneCount: this.#progress.doneCount + 1 }, signal);
+      const answered = Promise.withResolvers<void>();
+      const done = this.#transform(object, { ...work, answered: answered.resolve }, signal)
+        .catch(work.fail)
+        .finally(() => {
+          finishing.delete(done);
+          answered.resolve();
+        });
+      finishing.add(done);
+      await answered.promise;
+      if (finishing.size >= finishingMax) await Promise.race(finishing);
     }
+    await Promise.all(finishing);
+    signal.throwIfAborted();
+  }
+
+  async #transform(object: InputObject, work: Work & { readonly answered: () => void }, signal: AbortSignal) {
+    const { fleet, memory } = this.#options;
+    let bytes;
+    try {
+      if (object.twinKey !== null) throw sameOutput(object, object.twinKey);
+      bytes = await transformObject(object, { store: fleet.store, memory, plan: this.#plan, ...work }, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // Of the whole job, not of the object.
+      if (error instanceof InstanceFailure) throw error;
+      return await this.#fail(object, failureOf(error, this.#options.job.model.name), signal);
+    }
+    this.#record("ObjectsTransformed", 1);
+    this.#record("BytesWritten", bytes);
+    this.#tell(`transformed s3://${object.place.bucket}/${object.place.key} (${bytes} bytes)`);
+    await this.#end(object, { doneCount: this.#progress.doneCount + 1 }, signal);
   }
 
   async #fail(object: InputObject, error: TransformError, signal: AbortSignal): Promise<void> {

@@ -8,7 +8,7 @@ import { clientError } from "./transform-error.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";
 
 /** A record of a job without a bound for its payloads. */
-const recordBytesMaxDefault = 100 * 2 ** 20;
+export const recordBytesMaxDefault = 100 * 2 ** 20;
 
 /** The requests that an object is cut into, in its order; one at a time in memory, and what of the next has come. */
 export async function* objectPayloads(
@@ -25,10 +25,17 @@ export async function* objectPayloads(
   const splitter = openSplitter(splitType, bytesMax);
   const packer = new PayloadPacker(strategy, bytesMax);
   for await (const piece of body as AsyncIterable<Buffer>) {
-    for (const record of splitter.push(piece)) yield* packer.push(packed(record, plan));
+    for (const record of splitter.push(piece)) {
+      const full = packer.push(packed(record, plan));
+      if (full !== null) yield full;
+    }
   }
-  for (const record of splitter.end()) yield* packer.push(packed(record, plan));
-  yield* packer.end();
+  for (const record of splitter.end()) {
+    const full = packer.push(packed(record, plan));
+    if (full !== null) yield full;
+  }
+  const left = packer.end();
+  if (left !== null) yield left;
 }
 
 function packed({ framed, content }: SplitRecord, { processing }: TransformPlan): PackedRecord {
@@ -45,15 +52,17 @@ async function wholePayload(
 ): Promise<Payload> {
   const tooLong = () => clientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB`);
   const whole = await readWhole(body, bytesMax, tooLong);
-  if (processing === null) return { body: whole, recordCount: 1, originals: [] };
-  const rows = processing.format === "json" ? [whole] : linesOf(whole);
-  const sent = rows.map((row) => filteredInput(row, processing));
-  const isDocument = processing.format === "json";
-  return {
-    body: Buffer.concat(isDocument ? sent : sent.map(withLineEnd)),
-    recordCount: rows.length,
-    originals: processing.joinsInput ? rows : [],
-  };
+  if (processing === null) return { body: whole, recordCount: 1, originals: null };
+  const { format, joinsInput } = processing;
+  const originals = joinsInput ? whole : null;
+  if (format === "json") return { body: filteredInput(whole, processing), recordCount: 1, originals };
+  let recordCount = 0;
+  const sent: Buffer[] = [];
+  for (const row of linesOf(whole)) {
+    recordCount += 1;
+    sent.push(withLineEnd(filteredInput(row, processing)));
+  }
+  return { body: Buffer.concat(sent), recordCount, originals };
 }
 
 export function withLineEnd(text: Buffer): Buffer {

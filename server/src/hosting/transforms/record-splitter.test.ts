@@ -113,19 +113,32 @@ test("records are packed in their order into payloads as long as may be, and no 
       const packer = new PayloadPacker("MultiRecord", 100);
       const records = lengths.map((length, index) => Buffer.alloc(length, String(index % 10)));
       const payloads = [
-        ...records.flatMap((each) => packer.push({ alone: each, together: each, original: each })),
-        ...packer.end(),
-      ];
+        ...records.map((each) => packer.push({ alone: each, together: each, original: each })),
+        packer.end(),
+      ].filter((payload) => payload !== null);
       assert(Buffer.concat(payloads.map(({ body }) => body)).equals(Buffer.concat(records)));
-      assert.deepEqual(
-        payloads.flatMap(({ originals }) => originals),
-        records,
-      );
-      for (const [index, { body }] of payloads.entries()) {
+      const originals = payloads.flatMap(({ originals: joined }) => joined?.toString().split("\n").slice(0, -1) ?? []);
+      assert.deepEqual(originals, records.map(String));
+      let at = 0;
+      for (const { body, recordCount } of payloads) {
         assert(body.length <= 100);
-        const next = payloads[index + 1]?.originals[0];
-        assert(next === undefined || body.length + next.length > 100);
+        at += recordCount;
+        const next = records[at];
+        // Originals have a line feed each and are as long as a payload together, at most.
+        assert(next === undefined || body.length + recordCount + next.length > 100);
       }
     }),
+  );
+});
+
+test("a join keeps no more of the records than a payload may have, however little of them is sent", () => {
+  const packer = new PayloadPacker("MultiRecord", 100);
+  const original = Buffer.alloc(60, "o");
+  const payloads = Array.from({ length: 5 }, () =>
+    packer.push({ alone: original, together: Buffer.from("x\n"), original }),
+  );
+  assert.deepEqual(
+    payloads.map((payload) => payload?.originals?.length),
+    [undefined, 61, 61, 61, 61],
   );
 });

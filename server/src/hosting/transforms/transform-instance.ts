@@ -1,7 +1,26 @@
 import type { Readable } from "node:stream";
-import { AwsError, ByteBudget, ByteLease, delay, openDeadline, Semaphore, TaskGroup } from "../../base/index.ts";
+import {
+  AwsError,
+  ByteBudget,
+  ByteLease,
+  delay,
+  openDeadline,
+  Semaphore,
+  TaskGroup,
+  type Deadline,
+} from "../../base/index.ts";
 import { FleetMember, InstanceSampler, plannedContainers, type FleetOptions } from "../endpoints/index.ts";
-import { beginHop, beginOutcome, ContainerChain, recordOutcome, type InvocationRequest } from "../invocations/index.ts";
+import { NotAdmitted } from "../instances/index.ts";
+import {
+  beginHop,
+  beginOutcome,
+  ContainerChain,
+  exchangeWhole,
+  heldBytesMax,
+  recordOutcome,
+  type InvocationRequest,
+  type InvokedContainer,
+} from "../invocations/index.ts";
 import { VariantMetrics } from "../series/index.ts";
 import { jobSeries, transformLogGroup } from "./job-signals.ts";
 import { readExecutionParameters } from "./execution-parameters.ts";
@@ -13,7 +32,8 @@ import { variantPlan } from "./variant-plan.ts";
 
 const sampleIntervalMs = 20_000;
 const hopAnswerBytesMax = 100 * 2 ** 20;
-const heldHopsBytesMax = 512 * 2 ** 20;
+/** Of a pipeline one container's answer is held until the next has answered. */
+const hopsHeldAtOnce = 2;
 
 export interface TransformInstanceOptions {
   readonly id: string;
@@ -24,6 +44,23 @@ export interface TransformInstanceOptions {
   readonly tell: (line: string) => void;
 }
 
+/** A request whose answer is held whole. */
+export interface WholeSent {
+  readonly body: Buffer;
+  readonly answerBytesMax: number;
+  /** What is held for the answer; one that is longer is given up with `AnswerOutgrown`. */
+  readonly answerHeldBytes: number;
+}
+
+/** An answer for which more is to be held before it is asked for again. */
+export class AnswerOutgrown extends NotAdmitted {
+  constructor() {
+    super("the answer is longer than what is held for it");
+    this.name = "AnswerOutgrown";
+  }
+}
+
+/** A request that streams, and its answer. */
 export interface Sent {
   /** Called for every attempt. */
   readonly body: () => Promise<Buffer | Readable>;
@@ -37,7 +74,7 @@ export class TransformInstance implements AsyncDisposable {
   readonly #member: FleetMember;
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
-  readonly #memory = new ByteBudget(heldHopsBytesMax);
+  readonly #wholeHeaders: Record<string, string>;
   #places = new Semaphore(1);
 
   constructor(options: TransformInstanceOptions) {
@@ -46,6 +83,7 @@ export class TransformInstance implements AsyncDisposable {
     const variant = variantPlan(job);
     const budget = fleet.host.budgetOf(variant.variant.InstanceType);
     const containers = plannedContainers(variant, budget);
+    this.#wholeHeaders = this.#headers({ byteLength: null });
     const logStream = `${job.name}/${id}`;
     this.#metrics = new VariantMetrics(jobSeries(fleet.openSeries, logStream), {
       endpoint: job.name,
@@ -87,21 +125,14 @@ export class TransformInstance implements AsyncDisposable {
     this.#places = new Semaphore(concurrency);
   }
 
+  /** What a request may hold on its way beside its body and its answer. */
+  get hopBytes(): number {
+    return this.#member.invoked.length > 1 ? hopsHeldAtOnce * heldBytesMax : 0;
+  }
+
   /** The whole answer to a request. Rejects with what the last attempt failed with. */
-  async ask(sent: Sent, answerBytesMax: number, signal: AbortSignal): Promise<Buffer> {
-    return await this.#attempted(signal, async () => {
-      const pieces: Buffer[] = [];
-      let byteLength = 0;
-      for await (const piece of this.#exchange(sent, signal)) {
-        byteLength += piece.length;
-        if (byteLength > answerBytesMax) {
-          const text = `the container's answer is longer than ${answerBytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`;
-          throw clientError(text);
-        }
-        pieces.push(piece);
-      }
-      return Buffer.concat(pieces, byteLength);
-    });
+  async ask(sent: WholeSent, signal: AbortSignal): Promise<Buffer> {
+    return await this.#attempted(signal, () => this.#askOnce(sent, signal));
   }
 
   /** The pieces of an answer of any length. Made again only while none of it has come. */
@@ -130,7 +161,11 @@ export class TransformInstance implements AsyncDisposable {
         return await attempt();
       } catch (error) {
         signal.throwIfAborted();
-        const isFinal = error instanceof TransformError || !mayDiffer(error) || count >= plan.retriesMax;
+        const isFinal =
+          error instanceof TransformError ||
+          error instanceof NotAdmitted ||
+          !mayDiffer(error) ||
+          count >= plan.retriesMax;
         if (isFinal) throw error;
         tell(`a request is made again (${count + 1} of ${plan.retriesMax}): ${textOf(error)}`);
         await delay(fleet.clock, retryDelayMs(count), signal);
@@ -138,16 +173,71 @@ export class TransformInstance implements AsyncDisposable {
     }
   }
 
+  async #askOnce({ body, answerBytesMax, answerHeldBytes }: WholeSent, signal: AbortSignal): Promise<Buffer> {
+    const admit = (byteLength: number) => {
+      if (byteLength > answerBytesMax) throw answerTooLong(answerBytesMax);
+      if (byteLength > answerHeldBytes) throw new AnswerOutgrown();
+    };
+    const [only, ...more] = this.#member.invoked;
+    if (only !== undefined && more.length === 0) return await this.#askAlone(only, { body, admit }, signal);
+    const pieces: Buffer[] = [];
+    let byteLength = 0;
+    for await (const piece of this.#exchange({ body: () => Promise.resolve(body), byteLength: null }, signal)) {
+      byteLength += piece.length;
+      admit(byteLength);
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces, byteLength);
+  }
+
+  /** Of the only container. Nothing but the request itself stands between a place that is free and the container. */
+  async #askAlone(
+    container: InvokedContainer,
+    { body, admit }: { readonly body: Buffer; readonly admit: (byteLength: number) => void },
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const { clock, invocationLimits } = this.#options.fleet;
+    const place = await this.#places.acquire(signal);
+    const receivedNs = clock.monotonicNs();
+    const hop = beginHop({ ...container, clock, restartWaitMsMax: invocationLimits.restartWaitMsMax });
+    const outcome = beginOutcome({ targetModel: null }, [hop]);
+    hop.sentNs = receivedNs;
+    using deadline = this.#deadline(signal);
+    try {
+      const { signal: limit } = deadline;
+      const reply = await exchangeWhole(hop.target, { headers: this.#wholeHeaders, body, admit, signal: limit });
+      place[Symbol.dispose]();
+      hop.status = reply.status;
+      outcome.status = reply.status;
+      return reply.body;
+    } catch (error) {
+      hop.status = originalStatus(error);
+      outcome.status = hop.status === 0 ? 503 : hop.status;
+      throw deadline.isLate ? this.#late() : error;
+    } finally {
+      place[Symbol.dispose]();
+      const nowNs = clock.monotonicNs();
+      recordOutcome(this.#metrics, outcome, { nowNs, totalNs: nowNs - receivedNs });
+    }
+  }
+
+  readonly #late = (): Error =>
+    new Error(`no answer within the ${this.#options.plan.timeoutMs / 1000} s of InvocationsTimeoutInSeconds`);
+
+  #deadline(signal: AbortSignal): Deadline {
+    const { plan, fleet } = this.#options;
+    return openDeadline({ clock: fleet.clock, afterMs: plan.timeoutMs, signal, late: this.#late });
+  }
+
   /** One request through the containers; its place is held until the last of the answer has been taken. */
   async *#exchange(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
-    const { plan, fleet } = this.#options;
-    const { clock } = fleet;
+    const { clock, invocationLimits } = this.#options.fleet;
     using _place = await this.#places.acquire(signal);
-    const { restartWaitMsMax } = fleet.invocationLimits;
+    const { restartWaitMsMax } = invocationLimits;
     const hops = this.#member.invoked.map((container) => beginHop({ ...container, clock, restartWaitMsMax }));
-    using memory = new ByteLease(this.#memory);
-    const late = () => new Error(`no answer within the ${plan.timeoutMs / 1000} s of InvocationsTimeoutInSeconds`);
-    using deadline = openDeadline({ clock, afterMs: plan.timeoutMs, signal, late });
+    // What the hops hold was taken from the memory of all jobs for it.
+    using memory = new ByteLease(new ByteBudget(Infinity));
+    using deadline = this.#deadline(signal);
     using chain = new ContainerChain({ hops, answerBytesMax: hopAnswerBytesMax, clock });
     const request: InvocationRequest = {
       headers: this.#headers(sent),
@@ -167,7 +257,7 @@ export class TransformInstance implements AsyncDisposable {
       for await (const piece of reply.body as AsyncIterable<Buffer>) yield piece;
     } catch (error) {
       if (outcome.status < 300) outcome.status = error instanceof AwsError ? (hops.at(-1)?.status ?? 500) : 503;
-      throw deadline.isLate ? late() : error;
+      throw deadline.isLate ? this.#late() : error;
     } finally {
       if (!Buffer.isBuffer(body)) body.destroy();
       const nowNs = clock.monotonicNs();
@@ -175,7 +265,7 @@ export class TransformInstance implements AsyncDisposable {
     }
   }
 
-  #headers({ byteLength }: Sent): Record<string, string> {
+  #headers({ byteLength }: Pick<Sent, "byteLength">): Record<string, string> {
     const { contentType, accept } = this.#options.plan;
     return {
       ...(contentType === null ? {} : { "content-type": contentType }),
@@ -204,6 +294,18 @@ function patient(fleet: FleetOptions, timeoutMs: number): FleetOptions["instance
   const { instanceLimits } = fleet;
   const stalledMsMax = Math.max(instanceLimits.container.stalledMsMax, timeoutMs);
   return { ...instanceLimits, container: { ...instanceLimits.container, stalledMsMax } };
+}
+
+function answerTooLong(bytesMax: number): TransformError {
+  const text = `the container's answer is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`;
+  return clientError(text);
+}
+
+/** Zero where no container has answered. */
+function originalStatus(error: unknown): number {
+  if (!(error instanceof AwsError)) return 0;
+  const { OriginalStatusCode: status = 0 } = error.members as { readonly OriginalStatusCode?: number };
+  return status;
 }
 
 export function textOf(error: unknown): string {

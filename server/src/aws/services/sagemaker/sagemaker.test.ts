@@ -26,7 +26,7 @@ import {
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { Header } from "tar";
-import { silentLogger, systemClock } from "../../../base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../../../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../../../blobs/index.ts";
 import {
   Hosting,
@@ -140,6 +140,7 @@ async function openPlatform(directory: string) {
       openLog: (group, stream) => logs.writer(group, stream),
       logsLink: (group) => `http://localhost/#logEventViewer:group=${group}`,
       issue: () => ({ environment: {}, [Symbol.dispose]() {} }),
+      requestMemory: new ByteBudget(2 ** 30),
       instanceLimits: { ...instanceLimits, restartDelayMsMin: 10, stopGraceMs: 2000 },
       invocationLimits,
       clock: systemClock,

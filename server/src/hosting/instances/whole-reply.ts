@@ -1,0 +1,78 @@
+import type { Dispatcher } from "undici";
+
+/** The whole of a container's answer. */
+export interface WholeReply {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+export interface WholeReplyOptions {
+  /** Throws where so many bytes are more than there may be; told before they are kept. */
+  readonly admit: (byteLength: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Gathers an answer as undici reads it. A stream with its iterator costs more than a small request itself: 10,000 small requests a second
+ * through this, 6,000 through `request` (bench row `transform`).
+ */
+export class WholeReplyHandler implements Dispatcher.DispatchHandler {
+  readonly reply: Promise<WholeReply>;
+  readonly #options: WholeReplyOptions;
+  readonly #resolve: (reply: WholeReply) => void;
+  readonly #reject: (error: unknown) => void;
+  #controller: Dispatcher.DispatchController | null = null;
+  #pieces: Buffer[] = [];
+  #byteLength = 0;
+  #status = 0;
+
+  constructor(options: WholeReplyOptions) {
+    this.#options = options;
+    const { promise, resolve, reject } = Promise.withResolvers<WholeReply>();
+    this.reply = promise;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    options.signal.addEventListener("abort", this.#giveUp, { once: true });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#options.signal.aborted) this.#giveUp();
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    this.#status = status;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
+    this.#byteLength += piece.length;
+    try {
+      this.#options.admit(this.#byteLength);
+    } catch (error) {
+      controller.abort(error as Error);
+      return;
+    }
+    this.#pieces.push(piece);
+  }
+
+  onResponseEnd(): void {
+    this.#leave();
+    const [only] = this.#pieces;
+    const body = this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces, this.#byteLength);
+    this.#resolve({ status: this.#status, body });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#leave();
+    this.#reject(error);
+  }
+
+  #leave(): void {
+    this.#pieces = this.#status === 0 ? [] : this.#pieces;
+    this.#options.signal.removeEventListener("abort", this.#giveUp);
+  }
+
+  readonly #giveUp = (): void => {
+    this.#controller?.abort(this.#options.signal.reason as Error);
+  };
+}
