@@ -20,7 +20,7 @@ import { addSubBody } from "./requests.ts";
 
 const main = fileURLToPath(new URL("../server/src/main.ts", import.meta.url));
 const region = "us-east-1";
-const bucket = "galatea-bench";
+export const benchBucket = "galatea-bench";
 const image = "sagemaker-tritonserver:latest";
 const role = "arn:aws:iam::123456789012:role/bench";
 const startTimeoutMs = 60_000;
@@ -38,6 +38,7 @@ export interface Platform extends AsyncDisposable {
     instanceType: string,
     environment?: Record<string, string>,
   ): Promise<void>;
+  createModel(name: string, key: string, environment: Record<string, string>): Promise<void>;
   /** An inference pipeline of containers that all run the same archive. */
   createPipeline(
     name: string,
@@ -64,9 +65,9 @@ export async function startPlatform(dataDirectory: string): Promise<Platform> {
   const settings = clientSettings(port);
   const s3 = new S3Client({ ...settings, forcePathStyle: true });
   const sagemaker = new SageMakerClient(settings);
-  await s3.send(new CreateBucketCommand({ Bucket: bucket }));
+  await s3.send(new CreateBucketCommand({ Bucket: benchBucket }));
   const putObject = async (key: string, content: Uint8Array) => {
-    await s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: content }));
+    await s3.send(new PutObjectCommand({ Bucket: benchBucket, Key: key, Body: content }));
   };
   return {
     port,
@@ -77,13 +78,19 @@ export async function startPlatform(dataDirectory: string): Promise<Platform> {
       const container = {
         Image: image,
         Mode: "MultiModel" as const,
-        ModelDataUrl: `s3://${bucket}/${prefix}`,
+        ModelDataUrl: `s3://${benchBucket}/${prefix}`,
         Environment: environment,
       };
       await createEndpoint(sagemaker, { name, instanceType, model: { PrimaryContainer: container } });
     },
+    async createModel(name, key, environment) {
+      const container = { Image: image, ModelDataUrl: `s3://${benchBucket}/${key}`, Environment: environment };
+      await sagemaker.send(
+        new CreateModelCommand({ ModelName: name, ExecutionRoleArn: role, PrimaryContainer: container }),
+      );
+    },
     async createPipeline(name, key, { containerCount, environment }) {
-      const container = { Image: image, ModelDataUrl: `s3://${bucket}/${key}`, Environment: environment };
+      const container = { Image: image, ModelDataUrl: `s3://${benchBucket}/${key}`, Environment: environment };
       const Containers = Array.from({ length: containerCount }, () => container);
       await createEndpoint(sagemaker, { name, instanceType: "ml.m5.4xlarge", model: { Containers } });
     },

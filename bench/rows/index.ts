@@ -14,6 +14,7 @@ import { modelLoadRow } from "./model-load.ts";
 import { pipelineRow } from "./pipeline.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow, identityLargeRow } from "./throughput.ts";
+import { transformRow } from "./transform.ts";
 import { treesRow } from "./trees.ts";
 import { uploadRow } from "./upload.ts";
 import { zipfRow } from "./zipf.ts";
@@ -36,6 +37,7 @@ export const rows: readonly Row[] = [
   coldMiniLmRow,
   invokeOverheadRow,
   pipelineRow,
+  transformRow,
   churnRow,
   startFiftyRow,
   startEmptyRow,

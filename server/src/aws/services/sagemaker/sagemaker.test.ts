@@ -148,9 +148,8 @@ async function openPlatform(directory: string) {
     },
   });
   await hosting.resume();
-  const requestBytesMax = invocationLimits.requestBytesMax;
   const gateway = createGateway({
-    services: [sagemakerService({ hosting }), runtimeService({ hosting, requestBytesMax, clock: systemClock })],
+    services: [sagemakerService({ hosting }), runtimeService({ hosting, ...invocationLimits, clock: systemClock })],
     credentials: null,
     regionDefault: "us-east-1",
     accountIdDefault: "000000000000",

@@ -1,0 +1,78 @@
+import { startGalatea } from "../../conformance/environments/index.ts";
+import { requestBytes, runLoad } from "../load.ts";
+import { onward } from "../models.ts";
+import { startPlatform, type Platform } from "../platform.ts";
+import type { BenchContext, Measure } from "../row.ts";
+import { temporaryDirectory, writeModels } from "../servers.ts";
+import { runTransform } from "../transform-job.ts";
+
+const environment = { SAGEMAKER_TRITON_INFERENCE_TYPE: "generate", SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "onward" };
+const record = JSON.stringify({ X: Array.from({ length: 16 }, (_, index) => index) });
+const contentType = "application/json";
+
+interface Shape {
+  readonly what: string;
+  readonly concurrency: number;
+  readonly goal: Measure["goal"];
+}
+
+const shapes: readonly Shape[] = [
+  { what: "one at a time", concurrency: 1, goal: { kind: "at least", of: "ratio", value: 0.9 } },
+  { what: "four at a time", concurrency: 4, goal: { kind: "at least", of: "ratio", value: 0.9 } },
+];
+
+/**
+ * Records that a transform job takes through a small container, beside a bare loop that asks a container of the same kind and does nothing
+ * else: over raw sockets, with one request made before the clock starts. A job reads and splits its object, joins the answers and syncs them.
+ */
+export const transformRow = {
+  name: "transform",
+  async measure(context: BenchContext): Promise<Measure[]> {
+    await using data = await temporaryDirectory();
+    await using repository = await temporaryDirectory();
+    await writeModels(repository.path, onward);
+    await using platform = await startPlatform(data.path);
+    await platform.putArchive("transform/onward.tar.gz", onward);
+    await platform.createModel("onward", "transform/onward.tar.gz", environment);
+    const recordCount = context.quick ? 2000 : 40_000;
+    await platform.putObject("records/all.jsonl", Buffer.from(`${record}\n`.repeat(recordCount)));
+    const direct = await startGalatea({ repositories: [repository.path], env: environment });
+    try {
+      const measures: Measure[] = [];
+      for (const shape of shapes) measures.push(await measureShape(context, shape, { platform, direct, recordCount }));
+      return measures;
+    } finally {
+      await direct.stop();
+    }
+  },
+};
+
+async function measureShape(
+  context: BenchContext,
+  { what, concurrency, goal }: Shape,
+  {
+    platform,
+    direct,
+    recordCount,
+  }: { readonly platform: Platform; readonly direct: { readonly sagemakerPort: number }; readonly recordCount: number },
+): Promise<Measure> {
+  const timing = { durationMs: context.quick ? 500 : 6000, warmUpMs: context.quick ? 200 : 1000 };
+  const request = requestBytes("/invocations", Buffer.from(record), { "content-type": contentType });
+  const ours: number[] = [];
+  const bare: number[] = [];
+  for (let round = 0; round < context.rounds; round++) {
+    const job = {
+      name: `round-${round}-of-${concurrency}`,
+      modelName: "onward",
+      prefix: "records/",
+      contentType,
+      concurrency,
+    };
+    const { elapsedMs } = await runTransform(platform.port, job);
+    const { perSecond } = await runLoad({ port: direct.sagemakerPort, request, clients: concurrency, ...timing });
+    ours.push((recordCount * 1000) / elapsedMs);
+    bare.push(perSecond);
+    context.log(`${what}: job ${ours.at(-1)?.toFixed(0)} records a second, bare loop ${perSecond.toFixed(0)}`);
+  }
+  return { what: `records of a transform job beside a bare loop, ${what}`, unit: "per s", ours, oracle: bare, goal };
+}

@@ -1,0 +1,67 @@
+import { CloudWatchLogsClient, GetLogEventsCommand } from "@aws-sdk/client-cloudwatch-logs";
+import { CreateTransformJobCommand, DescribeTransformJobCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
+import { benchBucket, clientSettings } from "./platform.ts";
+
+export interface BenchJob {
+  readonly name: string;
+  readonly modelName: string;
+  /** Of lines, each a request. */
+  readonly prefix: string;
+  readonly contentType: string;
+  readonly concurrency: number;
+}
+
+const logGroup = "/aws/sagemaker/TransformJobs";
+
+/** Runs a job to its end. The time is that between the lines of its log that say that it runs and that it is over: no container's start or end is in it. */
+export async function runTransform(port: number, job: BenchJob): Promise<{ readonly elapsedMs: number }> {
+  const sagemaker = new SageMakerClient(clientSettings(port));
+  const logs = new CloudWatchLogsClient(clientSettings(port));
+  try {
+    await sagemaker.send(
+      new CreateTransformJobCommand({
+        TransformJobName: job.name,
+        ModelName: job.modelName,
+        BatchStrategy: "SingleRecord",
+        MaxConcurrentTransforms: job.concurrency,
+        TransformInput: {
+          DataSource: { S3DataSource: { S3DataType: "S3Prefix", S3Uri: `s3://${benchBucket}/${job.prefix}` } },
+          ContentType: job.contentType,
+          SplitType: "Line",
+        },
+        TransformOutput: {
+          S3OutputPath: `s3://${benchBucket}/out/${job.name}`,
+          Accept: job.contentType,
+          AssembleWith: "Line",
+        },
+        TransformResources: { InstanceType: "ml.m5.4xlarge", InstanceCount: 1 },
+      }),
+    );
+    await ended(sagemaker, job.name);
+    const told = new GetLogEventsCommand({
+      logGroupName: logGroup,
+      logStreamName: `${job.name}/data-log`,
+      startFromHead: true,
+    });
+    const { events = [] } = await logs.send(told);
+    const time = (text: string) => {
+      const message = events.find((event) => event.message?.includes(text) === true)?.message;
+      if (message === undefined) throw new Error(`the log of the job does not say: ${text}`);
+      return Date.parse(message.slice(0, message.indexOf(" ")));
+    };
+    return { elapsedMs: time(" the job is over: ") - time(" the job runs: ") };
+  } finally {
+    sagemaker.destroy();
+    logs.destroy();
+  }
+}
+
+/** The platform holds the answer of Describe until the job ends, for 25 s at most. */
+async function ended(sagemaker: SageMakerClient, name: string): Promise<void> {
+  for (;;) {
+    const job = await sagemaker.send(new DescribeTransformJobCommand({ TransformJobName: name }));
+    if (job.TransformJobStatus === "Completed") return;
+    if (job.TransformJobStatus !== "InProgress")
+      throw new Error(`the job is ${job.TransformJobStatus}: ${job.FailureReason}`);
+  }
+}
