@@ -5,6 +5,7 @@ import { grpcServer } from "./grpc-server.ts";
 import { httpBody } from "./http-body.ts";
 import { httpServer } from "./http-server.ts";
 import { onnxFile } from "./onnx-file.ts";
+import { treeFiles } from "./tree-files.ts";
 import { workerWire } from "./worker-wire.ts";
 
 /** Every door; adding one is one line. */
@@ -16,4 +17,5 @@ export const targets: readonly FuzzTarget[] = [
   httpServer,
   grpcServer,
   onnxFile,
+  treeFiles,
 ];

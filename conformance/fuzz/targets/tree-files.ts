@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import * as fc from "fast-check";
+import { InferenceError } from "../../../server/src/base/index.ts";
+import { compactForest } from "../../../server/src/backends/fil/evaluation/compact-forest.ts";
+import { compileWalk, Evaluator } from "../../../server/src/backends/fil/evaluation/evaluator.ts";
+import type { ModelType } from "../../../server/src/backends/fil/fil-parameters.ts";
+import { readForest } from "../../../server/src/backends/fil/read-forest.ts";
+import { discardMemory } from "../../../server/src/native/index.ts";
+import { mutated } from "../mutations.ts";
+import type { FuzzTarget } from "../target.ts";
+
+interface TreeFile {
+  readonly type: ModelType;
+  readonly bytes: Buffer;
+}
+
+const counts = [0, 1, 2, 0x7fff_ffff, -1, 0x8000_0000].map((count) => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64LE(BigInt(count));
+  return bytes;
+});
+const texts = [
+  "[",
+  "]",
+  "{",
+  "}",
+  ",",
+  ":",
+  '"',
+  "0",
+  "-1",
+  "1e999",
+  "NaN",
+  "-Infinity",
+  "2147483648",
+  "null",
+  "\\ud800",
+];
+const documentWords = [
+  "trees",
+  "tree_param",
+  "split_conditions",
+  "left_children",
+  "categories_nodes",
+  "base_score",
+  "[1E0,2E0]",
+];
+
+/** Files that the real libraries wrote (trees/write.py), and words of each form. */
+const corpus: Readonly<
+  Record<ModelType, { readonly files: readonly string[]; readonly words: readonly (string | Buffer)[] }>
+> = {
+  xgboost: { files: ["dart.model"], words: counts },
+  xgboost_json: {
+    files: ["categories.json", "vectors.json"],
+    words: [...texts, ...documentWords.map((word) => `"${word}":`)],
+  },
+  xgboost_ubj: {
+    files: ["categories.ubj", "vectors.ubj"],
+    words: [..."[]{}$#iUIlLdDSZTFN", ...documentWords, "$d#L\0\0\0\0\u007f\u007f\u007f\u007f", ...counts],
+  },
+  lightgbm: {
+    files: ["categories.txt", "linear.txt"],
+    words: ["\n", " ", "=", "Tree=9\n", "num_leaves=9", "num_cat=1", "nan", "inf", "-1", "1e999", "4294967296", "\r\n"],
+  },
+  treelite_checkpoint: { files: ["categories.tl", "classes.tl"], words: counts },
+};
+
+const inputs = fc.oneof(
+  ...Object.entries(corpus).map(([type, { files, words }]) =>
+    mutated(
+      fc.constantFrom(...files.map((file) => readFileSync(new URL(`../trees/${file}`, import.meta.url)))),
+      words,
+    ).map((bytes): TreeFile => ({ type: type as ModelType, bytes })),
+  ),
+);
+
+/** Model files of trees: read, laid out and walked through. */
+export const treeFiles: FuzzTarget<TreeFile> = {
+  name: "tree-files",
+  about: "model files of XGBoost, LightGBM and treelite",
+  share: 0.048,
+  inputs,
+  open: () => Promise.resolve({ attempt, [Symbol.asyncDispose]: () => Promise.resolve() }),
+};
+
+const walk = compileWalk();
+const rowCount = 9;
+/** Of the columns, sums and weights of a small file; one that asks for more than it holds would have many times that. */
+const memoryBytesMax = 2 ** 21;
+const featuresTried = 1000;
+
+function attempt({ type, bytes }: TreeFile): boolean {
+  try {
+    const forest = compactForest(readForest(bytes, type, { allowUnknownField: false }), { deskCount: 1 });
+    const { memory, featureCount, outputCount } = forest;
+    assert.ok(memory.buffer.byteLength <= memoryBytesMax + outputCount * 64, `${memory.buffer.byteLength} bytes`);
+    if (featureCount <= featuresTried) {
+      const answers = new Float32Array(rowCount * outputCount);
+      const rows = new Int32Array(rowCount * featureCount).map((_, index) => Math.imul(index, 0x9e3779b1));
+      new Evaluator(walk, { forest, answer: { kind: "scores" } }, 0).evaluate({ rows, rowCount, answers });
+    }
+    discardMemory(memory.buffer);
+    return true;
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    assert.ok(["INVALID_ARG", "UNSUPPORTED"].includes(error.code), `${error.code}: ${error.message}`);
+    assert.ok(error.message.length > 10 && error.message.length < 500, error.message);
+    return false;
+  }
+}
