@@ -58,7 +58,12 @@ const corpus: Readonly<
   },
   xgboost_ubj: {
     files: ["categories.ubj", "vectors.ubj"],
-    words: [..."[]{}$#iUIlLdDSZTFN", ...documentWords, "$d#L\0\0\0\0\u007f\u007f\u007f\u007f", ...counts],
+    words: [
+      ..."[ ] { } $ # i U I l L d D S Z T F N".split(" "),
+      ...documentWords,
+      "$d#L\0\0\0\0\u007f\u007f\u007f\u007f",
+      ...counts,
+    ],
   },
   lightgbm: {
     files: ["categories.txt", "linear.txt"],
