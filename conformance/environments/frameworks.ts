@@ -6,7 +6,7 @@ import { cacheDirectory } from "./cache-directory.ts";
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
 
 /** The frameworks that suites run models in. */
-export const frameworkNames = ["pytorch", "dali", "tensorflow"] as const;
+export const frameworkNames = ["pytorch", "dali", "tensorflow", "sklearn"] as const;
 export type FrameworkName = (typeof frameworkNames)[number];
 
 /**

@@ -79,6 +79,8 @@ export interface PythonBackendParts extends PythonParts {
   /** Null where models are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
+  /** How long an execution may take before its worker ends; null: as long as it likes. */
+  readonly callMsMax: number | null;
 }
 
 export async function openPythonBackend(parts: PythonBackendParts, signal: AbortSignal): Promise<Backend> {
@@ -88,6 +90,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     ...pythonBackendDefaults,
     ...environmentDefaults,
     tenants: parts.tenants,
+    hangKillMs: parts.callMsMax,
     onConfinement: parts.onConfinement,
     python: await findPython(parts, signal),
     packagesDirectory: await packagesDirectory(parts, signal),

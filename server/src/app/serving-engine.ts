@@ -112,7 +112,15 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
       "python",
       (signal) => {
         const tenants = tenantOptions(options, directories, plan?.opened?.readPaths ?? []);
-        const own = { packages, threads, preImports, tenants, findRunner, onConfinement };
+        const own = {
+          packages,
+          threads,
+          preImports,
+          tenants,
+          findRunner,
+          onConfinement,
+          callMsMax: plan?.opened?.callMsMax ?? null,
+        };
         return openPythonBackend({ python, log, directories, ...own }, signal);
       },
       async () => packages.length > 0 || (await isPythonThere({ python, log, directories })),

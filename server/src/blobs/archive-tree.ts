@@ -212,6 +212,8 @@ export class ArchiveTree implements TarSink {
 
 /** `./a//b/` is `a/b`; the root is "". Throws for what could name a place outside. */
 function safePath(raw: string, limits: ArchiveLimits): string {
+  // The SageMaker SDK writes the root of the archives that it repacks so.
+  if (/^\/+$/.test(raw)) return "";
   if (raw.startsWith("/")) throw new ArchiveError("unsafe", `the archive holds an absolute path: ${printable(raw)}`);
   if (raw.includes("\0")) throw new ArchiveError("unsafe", `the archive holds a path with a NUL: ${printable(raw)}`);
   if (Buffer.byteLength(raw) > limits.pathBytesMax) {

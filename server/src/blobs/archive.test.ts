@@ -170,6 +170,20 @@ test("a shared file is nobody's to write", async () => {
   assert.equal(statSync(join(destination, "weights.bin")).mode & 0o777, 0o444);
 });
 
+test("the root of an archive may be called `/`, as the SageMaker SDK's repacking does; a file may not", async () => {
+  const { tree } = await unpack(
+    tar([
+      { path: "/", type: "Directory" },
+      { path: "code/inference.py", body: "pass" },
+    ]),
+  );
+  assert.deepEqual(
+    tree.files.map(({ path }) => path),
+    ["code/inference.py"],
+  );
+  await assert.rejects(unpack(tar([{ path: "/", body: "x" }])), ArchiveError);
+});
+
 const escapes: readonly [string, readonly Row[], string, RegExp][] = [
   ["absolute path", [{ path: "/etc/x" }], "unsafe", /absolute path/],
   ["dot dot", [{ path: "a/../../x" }], "unsafe", /"\.\."/],

@@ -18,6 +18,8 @@ export interface OpenedContainer {
   readonly codec: PayloadCodec;
   /** Read by every model's code, beside its own archive. */
   readonly readPaths: readonly string[];
+  /** How long a call of model code may take before its process ends; null: as long as it likes. */
+  readonly callMsMax: number | null;
   /** Lines for the log: what was accepted without effect, and hints. */
   readonly notes: readonly string[];
   /**

@@ -27,6 +27,10 @@ test("a framework that is not set up is refused with the command that does it, a
   assert.deepEqual(await find("pytorch"), {
     directory: "/workers/galatea_frameworks/pytorch",
     filename: "model.py",
-    environment: { directory, imports: ["torch", "galatea_frameworks.pytorch.warm"] },
+    environment: { directory, imports: frameworkNamed("pytorch")!.imports },
   });
+  // Scripts for PyTorch run where its models do.
+  const scripts = await find("pytorch_script");
+  assert.equal(scripts?.directory, "/workers/galatea_frameworks/pytorch_script");
+  assert.equal(scripts.environment?.directory, directory);
 });

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { InferenceError } from "../../base/index.ts";
-import { frameworkNamed } from "./frameworks/framework-rows.ts";
+import { frameworkOfRunner } from "./frameworks/framework-rows.ts";
 import { madeFramework } from "./frameworks/framework-store.ts";
 
 /** A program that runs all models of a backend, in place of a `model.py` of each model's own. */
@@ -52,14 +52,14 @@ export interface FrameworkDirectories {
  */
 export function frameworkRunners(directories: FrameworkDirectories): FindPythonRunner {
   return async (backend) => {
-    const framework = frameworkNamed(backend);
+    const framework = frameworkOfRunner(backend);
     if (framework === null) return null;
     const place = await madeFramework(directories.environments, framework);
     if (place === null)
       throw new InferenceError(
         "UNAVAILABLE",
         `unable to find backend library for backend '${backend}': its packages are not set up in '${directories.environments}'. ` +
-          `Do it once with: galatea model add ${backend} --data ${dirname(directories.environments)}`,
+          `Do it once with: galatea model add ${framework.name} --data ${dirname(directories.environments)}`,
       );
     return {
       directory: join(directories.workers, "galatea_frameworks", backend),

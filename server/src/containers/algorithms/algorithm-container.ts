@@ -28,6 +28,7 @@ function openAlgorithmContainer(options: AlgorithmContainerOptions, { environmen
   return {
     codec: algorithmCodec(options, environment[acceptVariable] ?? ""),
     readPaths: [],
+    callMsMax: null,
     notes: [],
     modelsIn: (directory) => {
       const model: ArchivedModel = {

@@ -1,5 +1,8 @@
-import type { ArchivedModel, ContainerKind, KindStart, OpenedContainer } from "../container-kind.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ContainerRefusal, type ContainerKind, type KindStart, type OpenedContainer } from "../container-kind.ts";
 import { bodyInput, bodyOutput, scriptCodec } from "./script-codec.ts";
+import { scriptSettings } from "./script-settings.ts";
 
 export interface ScriptContainerOptions {
   /** The python-based backend that runs scripts with the framework's own defaults. */
@@ -10,22 +13,41 @@ export function scriptContainer(options: ScriptContainerOptions): ContainerKind 
   return { open: (start) => openScriptContainer(options, start) };
 }
 
-function openScriptContainer({ runner }: ScriptContainerOptions, _start: KindStart): OpenedContainer {
+function openScriptContainer({ runner }: ScriptContainerOptions, start: KindStart): OpenedContainer {
+  const { workerCount, batchSizeMax, batchDelayUs, callMsMax, notes } = scriptSettings(start);
+  const codeDirectory = submittedCode(start);
+  const parameters = {
+    batch_size: String(batchSizeMax),
+    ...(codeDirectory === null ? {} : { code_dir: codeDirectory }),
+  };
+  const config = {
+    backend: runner,
+    max_batch_size: batchSizeMax > 1 ? batchSizeMax : 0,
+    ...(batchSizeMax > 1 ? { dynamic_batching: { max_queue_delay_microseconds: batchDelayUs } } : {}),
+    input: [{ name: bodyInput, data_type: "TYPE_STRING", dims: [1] }],
+    output: [{ name: bodyOutput, data_type: "TYPE_STRING", dims: [1] }],
+    instance_group: [{ count: workerCount, kind: "KIND_CPU" }],
+    parameters: Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, { string_value: value }])),
+  };
   return {
     codec: scriptCodec,
-    readPaths: [],
-    notes: [],
-    modelsIn: (directory) => {
-      const model: ArchivedModel = {
-        name: "model",
-        directory,
-        config: {
-          backend: runner,
-          input: [{ name: bodyInput, data_type: "TYPE_STRING", dims: [1] }],
-          output: [{ name: bodyOutput, data_type: "TYPE_STRING", dims: [1] }],
-        },
-      };
-      return Promise.resolve([model]);
-    },
+    readPaths: codeDirectory === null ? [] : [codeDirectory],
+    callMsMax,
+    notes,
+    modelsIn: (directory) => Promise.resolve([{ name: "model", directory, config }]),
   };
+}
+
+/**
+ * Where the code lies that all archives of the container share; null where each has its own. What SAGEMAKER_SUBMIT_DIRECTORY names in S3
+ * the platform brings before the container starts, to where SageMaker's containers unpack it.
+ */
+function submittedCode({ environment, mlRoot }: KindStart): string | null {
+  const submitted = environment.SAGEMAKER_SUBMIT_DIRECTORY ?? "";
+  if (!submitted.startsWith("s3://")) return null;
+  const directory = join(mlRoot, "code");
+  if (existsSync(directory)) return directory;
+  throw new ContainerRefusal(
+    `ERROR: SAGEMAKER_SUBMIT_DIRECTORY names ${submitted}, which was not brought to ${directory}`,
+  );
 }

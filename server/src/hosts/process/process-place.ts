@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { openDeadline, unreachable, type Clock, type Logger } from "../../base/index.ts";
 import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
 import type {
+  ContainerDefinition,
   ContainerPlace,
   ContainerSpec,
   HostedContainer,
@@ -27,6 +28,8 @@ export interface ProcessPlaceOptions {
   /** Starts a container that finds its models below `mlRoot`. */
   readonly startContainer: (mlRoot: string, signal: AbortSignal) => Promise<HostedContainer>;
 }
+
+const submittedCodeVariable = "SAGEMAKER_SUBMIT_DIRECTORY";
 
 /** A container's place as a directory of this machine, and the processes that are started over it. */
 export class ProcessPlace implements ContainerPlace, AsyncDisposable {
@@ -54,27 +57,43 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
     await rm(directory, { recursive: true, force: true });
     switch (spec.models.kind) {
       case "one":
-        return await this.#bringOne(spec.models, signal);
+        await this.#bringOne(spec.models, signal);
+        break;
       case "many":
-        return await this.#openMany(spec.models);
+        await this.#openMany(spec.models);
+        break;
       default:
         unreachable(spec.models);
     }
+    await this.#bringCode(signal);
+  }
+
+  /** The script that all archives of the container share, where one lies in S3: SageMaker's containers fetch it themselves, to the same place. */
+  async #bringCode(signal: AbortSignal): Promise<void> {
+    const { spec } = this.#options;
+    const url = spec.environment[submittedCodeVariable] ?? "";
+    const directory = join(this.#mlRoot, "code");
+    // One that an earlier life left may be of another model.
+    await rm(directory, { recursive: true, force: true });
+    if (url.startsWith("s3://")) await this.#download({ ModelDataUrl: url }, directory, signal);
+  }
+
+  async #download(container: ContainerDefinition, directory: string, signal: AbortSignal): Promise<void> {
+    const { store, unpacker, position, spec } = this.#options;
+    const { models } = spec;
+    const name = models.kind === "one" ? models.container.ContainerHostname : undefined;
+    const containerName = name ?? `container_${position}`;
+    await downloadModelData(container, directory, { store, unpacker, containerName, signal });
   }
 
   async #bringOne(
     { container, bringMsMax }: Extract<ContainerModels, { readonly kind: "one" }>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { store, unpacker, clock, position } = this.#options;
+    const { clock } = this.#options;
     await mkdir(this.#modelsDirectory, { recursive: true });
     using limit = openDeadline({ clock, afterMs: bringMsMax, signal });
-    await downloadModelData(container, join(this.#mlRoot, "model"), {
-      store,
-      unpacker,
-      containerName: container.ContainerHostname ?? `container_${position}`,
-      signal: limit.signal,
-    });
+    await this.#download(container, join(this.#mlRoot, "model"), limit.signal);
   }
 
   async #openMany({ owner }: Extract<ContainerModels, { readonly kind: "many" }>): Promise<void> {

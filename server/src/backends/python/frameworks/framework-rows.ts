@@ -28,7 +28,17 @@ export const frameworks: readonly Framework[] = [
     lock: new URL("./gen/pytorch-lock.json", import.meta.url),
     diskBytes: 5 * 2 ** 30,
     // Held to one thread (see thread_pools.py) torch 2.15 imports with one: it may be forked.
-    imports: ["torch", "galatea_frameworks.pytorch.warm"],
+    imports: ["torch", "galatea_frameworks.pytorch.warm", "galatea_frameworks.pytorch_script.warm"],
+  },
+  {
+    name: "sklearn",
+    about: "scripts that serve models of scikit-learn",
+    python: "3.11",
+    packages: ["scikit-learn==1.7.2", "numpy", "scipy", "pandas", "joblib"],
+    lock: new URL("./gen/sklearn-lock.json", import.meta.url),
+    diskBytes: 2 ** 29,
+    // Its own threads begin with a model that asks for several.
+    imports: ["sklearn", "joblib", "galatea_frameworks.sklearn.warm"],
   },
   {
     name: "dali",
@@ -55,6 +65,14 @@ export const frameworks: readonly Framework[] = [
     imports: ["galatea_frameworks.tensorflow.warm", "tensorflow"],
   },
 ];
+
+/** Runners that live in the environment of a framework of another name. */
+const runnersOfOthers: Readonly<Record<string, string>> = { pytorch_script: "pytorch" };
+
+/** The framework that a runner of ours needs; null for a backend that none of ours runs. */
+export function frameworkOfRunner(backend: string): Framework | null {
+  return frameworkNamed(Object.hasOwn(runnersOfOthers, backend) ? runnersOfOthers[backend]! : backend);
+}
 
 export function frameworkNamed(name: string): Framework | null {
   return frameworks.find((row) => row.name === name) ?? null;

@@ -1,0 +1,64 @@
+"""What takes the place of functions that a script for PyTorch leaves out."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import torch
+
+from galatea_frameworks.pytorch import archive
+from galatea_frameworks.toolkit import content_types, decoder, encoder, errors
+from galatea_frameworks.toolkit.accept import parse_accept
+from galatea_frameworks.toolkit.defaults import DefaultInferenceHandler
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_FILENAME = "model.pt"
+
+
+class ModelLoadError(Exception):
+    """The archive's only model file is none that can be loaded without a script."""
+
+
+class PyTorchHandler(DefaultInferenceHandler):
+    """As the container of PyTorch has them."""
+
+    def default_model_fn(self, model_dir: str) -> Any:
+        """`model.pt`, or the only file of its kind, as TorchScript."""
+        path = os.path.join(model_dir, _FILENAME)
+        if not os.path.exists(path):
+            files = [name for name in sorted(os.listdir(model_dir)) if _is_model(os.path.join(model_dir, name))]
+            if len(files) != 1:
+                raise ValueError("Exactly one .pth or .pt file is required for PyTorch models: %s" % files)
+            path = os.path.join(model_dir, files[0])
+        try:
+            archive.checked_kind(path)
+            return torch.jit.load(path, map_location="cpu").eval()
+        except (RuntimeError, archive.Refused) as error:
+            raise ModelLoadError("Failed to load %s. Please ensure model is saved using torchscript." % path) from error
+
+    def default_input_fn(self, input_data: Any, content_type: str | None) -> torch.Tensor:
+        """A tensor; numbers as text are float32."""
+        array = decoder.decode(input_data, content_type)
+        return torch.FloatTensor(array) if content_type in content_types.UTF8_TYPES else torch.from_numpy(array)
+
+    def default_predict_fn(self, data: Any, model: Any) -> Any:
+        """One forward pass."""
+        with torch.no_grad():
+            model.eval()
+            return model(data)
+
+    def default_output_fn(self, prediction: Any, accept: str) -> str | bytes:
+        """In the first of the accepted types that is known."""
+        if type(prediction) is torch.Tensor:
+            prediction = prediction.detach().cpu().numpy().tolist()
+        for content_type in parse_accept(accept):
+            if content_type in encoder.SUPPORTED_CONTENT_TYPES:
+                return encoder.encode(prediction, content_type)
+        raise errors.UnsupportedFormatError(accept)
+
+
+def _is_model(path: str) -> bool:
+    return os.path.isfile(path) and os.path.splitext(path)[1] in (".pt", ".pth")

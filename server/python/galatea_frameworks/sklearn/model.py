@@ -1,0 +1,15 @@
+"""What the Python backend loads for a script in a container of scikit-learn; all that it is made of was imported before the fork."""
+
+from galatea_frameworks.sklearn.handler import SklearnHandler
+from galatea_frameworks.toolkit.content_types import JSON
+from galatea_frameworks.toolkit.program import ScriptProgram, leave_no_trace
+
+
+class TritonPythonModel(ScriptProgram):
+    """A script with the defaults of scikit-learn's container."""
+
+    defaults = SklearnHandler()
+    default_content_type = JSON
+
+
+leave_no_trace(__name__, __file__)

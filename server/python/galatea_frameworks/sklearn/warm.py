@@ -1,0 +1,32 @@
+"""Imported before workers are forked: what nearly all models of scikit-learn are loaded and asked with."""
+
+from __future__ import annotations
+
+import io
+
+import joblib
+import numpy as np
+import sklearn.ensemble
+import sklearn.linear_model
+import sklearn.pipeline
+import sklearn.preprocessing
+
+from galatea_frameworks.toolkit import warm  # noqa: F401
+
+from . import handler  # noqa: F401
+
+
+def _rehearse() -> None:
+    """A small model is saved, loaded and asked, by the thread that asks."""
+    rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    labels = np.array([0, 1, 1, 0])
+    parts = [("scale", sklearn.preprocessing.StandardScaler()), ("fit", sklearn.linear_model.LogisticRegression())]
+    for model in (sklearn.pipeline.Pipeline(parts), sklearn.ensemble.RandomForestClassifier(2, n_jobs=1)):
+        model.fit(rows, labels)
+        file = io.BytesIO()
+        joblib.dump(model, file)
+        file.seek(0)
+        joblib.load(file).predict(rows)
+
+
+_rehearse()

@@ -1,0 +1,110 @@
+"""What a script's functions may take as their last argument: the request, and what may be said of its answer."""
+
+from __future__ import annotations
+
+import http.client
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class RequestProcessor:
+    """One request's headers, and its answer's status and headers."""
+
+    def __init__(self, headers: dict[str, str]) -> None:
+        self._headers = headers
+        self._status = int(http.client.OK)
+        self._phrase = None
+        self._response_headers = {}
+
+    def get_request_property(self, key: str) -> str | None:
+        """A header of the request, under its name as the toolkit spells it."""
+        return self._headers.get(key)
+
+    def get_request_properties(self) -> dict[str, str]:
+        """The request's headers."""
+        return self._headers
+
+    def report_status(self, code: int, reason_phrase: str | None = None) -> None:
+        """The answer's status."""
+        self._status = int(code)
+        self._phrase = reason_phrase
+
+    def get_response_status_code(self) -> int:
+        """The answer's status."""
+        return self._status
+
+    def get_response_status_phrase(self) -> str | None:
+        """Its phrase."""
+        return self._phrase
+
+    def add_response_property(self, key: str, value: str) -> None:
+        """A header of the answer."""
+        self._response_headers[key] = value
+
+    def get_response_headers(self) -> dict[str, str]:
+        """The answer's headers."""
+        return self._response_headers
+
+    def get_response_header(self, key: str) -> str | None:
+        """One of them."""
+        return self._response_headers.get(key)
+
+
+class Context:
+    """As multi-model-server gives it: of the model, and of the request that is being answered."""
+
+    def __init__(self, model_name: str, model_dir: str, batch_size: int) -> None:
+        self.model_name = model_name
+        self.manifest = {}
+        self.metrics = None
+        self._system_properties = {
+            "model_dir": model_dir,
+            "gpu_id": None,
+            "batch_size": batch_size,
+            "server_name": "galatea",
+            "server_version": "1",
+        }
+        self.request_processor = [RequestProcessor({})]
+
+    @property
+    def system_properties(self) -> dict[str, Any]:
+        """`model_dir`, `gpu_id`, `batch_size`."""
+        return self._system_properties
+
+    def begin(self, headers: dict[str, str]) -> None:
+        """Another request is about to be answered."""
+        self.request_processor = [RequestProcessor(headers)]
+
+    def get_request_id(self, idx: int = 0) -> str:
+        """The request's id: none was sent."""
+        return ""
+
+    def get_request_header(self, idx: int, key: str) -> str | None:
+        """A header of the request."""
+        return self.request_processor[idx].get_request_property(key)
+
+    def get_all_request_header(self, idx: int) -> dict[str, str]:
+        """All of them."""
+        return self.request_processor[idx].get_request_properties()
+
+    def set_response_content_type(self, idx: int, value: str) -> None:
+        """What the answer is."""
+        self.set_response_header(idx, "content-type", value)
+
+    def get_response_content_type(self, idx: int) -> str | None:
+        """What the answer is."""
+        return self.request_processor[idx].get_response_header("content-type")
+
+    def set_response_status(self, code: int = 200, phrase: str = "", idx: int = 0) -> None:
+        """The answer's status."""
+        self.request_processor[idx].report_status(code, phrase)
+
+    def set_response_header(self, idx: int, key: str, value: str) -> None:
+        """A header of the answer."""
+        self.request_processor[idx].add_response_property(key, value)
+
+    def get_response_headers(self, idx: int) -> dict[str, str]:
+        """The answer's headers."""
+        return self.request_processor[idx].get_response_headers()

@@ -1,0 +1,39 @@
+"""What is called in place of functions that a script leaves out. Frameworks have their own, beside these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import decoder, encoder, errors
+from .accept import parse_accept
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_MISSING = """
+Please provide a %s implementation.
+See documentation for %s at https://sagemaker.readthedocs.io/en/stable/
+"""
+
+
+class DefaultInferenceHandler:
+    """Reads and writes the default content types; knows no model."""
+
+    def default_model_fn(self, model_dir: str, context: Any = None) -> Any:
+        """A script has to say how its model is loaded."""
+        raise NotImplementedError(_MISSING % ("model_fn", "model_fn"))
+
+    def default_input_fn(self, input_data: Any, content_type: str | None, context: Any = None) -> Any:
+        """The body as an array."""
+        return decoder.decode(input_data, content_type)
+
+    def default_predict_fn(self, data: Any, model: Any, context: Any = None) -> Any:
+        """A script has to say how its model is asked."""
+        raise NotImplementedError(_MISSING % ("predict_fn", "predict_fn"))
+
+    def default_output_fn(self, prediction: Any, accept: str, context: Any = None) -> tuple[str | bytes, str]:
+        """In the first of the accepted types that is known, and which it is."""
+        for content_type in parse_accept(accept):
+            if content_type in encoder.SUPPORTED_CONTENT_TYPES:
+                return encoder.encode(prediction, content_type), content_type
+        raise errors.UnsupportedFormatError(accept)

@@ -1,0 +1,1 @@
+"""What scripts import of `sagemaker-containers`, where the package itself is not installed."""

@@ -1,0 +1,31 @@
+"""The response object that scripts of scikit-learn return from output_fn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Response:
+    """A body with its type and status, as Flask's has them."""
+
+    def __init__(
+        self,
+        response: str | bytes | None = None,
+        accept: str | None = None,
+        status: int = 200,
+        headers: Any = None,
+        mimetype: str | None = None,
+        direct_passthrough: bool = False,
+    ) -> None:
+        self.response = response
+        self.status_code = int(status)
+        self.headers = headers
+        self.mimetype = mimetype or "application/json"
+
+    def get_data(self) -> bytes:
+        """The body."""
+        body = b"" if self.response is None else self.response
+        return body.encode("utf-8") if isinstance(body, str) else bytes(body)

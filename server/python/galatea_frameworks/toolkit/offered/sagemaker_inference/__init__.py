@@ -1,0 +1,10 @@
+"""What scripts import of `sagemaker-inference`, where the package itself is not installed."""
+
+import sys
+import types
+
+from galatea_frameworks.toolkit.accept import parse_accept
+
+utils = types.ModuleType(__name__ + ".utils", "See galatea_frameworks.toolkit.accept.")
+utils.parse_accept = parse_accept
+sys.modules[utils.__name__] = utils

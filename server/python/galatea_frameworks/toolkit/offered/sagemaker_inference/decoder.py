@@ -1,0 +1,3 @@
+"""See galatea_frameworks.toolkit.decoder."""
+
+from galatea_frameworks.toolkit.decoder import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""See galatea_frameworks.toolkit.encoder."""
+
+from galatea_frameworks.toolkit.encoder import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""See galatea_frameworks.toolkit.errors."""
+
+from galatea_frameworks.toolkit.errors import *  # noqa: F403

@@ -1,0 +1,21 @@
+"""Where a script and what it imports lie."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# What scripts import of the toolkit, where their environment does not have the real one.
+_OFFERED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "offered")
+
+
+def enter(model_dir: str, parameters: dict[str, str]) -> None:
+    """Lets the script be found: in what SAGEMAKER_SUBMIT_DIRECTORY brought, then in the archive's `code`, then in the archive itself.
+
+    `parameters`: `code_dir`, where the former was unpacked, and `packages_dir`, where its requirements were installed.
+    """
+    own = [parameters.get("code_dir"), os.path.join(model_dir, "code"), parameters.get("packages_dir")]
+    sys.path[:0] = [path for path in own if path is not None and os.path.isdir(path)]
+    sys.path += [model_dir, _OFFERED]
+    # What the toolkit's own variables say to who asks for them.
+    os.environ["SM_MODEL_DIR"] = model_dir

@@ -1,0 +1,10 @@
+"""Imported before workers are forked: what every script's worker needs."""
+
+import csv  # noqa: F401
+import http.client  # noqa: F401
+import importlib.util  # noqa: F401
+import inspect  # noqa: F401
+import io  # noqa: F401
+import traceback  # noqa: F401
+
+from . import answer, context, decoder, defaults, encoder, errors, places, program, script  # noqa: F401

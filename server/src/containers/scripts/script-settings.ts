@@ -1,0 +1,61 @@
+import { availableParallelism } from "node:os";
+import { ContainerRefusal, type ContainerEnvironment, type KindStart } from "../container-kind.ts";
+
+/** What the variables of the toolkit and of its model servers ask for. */
+export interface ScriptSettings {
+  /** Processes for each model. */
+  readonly workerCount: number;
+  /** Requests that are handed over together; 1: a request at a time. */
+  readonly batchSizeMax: number;
+  readonly batchDelayUs: number;
+  /** How long a call of the script may take; then its process ends. */
+  readonly callMsMax: number;
+  readonly notes: readonly string[];
+}
+
+const workersMax = 256;
+const batchSizeLimit = 1024;
+const secondsMax = 3600;
+const delayMsMax = 60_000;
+
+const jvm = "there is no Java process";
+/** Variables that have nothing to act on here. */
+const withoutEffect: Readonly<Record<string, string>> = {
+  SAGEMAKER_MODEL_SERVER_VMARGS: jvm,
+  SAGEMAKER_MAX_HEAP_SIZE: jvm,
+  SAGEMAKER_MAX_DIRECT_MEMORY_SIZE: jvm,
+  SAGEMAKER_USE_NGINX: "no proxy stands before the models",
+  SAGEMAKER_TS_MIN_WORKERS: "a model has as many workers as it may have",
+  SAGEMAKER_HANDLER: "the toolkit's own handler serves every script",
+};
+
+/** Throws ContainerRefusal for a value that is none. */
+export function scriptSettings({ environment, isMultiModel }: KindStart): ScriptSettings {
+  const read = (names: readonly string[], most: number) => integerOf(environment, names, most);
+  const workers = read(["SAGEMAKER_MODEL_SERVER_WORKERS", "SAGEMAKER_TS_MAX_WORKERS"], workersMax);
+  const ofModels = read(["SAGEMAKER_NUM_MODEL_WORKERS"], workersMax);
+  const seconds = read(
+    ["SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS", "SAGEMAKER_MODEL_SERVER_TIMEOUT", "SAGEMAKER_TS_RESPONSE_TIMEOUT"],
+    secondsMax,
+  );
+  return {
+    // As the containers of scikit-learn have it; of many models each has one.
+    workerCount: (isMultiModel ? (ofModels ?? workers) : workers) ?? (isMultiModel ? 1 : availableParallelism()),
+    batchSizeMax: read(["SAGEMAKER_TS_BATCH_SIZE"], batchSizeLimit) ?? 1,
+    batchDelayUs: 1000 * (read(["SAGEMAKER_TS_MAX_BATCH_DELAY"], delayMsMax) ?? 100),
+    callMsMax: 1000 * (seconds ?? 60),
+    notes: Object.entries(withoutEffect).flatMap(([name, why]) =>
+      environment[name] === undefined ? [] : [`${name} is accepted without effect: ${why}`],
+    ),
+  };
+}
+
+/** Of the first that is set; null where none is. */
+function integerOf(environment: ContainerEnvironment, names: readonly string[], most: number): number | null {
+  const name = names.find((each) => (environment[each] ?? "") !== "");
+  if (name === undefined) return null;
+  const text = environment[name] ?? "";
+  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= most) return value;
+  throw new ContainerRefusal(`ERROR: ${name} must be a whole number from 1 to ${most}, got: ${text}`);
+}
