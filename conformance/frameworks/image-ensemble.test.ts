@@ -1,0 +1,75 @@
+/** The example of pictures: DALI before Inception v3, on SageMaker's endpoints by boto3, against both libraries by themselves. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { assembleInception } from "../../examples/inception/assemble.ts";
+import { ensureFramework } from "../environments/index.ts";
+import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
+import { photographsOfPackages } from "./dali-fixture.ts";
+
+const run = promisify(execFile);
+const beside = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+let directory: string;
+let photographs: readonly string[];
+let pythons: { readonly dali: string; readonly tensorflow: string };
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "galatea-pictures-"));
+  photographs = (await photographsOfPackages()).files;
+  const [dali, tensorflow] = [await ensureFramework("dali"), await ensureFramework("tensorflow")];
+  pythons = { dali: dali.python, tensorflow: tensorflow.python };
+  await assembleInception({ targetDirectory: join(directory, "models"), photographs, pythons });
+});
+after(() => rm(directory, { recursive: true, force: true }));
+
+/** What TensorFlow says by itself of photographs, or of arrays of pixels. */
+async function scoresOf(files: readonly string[]): Promise<readonly (readonly number[])[]> {
+  const graph = join(directory, "models", "inception_graphdef", "1", "model.graphdef");
+  const { stdout } = await run(pythons.tensorflow, [beside("image_truth.py"), graph, ...files], { maxBuffer: 2 ** 24 });
+  return JSON.parse(stdout) as number[][];
+}
+
+function best(scores: readonly number[]): readonly (readonly [label: string, score: number])[] {
+  const ordered = scores.map((score, index) => [`class ${index}`, score] as const);
+  return ordered.toSorted((a, b) => b[1] - a[1]).slice(0, 5);
+}
+
+test("pictures in, classes out, on an endpoint of one ensemble and on one of many models", async () => {
+  await using platform = await ScriptedPlatform.open();
+  const program = beside("../../examples/boto3/image_ensemble.py");
+  const said = await platform.run(program, [join(directory, "models"), ...photographs]);
+  assert.match(said, /^done$/m);
+  await run(pythons.dali, [beside("dali_pixels.py"), directory, ...photographs]);
+  const exact = await scoresOf(photographs.map((_, index) => join(directory, `${index}.npy`)));
+  const independent = await scoresOf(photographs);
+  const firsts = new Set<string>();
+  for (const [index, photograph] of photographs.entries())
+    for (const endpoint of ["single", "multi"]) {
+      const line = said.split("\n").find((each) => each.startsWith(`${basename(photograph)} (${endpoint}): `));
+      const found = [...line!.matchAll(/(class \d+) ([\d.]+)/g)].map(([, label, score]) => [label, Number(score)] as const);
+      const wanted = best(exact[index]!);
+      assert.deepEqual(
+        found.map(([label]) => label),
+        wanted.map(([label]) => label),
+        line,
+      );
+      for (const [place, [, score]] of found.entries())
+        assert.ok(Math.abs(score - wanted[place]![1]) < 1e-4, `${line}, and not ${JSON.stringify(wanted)}`);
+      // Another decoder and another scaler see nearly the same picture.
+      const [label, score] = best(independent[index]!)[0]!;
+      assert.equal(found[0]![0], label, line);
+      assert.ok(Math.abs(found[0]![1] - score) < 0.05, `${line}, and by TensorFlow alone ${label} ${score}`);
+      firsts.add(label);
+    }
+  assert.equal(firsts.size, photographs.length, "the network says the same of all pictures");
+});
+
+test("the pipeline is one for a GPU, as the articles make it", async () => {
+  const file = await readFile(join(directory, "models", "dali", "1", "model.dali"), "latin1");
+  assert.match(file, /mixed/);
+});

@@ -1,0 +1,124 @@
+"""Pictures in, classes out: an ensemble of DALI and Inception v3 behind two endpoints, as a SageMaker user writes it.
+
+Nothing in this file knows Galatea. It needs the clients alone, and boto3 pointed at a running platform:
+
+    python3 -m venv .venv && .venv/bin/pip install boto3 numpy "tritonclient[http]"
+    npx galatea up &
+    eval "$(npx galatea env)"
+    .venv/bin/python examples/boto3/image_ensemble.py MODEL_REPOSITORY PICTURE.jpg...
+
+MODEL_REPOSITORY is what `node examples/inception/assemble.ts MODEL_REPOSITORY PICTURE.jpg...` wrote. The script removes everything that
+it made except the bucket.
+"""
+
+import json
+import os
+import sys
+import tarfile
+import tempfile
+import time
+
+import boto3
+import numpy as np
+import tritonclient.http as http_client
+
+repository, *pictures = sys.argv[1:]
+stamp = time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime())
+archive_name = "model_tf_dali.tar.gz"
+
+s3_client = boto3.client("s3")
+sm_client = boto3.client("sagemaker")
+runtime_sm_client = boto3.client("sagemaker-runtime")
+region = boto3.Session().region_name
+account = boto3.client("sts").get_caller_identity()["Account"]
+role = f"arn:aws:iam::{account}:role/AmazonSageMaker-DefaultRole"
+image = f"785573368785.dkr.ecr.{region}.amazonaws.com/sagemaker-tritonserver:23.03-py3"
+
+# 1. Package the three models and upload them.
+bucket = f"sagemaker-{region}-{account}"
+prefix = f"image-ensemble-{stamp}"
+try:
+    s3_client.create_bucket(Bucket=bucket)
+except s3_client.exceptions.BucketAlreadyOwnedByYou:
+    pass  # from an earlier run
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, archive_name)
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        archive.add(repository, arcname=".")
+    s3_client.upload_file(path, bucket, f"{prefix}/{archive_name}")
+
+# 2. Two endpoints: one of this ensemble alone, one of whatever lies under the prefix.
+containers = {
+    f"single-{stamp}": {
+        "Image": image,
+        "ModelDataUrl": f"s3://{bucket}/{prefix}/{archive_name}",
+        "Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "ensemble_dali_inception"},
+    },
+    f"multi-{stamp}": {"Image": image, "ModelDataUrl": f"s3://{bucket}/{prefix}/", "Mode": "MultiModel"},
+}
+for name, container in containers.items():
+    sm_client.create_model(ModelName=name, ExecutionRoleArn=role, PrimaryContainer=container)
+    sm_client.create_endpoint_config(
+        EndpointConfigName=name,
+        ProductionVariants=[
+            {
+                "InstanceType": "ml.g4dn.4xlarge",
+                "InitialVariantWeight": 1,
+                "InitialInstanceCount": 1,
+                "ModelName": name,
+                "VariantName": "AllTraffic",
+            }
+        ],
+    )
+    sm_client.create_endpoint(EndpointName=name, EndpointConfigName=name)
+for name in containers:
+    sm_client.get_waiter("endpoint_in_service").wait(EndpointName=name)
+
+# 3. Ask both: pictures as they are encoded, one by one, in JSON and in Triton's binary form.
+with open(os.path.join(repository, "inception_graphdef", "inception_labels.txt")) as file:
+    labels = file.read().splitlines()
+
+
+def invoke(endpoint, body, content_type):
+    target = {"TargetModel": archive_name} if endpoint.startswith("multi") else {}
+    return runtime_sm_client.invoke_endpoint(EndpointName=endpoint, ContentType=content_type, Body=body, **target)
+
+
+def by_json(endpoint, encoded):
+    payload = {
+        "inputs": [{"name": "INPUT", "shape": encoded.shape, "datatype": "UINT8", "data": encoded.tolist()}],
+    }
+    response = invoke(endpoint, json.dumps(payload), "application/octet-stream")
+    return np.array(json.loads(response["Body"].read())["outputs"][0]["data"], np.float32)
+
+
+def by_binary(endpoint, encoded):
+    tensor = http_client.InferInput("INPUT", encoded.shape, "UINT8")
+    tensor.set_data_from_numpy(encoded, binary_data=True)
+    wanted = http_client.InferRequestedOutput("OUTPUT", binary_data=True)
+    body, length = http_client.InferenceServerClient.generate_request_body([tensor], outputs=[wanted])
+    content_type = "application/vnd.sagemaker-triton.binary+json;json-header-size="
+    response = invoke(endpoint, body, f"{content_type}{length}")
+    result = http_client.InferenceServerClient.parse_response_body(
+        response["Body"].read(), header_length=int(response["ContentType"][len(content_type) :])
+    )
+    return result.as_numpy("OUTPUT")[0]
+
+
+for path in pictures:
+    encoded = np.fromfile(path, np.uint8)[np.newaxis]
+    for endpoint in containers:
+        scores = by_json(endpoint, encoded)
+        assert scores.shape == (len(labels),)
+        assert np.allclose(scores, by_binary(endpoint, encoded), atol=1e-6)
+        best = ", ".join(f"{labels[one]} {scores[one]:.6f}" for one in np.argsort(scores)[::-1][:5])
+        print(f"{os.path.basename(path)} ({endpoint.split('-')[0]}): {best}")
+
+# 4. Clean up.
+for name in containers:
+    sm_client.delete_model(ModelName=name)
+    sm_client.delete_endpoint_config(EndpointConfigName=name)
+    sm_client.delete_endpoint(EndpointName=name)
+    sm_client.get_waiter("endpoint_deleted").wait(EndpointName=name)
+s3_client.delete_object(Bucket=bucket, Key=f"{prefix}/{archive_name}")
+print("done")
