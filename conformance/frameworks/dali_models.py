@@ -81,8 +81,9 @@ def put(name, made, config, file="model.dali"):
     os.makedirs(directory)
     with open(os.path.join(directory, file), "wb") as out:
         out.write(made if isinstance(made, bytes) else made.serialize())
-    with open(os.path.join(ROOT, name, "config.pbtxt"), "w") as out:
-        out.write('backend: "dali"\n' + config)
+    if config is not None:
+        with open(os.path.join(ROOT, name, "config.pbtxt"), "w") as out:
+            out.write('backend: "dali"\n' + config)
 
 
 def io(kind, name, datatype, dims):
@@ -213,6 +214,11 @@ put(
     "other.bin",
 )
 case("named", {"value": value}, {"double": value * 2})
+
+# With no configuration at all the name says the backend.
+made = pipeline(lambda device: fn.copy(rows_of(device), name="double"), "gpu", gives=[(types.FLOAT, 1)])
+put("nameless.dali", made, None)
+case("nameless.dali", {"value": value}, {"double": value * 2})
 
 # What is refused when it is loaded.
 batch = "max_batch_size: 8\n"
