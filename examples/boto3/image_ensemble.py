@@ -5,15 +5,16 @@ Nothing in this file knows Galatea. It needs the clients alone, and boto3 pointe
     python3 -m venv .venv && .venv/bin/pip install boto3 numpy "tritonclient[http]"
     npx galatea up &
     eval "$(npx galatea env)"
-    .venv/bin/python examples/boto3/image_ensemble.py MODEL_REPOSITORY PICTURE.jpg...
+    .venv/bin/python examples/boto3/image_ensemble.py MODEL_REPOSITORY PICTURE.jpg... [--sentences MODEL_REPOSITORY]
 
-MODEL_REPOSITORY is what `node examples/inception/assemble.ts MODEL_REPOSITORY PICTURE.jpg...` wrote. The script removes everything that
-it made except the bucket.
+MODEL_REPOSITORY is what `node examples/inception/assemble.ts MODEL_REPOSITORY PICTURE.jpg...` wrote. That of sentences, an ensemble that takes
+TEXT (BYTES, [1]) and gives EMBEDDING (FP32) as `npm start -- --once` leaves one, is asked on the same multi-model endpoint. The script
+removes everything that it made except the bucket.
 """
 
+import argparse
 import json
 import os
-import sys
 import tarfile
 import tempfile
 import time
@@ -22,9 +23,17 @@ import boto3
 import numpy as np
 import tritonclient.http as http_client
 
-repository, *pictures = sys.argv[1:]
+parser = argparse.ArgumentParser()
+parser.add_argument("repository")
+parser.add_argument("pictures", nargs="+")
+parser.add_argument("--sentences")
+options = parser.parse_args()
+repository, pictures = options.repository, options.pictures
 stamp = time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime())
 archive_name = "model_tf_dali.tar.gz"
+archives = {archive_name: repository}
+if options.sentences:
+    archives["model_sentences.tar.gz"] = options.sentences
 
 s3_client = boto3.client("s3")
 sm_client = boto3.client("sagemaker")
@@ -34,7 +43,7 @@ account = boto3.client("sts").get_caller_identity()["Account"]
 role = f"arn:aws:iam::{account}:role/AmazonSageMaker-DefaultRole"
 image = f"785573368785.dkr.ecr.{region}.amazonaws.com/sagemaker-tritonserver:23.03-py3"
 
-# 1. Package the three models and upload them.
+# 1. Package the models and upload them.
 bucket = f"sagemaker-{region}-{account}"
 prefix = f"image-ensemble-{stamp}"
 try:
@@ -42,10 +51,11 @@ try:
 except s3_client.exceptions.BucketAlreadyOwnedByYou:
     pass  # from an earlier run
 with tempfile.TemporaryDirectory() as folder:
-    path = os.path.join(folder, archive_name)
-    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
-        archive.add(repository, arcname=".")
-    s3_client.upload_file(path, bucket, f"{prefix}/{archive_name}")
+    for name, models in archives.items():
+        path = os.path.join(folder, name)
+        with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+            archive.add(models, arcname=".")
+        s3_client.upload_file(path, bucket, f"{prefix}/{name}")
 
 # 2. Two endpoints: one of this ensemble alone, one of whatever lies under the prefix.
 containers = {
@@ -79,8 +89,8 @@ with open(os.path.join(repository, "inception_graphdef", "inception_labels.txt")
     labels = file.read().splitlines()
 
 
-def invoke(endpoint, body, content_type):
-    target = {"TargetModel": archive_name} if endpoint.startswith("multi") else {}
+def invoke(endpoint, body, content_type, archive=archive_name):
+    target = {"TargetModel": archive} if endpoint.startswith("multi") else {}
     return runtime_sm_client.invoke_endpoint(EndpointName=endpoint, ContentType=content_type, Body=body, **target)
 
 
@@ -114,11 +124,20 @@ for path in pictures:
         best = ", ".join(f"{labels[one]} {scores[one]:.6f}" for one in np.argsort(scores)[::-1][:5])
         print(f"{os.path.basename(path)} ({endpoint.split('-')[0]}): {best}")
 
-# 4. Clean up.
+# 4. Another ensemble of the multi-model endpoint: how near two sentences are to each other.
+if options.sentences:
+    sentences = ["The cat sits on the mat.", "A kitten is resting on a rug."]
+    payload = {"inputs": [{"name": "TEXT", "shape": [2, 1], "datatype": "BYTES", "data": sentences}]}
+    response = invoke(f"multi-{stamp}", json.dumps(payload), "application/octet-stream", "model_sentences.tar.gz")
+    first, second = np.array(json.loads(response["Body"].read())["outputs"][0]["data"], np.float32).reshape(2, -1)
+    print(f"sentences: {first @ second:.6f}")
+
+# 5. Clean up.
 for name in containers:
     sm_client.delete_model(ModelName=name)
     sm_client.delete_endpoint_config(EndpointConfigName=name)
     sm_client.delete_endpoint(EndpointName=name)
     sm_client.get_waiter("endpoint_deleted").wait(EndpointName=name)
-s3_client.delete_object(Bucket=bucket, Key=f"{prefix}/{archive_name}")
+for name in archives:
+    s3_client.delete_object(Bucket=bucket, Key=f"{prefix}/{name}")
 print("done")
