@@ -1,25 +1,8 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import {
-  cacheDirectory,
-  ensureEnvironment,
-  ensureFramework,
-  startGalatea,
-  type RunningServer,
-} from "../environments/index.ts";
-import type { Case } from "./framework-fixture.ts";
+import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
+import { openFramework, type FrameworkFixture } from "./framework-fixture.ts";
 
-const run = promisify(execFile);
-
-export interface DaliFixture extends AsyncDisposable {
-  readonly server: RunningServer;
-  readonly directory: string;
-  readonly repository: string;
-  readonly cases: readonly Case[];
+export interface DaliFixture extends FrameworkFixture {
   /** JPEG files that packages ship. */
   readonly photographs: readonly string[];
   /** The interpreter that has another decoder than DALI's. */
@@ -39,25 +22,6 @@ export async function photographsOfPackages(): Promise<{ readonly files: readonl
 
 /** Our server over a repository that DALI wrote; nothing is loaded. */
 export async function openDali(): Promise<DaliFixture> {
-  const { python } = await ensureFramework("dali");
-  const photographs = await photographsOfPackages();
-  const directory = await mkdtemp(join(tmpdir(), "galatea-dali-"));
-  const repository = join(directory, "repository");
-  await mkdir(repository);
-  const models = fileURLToPath(new URL("dali_models.py", import.meta.url));
-  await run(python, [models, repository, ...photographs.files]);
-  const cases = JSON.parse(await readFile(join(directory, "cases.json"), "utf8")) as Case[];
-  const server = await startGalatea({ repositories: [repository], flags: ["--model-control-mode=explicit"] });
-  return {
-    server,
-    directory,
-    repository,
-    cases,
-    photographs: photographs.files,
-    decoder: photographs.python,
-    async [Symbol.asyncDispose]() {
-      await server.stop();
-      await rm(directory, { recursive: true, force: true });
-    },
-  };
+  const { files, python } = await photographsOfPackages();
+  return { ...(await openFramework("dali", files)), photographs: files, decoder: python };
 }

@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { openDali, type DaliFixture } from "./dali-fixture.ts";
-import { floats, infer, load, type Case, type TensorFile } from "./framework-fixture.ts";
+import { floats, infer, load, privateBytesOf, type Case, type TensorFile } from "./framework-fixture.ts";
 
 let fixture: DaliFixture;
 before(async () => {
@@ -30,6 +30,25 @@ async function isAnswered({ model, inputs, outputs }: Case): Promise<void> {
     assert.ok(found.data.equals(data), `${model} ${name} is not byte for byte what DALI gives`);
   }
 }
+
+test("the second pipeline is a fork: it takes no second import, and little memory", async () => {
+  const ms: number[] = [];
+  for (const model of ["frames", "named", "inception_strings"]) {
+    const began = performance.now();
+    assert.equal(await load(fixture.server, model), null);
+    ms.push(performance.now() - began);
+  }
+  const [first, ...further] = ms;
+  for (const one of further) assert.ok(one < first! / 3, `loads took ${ms.map(Math.round).join(", ")} ms`);
+  for (const one of fixture.cases.filter(({ model }) => model === "inception_strings")) await isAnswered(one);
+  for (const [model, megabytes] of [
+    ["named", 8],
+    ["inception_strings", 30],
+  ] as const) {
+    const own = (await privateBytesOf(fixture, model)) / 1e6;
+    assert.ok(own < megabytes, `${model} has ${own} MB`);
+  }
+});
 
 const models = () => [...new Set(fixture.cases.map(({ model }) => model))];
 

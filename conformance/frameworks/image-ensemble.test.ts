@@ -78,7 +78,9 @@ test("pictures in, classes out, on an endpoint of one ensemble and beside senten
   for (const [index, photograph] of photographs.entries())
     for (const endpoint of ["single", "multi"]) {
       const line = said.split("\n").find((each) => each.startsWith(`${basename(photograph)} (${endpoint}): `));
-      const found = [...line!.matchAll(/(class \d+) ([\d.]+)/g)].map(([, label, score]) => [label, Number(score)] as const);
+      const found = [...line!.matchAll(/(class \d+) ([\d.]+)/g)].map(
+        ([, label, score]) => [label, Number(score)] as const,
+      );
       const wanted = best(exact[index]!);
       assert.deepEqual(
         found.map(([label]) => label),
