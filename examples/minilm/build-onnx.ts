@@ -20,5 +20,6 @@ export async function buildOnnx(source: string, target: string): Promise<void> {
     pooler: false,
     names: new Map([["last_hidden_state", "token_embeddings"]]),
     fileBytesMax: onnxFileBytesMax,
+    signal: new AbortController().signal,
   });
 }

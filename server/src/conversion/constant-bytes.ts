@@ -6,8 +6,10 @@ import { numberCount, readNumbers, type StoredTensor } from "./stored-tensor.ts"
 export const weightTypes = { FLOAT: 4, FLOAT16: 2 } as const;
 export type WeightType = keyof typeof weightTypes;
 
-/** What is read of a tensor at once; a large matrix that is turned is read in as many columns as fit. */
-const numbersAtOnceMax = 4 * 2 ** 20;
+/** What is read of a tensor at once. */
+const numbersAtOnceMax = 2 ** 20;
+/** What of a matrix is turned at once: 64 MiB, which hold any but those of the very largest encoders whole. */
+const turnedAtOnceMax = 16 * 2 ** 20;
 
 /** The tensors' numbers one behind the other. */
 export function joinedBytes(tensors: readonly StoredTensor[], type: WeightType): StreamedBytes {
@@ -40,25 +42,32 @@ export function addedRowBytes(table: StoredTensor, added: StoredTensor, type: We
   });
 }
 
-/** A matrix, [rows, columns], turned to [columns, rows]. */
+/** A matrix, [rows, columns], turned to [columns, rows]. One that is larger than what is turned at once is read once for each part. */
 export function turnedBytes(matrix: StoredTensor, type: WeightType): StreamedBytes {
   const [rows, columns] = matrix.shape as [number, number];
-  const columnsAtOnce = Math.max(1, Math.min(columns, Math.floor(numbersAtOnceMax / rows)));
+  const columnsAtOnce = Math.max(1, Math.min(columns, Math.floor(turnedAtOnceMax / rows)));
+  const rowsAtOnce = Math.max(1, Math.min(rows, Math.floor(numbersAtOnceMax / columns)));
   return streamed([matrix], type, async function* () {
-    const read = new Float32Array(rows * columnsAtOnce);
+    const read = new Float32Array(rowsAtOnce * columns);
     const turned = new Float32Array(rows * columnsAtOnce);
-    for (let first = 0; first < columns; first += columnsAtOnce) {
-      const count = Math.min(columnsAtOnce, columns - first);
-      if (count === columns) await readNumbers(matrix, 0, read);
-      else
-        for (let row = 0; row < rows; row++)
-          await readNumbers(matrix, row * columns + first, read.subarray(row * count, (row + 1) * count));
-      for (let row = 0; row < rows; row++)
+    for (let left = 0; left < columns; left += columnsAtOnce) {
+      const count = Math.min(columnsAtOnce, columns - left);
+      for (let top = 0; top < rows; top += rowsAtOnce) {
+        const height = Math.min(rowsAtOnce, rows - top);
+        await readNumbers(matrix, top * columns, read.subarray(0, height * columns));
         for (let column = 0; column < count; column++)
-          turned[column * rows + row] = read[row * count + column] as number;
-      yield encoded(turned.subarray(0, rows * count), type, matrix);
+          for (let row = 0; row < height; row++)
+            turned[column * rows + top + row] = read[row * columns + left + column] as number;
+      }
+      yield* parts(turned.subarray(0, rows * count), type, matrix);
     }
   });
+}
+
+/** Not all at once where they are many: half precision takes memory of its own. */
+function* parts(numbers: Float32Array, type: WeightType, tensor: StoredTensor): Generator<Uint8Array> {
+  for (let first = 0; first < numbers.length; first += numbersAtOnceMax)
+    yield encoded(numbers.subarray(first, first + numbersAtOnceMax), type, tensor);
 }
 
 /** Rows of a table, [any, width], in the order of `places`. */

@@ -30,6 +30,7 @@ const asked: Omit<EncoderConversion, "source" | "target"> = {
   pooler: false,
   names: new Map(),
   fileBytesMax: onnxFileBytesMax,
+  signal: new AbortController().signal,
 };
 
 let count = 0;
@@ -186,5 +187,15 @@ test("a target that cannot be written is told, and nothing of it stays", async (
     convertEncoder({ ...asked, source, target: join(source, "model.onnx") }),
     /'embeddings.word_embeddings.weight' in '.*' is \[48, 16\], and config.json says \[49, 16\]/,
   );
+  assert.deepEqual((await readdir(source)).toSorted(), ["config.json", "model.safetensors"]);
+});
+
+test("a conversion that is stopped leaves nothing behind", async () => {
+  const source = join(directory, "stopped");
+  await writeCheckpoint(source, await readGolden("bert"));
+  const stopping = new AbortController();
+  const converting = convertEncoder({ ...asked, source, target: join(source, "model.onnx"), signal: stopping.signal });
+  stopping.abort(new Error("stopped here"));
+  await assert.rejects(converting, /stopped here/);
   assert.deepEqual((await readdir(source)).toSorted(), ["config.json", "model.safetensors"]);
 });

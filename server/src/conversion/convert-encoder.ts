@@ -23,6 +23,8 @@ export interface EncoderConversion extends GraphOptions {
   readonly target: string;
   /** A model file of more bytes than this has its weights in a file beside it, `<target>.data`. */
   readonly fileBytesMax: number;
+  /** Ends the work between two pieces that are written. */
+  readonly signal: AbortSignal;
 }
 
 export interface ConvertedEncoder {
@@ -51,7 +53,7 @@ export async function convertEncoder(conversion: EncoderConversion): Promise<Con
   await using checkpoint = await openCheckpoint(conversion.source);
   const plan = planEncoder(checkpoint.config);
   const { model, left } = encoderGraph(plan, checkpoint, conversion);
-  const written = await writeModel(target, model, conversion.fileBytesMax);
+  const written = await writeModel(target, model, conversion);
   return {
     architecture: plan.architecture,
     inputs: model.inputs,
@@ -62,17 +64,17 @@ export async function convertEncoder(conversion: EncoderConversion): Promise<Con
   };
 }
 
-async function writeModel(target: string, whole: OnnxModel, fileBytesMax: number) {
+async function writeModel(target: string, whole: OnnxModel, { fileBytesMax, signal }: EncoderConversion) {
   const wholeBytes = onnxByteLength(whole);
   const split = wholeBytes > fileBytesMax ? splitModel(whole, `${basename(target)}.data`) : null;
   const ownBytes = split === null ? wholeBytes : onnxByteLength(split.model);
   const making = join(dirname(target), `.${basename(target)}.${randomUUID()}`);
   const makingData = `${making}.data`;
   try {
-    await writeOnnxFile(making, split?.model ?? whole);
+    await writeOnnxFile(making, split?.model ?? whole, signal);
     await toDisk(making);
     if (split !== null) {
-      await writeOnnxPieces(makingData, split.pieces);
+      await writeOnnxPieces(makingData, split.pieces, signal);
       await toDisk(makingData);
       // A model is never seen beside the weights of another one.
       await rm(target, { force: true });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { access, constants, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { asDiskError, makeDirectory } from "../base/index.ts";
+import { asDiskError, DiskError, makeDirectory } from "../base/index.ts";
 import type { GraphTensor, OnnxType } from "../backends/onnx-file/index.ts";
 import { ConversionError } from "./conversion-error.ts";
 
@@ -48,7 +48,8 @@ export async function addToRepository<Written>(
     await rm(making, { recursive: true, force: true });
     if (["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? ""))
       throw new ConversionError(`'${target}' has come to be meanwhile; remove it, or take another --name`);
-    throw asDiskError(error, `'${target}'`);
+    // What is told of a disk is told of the place that was asked for.
+    throw asDiskError(error instanceof DiskError ? error.cause : error, `'${target}'`);
   }
 }
 

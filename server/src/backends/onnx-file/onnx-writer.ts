@@ -89,8 +89,8 @@ export interface OnnxModel extends OnnxGraph {
 }
 
 /** Writes `model` to `path`, replacing what is there. The file is complete when this resolves. */
-export async function writeOnnxFile(path: string, model: OnnxModel): Promise<void> {
-  await writeOnnxPieces(path, encodeModel(model).pieces);
+export async function writeOnnxFile(path: string, model: OnnxModel, signal: AbortSignal | null = null): Promise<void> {
+  await writeOnnxPieces(path, encodeModel(model).pieces, signal);
 }
 
 /** The same as one piece of memory, for small ones. */

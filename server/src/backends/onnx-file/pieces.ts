@@ -17,8 +17,12 @@ export function isStreamed(piece: OnnxPiece): piece is StreamedBytes {
   return !(piece instanceof Uint8Array);
 }
 
-/** Writes the pieces one behind the other, replacing what is at the path. */
-export async function writeOnnxPieces(path: string, pieces: readonly OnnxPiece[]): Promise<void> {
+/** Writes the pieces one behind the other, replacing what is at the path; ends between two of them when the signal aborts. */
+export async function writeOnnxPieces(
+  path: string,
+  pieces: readonly OnnxPiece[],
+  signal: AbortSignal | null,
+): Promise<void> {
   await using file = await open(path, "w");
   let waiting: Uint8Array[] = [];
   const writeWaiting = async () => {
@@ -26,6 +30,7 @@ export async function writeOnnxPieces(path: string, pieces: readonly OnnxPiece[]
     waiting = [];
   };
   for (const piece of pieces) {
+    signal?.throwIfAborted();
     if (!isStreamed(piece)) {
       waiting.push(piece);
       if (waiting.length === piecesPerWrite) await writeWaiting();
@@ -34,6 +39,7 @@ export async function writeOnnxPieces(path: string, pieces: readonly OnnxPiece[]
     await writeWaiting();
     let written = 0;
     for await (const part of piece.read()) {
+      signal?.throwIfAborted();
       await writeAll(file, [part]);
       written += part.byteLength;
     }
