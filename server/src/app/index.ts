@@ -12,3 +12,4 @@ export type {
 } from "./options.ts";
 export type { CompressionLevel, RestrictedApi, Restriction, Restrictions } from "../protocols/index.ts";
 export { serverVersion } from "./version.ts";
+export type { PlanShapes } from "../conversion/index.ts";

@@ -1,4 +1,4 @@
-import type { GraphOptions } from "../conversion/index.ts";
+import type { GraphOptions, PlanShapes } from "../conversion/index.ts";
 import type { CompressionLevel, KeepaliveOptions, Restrictions } from "../protocols/index.ts";
 import type { ServedContainerKind } from "./container-environment.ts";
 
@@ -142,10 +142,18 @@ export interface UpOptions {
 
 /** What `galatea convert` was asked for. */
 export interface ConvertOptions {
-  /** A directory with config.json and weights. */
+  /** A directory with config.json and weights, or an ONNX file. */
   readonly source: string;
   readonly graph: GraphOptions;
+  /** Null for ONNX. */
+  readonly plan: {
+    /** What the user said of them; of an encoder they are known. */
+    readonly shapes: PlanShapes | null;
+    /** The longest sentence; null for what the encoder takes. */
+    readonly tokensMax: number | null;
+  } | null;
+  readonly batchMax: number;
   readonly to:
     | { readonly kind: "file"; readonly path: string }
-    | { readonly kind: "repository"; readonly repository: string; readonly name: string; readonly batchMax: number };
+    | { readonly kind: "repository"; readonly repository: string; readonly name: string };
 }

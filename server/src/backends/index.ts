@@ -4,5 +4,6 @@ export { onMachine, type DeviceBytes, type MemoryDevice } from "./device-bytes.t
 export type { ModelCall, OtherModels } from "./other-models.ts";
 export type { HeldFamily, MetricHead, MetricKind, MetricPart, NamespaceMetrics } from "./namespace-metrics.ts";
 export { noNamespaceMetrics } from "./no-namespace-metrics.ts";
+export { lookForGpu, missingForTensorRt } from "./gpu-machine.ts";
 export { insteadOfBackend } from "./unserved-backends.ts";
 export { noOtherModels } from "./no-other-models.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { insteadOfBackend } from "./unserved-backends.ts";
+import { insteadOfBackend, insteadOfPlan } from "./unserved-backends.ts";
 
 test("a backend of Triton's that is not here is told with what to do, another name is not", async () => {
   assert.match(
@@ -23,4 +23,14 @@ test("a model that brings its backend's shared library is told that native backe
     (await insteadOfBackend("mine", [join(directory, "1"), directory]))!,
     /^'libtriton_mine.so' is a library for Triton's own process, /,
   );
+});
+
+test("a plan is told what the machine lacks, and what to serve in its place", async () => {
+  assert.equal(
+    insteadOfPlan(["an NVIDIA GPU (/dev/nvidiactl)", "TensorRT (libnvinfer.so)"]),
+    "TensorRT plans are not served yet, and this machine lacks an NVIDIA GPU (/dev/nvidiactl), TensorRT (libnvinfer.so). Serve the ONNX " +
+      "model that the plan was built from, with backend 'onnxruntime'; `galatea convert` makes one of an encoder's weights",
+  );
+  assert.match(insteadOfPlan([]), /^TensorRT plans are not served yet\. Serve the ONNX model /);
+  assert.match((await insteadOfBackend("tensorrt", []))!, /^TensorRT plans are not served yet/);
 });

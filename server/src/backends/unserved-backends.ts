@@ -1,13 +1,12 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { lookForGpu, missingForTensorRt } from "./gpu-machine.ts";
 
 const throughOnnx = "convert the model to ONNX and serve it with backend 'onnxruntime'";
 const throughPython = "or load it in a model.py of backend 'python', with its packages in an environment of its own";
 
 /** Backends of Triton's that configurations name and that are not here, each with what to do instead. */
 const unserved: Readonly<Record<string, string>> = {
-  tensorrt:
-    "TensorRT plans are not served yet: serve the ONNX model that the plan was built from, with backend 'onnxruntime'",
   openvino: `OpenVINO's format is not served: ${throughOnnx}, ${throughPython}`,
   mxnet: `MXNet is not served: ${throughOnnx}, ${throughPython}`,
   vllm: "vLLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",
@@ -15,12 +14,22 @@ const unserved: Readonly<Record<string, string>> = {
     "TensorRT-LLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",
 };
 
+/** A plan is code for one kind of GPU and one version of TensorRT. */
+export function insteadOfPlan(missing: readonly string[]): string {
+  const lacks = missing.length === 0 ? "" : `, and this machine lacks ${missing.join(", ")}`;
+  return (
+    `TensorRT plans are not served yet${lacks}. Serve the ONNX model that the plan was built from, with backend 'onnxruntime'; ` +
+    "`galatea convert` makes one of an encoder's weights"
+  );
+}
+
 /**
  * What to do about a model whose backend is not here; null where nothing is known of it. `directories` are those of the model in which
  * Triton looks for a shared library of the backend: one is made for Triton's own process, and is never loaded.
  */
 export async function insteadOfBackend(backend: string, directories: readonly string[]): Promise<string | null> {
   if (Object.hasOwn(unserved, backend)) return unserved[backend]!;
+  if (backend === "tensorrt") return insteadOfPlan(missingForTensorRt(await lookForGpu()));
   const library = `libtriton_${backend}.so`;
   for (const directory of directories) {
     const found = await stat(join(directory, library)).catch(() => null);

@@ -58,8 +58,9 @@ export const commands: readonly Command[] = [
   },
   {
     name: "convert",
-    summary: "make an ONNX model of an encoder's weights (BERT and its family)",
-    usage: "convert DIRECTORY (FILE.onnx | --repository DIR --name NAME) [options]",
+    summary: "make an ONNX model of an encoder's weights (BERT and its family), or a TensorRT plan",
+    usage:
+      "convert DIRECTORY (FILE.onnx | FILE.plan | --repository DIR --name NAME) | convert FILE.onnx FILE.plan [options]",
     flags: convertFlags,
     positionalsMax: 2,
     run: (parsed) => runConvert(convertOptions(parsed)),

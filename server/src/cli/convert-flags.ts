@@ -1,4 +1,4 @@
-import type { ConvertOptions } from "../app/index.ts";
+import type { ConvertOptions, PlanShapes } from "../app/index.ts";
 import { UsageError, type Flag, type ParsedFlags } from "./flags.ts";
 
 export const convertFlags: readonly Flag[] = [
@@ -9,7 +9,7 @@ export const convertFlags: readonly Flag[] = [
     kind: "integer",
     min: 1,
     default: 16,
-    about: "of the configuration that --repository writes",
+    about: "of the configuration that --repository writes, and the largest batch of a plan",
   },
   { name: "dtype", kind: "string", default: "float32", about: "numbers to compute in: float32 or float16" },
   {
@@ -23,6 +23,16 @@ export const convertFlags: readonly Flag[] = [
   { name: "one-segment", kind: "switch", about: "sentences have one segment: no input token_type_ids" },
   { name: "pooler", kind: "switch", about: "answer pooler_output as well" },
   { name: "rename", kind: "string", repeatable: true, about: "input or output to call otherwise: input_ids=token_ids" },
+  { name: "plan", kind: "switch", about: "with --repository: build a TensorRT plan; needs TensorRT and a GPU" },
+  {
+    name: "max-tokens",
+    kind: "integer",
+    min: 1,
+    about: "longest sentence of a plan (default: what the encoder takes)",
+  },
+  { name: "min-shapes", kind: "string", about: "smallest inputs of the plan of an ONNX file: input:1x3x224x224" },
+  { name: "opt-shapes", kind: "string", about: "inputs that it is the fastest for" },
+  { name: "max-shapes", kind: "string", about: "largest inputs" },
 ];
 
 const words = {
@@ -33,10 +43,17 @@ const words = {
 
 export function convertOptions({ values, lists, given, positionals }: ParsedFlags): ConvertOptions {
   const [source, target] = positionals;
-  if (source === undefined) throw new UsageError("galatea convert takes a directory with config.json and weights");
+  if (source === undefined)
+    throw new UsageError("galatea convert takes a directory with config.json and weights, or an ONNX file");
+  const to = destination(target, values);
+  const isPlan = given.has("plan") || (to.kind === "file" && to.path.endsWith(".plan"));
   return {
     source,
-    to: destination(target, values),
+    to,
+    plan: isPlan
+      ? { shapes: planShapes(values), tokensMax: (values.get("max-tokens") as number | undefined) ?? null }
+      : null,
+    batchMax: values.get("max-batch-size") as number,
     graph: {
       weights: chosen("dtype", values),
       operators: chosen("operators", values),
@@ -53,12 +70,23 @@ function destination(target: string | undefined, values: ParsedFlags["values"]):
   const repository = values.get("repository") as string | undefined;
   const name = values.get("name") as string | undefined;
   if (repository === undefined && name === undefined && target !== undefined) {
-    if (!target.endsWith(".onnx")) throw new UsageError(`galatea convert writes .onnx files, and not '${target}'`);
+    if (!/\.(onnx|plan)$/.test(target))
+      throw new UsageError(`galatea convert writes .onnx and .plan files, and not '${target}'`);
     return { kind: "file", path: target };
   }
   if (repository === undefined || name === undefined || target !== undefined)
     throw new UsageError("galatea convert takes either a file to write or both --repository and --name");
-  return { kind: "repository", repository, name, batchMax: values.get("max-batch-size") as number };
+  return { kind: "repository", repository, name };
+}
+
+function planShapes(values: ParsedFlags["values"]): PlanShapes | null {
+  const [min, opt, max] = ["min-shapes", "opt-shapes", "max-shapes"].map(
+    (name) => values.get(name) as string | undefined,
+  );
+  if (min === undefined && opt === undefined && max === undefined) return null;
+  if (min === undefined || opt === undefined || max === undefined)
+    throw new UsageError("--min-shapes, --opt-shapes and --max-shapes are given together");
+  return { min, opt, max };
 }
 
 function chosen<Name extends keyof typeof words>(
