@@ -61,11 +61,7 @@ test("a graph reads its own files and no others, and writes none", async () => {
   for (const model of models) {
     const error = await load(server, model);
     const reply = error === null ? await ask(model) : { error, status: 500 };
-    assert.match(
-      reply.error ?? "",
-      model === "asks_python" ? /Could not find callback/ : /; Permission denied/,
-      model,
-    );
+    assert.match(reply.error ?? "", model === "asks_python" ? /Could not find callback/ : /; Permission denied/, model);
     assert.ok(!existsSync(marker), `${model} wrote a file`);
     await goodAnswers();
   }
