@@ -12,6 +12,7 @@ import { memoryRow } from "./memory.ts";
 import { miniLmRow } from "./minilm.ts";
 import { modelLoadRow } from "./model-load.ts";
 import { pipelineRow } from "./pipeline.ts";
+import { pytorchRow } from "./pytorch.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow, identityLargeRow } from "./throughput.ts";
 import { transformRow } from "./transform.ts";
@@ -32,6 +33,7 @@ export const rows: readonly Row[] = [
   miniLmRow,
   encoderRow,
   treesRow,
+  pytorchRow,
   modelLoadRow,
   coldInvocationRow,
   coldMiniLmRow,

@@ -53,13 +53,13 @@ export const recipes = {
     steps: [["--only-binary", ":all:", "xgboost-cpu==2.1.4", "numpy==2.3.5"]],
     imports: ["xgboost", "numpy"],
   },
-  /** Photographs that packages ship as JPEG files, and a decoder of its own for them. */
+  /** Photographs that packages ship as JPEG files, a decoder of its own for them, and a client that sends them. */
   photographs: {
     steps: [
-      ["--only-binary", ":all:", "pillow==13.0.0", "numpy==2.3.5"],
+      ["--only-binary", ":all:", "pillow==13.0.0", "tritonclient[http]==2.73.0", "numpy==2.3.5"],
       ["--only-binary", ":all:", "--no-deps", "scikit-learn==1.7.2", "matplotlib==3.11.2"],
     ],
-    imports: ["PIL", "numpy"],
+    imports: ["PIL", "numpy", "tritonclient.http"],
   },
   /** Formats and lints the Python of this repository. */
   ruff: { steps: [["--only-binary", ":all:", "ruff==0.17.6"]], imports: ["ruff"] },

@@ -116,12 +116,18 @@ export function floats(name: string, values: readonly number[], shape: readonly 
 }
 
 /** The pid of a model's first worker. */
-export async function workerOf({ server, repository }: FrameworkFixture, model: string): Promise<number> {
+export async function workerOf(fixture: FrameworkFixture, model: string): Promise<number> {
+  const [first] = await workersOf(fixture, model);
+  if (first === undefined) throw new Error(`no worker of '${model}' was found`);
+  return first;
+}
+
+/** Those of all of its workers. */
+export async function workersOf({ server, repository }: FrameworkFixture, model: string): Promise<number[]> {
   const { stdout } = await promisify(execFile)("ps", ["-e", "-ww", "-o", "pid=,ppid=,args="]);
   const title = `(model of ${join(repository, model, "1")})`;
-  const line = stdout.split("\n").find((each) => each.includes(title) && each.includes(` ${server.pid} `));
-  if (line === undefined) throw new Error(`no worker of '${model}' was found`);
-  return Number(line.trim().split(/\s+/)[0]);
+  const lines = stdout.split("\n").filter((each) => each.includes(title) && each.includes(` ${server.pid} `));
+  return lines.map((line) => Number(line.trim().split(/\s+/)[0]));
 }
 
 /** What the model's first worker shares with no other process. */

@@ -1,7 +1,8 @@
 /** The backend `pytorch` with real architectures; the truth is PyTorch's own forward in the same environment. */
 import assert from "node:assert/strict";
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { startGalatea } from "../environments/index.ts";
+import { eventually } from "../../server/src/base/eventually-fixture.ts";
 import { after, before, test } from "node:test";
 import {
   assertClose,
@@ -11,8 +12,8 @@ import {
   load,
   numbers,
   openFramework,
-  privateBytesOf,
   workerOf,
+  workersOf,
   type FrameworkFixture,
 } from "./framework-fixture.ts";
 
@@ -33,26 +34,72 @@ test("the second model of a framework is a fork: it takes no second import", asy
   for (const one of further) assert.ok(one < first! / 3, `loads took ${ms.map(Math.round).join(", ")} ms`);
 });
 
-/** What a model that is loaded costs beside its weights, in MB of memory that is its worker's alone. */
-const costs: readonly [model: string, megabytes: number][] = [
-  ["same", 30],
-  ["recurrent", 30],
-  ["encoder", 30],
-  ["resnet50", 30],
-  // The graph of an exported program is interpreted in Python, whose objects count who refers to them and so are copied.
-  ["encoder_exported", 45],
-];
+const modelFile = "/memfd:galatea-model-file";
 
-for (const [model, megabytes] of costs)
-  test(`a further model costs at most ${megabytes} MB beside its weights: ${model}`, async () => {
+/** The bytes that are a process's alone, but for those of the file. */
+async function memoryOf(pid: number): Promise<number> {
+  let bytes = 0;
+  let isFile = false;
+  for (const line of (await readFile(`/proc/${pid}/smaps`, "latin1")).split("\n")) {
+    if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) isFile = line.includes(modelFile);
+    const kibibytes = /^Private_\w+:\s+(\d+) kB$/.exec(line)?.[1];
+    if (!isFile && kibibytes !== undefined) bytes += Number(kibibytes) * 1024;
+  }
+  return bytes;
+}
+
+const restMsMax = 20_000;
+
+for (const model of ["same", "recurrent", "encoder", "resnet50", "encoder_exported"])
+  test(`a further model has 30 MB of its own at most beside its file, when it has answered and rests: ${model}`, async () => {
     assert.equal(await load(fixture.server, model), null);
-    const privateBytes = await privateBytesOf(fixture, model);
-    const version = join(fixture.repository, model, "1");
-    const [file] = await readdir(version);
-    const weights = (await stat(join(version, file!))).size;
-    const own = (privateBytes - weights) / 1e6;
-    assert.ok(own < megabytes, `${own} MB beside ${weights / 1e6} MB of weights`);
+    for (const one of fixture.cases.filter((each) => each.model === model))
+      for (let time = 0; time < 4; time++) await isAnswered(fixture, one);
+    const pid = await workerOf(fixture, model);
+    // What its runs needed is given back a while after the last of them.
+    await eventually(async () => (await memoryOf(pid)) <= 30e6, restMsMax);
   });
+
+test("equal files are in memory once, whatever model or instance runs them", async () => {
+  for (const model of ["drifting_once", "drifting_twice"]) assert.equal(await load(fixture.server, model), null);
+  const pids = [...(await workersOf(fixture, "drifting_once")), ...(await workersOf(fixture, "drifting_twice"))];
+  assert.equal(pids.length, 3);
+  const inodes = await Promise.all(
+    pids.map(async (pid) => {
+      const maps = await readFile(`/proc/${pid}/maps`, "latin1");
+      return maps
+        .split("\n")
+        .find((line) => line.includes(modelFile))
+        ?.split(/\s+/)[4];
+    }),
+  );
+  assert.ok(inodes[0] !== undefined && new Set(inodes).size === 1, String(inodes));
+});
+
+test("what a model writes to its weights nobody else sees, not even an instance of its own", async () => {
+  for (const model of ["drifting_once", "drifting_twice"]) assert.equal(await load(fixture.server, model), null);
+  const ask = async (model: string) => {
+    const reply = await infer(fixture.server, model, [floats("INPUT__0", [1])], ["OUTPUT__0"]);
+    return numbers(reply.outputs.get("OUTPUT__0")!.data)[0]!;
+  };
+  for (const expected of [1, 2, 3]) assert.equal(await ask("drifting_once"), expected);
+  const answers = [];
+  for (let time = 0; time < 8; time++) answers.push(await ask("drifting_twice"));
+  // Each instance counts for itself, from nothing on.
+  assert.equal(answers.filter((one) => one === 1).length, new Set([...counted(answers)]).size, String(answers));
+  assert.equal(await ask("drifting_once"), 4);
+});
+
+/** Which of two counters each number may be of, by the order in which they came; throws where it can be of none. */
+function counted(answers: readonly number[]): readonly number[] {
+  const counters: number[] = [];
+  return answers.map((answer) => {
+    const of = answer === 1 ? counters.length : counters.indexOf(answer - 1);
+    assert.ok(of !== -1 && of < 2, `${answers.join(" ")}: ${answer} follows nothing`);
+    counters[of] = answer;
+    return of;
+  });
+}
 
 test("every model answers what PyTorch itself computes, alone and beside others in a batch", async () => {
   const models = [...new Set(fixture.cases.map(({ model }) => model))];
@@ -159,3 +206,21 @@ for (const [model, output, values, sentence] of failures)
     if (typeof sentence === "string") assert.equal(reply.error, sentence);
     else assert.match(reply.error!, sentence);
   });
+
+test("a tenant's worker, kept to its own files, maps what the server holds of its model", async () => {
+  const server = await startGalatea({
+    repositories: [fixture.repository],
+    flags: ["--model-control-mode=explicit", "--worker-confinement=tenants"],
+  });
+  try {
+    for (const model of ["encoder", "drifting_once"]) assert.equal(await load(server, model), null);
+    const [pid] = await workersOf({ ...fixture, server }, "drifting_once");
+    assert.match(await readFile(`/proc/${pid}/maps`, "latin1"), new RegExp(modelFile));
+    await isAnswered(
+      { ...fixture, server },
+      fixture.cases.find(({ model }) => model === "encoder")!,
+    );
+  } finally {
+    await server.stop();
+  }
+});

@@ -217,6 +217,17 @@ class InPlace(nn.Module):
         return x.mul_(2)
 
 
+class Drifting(nn.Module):
+    """Writes into its weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("weights", torch.zeros(300, 1000))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.weights.add_(x)[-1, :1].clone()
+
+
 class Same(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x
@@ -263,6 +274,11 @@ def write_small():
         torch.jit.script(Same()),
         io("input", "INPUT__0", "FP32", [-1]) + io("output", "OUTPUT__0", "FP32", [-1]),
     )
+    # One file in three workers.
+    drifting = torch.jit.script(Drifting())
+    for model, count in (("drifting_once", 1), ("drifting_twice", 2)):
+        config = io("input", "INPUT__0", "FP32", [1]) + io("output", "OUTPUT__0", "FP32", [1])
+        put(model, drifting, config + "instance_group { count: %d kind: KIND_CPU }" % count)
     large = torch.randn(5000)
     case("in_place", [("INPUT__0", large)], [("OUTPUT__0", large * 2)])
     case("same", [("INPUT__0", large)], [("OUTPUT__0", large)])

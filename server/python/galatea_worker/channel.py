@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from . import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _FIRST_BUFFER_BYTES = 16 * 1024
 # A buffer that one large frame made larger is not kept for the small ones.
 _KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _AWAKE_SECONDS = 0.0002
 _LOOK_BYTES_MAX = 256 * 1024
+_REST_AFTER = struct.pack("@ll", 2, 0)
+_FOR_EVER = struct.pack("@ll", 0, 0)
 
 
 class Channel:
@@ -33,6 +40,14 @@ class Channel:
         self._later = []
         self.idle = False
         self.next_is_near = False
+        # Called when nothing has come for a while; None: nothing is to be done then.
+        self._rest = None
+
+    def rest_with(self, rest: Callable[[], None]) -> None:
+        """From now on `rest` is called, by whoever receives, when nothing has come for two seconds, and not again before something has."""
+        self._rest = rest
+        # A time-out of the kernel's: what waits costs no further system call.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _REST_AFTER)
 
     def send(self, data: bytes) -> None:
         """Sends one frame."""
@@ -81,7 +96,14 @@ class Channel:
                     return self._socket.recv_into(into, 0, socket.MSG_DONTWAIT)
                 except BlockingIOError:
                     os.sched_yield()
-        return self._socket.recv_into(into)
+        try:
+            count = self._socket.recv_into(into)
+        except BlockingIOError:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _FOR_EVER)
+            self._rest()
+            count = self._socket.recv_into(into)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _REST_AFTER)
+        return count
 
     def fileno(self) -> int:
         """The socket, for an event loop that looks at it."""

@@ -9,6 +9,8 @@ from . import wire
 from .objects import TritonModelException
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .awaited_calls import AwaitedCalls
     from .calls import Calls
     from .metrics import Questions
@@ -44,6 +46,17 @@ def model_directory() -> str:
 def backend_config() -> dict[str, str]:
     """What --backend-config says of the model's backend, for the programs of python-based backends."""
     return _worker.backend_config
+
+
+def model_file() -> int | None:
+    """A descriptor of the model's file, whose bytes all workers with an equal one share; None: it is read where it lies."""
+    return None if _worker is None else _worker.model_file
+
+
+def rest_with(rest: Callable[[], None]) -> None:
+    """See the channel: for what is to be done while no requests come."""
+    if _worker is not None:
+        _worker.channel.rest_with(rest)
 
 
 def metric_questions() -> Questions:

@@ -45,8 +45,10 @@ _SLOW_NS = 1_000_000
 class Worker:
     """The state of one worker process."""
 
-    def __init__(self, fd: int, arena_fd: int, pools: Pools) -> None:
+    def __init__(self, fd: int, arena_fd: int, pools: Pools, model_file: int | None = None) -> None:
         self.channel = Channel(fd)
+        # The bytes of the model's file, which nobody can change; None: it is read where it lies.
+        self.model_file = model_file
         self._pools = pools
         self._arena_fd = arena_fd
         self._arena = None
@@ -457,8 +459,8 @@ class Worker:
         return blocks
 
 
-def start(fd: int, arena_fd: int, pools: Pools) -> None:
+def start(fd: int, arena_fd: int, pools: Pools, model_file: int | None) -> None:
     """Becomes the worker of this process; returns when it has served."""
-    worker = Worker(fd, arena_fd, pools)
+    worker = Worker(fd, arena_fd, pools, model_file)
     current_worker.become(worker)
     worker.run()

@@ -32,8 +32,9 @@ _BEFORE = thread_pools.hold()
 import numpy as np  # noqa: E402
 import triton_python_backend_utils  # noqa: E402, F401
 
-from . import fork_hooks, rehearsal, wire, worker  # noqa: E402
+from . import fork_hooks, heap, rehearsal, wire, worker  # noqa: E402
 
+# Socket, lifeline, output, arena; the model's file may follow.
 _DESCRIPTORS_PER_FORK = 4
 _FORK_BYTES_MAX = 1 << 16
 # Microseconds of real-time scheduling without a pause, eleven days: a limit that nobody meets and every descendant inherits.
@@ -102,15 +103,15 @@ class Zygote:
         buffer = self._buffer
         while self._receive():
             while len(buffer) >= wire.HEADER_BYTES:
-                size, kind, _, family, _ = wire.HEADER.unpack_from(buffer, 0)
-                if kind != wire.ZYGOTE_FORK or not wire.HEADER_BYTES <= size <= _FORK_BYTES_MAX:
+                size, kind, files, family, _ = wire.HEADER.unpack_from(buffer, 0)
+                if kind != wire.ZYGOTE_FORK or not wire.HEADER_BYTES <= size <= _FORK_BYTES_MAX or files > 1:
                     raise struct.error("unknown record %d of %d bytes" % (kind, size))
                 if len(buffer) < size:
                     break
                 plan = json.loads(bytes(buffer[wire.HEADER_BYTES : size])) if size > wire.HEADER_BYTES else None
                 del buffer[:size]
-                own = self._descriptors[:_DESCRIPTORS_PER_FORK]
-                del self._descriptors[:_DESCRIPTORS_PER_FORK]
+                own = self._descriptors[: _DESCRIPTORS_PER_FORK + files]
+                del self._descriptors[: _DESCRIPTORS_PER_FORK + files]
                 self._on_fork(family, own, plan)
 
     def _receive(self) -> bool:
@@ -188,7 +189,7 @@ class Zygote:
                 os._exit(status)
 
     def _become_worker(self, descriptors: list[int], plan: dict | None) -> None:
-        sock, lifeline, output, arena = descriptors
+        sock, lifeline, output, arena, *files = descriptors
         # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
         fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
@@ -213,7 +214,7 @@ class Zygote:
             self._tenancy.enter(plan)
         elif self._confinement is not None:
             self._confinement.enter()
-        worker.start(sock, arena, self._pools)
+        worker.start(sock, arena, self._pools, files[0] if files else None)
 
 
 def main() -> None:
@@ -246,5 +247,6 @@ def main() -> None:
     gc.collect()
     _filler = rehearsal.fill_holes()
     gc.freeze()
+    heap.fill_holes()
     control.sendall(wire.frame(wire.ZYGOTE_READY, json.dumps(ready).encode("utf-8")))
     Zygote(control, confinement, tenancy, pools).run()

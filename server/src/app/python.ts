@@ -1,3 +1,4 @@
+import { totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
 import { dirname, join } from "node:path";
 import { systemClock, type Logger } from "../base/index.ts";
@@ -6,6 +7,7 @@ import type { ConfinementRow, FindPythonRunner, TenantOptions } from "../backend
 import type { DataDirectories } from "./directories.ts";
 import { modelOutput } from "./model-output.ts";
 import { modelEnvironment, passedEnvironment } from "./passed-environment.ts";
+import { memoryShare } from "./request-memory.ts";
 import { withThreads } from "./thread-environment.ts";
 
 /** The Python of the product: what workers run. */
@@ -97,6 +99,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     pythonEnv: withThreads(modelEnvironment(), parts.threads),
     preImports: parts.preImports,
     findRunner: parts.findRunner,
+    sharedFileBytesMax: memoryShare({ machineBytes: totalmem(), cgroupBytes: process.constrainedMemory() }),
     environmentsDirectory: join(parts.directories.cache, "python-environments"),
     workerDirectory,
     clock: systemClock,

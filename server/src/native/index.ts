@@ -1,6 +1,7 @@
 /** The C library and native libraries as TypeScript: the only folder that knows koffi. */
 export { openSharedMemory, pageBytes, type SharedMemory } from "./memory.ts";
 export { discardMemory } from "./discard-memory.ts";
+export { openSealableMemory, type SealableMemory } from "./sealed-memory.ts";
 export { mapMemory, type MappedMemory } from "./mapped-memory.ts";
 export {
   openOnnxRuntime,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 import struct
 import zipfile
 import zlib
@@ -14,15 +13,17 @@ TORCHSCRIPT = "TorchScript"
 EXPORTED = "torch.export"
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
+LOCAL_HEADER_BYTES = _LOCAL_HEADER.size
 _STORED = 0
-_DEFLATED = 8
 # Only code and the maps to its source are compressed. What all of it may become together:
 _INFLATED_BYTES_MAX = 256 << 20
 _PIECE_BYTES = 1 << 20
 
 
-def checked_kind(path: str) -> str:
-    """What to load the file with. Raises Refused for what is neither, is damaged, or would become much larger than it is."""
+def checked_kind(path: str, name: str) -> str:
+    """What to load the file with, which messages call `name`.
+
+    Raises Refused for what is neither, is damaged, or would become much larger than it is."""
     try:
         with zipfile.ZipFile(path) as opened:
             entries = opened.infolist()
@@ -30,7 +31,7 @@ def checked_kind(path: str) -> str:
             _check(path, opened, entries)
             return kind
     except (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, EOFError, OverflowError) as error:
-        raise Refused("'%s' is no archive of PyTorch, or is damaged: %s" % (os.path.basename(path), error)) from error
+        raise Refused("'%s' is no archive of PyTorch, or is damaged: %s" % (name, error)) from error
 
 
 def _kind(filenames: list[str]) -> str:
@@ -63,12 +64,23 @@ def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
                 _check_stored(entry, whole)
 
 
+def begin_of(entry: zipfile.ZipInfo, local_header: bytes) -> int:
+    """Where an entry's bytes begin: behind the header that stands before them, which has a name and more of its own. Raises Refused."""
+    magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(local_header)
+    if magic != b"PK\3\4":
+        raise _misplaced(entry)
+    return entry.header_offset + _LOCAL_HEADER.size + name_bytes + extra_bytes
+
+
+def _misplaced(entry: zipfile.ZipInfo) -> Refused:
+    return Refused("'%s' does not lie where the archive says" % entry.filename)
+
+
 def _check_stored(entry: zipfile.ZipInfo, whole: mmap.mmap) -> None:
-    magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack_from(whole, entry.header_offset)
-    begin = entry.header_offset + _LOCAL_HEADER.size + name_bytes + extra_bytes
+    begin = begin_of(entry, whole[entry.header_offset : entry.header_offset + LOCAL_HEADER_BYTES])
     end = begin + entry.file_size
-    if magic != b"PK\3\4" or entry.file_size != entry.compress_size or end > len(whole):
-        raise Refused("'%s' does not lie where the archive says" % entry.filename)
+    if entry.file_size != entry.compress_size or end > len(whole):
+        raise _misplaced(entry)
     total = 0
     view = memoryview(whole)
     try:

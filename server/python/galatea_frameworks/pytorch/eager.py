@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from galatea_worker.failures import Refused
 
+from . import mapped
 from .results import Results
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def load(path: str, device: str | None) -> Eager:
     weights = os.path.splitext(path)[0] + ".pt"
     if os.path.exists(weights):
         # Tensors and nothing else: what is code stands in the file of code.
-        module.load_state_dict(torch.load(weights, map_location=device, weights_only=True))
+        module.load_state_dict(torch.load(mapped.readable(weights), map_location=device, weights_only=True))
+        mapped.share([*module.parameters(), *module.buffers()])
     return Eager(module.to(device).eval())
 
 

@@ -9,7 +9,7 @@ import torch
 from galatea_worker.failures import Refused
 from torch.utils import _pytree
 
-from . import names
+from . import mapped, names
 from .results import Results
 
 if TYPE_CHECKING:
@@ -88,4 +88,5 @@ def load(path: str, device: str | None) -> Exported:
         from torch.export.passes import move_to_device_pass
 
         program = move_to_device_pass(program, device)
+    mapped.share([*program.state_dict.values(), *program.constants.values()])
     return Exported(program)

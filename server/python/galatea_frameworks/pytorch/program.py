@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import torch
 import triton_python_backend_utils as pb_utils
+from galatea_worker import current_worker, heap
 from galatea_worker.failures import Refused
 
-from galatea_frameworks import allocator
 from galatea_frameworks.batched_model import BatchedModel
 
-from . import archive, eager, exported, names, parameters, tensors, torchscript
+from . import archive, eager, exported, mapped, names, parameters, tensors, torchscript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from triton_python_backend_utils import InferenceRequest, InferenceResponse, Tensor
 
-_LOADERS = {archive.TORCHSCRIPT: torchscript.load, archive.EXPORTED: exported.load}
+LOADERS = {archive.TORCHSCRIPT: torchscript.load, archive.EXPORTED: exported.load}
 # What the allocator of the machine's memory says, of no exception type of its own.
 _OUT_OF_MEMORY = "DefaultCPUAllocator: "
-# TorchScript's executor watches one run, and compiles during the next.
-_RUNS_THAT_COMPILE = 2
+# TorchScript's executor watches one run, compiles during the next, and then lets go of what it needed for that (see warm.py).
+_RUNS_THAT_COMPILE = 3
 
 
 class TritonPythonModel(BatchedModel):
@@ -48,7 +48,9 @@ class TritonPythonModel(BatchedModel):
         self._program.accept(self.input_names, self._name, pb_utils.Logger)
         self._places = names.output_places(list(self._output_types), self._name, pb_utils.Logger)
         self._runs_to_trim = _RUNS_THAT_COMPILE
-        allocator.trim()
+        heap.trim()
+        # What runs need besides their results is kept for the next ones, which may be long in coming.
+        current_worker.rest_with(heap.trim)
 
     def _load(self, path: str, kind: str) -> torchscript.Script | exported.Exported | eager.Eager:
         if not os.path.exists(path):
@@ -57,7 +59,8 @@ class TritonPythonModel(BatchedModel):
             device = "cpu" if kind == "CPU" else None
             if path.endswith(".py"):
                 return eager.load(path, device)
-            return _LOADERS[archive.checked_kind(path)](path, device)
+            readable = mapped.readable(path)
+            return LOADERS[archive.checked_kind(readable, os.path.basename(path))](readable, device)
         except MemoryError:
             raise
         except Exception as error:
@@ -84,7 +87,7 @@ class TritonPythonModel(BatchedModel):
         if self._runs_to_trim > 0:
             self._runs_to_trim -= 1
             if self._runs_to_trim == 0:
-                allocator.trim()
+                heap.trim()
         for name, datatype in self._output_types.items():
             yield tensors.split(name, datatype, results.at(name, self._places[name]), rows, len(requests))
 

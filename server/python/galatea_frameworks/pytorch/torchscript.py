@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from galatea_worker.failures import Refused
 
-from . import names
+from . import mapped, names
 from .results import Results
 
 if TYPE_CHECKING:
@@ -71,4 +71,5 @@ def load(path: str, device: str | None) -> Script:
     # Triton serves a module in the mode in which it was saved.
     if not hasattr(module, "forward"):
         raise Refused("Method 'forward' is not defined.")
+    mapped.share(mapped.tensors_of_script(module, path))
     return Script(module)

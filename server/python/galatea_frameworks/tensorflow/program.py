@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 import triton_python_backend_utils as pb_utils
-from galatea_worker import current_worker, reading_only
+from galatea_worker import current_worker, heap, reading_only
 from galatea_worker.failures import Refused, is_out_of_memory
 
-from galatea_frameworks import allocator, parameter_values
+from galatea_frameworks import parameter_values
 from galatea_frameworks.batched_model import BatchedModel
 
 from . import completion, configured, graphs, tensors
@@ -92,7 +92,7 @@ class TritonPythonModel(BatchedModel):
             raise Refused("failed to load model '%s': %s" % (model, _text(error))) from error
         self._graph = graph
         self._runs_to_trim = _RUNS_TO_TRIM
-        allocator.trim()
+        heap.trim()
 
     def value_of(self, tensor: Tensor | None, name: str) -> Any:
         """An array."""
@@ -111,7 +111,7 @@ class TritonPythonModel(BatchedModel):
         if self._runs_to_trim > 0:
             self._runs_to_trim -= 1
             if self._runs_to_trim == 0:
-                allocator.trim()
+                heap.trim()
         for name, value in results.items():
             yield tensors.split(name, value, rows)
 

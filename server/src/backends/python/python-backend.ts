@@ -11,6 +11,7 @@ import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
 import type { FindPythonRunner, PythonRunner } from "./runners.ts";
+import { SharedFiles } from "./shared-files.ts";
 import { Pace } from "./pace.ts";
 import { tenantPaths, Tenants } from "./tenants.ts";
 import { Traffic } from "./traffic.ts";
@@ -29,6 +30,8 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   /** The programs of python-based backends. */
   readonly findRunner: FindPythonRunner;
   readonly inlineBytesMax: number;
+  /** Of all model files that workers share; what does not fit is read by each for itself. */
+  readonly sharedFileBytesMax: number;
   /** Each namespace is a tenant that is kept from everything else; null: workers are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
   /** See TenantsOptions. */
@@ -54,6 +57,7 @@ export const pythonBackendDefaults = {
   preImports: [],
   findRunner: () => Promise.resolve(null),
   inlineBytesMax: 4096,
+  sharedFileBytesMax: 2 ** 30,
   tenants: null,
   onConfinement: () => {},
   hangReportMs: 30_000,
@@ -81,6 +85,7 @@ class PythonBackend implements Backend {
   readonly #families: WorkerFamilies;
   readonly #tenants: Tenants | null;
   readonly #encoder = new ExecuteEncoder();
+  readonly #sharedFiles: SharedFiles;
   readonly #traffic: Traffic;
   readonly #completed = new Map<string, CompletedWorker>();
   /** Ends of workers that nobody else waits for. */
@@ -89,6 +94,7 @@ class PythonBackend implements Backend {
   constructor(options: PythonBackendOptions) {
     this.#options = options;
     this.#traffic = new Traffic(options.clock);
+    this.#sharedFiles = new SharedFiles({ bytesMax: options.sharedFileBytesMax, fileBytesMin: sharedFileBytesMin });
     this.#ending = new TaskGroup((error) => options.logger.error(`a worker's end failed: ${String(error)}`));
     const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, preImports, tenants, clock, logger } =
       options;
@@ -154,6 +160,7 @@ class PythonBackend implements Backend {
     const facts = factsOf(source, config, plan);
     const configJson = printConfigJsonText(config);
     const unhealthy = new Map<string, string>();
+    let fileBytes = 0;
     const planned = instancesOf(source, config);
     const pace = new Pace(this.#options.clock, planned.length);
     const opening = planned.map(async ({ name, instanceKind }) => {
@@ -162,6 +169,7 @@ class PythonBackend implements Backend {
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
         worker.others = context.others;
+        fileBytes = worker.fileBytes;
         const about = { source, config, configJson, instanceKind, program: plan.program };
         try {
           this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
@@ -200,7 +208,7 @@ class PythonBackend implements Backend {
         worker,
       );
     });
-    return new LoadedPythonModel(await allOrNone(opening));
+    return new LoadedPythonModel(await allOrNone(opening), () => fileBytes);
   }
 
   /** Models of python-based backends, where the program of one is found. */
@@ -225,7 +233,8 @@ class PythonBackend implements Backend {
     const own = config.defaultModelFilename === "" ? "model.py" : config.defaultModelFilename;
     return {
       source,
-      program: runner ?? { directory: source.versionDirectory, filename: own, environment: null },
+      program: runner ?? { directory: source.versionDirectory, filename: own, mapsFiles: false, environment: null },
+      sharedFile: runner?.mapsFiles === true ? mappedFile(config) : null,
       environment: await this.#environment(source, config, runner, context.signal),
       arena: context.arena,
       others: context.others,
@@ -237,7 +246,8 @@ class PythonBackend implements Backend {
 
   #starter() {
     const { clock, logger, print } = this.#options;
-    return { pool: this.#pool, families: this.#families, tenants: this.#tenants, clock, logger, print };
+    const [pool, families, tenants, sharedFiles] = [this.#pool, this.#families, this.#tenants, this.#sharedFiles];
+    return { pool, families, tenants, sharedFiles, clock, logger, print };
   }
 
   /** Keeps a worker for the load that usually follows; the oldest goes when there are too many. */
@@ -274,18 +284,30 @@ class PythonBackend implements Backend {
   }
 }
 
+/** Weights of a few pages are not worth a descriptor and a mapping. */
+const sharedFileBytesMin = 64 * 1024;
+
+/** The file that holds the model's tensors: of a model that is a program in Python, the one beside it. Null: it lies elsewhere. */
+function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
+  const name = (defaultModelFilename || "model.pt").replace(/\.py$/, ".pt");
+  return name.includes("/") ? null : name;
+}
+
 class LoadedPythonModel implements LoadedModel {
   readonly instances: readonly PythonInstance[];
+  readonly #fileBytes: () => number;
 
-  constructor(instances: readonly PythonInstance[]) {
+  constructor(instances: readonly PythonInstance[], fileBytes: () => number) {
     this.instances = instances;
+    this.#fileBytes = fileBytes;
   }
 
   async memoryBytes(): Promise<DeviceBytes> {
     const sizes = await Promise.all(
       this.instances.map(async ({ pid }) => (pid === null ? 0 : await privateBytes(pid))),
     );
-    return onMachine(sizes.reduce((sum, size) => sum + size, 0));
+    // A file that other models share is charged to each: whichever goes last still holds it.
+    return onMachine(sizes.reduce((sum, size) => sum + size, this.#fileBytes()));
   }
 
   abandon(reason: string): void {

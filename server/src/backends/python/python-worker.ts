@@ -33,6 +33,8 @@ export interface WorkerOptions {
   /** The memory in which the tensors of other models are. */
   readonly arena: Arena;
   readonly inlineBytesMax: number;
+  /** Of the model's file, where it shares it with others. */
+  readonly fileBytes: number;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Takes a line that the worker printed. */
@@ -60,6 +62,7 @@ export class PythonWorker {
   others: OtherModels;
   readonly lent = new LentBlocks();
   readonly environment: PythonEnvironment;
+  readonly fileBytes: number;
   /** Resolves with why the process is no more, once it is reaped and its loans have ended. */
   readonly ended: Promise<string>;
   readonly #options: WorkerOptions;
@@ -81,6 +84,7 @@ export class PythonWorker {
     this.name = name;
     this.#options = options;
     this.environment = options.environment;
+    this.fileBytes = options.fileBytes;
     this.others = options.others;
     this.pid = forked.pid;
     this.#lifelineFd = forked.lifelineFd;

@@ -8,6 +8,8 @@ import { madeFramework } from "./frameworks/framework-store.ts";
 export interface PythonRunner {
   readonly directory: string;
   readonly filename: string;
+  /** Whether it maps the model's file, which is then in memory once for all workers with an equal one. */
+  readonly mapsFiles: boolean;
   /** What models run in that bring no environment; null: what all Python models do. */
   readonly environment: RunnerEnvironment | null;
 }
@@ -34,7 +36,7 @@ export function runnersIn(directory: string): FindPythonRunner {
     if (!/^[\w-][\w.-]*$/.test(backend)) return null;
     const own = join(directory, backend);
     const found = await stat(join(own, filename)).catch(() => null);
-    return found?.isFile() === true ? { directory: own, filename, environment: null } : null;
+    return found?.isFile() === true ? { directory: own, filename, mapsFiles: false, environment: null } : null;
   };
 }
 
@@ -64,6 +66,8 @@ export function frameworkRunners(directories: FrameworkDirectories): FindPythonR
     return {
       directory: join(directories.workers, "galatea_frameworks", backend),
       filename,
+      // A script reads its files as it likes.
+      mapsFiles: framework.mapsFiles === true && backend === framework.name,
       environment: { directory: place.directory, imports: framework.imports ?? [] },
     };
   };

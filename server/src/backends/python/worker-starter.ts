@@ -12,6 +12,7 @@ import type { PythonEnvironment } from "./python-environment.ts";
 import { PythonWorker } from "./python-worker.ts";
 import { kinds } from "./wire.ts";
 import type { PythonRunner } from "./runners.ts";
+import type { SharedFile, SharedFiles } from "./shared-files.ts";
 import { tenantPaths, type Tenants } from "./tenants.ts";
 import type { WorkerFamilies } from "./worker-families.ts";
 import type { ForkedWorker } from "./zygote.ts";
@@ -23,6 +24,8 @@ export interface WorkerPlan {
   /** Where the model's code lies: in its version's directory, or with a python-based backend. */
   readonly program: PythonRunner;
   readonly environment: PythonEnvironment;
+  /** The file that all workers with an equal one share, in the version's directory; null: there is none. */
+  readonly sharedFile: string | null;
   readonly arena: Arena;
   readonly others: OtherModels;
   readonly metrics: NamespaceMetrics;
@@ -34,6 +37,7 @@ export interface WorkerPlan {
 export interface StarterOptions {
   readonly pool: ZygotePool;
   readonly families: WorkerFamilies;
+  readonly sharedFiles: SharedFiles;
   /** Null where workers are kept from each other's processes and no more. */
   readonly tenants: Tenants | null;
   readonly clock: Clock;
@@ -58,7 +62,7 @@ export async function startWorker(
     throw new InferenceError("INTERNAL", `${filename} does not exist in the model repository path: ${path}`);
   signal.throwIfAborted();
   const { clock, logger, print } = options;
-  const { forked, environment, release } = await forkWorker(options, plan, signal);
+  const { forked, environment, release, fileBytes } = await forkWorker(options, plan, signal);
   const worker = new PythonWorker(name, forked, {
     clock,
     logger,
@@ -68,6 +72,7 @@ export async function startWorker(
     metrics: plan.metrics,
     arena: plan.arena,
     inlineBytesMax: plan.inlineBytesMax,
+    fileBytes,
   });
   void worker.ended.then(release);
   const body = {
@@ -97,22 +102,31 @@ export async function startWorker(
 
 /** A worker of the plan's tenant and what is to be called when it has ended. */
 async function forkWorker(
-  { pool, families, tenants }: StarterOptions,
-  { source, arena, environment: asked }: WorkerPlan,
+  { pool, families, tenants, sharedFiles }: StarterOptions,
+  { source, arena, environment: asked, sharedFile }: WorkerPlan,
   signal: AbortSignal,
 ) {
   const tenant = (await tenants?.enter(String(arena.id), tenantPaths(source))) ?? null;
   const family = families.begin();
+  // Held as long as the worker lives, so that the next one with an equal file finds it.
+  let file: SharedFile | null = null;
+  let forking: Promise<ForkedWorker> | null = null;
   const release = async () => {
     families.end(family);
+    // A fork that was given up may still be about to send the descriptor.
+    await forking?.catch(() => null);
+    file?.[Symbol.dispose]();
     await tenant?.[Symbol.asyncDispose]();
   };
   try {
+    file = sharedFile === null ? null : await sharedFiles.open(join(source.versionDirectory, sharedFile));
+    signal.throwIfAborted();
     const environment = tenant?.environment(asked) ?? asked;
     // What a model brought runs under the plan already.
     const plan = asked.directory === null ? (tenant?.plan ?? null) : null;
-    const forking = pool.fork(environment, { arenaFd: arena.fd, family, plan });
-    return { forked: await unlessAborted(forking, signal), environment, release };
+    forking = pool.fork(environment, { arenaFd: arena.fd, family, plan, fileFd: file?.fd ?? null });
+    const forked = await unlessAborted(forking, signal);
+    return { forked, environment, release, fileBytes: file?.byteLength ?? 0 };
   } catch (error) {
     await release();
     throw error;

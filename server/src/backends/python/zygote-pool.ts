@@ -1,15 +1,8 @@
 import { assert, InferenceError, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
-import type { ConfinementPlan, MachineFacts } from "./confinement-plan.ts";
+import type { MachineFacts } from "./confinement-plan.ts";
 import { mayBeImportedAhead } from "./pre-imports.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
-import { Zygote, ZygoteEnded, type ForkedWorker } from "./zygote.ts";
-
-export interface ForkOptions {
-  readonly arenaFd: number;
-  readonly family: number;
-  /** What the worker applies to itself; null where the environment does for all of its workers. */
-  readonly plan: ConfinementPlan | null;
-}
+import { Zygote, ZygoteEnded, type ForkedWorker, type ForkOptions } from "./zygote.ts";
 
 export interface ZygotePoolOptions {
   readonly workerDirectory: string;
@@ -59,7 +52,7 @@ export class ZygotePool implements AsyncDisposable {
    * meanwhile is followed by another, once: what ends two of them in a row is told.
    */
   async fork(environment: PythonEnvironment, fork: ForkOptions): Promise<ForkedWorker> {
-    const forking = (zygote: Zygote) => zygote.fork(fork.arenaFd, fork.family, fork.plan);
+    const forking = (zygote: Zygote) => zygote.fork(fork);
     try {
       return await this.#using(environment, forking);
     } catch (error) {

@@ -19,6 +19,15 @@ export interface ForkedWorker {
   readonly outputFd: number;
 }
 
+export interface ForkOptions {
+  readonly arenaFd: number;
+  readonly family: number;
+  /** What the worker applies to itself; null where the environment does for all of its workers. */
+  readonly plan: ConfinementPlan | null;
+  /** The bytes of the model's file, see `shared-files.ts`; null: the worker reads it where it lies. */
+  readonly fileFd: number | null;
+}
+
 export interface ZygoteOptions {
   readonly environment: PythonEnvironment;
   /** Holds `galatea_zygote.py`. */
@@ -210,7 +219,7 @@ export class Zygote implements AsyncDisposable {
    * Forks a worker that sees the memory file `arenaFd` and nothing else of this process. `family` is its number in `WorkerFamilies`;
    * null as its plan keeps it to what the zygote itself is kept to, and away from other processes.
    */
-  fork(arenaFd: number, family: number, plan: ConfinementPlan | null): Promise<ForkedWorker> {
+  fork({ arenaFd, family, plan, fileFd }: ForkOptions): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {
       if (!this.#alive || this.#isRetired) throw new ZygoteEnded();
       const socket = openSocketPair();
@@ -220,9 +229,10 @@ export class Zygote implements AsyncDisposable {
       const timer = this.#clock.timer(forkMsMax, () => this.#stuck());
       this.#pending.set(family, { forked, resolve, reject, timer });
       const body = plan === null ? new Uint8Array() : Buffer.from(JSON.stringify(plan));
-      const record = encodeFrame(kinds.zygoteFork, body, { id: family });
+      const files = fileFd === null ? [] : [fileFd];
+      const record = encodeFrame(kinds.zygoteFork, body, { id: family, count: files.length });
       try {
-        const theirs = [socket.theirs, lifeline.readFd, output.writeFd, arenaFd];
+        const theirs = [socket.theirs, lifeline.readFd, output.writeFd, arenaFd, ...files];
         if (!sendDescriptors(this.#fd, record, theirs))
           this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote is busy"));
       } catch (error) {

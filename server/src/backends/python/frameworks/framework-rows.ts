@@ -16,6 +16,8 @@ export interface Framework {
    * Null for a library that starts threads when it is imported, and so cannot be forked: each worker imports it.
    */
   readonly imports: readonly string[] | null;
+  /** See PythonRunner; false where it is not said. */
+  readonly mapsFiles?: true;
 }
 
 /** Frameworks as rows; each has a folder of its name in `python/galatea_frameworks`. */
@@ -29,6 +31,7 @@ export const frameworks: readonly Framework[] = [
     diskBytes: 5 * 2 ** 30,
     // Held to one thread (see thread_pools.py) torch 2.15 imports with one: it may be forked.
     imports: ["torch", "galatea_frameworks.pytorch.warm", "galatea_frameworks.pytorch_script.warm"],
+    mapsFiles: true,
   },
   {
     name: "sklearn",

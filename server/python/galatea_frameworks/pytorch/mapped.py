@@ -1,0 +1,113 @@
+"""Weights that lie in the model's file as they lie in memory: mapped from it, so that all workers with an equal file share them.
+
+The mapping is private: what a model writes to its weights, it writes to pages of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import zipfile
+from typing import TYPE_CHECKING
+
+import torch
+from galatea_worker import current_worker
+
+from . import archive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# A smaller one shares no page.
+_BYTES_MIN = 4096
+_PIECE_BYTES = 1 << 20
+
+
+def readable(path: str) -> str:
+    """Where to read the model's file from: the bytes that the server holds of it, where it does, which nobody can change."""
+    shared = current_worker.model_file()
+    return path if shared is None else "/proc/self/fd/%d" % shared
+
+
+def share(tensors: Iterable[torch.Tensor]) -> None:
+    """Lets go of the memory of those tensors whose bytes are a record of the file, and maps the record in its place.
+
+    Nothing is taken on trust: bytes are compared. The tensors are the same objects with the same values afterwards.
+    """
+    shared = current_worker.model_file()
+    if shared is None:
+        return
+    path = readable("")
+    with zipfile.ZipFile(path) as opened, open(path, "rb") as file:
+        records = _Records(file.fileno(), opened.infolist())
+        whole = None
+        found = {}
+        with torch.no_grad():
+            for tensor in tensors:
+                if not _is_plain(tensor):
+                    continue
+                storage = tensor.untyped_storage()
+                key = storage.data_ptr()
+                if key not in found:
+                    # The storage is kept, so that no other one gets its address meanwhile.
+                    found[key] = (records.begin_of(key, storage.nbytes()), storage)
+                begin, former = found[key]
+                if begin is None:
+                    continue
+                if whole is None:
+                    whole = torch.UntypedStorage.from_file(path, False, os.fstat(shared).st_size)
+                place = tensor.storage_offset(), tensor.size(), tensor.stride()
+                tensor.set_(whole[begin : begin + former.nbytes()], *place)
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    return (
+        tensor.layout == torch.strided
+        and tensor.device.type == "cpu"
+        and not tensor.is_quantized
+        and type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.untyped_storage().nbytes() >= _BYTES_MIN
+    )
+
+
+class _Records:
+    """The records of an archive by their size."""
+
+    def __init__(self, descriptor: int, entries: list[zipfile.ZipInfo]) -> None:
+        self._descriptor = descriptor
+        self._begins = {}
+        for entry in entries:
+            if entry.compress_type == zipfile.ZIP_STORED and entry.file_size >= _BYTES_MIN:
+                begin = archive.begin_of(entry, os.pread(descriptor, archive.LOCAL_HEADER_BYTES, entry.header_offset))
+                self._begins.setdefault(entry.file_size, []).append(begin)
+
+    def begin_of(self, address: int, size: int) -> int | None:
+        """Where a record with these bytes begins; None where there is none, or where it lies so that its numbers could not be read at once."""
+        for begin in self._begins.get(size, ()):
+            if begin % 16 == 0 and self._is_equal(address, begin, size):
+                return begin
+        return None
+
+    def _is_equal(self, address: int, begin: int, size: int) -> bool:
+        for at in range(0, size, _PIECE_BYTES):
+            count = min(_PIECE_BYTES, size - at)
+            # Read, not mapped: what is looked at once need not be in this process's page tables.
+            if os.pread(self._descriptor, count, begin + at) != ctypes.string_at(address + at, count):
+                return False
+        return True
+
+
+def tensors_of_script(module: torch.jit.ScriptModule, path: str) -> Iterator[torch.Tensor]:
+    """Parameters, buffers, and the constants of its graphs, where freezing a module puts its weights."""
+    yield from module.parameters()
+    yield from module.buffers()
+    with zipfile.ZipFile(path) as opened:
+        constants = [one for one in opened.infolist() if one.filename.partition("/")[2].startswith("constants/")]
+    if all(one.file_size < _BYTES_MIN for one in constants):
+        # To look at a graph makes it, which many modules of a program never need.
+        return
+    for each in module.modules():
+        for name in each._c._method_names():
+            for node in each._c._get_method(name).graph.findAllNodes("prim::Constant"):
+                if node.hasAttribute("value") and node.kindOf("value") == "t":
+                    yield node.t("value")

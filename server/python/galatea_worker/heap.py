@@ -1,0 +1,70 @@
+"""The memory that the C library has kept of what was freed: its heap is one for libraries that are written in C and C++."""
+
+from __future__ import annotations
+
+import ctypes
+
+_libc = ctypes.CDLL(None)
+# Both are glibc's; other C libraries keep less.
+_trim = getattr(_libc, "malloc_trim", None)
+_find_facts = getattr(_libc, "mallinfo2", None)
+
+# Larger blocks are mappings of their own.
+_BLOCK_BYTES_MAX = 64 * 1024
+_BLOCK_BYTES_MIN = 16
+# Where a heap has more free blocks than this, most are small ones between others that live long.
+_BLOCKS_MAX = 400_000
+
+
+class _Facts(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        )
+    )
+
+
+def trim() -> None:
+    """Gives whole pages of it back to the machine."""
+    if _trim is not None:
+        _trim(0)
+
+
+def fill_holes() -> None:
+    """Takes all free blocks, for ever, but for what lies at the heap's end.
+
+    A process that is forked from this one allocates behind that end then, where blocks lie close together and whole pages become free
+    again. In the holes between this process's blocks each block would give it a copy of a page: 9 MB where PyTorch loads a model.
+    """
+    if _find_facts is None:
+        return
+    trim()
+    _find_facts.restype = _Facts
+    allocate, give_back = _libc.malloc, _libc.free
+    allocate.restype = ctypes.c_void_p
+    allocate.argtypes = (ctypes.c_size_t,)
+    give_back.argtypes = (ctypes.c_void_p,)
+    give_back.restype = None
+    find_end = _libc.sbrk
+    find_end.restype = ctypes.c_void_p
+    end = find_end(0)
+    size = _BLOCK_BYTES_MAX
+    for _ in range(_BLOCKS_MAX):
+        block = allocate(size)
+        if block is not None and block < end:
+            continue
+        give_back(block)
+        if size == _BLOCK_BYTES_MIN:
+            break
+        size = max(size * 3 // 4 // 16 * 16, _BLOCK_BYTES_MIN)
+    trim()
