@@ -86,7 +86,7 @@ test("what a model writes to its weights nobody else sees, not even an instance 
   const answers = [];
   for (let time = 0; time < 8; time++) answers.push(await ask("drifting_twice"));
   // Each instance counts for itself, from nothing on.
-  assert.equal(answers.filter((one) => one === 1).length, new Set([...counted(answers)]).size, String(answers));
+  assert.equal(answers.filter((one) => one === 1).length, new Set(counted(answers)).size, String(answers));
   assert.equal(await ask("drifting_once"), 4);
 });
 
