@@ -27,6 +27,7 @@ test("a framework that is not set up is refused with the command that does it, a
   assert.deepEqual(await find("pytorch"), {
     directory: "/workers/galatea_frameworks/pytorch",
     filename: "model.py",
+    mapsFiles: true,
     environment: { directory, imports: frameworkNamed("pytorch")!.imports },
   });
   // Scripts for PyTorch run where its models do.
