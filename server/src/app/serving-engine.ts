@@ -139,13 +139,13 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
 const algorithmMsMax = 60_000;
 
 function algorithmBackends(): readonly Backend[] {
-  const lazy = (algorithm: "linear_learner" | "sparkml", threadPerModel: boolean): Backend =>
+  const lazy = (algorithm: "linear_learner" | "sparkml" | "xgboost", threadPerModel: boolean): Backend =>
     lazyBackend(algorithm, async () => {
       const { createAlgorithmBackend } = await import("../backends/algorithms/index.ts");
       return createAlgorithmBackend({ algorithm, threadPerModel, orderMsMax: algorithmMsMax, clock: systemClock });
     });
-  // A bundle's expressions may have no end; what linear models do is bounded.
-  return [lazy("linear_learner", false), lazy("sparkml", true)];
+  // A bundle's expressions may have no end; what linear models and trees do is bounded.
+  return [lazy("linear_learner", false), lazy("sparkml", true), lazy("xgboost", false)];
 }
 
 function onnxRuntimeBackend({ options, log }: Pick<ServingParts, "options" | "log">): Backend {

@@ -1,4 +1,4 @@
-/** The backend contract. Implementations live in the folders beside; no backend imports another. */
+/** The backend contract. Implementations live in the folders beside; no backend imports another, but for pure readers: `algorithms` takes trees of `fil`. */
 export type { Backend, LoadContext, LoadedModel, ModelSource } from "./backend.ts";
 export { onMachine, type DeviceBytes, type MemoryDevice } from "./device-bytes.ts";
 export type { ModelCall, OtherModels } from "./other-models.ts";

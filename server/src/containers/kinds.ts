@@ -7,6 +7,11 @@ export const containerKinds = {
   "scikit-learn": scriptContainer({ runner: "sklearn" }),
   pytorch: scriptContainer({ runner: "pytorch_script" }),
   "linear-learner": algorithmContainer({ backend: "linear_learner", variables: [], execution: null }),
+  xgboost: algorithmContainer({
+    backend: "xgboost",
+    variables: ["SAGEMAKER_INFERENCE_OUTPUT", "SAGEMAKER_INFERENCE_ENSEMBLE", "SAGEMAKER_BATCH"],
+    execution: { strategy: "MULTI_RECORD", payloadMegabytes: 6 },
+  }),
   "sparkml-serving": algorithmContainer({
     backend: "sparkml",
     variables: ["SAGEMAKER_SPARKML_SCHEMA"],

@@ -100,6 +100,8 @@ test("images of every account, region and tag are known by their repository, oth
   for (const image of [`${registry}/mine:1.7-1`, "sagemaker-tritonserver/mine:1", "my-pytorch-inference:1"])
     assert.equal(resolveImage(image), null);
   assert.equal(resolveImage("382416733822.dkr.ecr.us-east-1.amazonaws.com/linear-learner:1"), "linear-learner");
+  for (const image of [`${registry}/sagemaker-xgboost:1.7-1`, "811284229777.dkr.ecr.us-east-1.amazonaws.com/xgboost:1"])
+    assert.equal(resolveImage(image), "xgboost");
   assert.equal(resolveImage(`${registry}/sagemaker-sparkml-serving:3.3`), "sparkml-serving");
   assert.match(unsupportedImageText("mine:1"), /The image mine:1 cannot be run here.*sagemaker-scikit-learn/);
 });

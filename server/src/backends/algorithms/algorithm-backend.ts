@@ -1,8 +1,9 @@
-import { type AlgorithmName, AlgorithmThread, type HeldAlgorithm } from "../../algorithms/index.ts";
 import { type Clock } from "../../base/index.ts";
 import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { type DeviceBytes, onMachine } from "../device-bytes.ts";
+import type { AlgorithmName } from "./algorithm-models.ts";
+import { AlgorithmThread, type HeldAlgorithm } from "./algorithm-thread.ts";
 import { algorithmInstance } from "./algorithm-instance.ts";
 
 export interface AlgorithmBackendOptions {

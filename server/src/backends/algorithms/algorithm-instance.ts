@@ -1,7 +1,7 @@
-import type { HeldAlgorithm } from "../../algorithms/index.ts";
 import { type Clock, InferenceError } from "../../base/index.ts";
 import type { InferenceRequest, Instance, Outcome } from "../../inference/index.ts";
 import type { Arena } from "../../tensor/index.ts";
+import type { HeldAlgorithm } from "./algorithm-thread.ts";
 
 export interface AlgorithmInstanceParts {
   readonly name: string;

@@ -46,6 +46,8 @@ export interface Forest {
   readonly trees: readonly Tree[];
   readonly baseScores: readonly number[];
   readonly transform: Transform;
+  /** As XGBoost names it; other libraries' files have none. */
+  readonly objective?: string;
 }
 
 /** Of all trees of a model together: a file for ONNX Runtime may not be larger than 2 GiB. */

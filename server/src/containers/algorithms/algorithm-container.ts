@@ -1,6 +1,12 @@
 import { availableParallelism } from "node:os";
 import type { PayloadCodec } from "../../protocols/index.ts";
-import type { ArchivedModel, ContainerKind, KindStart, OpenedContainer } from "../container-kind.ts";
+import {
+  ContainerRefusal,
+  type ArchivedModel,
+  type ContainerKind,
+  type KindStart,
+  type OpenedContainer,
+} from "../container-kind.ts";
 import { bodyInput, bodyOutput, scriptCodec } from "../scripts/script-codec.ts";
 
 export interface AlgorithmContainerOptions {
@@ -11,6 +17,8 @@ export interface AlgorithmContainerOptions {
   readonly execution: { readonly strategy: "MULTI_RECORD" | "SINGLE_RECORD"; readonly payloadMegabytes: number } | null;
 }
 
+/** Framework containers of the same image have it. */
+const scriptVariable = "SAGEMAKER_PROGRAM";
 const acceptVariable = "SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT";
 
 export function algorithmContainer(options: AlgorithmContainerOptions): ContainerKind {
@@ -19,6 +27,12 @@ export function algorithmContainer(options: AlgorithmContainerOptions): Containe
 
 function openAlgorithmContainer(options: AlgorithmContainerOptions, { environment }: KindStart): OpenedContainer {
   const { backend, variables } = options;
+  if ((environment[scriptVariable] ?? "") !== "") {
+    throw new ContainerRefusal(
+      `${scriptVariable}=${environment[scriptVariable]}: this container runs no scripts, only models of its algorithm. A ` +
+        "script runs in the containers of scikit-learn and PyTorch, or as a Python model of Triton's.",
+    );
+  }
   const parameters = Object.fromEntries(
     variables.flatMap((name) => {
       const value = environment[name];

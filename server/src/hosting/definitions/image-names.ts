@@ -1,5 +1,11 @@
 /** The built-in containers an image name may stand for: the kinds of containers of the server. */
-export type BuiltInRuntime = "tritonserver" | "scikit-learn" | "pytorch" | "linear-learner" | "sparkml-serving";
+export type BuiltInRuntime =
+  | "tritonserver"
+  | "scikit-learn"
+  | "pytorch"
+  | "linear-learner"
+  | "sparkml-serving"
+  | "xgboost";
 
 interface ImageRow {
   /** The last component of the image's path, without tag and digest. */
@@ -25,6 +31,11 @@ const images: readonly ImageRow[] = [
     repository: /^pytorch-inference(-graviton)?$/,
     runtime: "pytorch",
     about: "pytorch-inference, pytorch-inference-graviton (PyTorch in script mode)",
+  },
+  {
+    repository: /^(sagemaker-)?xgboost$/,
+    runtime: "xgboost",
+    about: "sagemaker-xgboost, xgboost (XGBoost in algorithm mode)",
   },
   { repository: /^linear-learner$/, runtime: "linear-learner", about: "linear-learner (Linear Learner)" },
   {

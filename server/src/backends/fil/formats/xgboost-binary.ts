@@ -50,6 +50,7 @@ export function readXgboostBinary(bytes: Uint8Array): Forest {
     ),
     baseScores: Array.from({ length: outputCount }, () => baseScore),
     transform: objective.transform,
+    objective: objective.name,
   };
 }
 

@@ -43,6 +43,7 @@ export function readXgboostDocument(read: (taking: TakenElements) => Value, opti
     trees: readBooster(learner.object("gradient_booster"), { outputCount, options }),
     baseScores: readBaseScores(parameters, outputCount).map((score) => objective.marginOf(score)),
     transform: objective.transform,
+    objective: objective.name,
   };
 }
 

@@ -37,8 +37,8 @@ const objectives: Readonly<Record<string, Objective>> = {
   "rank:map": plain,
 };
 
-export function xgboostObjective(name: string): Objective {
+export function xgboostObjective(name: string): Objective & { readonly name: string } {
   const objective = Object.hasOwn(objectives, name) ? objectives[name] : undefined;
   if (objective === undefined) throw new InferenceError("UNSUPPORTED", `Unrecognized XGBoost objective: ${name}`);
-  return objective;
+  return { ...objective, name };
 }

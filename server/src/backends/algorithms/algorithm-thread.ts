@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
-import { type Clock, InferenceError, openDeadline } from "../base/index.ts";
+import type { AlgorithmAnswer, AlgorithmRequest } from "../../algorithms/index.ts";
+import { type Clock, InferenceError, openDeadline } from "../../base/index.ts";
 import type { AlgorithmOrder, AlgorithmReply } from "./algorithm-worker.ts";
 import type { AlgorithmSource } from "./algorithm-models.ts";
-import type { AlgorithmAnswer, AlgorithmRequest } from "./payloads/algorithm-request.ts";
 
 /** What lies in typed arrays is not counted. */
 const heapMebibytesMax = 1024;

@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { InferenceError, systemClock } from "../base/index.ts";
+import { InferenceError, systemClock } from "../../base/index.ts";
 import { AlgorithmThread, type HeldAlgorithm } from "./algorithm-thread.ts";
 import type { AlgorithmSource } from "./algorithm-models.ts";
-import { linearLearnerArtifact, savedLinearModels } from "./linear-learner/linear-models-fixture.ts";
+import { linearLearnerArtifact, savedLinearModels } from "../../algorithms/linear-learner/linear-models-fixture.ts";
 
 const root = await mkdtemp(join(tmpdir(), "galatea-algorithms-"));
 after(() => rm(root, { recursive: true }));

@@ -1,8 +1,8 @@
 /** Program of the thread that reads and evaluates models of algorithms: one order after the other. */
 import { parentPort } from "node:worker_threads";
-import { type InferenceCode, InferenceError, unreachable } from "../base/index.ts";
+import type { AlgorithmAnswer, AlgorithmRequest } from "../../algorithms/index.ts";
+import { type InferenceCode, InferenceError, unreachable } from "../../base/index.ts";
 import { type AlgorithmModel, type AlgorithmSource, readAlgorithmModel } from "./algorithm-models.ts";
-import type { AlgorithmAnswer, AlgorithmRequest } from "./payloads/algorithm-request.ts";
 
 /** What the thread of algorithms is told; each order has one reply. */
 export type AlgorithmOrder =

@@ -1,19 +1,21 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { InferenceError, unreachable } from "../base/index.ts";
-import { readLinearModel } from "./linear-learner/linear-model.ts";
-import { answerLinear } from "./linear-learner/linear-payloads.ts";
-import { readSparkModel } from "./mleap/spark-model.ts";
-import { answerSpark } from "./mleap/spark-payloads.ts";
 import {
-  AlgorithmRefusal,
   type AlgorithmAnswer,
+  AlgorithmRefusal,
   type AlgorithmRequest,
+  answerLinear,
+  answerSpark,
+  answerXgboost,
+  readLinearModel,
+  readSparkModel,
   refusalAnswer,
-} from "./payloads/algorithm-request.ts";
+} from "../../algorithms/index.ts";
+import { InferenceError, unreachable } from "../../base/index.ts";
+import { readXgboostServing } from "./xgboost-models.ts";
 
 /** Algorithms that are run here, by the name of their backend. */
-export type AlgorithmName = "linear_learner" | "sparkml";
+export type AlgorithmName = "linear_learner" | "sparkml" | "xgboost";
 
 /** What a model is loaded from. */
 export interface AlgorithmSource {
@@ -44,6 +46,10 @@ export function readAlgorithmModel({ algorithm, directory, settings }: Algorithm
       const schemaText = settings.SAGEMAKER_SPARKML_SCHEMA ?? "";
       const serving = { model: readSparkModel(directory), schemaText };
       return { memoryBytes: 0, answer: refusing((request) => answerSpark(serving, request)) };
+    }
+    case "xgboost": {
+      const { serving, memoryBytes } = readXgboostServing(directory, settings);
+      return { memoryBytes, answer: refusing((request) => answerXgboost(serving, request)) };
     }
     default:
       return unreachable(algorithm);

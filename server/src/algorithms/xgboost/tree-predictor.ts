@@ -1,0 +1,53 @@
+import type { FeatureRows } from "../payloads/algorithm-request.ts";
+
+/** A model of XGBoost: what `Booster.predict` says of rows, whose missing features are NaN. */
+export interface TreePredictor {
+  readonly featureCount: number;
+  /** Numbers for each row: 1, or one for each class or target. */
+  readonly outputCount: number;
+  /** As XGBoost names it: `binary:logistic`. */
+  readonly objective: string;
+  /** Rows with exactly `featureCount` columns. */
+  readonly predict: (rows: FeatureRows) => Float32Array;
+}
+
+/** What a row is answered with: a number, or several. */
+export type RowPrediction = number | readonly number[];
+
+/** The predictions of one model, or of several: the mean of them, or, where they are labels, the label that most have. */
+export function predictRows(models: readonly TreePredictor[], rows: FeatureRows): RowPrediction[] {
+  const [first] = models as readonly [TreePredictor, ...TreePredictor[]];
+  const isVote = first.objective === "multi:softmax" || first.objective === "binary:hinge";
+  const each = models.map((model) => labelled(model, model.predict(rows)));
+  const width = (each[0] as Float32Array).length / rows.rowCount;
+  const together = (each[0] as Float32Array).map((_, at) => {
+    const values = each.map((predictions) => predictions[at] as number);
+    return isVote ? mostFrequent(values) : values.reduce((sum, value) => sum + value, 0) / values.length;
+  });
+  return Array.from({ length: rows.rowCount }, (_, row) =>
+    width === 1 ? (together[row] as number) : [...together.subarray(row * width, (row + 1) * width)],
+  );
+}
+
+/** `multi:softmax` answers with the class of the highest score. */
+function labelled({ objective, outputCount }: TreePredictor, predictions: Float32Array): Float32Array {
+  if (objective !== "multi:softmax") return predictions;
+  return Float32Array.from({ length: predictions.length / outputCount }, (_, row) => {
+    const scores = predictions.subarray(row * outputCount, (row + 1) * outputCount);
+    return scores.indexOf(scores.reduce((most, score) => Math.max(most, score), -Infinity));
+  });
+}
+
+/** The smallest of those that are there most often. */
+function mostFrequent(values: readonly number[]): number {
+  const counts = new Map<number, number>();
+  for (const value of values.toSorted((left, right) => left - right)) counts.set(value, (counts.get(value) ?? 0) + 1);
+  let best = NaN;
+  let most = 0;
+  for (const [value, count] of counts) {
+    if (count <= most) continue;
+    most = count;
+    best = value;
+  }
+  return best;
+}
