@@ -14,6 +14,7 @@ import type { ServeOptions } from "./options.ts";
 import { runnerEnvironment } from "./passed-environment.ts";
 import { processDirectory } from "./process-directory.ts";
 import { isPythonThere, openPythonBackend, workerDirectory, type PythonBackendParts } from "./python.ts";
+import { scriptPackages, scriptPackagesDirectory } from "./script-packages.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 import { serverVersion } from "./version.ts";
 
@@ -44,6 +45,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
   const { options, budget, plan, log, metrics, directories } = parts;
   const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount: 0 };
   const opened = plan?.opened ?? null;
+  const installer = scriptPackages({ directories, log });
   const overrides = processDirectory(join(directories.cache, "overrides"));
   const repositories = [...(plan?.repositories ?? []), ...options.repositories];
   return createEngine({
@@ -58,6 +60,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
       opened !== null && options.container !== null
         ? new ArchiveCatalog({
             container: opened,
+            installer,
             directory: join(resolve(options.container.mlRoot), "model"),
             servedName: plan?.defaultModelName ?? "",
           })
@@ -73,6 +76,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
       opened !== null
         ? new ArchiveCatalog({
             container: opened,
+            installer,
             directory: join(source.repositoryDirectory, source.modelDirectoryName),
             servedName: source.servedName,
           })
@@ -111,7 +115,13 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
     lazyBackend(
       "python",
       (signal) => {
-        const tenants = tenantOptions(options, directories, plan?.opened?.readPaths ?? []);
+        const tenants = tenantOptions(
+          options,
+          directories,
+          plan?.opened === null || plan === null
+            ? []
+            : [...plan.opened.readPaths, scriptPackagesDirectory(directories)],
+        );
         const own = {
           packages,
           threads,

@@ -1,10 +1,11 @@
 import { InferenceError } from "../base/index.ts";
 import type { Catalog, CatalogModel, LoadOverride } from "../engine/index.ts";
 import { completeConfig, parseConfigOverride } from "../modelconfig/index.ts";
-import type { ArchivedModel, OpenedContainer } from "./container-kind.ts";
+import type { ArchivedModel, OpenedContainer, PackageInstaller } from "./container-kind.ts";
 
 export interface ArchiveCatalogOptions {
   readonly container: OpenedContainer;
+  readonly installer: PackageInstaller;
   /** Where the archive was unpacked. */
   readonly directory: string;
   /** What its own model is served under. */
@@ -43,8 +44,8 @@ export class ArchiveCatalog implements Catalog {
   }
 
   async #models(): Promise<readonly ArchivedModel[]> {
-    const { container, directory, servedName } = this.#options;
-    const [own, ...others] = await container.modelsIn(directory);
+    const { container, installer, directory, servedName } = this.#options;
+    const [own, ...others] = await container.modelsIn(directory, installer);
     return [{ ...own, name: servedName }, ...others];
   }
 

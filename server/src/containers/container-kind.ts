@@ -13,6 +13,9 @@ export interface ArchivedModel {
   readonly directory: string;
 }
 
+/** Installs packages of Python beside those of a framework that `galatea model add` set up; gives their directory. Throws InferenceError. */
+export type PackageInstaller = (framework: string, packages: readonly string[]) => Promise<string>;
+
 /** What a kind of container makes of the environment that one of it is started with. */
 export interface OpenedContainer {
   readonly codec: PayloadCodec;
@@ -26,7 +29,7 @@ export interface OpenedContainer {
    * The models of an archive that was unpacked to `directory`, the archive's own first. Reads the directory and writes nothing. Throws
    * InferenceError where it holds nothing that can be served.
    */
-  modelsIn(directory: string): Promise<readonly [ArchivedModel, ...ArchivedModel[]]>;
+  modelsIn(directory: string, installer: PackageInstaller): Promise<readonly [ArchivedModel, ...ArchivedModel[]]>;
 }
 
 /** A container that cannot start; the message goes to stderr. */

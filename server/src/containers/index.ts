@@ -12,5 +12,6 @@ export {
   type ContainerKind,
   type KindStart,
   type OpenedContainer,
+  type PackageInstaller,
 } from "./container-kind.ts";
 export { containerKinds, type ContainerKindName } from "./kinds.ts";

@@ -4,8 +4,8 @@ import { scriptContainer } from "./scripts/index.ts";
 
 /** The kinds of containers beside Triton's, by the name that `--container-kind` has for them. */
 export const containerKinds = {
-  "scikit-learn": scriptContainer({ runner: "sklearn" }),
-  pytorch: scriptContainer({ runner: "pytorch_script" }),
+  "scikit-learn": scriptContainer({ runner: "sklearn", framework: "sklearn" }),
+  pytorch: scriptContainer({ runner: "pytorch_script", framework: "pytorch" }),
   "linear-learner": algorithmContainer({ backend: "linear_learner", variables: [], execution: null }),
   xgboost: algorithmContainer({
     backend: "xgboost",

@@ -10,6 +10,7 @@ export { environmentDefaults, environmentPath, type EnvironmentOptions } from ".
 export { madePythonEnvironment, preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";
 export { frameworkRunners, runnersIn, type FindPythonRunner, type PythonRunner } from "./runners.ts";
 export { addFramework, removeFramework, type AddOptions } from "./frameworks/add-framework.ts";
+export { addPackages, type AddedPackagesOptions } from "./frameworks/added-packages.ts";
 export { frameworkNamed, frameworks, type Framework } from "./frameworks/framework-rows.ts";
 export { madeFramework } from "./frameworks/framework-store.ts";
 export type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";

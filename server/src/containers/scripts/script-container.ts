@@ -1,25 +1,24 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ContainerRefusal, type ContainerKind, type KindStart, type OpenedContainer } from "../container-kind.ts";
+import { readRequirements } from "./requirements.ts";
 import { bodyInput, bodyOutput, scriptCodec } from "./script-codec.ts";
 import { scriptSettings } from "./script-settings.ts";
 
 export interface ScriptContainerOptions {
   /** The python-based backend that runs scripts with the framework's own defaults. */
   readonly runner: string;
+  /** As `galatea model add` names it. */
+  readonly framework: string;
 }
 
 export function scriptContainer(options: ScriptContainerOptions): ContainerKind {
   return { open: (start) => openScriptContainer(options, start) };
 }
 
-function openScriptContainer({ runner }: ScriptContainerOptions, start: KindStart): OpenedContainer {
+function openScriptContainer({ runner, framework }: ScriptContainerOptions, start: KindStart): OpenedContainer {
   const { workerCount, batchSizeMax, batchDelayUs, callMsMax, notes } = scriptSettings(start);
   const codeDirectory = submittedCode(start);
-  const parameters = {
-    batch_size: String(batchSizeMax),
-    ...(codeDirectory === null ? {} : { code_dir: codeDirectory }),
-  };
   const config = {
     backend: runner,
     max_batch_size: batchSizeMax > 1 ? batchSizeMax : 0,
@@ -27,15 +26,28 @@ function openScriptContainer({ runner }: ScriptContainerOptions, start: KindStar
     input: [{ name: bodyInput, data_type: "TYPE_STRING", dims: [1] }],
     output: [{ name: bodyOutput, data_type: "TYPE_STRING", dims: [1] }],
     instance_group: [{ count: workerCount, kind: "KIND_CPU" }],
-    parameters: Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, { string_value: value }])),
   };
   return {
     codec: scriptCodec,
     readPaths: codeDirectory === null ? [] : [codeDirectory],
     callMsMax,
     notes,
-    modelsIn: (directory) => Promise.resolve([{ name: "model", directory, config }]),
+    modelsIn: async (directory, installer) => {
+      const code = [...(codeDirectory === null ? [] : [codeDirectory]), join(directory, "code")];
+      const packages = await readRequirements(code);
+      const parameters = stringParameters({
+        batch_size: String(batchSizeMax),
+        code_dir: codeDirectory,
+        packages_dir: packages.length === 0 ? null : await installer(framework, packages),
+      });
+      return [{ name: "model", directory, config: { ...config, parameters } }];
+    },
   };
+}
+
+function stringParameters(values: Readonly<Record<string, string | null>>) {
+  const given = Object.entries(values).filter(([, value]) => value !== null);
+  return Object.fromEntries(given.map(([key, value]) => [key, { string_value: value }]));
 }
 
 /**

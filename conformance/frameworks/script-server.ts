@@ -1,0 +1,118 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { cacheDirectory } from "../environments/index.ts";
+
+const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const logCharactersMax = 2 ** 20;
+
+export interface ScriptReply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** A multi-model container of a framework in script mode, as the platform starts it, over a directory of archives that lie there unpacked. */
+export class ScriptServer implements AsyncDisposable {
+  readonly directory: string;
+  readonly #child: ChildProcess;
+  #log = "";
+
+  private constructor(directory: string, child: ChildProcess) {
+    this.directory = directory;
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr])
+      stream
+        ?.setEncoding("utf8")
+        .on("data", (text: string) => (this.#log = (this.#log + text).slice(-logCharactersMax)));
+  }
+
+  static async open(kind: string, env: Readonly<Record<string, string>> = {}): Promise<ScriptServer> {
+    const directory = await mkdtemp(join(tmpdir(), "galatea-script-"));
+    const args = [
+      `--sagemaker-socket=${join(directory, "s")}`,
+      `--ml-root=${join(directory, "ml")}`,
+      `--container-kind=${kind}`,
+      `--data=${join(cacheDirectory(process.env), "server-data")}`,
+    ];
+    await mkdir(join(directory, "ml", "models"), { recursive: true });
+    const child = spawn(process.execPath, [main, "serve", ...args], {
+      env: { ...process.env, SAGEMAKER_MULTI_MODEL: "true", ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const server = new ScriptServer(directory, child);
+    await server.#said("Started Sagemaker HTTPService");
+    return server;
+  }
+
+  get log(): string {
+    return this.#log;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Writes an archive's files and loads it; gives the answer to the load. */
+  async load(id: string, files: Readonly<Record<string, string | Buffer>>): Promise<ScriptReply> {
+    for (const [name, content] of Object.entries(files)) {
+      const path = join(this.directory, "ml", "models", id, "model", name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, content);
+    }
+    return await this.ask("POST", "/models", JSON.stringify({ model_name: id, url: `/opt/ml/models/${id}/model` }));
+  }
+
+  invoke(id: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<ScriptReply> {
+    return this.ask("POST", `/models/${id}/invoke`, body, headers);
+  }
+
+  ask(
+    method: string,
+    path: string,
+    body: string | Buffer = "",
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<ScriptReply> {
+    return new Promise((resolve, reject) => {
+      const socketPath = join(this.directory, "s");
+      const asked = request(
+        { socketPath, method, path, headers: { ...headers, "Content-Length": Buffer.byteLength(body) }, agent: false },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("error", reject);
+          response.on("end", () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              contentType: response.headers["content-type"] ?? "",
+              body: Buffer.concat(chunks).toString(),
+            }),
+          );
+        },
+      );
+      asked.on("error", reject);
+      asked.end(body);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      this.#child.kill("SIGTERM");
+      await ended;
+    }
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #said(words: string): Promise<void> {
+    if (this.#log.includes(words)) return;
+    await new Promise<void>((resolve, reject) => {
+      const look = () => this.#log.includes(words) && resolve();
+      this.#child.stdout?.on("data", look);
+      this.#child.once("exit", () => reject(new Error(`the server ended before it served: ${this.#log}`)));
+    });
+  }
+}
