@@ -41,24 +41,51 @@ test("each model answers as the library that trained it predicts, at its thresho
 });
 
 async function problemOf(one: TreeCase): Promise<string | null> {
-  const port = server.httpPort;
-  const response = await fetch(`http://127.0.0.1:${port}/v2/repository/models/${one.name}/load`, { method: "POST" });
+  const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/repository/models/${one.name}/load`, {
+    method: "POST",
+  });
   if (response.status !== 200) return await response.text();
-  const rowsAtOnce = 500;
-  const wrong: number[] = [];
-  for (let first = 0; first < one.rowCount; first += rowsAtOnce) {
-    const count = Math.min(rowsAtOnce, one.rowCount - first);
-    const rows = one.rows.slice(first * one.features, (first + count) * one.features);
-    const { shape, values } = await askTrees(port, one.name, rows, one.features);
-    assert.deepEqual(shape, one.columns === 1 ? [count] : [count, one.columns]);
-    for (const [index, value] of values.entries()) {
-      const expected = one.expected[first * one.columns + index] as number;
-      if (!(Math.abs(value - expected) <= differenceMax * Math.max(1, Math.abs(expected))))
-        wrong.push(first * one.columns + index);
-    }
-  }
+  const answered = await askAll(one, "output__0");
+  const { expected } = one;
+  const wrong = [...answered.keys()].filter((place) => differs(answered[place] as number, expected[place] as number));
   if (wrong.length === 0) return null;
   const edgesFrom = (one.rowCount - one.edgeCount) * one.columns;
   const edges = wrong.filter((place) => place >= edgesFrom).length;
   return `${wrong.length} of ${one.expected.length} numbers differ, ${edges} of them at thresholds; the first in row ${Math.floor((wrong[0] as number) / one.columns)}`;
 }
+
+function differs(value: number, expected: number): boolean {
+  return !(Math.abs(value - expected) <= differenceMax * Math.max(1, Math.abs(expected)));
+}
+
+/** Some rows after the other, each as one batch. */
+async function askAll(one: TreeCase, output: string): Promise<Float64Array> {
+  const rowsAtOnce = 500;
+  const dims = output === "output__0" ? [one.columns] : [one.columns, one.features + 1];
+  const answered: number[] = [];
+  for (let first = 0; first < one.rowCount; first += rowsAtOnce) {
+    const count = Math.min(rowsAtOnce, one.rowCount - first);
+    const rows = one.rows.slice(first * one.features, (first + count) * one.features);
+    const { shape, values } = await askTrees(server.httpPort, one.name, rows, one.features, output);
+    assert.deepEqual(shape, [count, ...dims.filter((dim) => dim !== 1)]);
+    for (const value of values) answered.push(value);
+  }
+  return Float64Array.from(answered);
+}
+
+test("contributions are those of the library that trained the model", async () => {
+  const wrong: string[] = [];
+  const explained = models.cases.filter(({ contributions }) => contributions !== null);
+  for (const one of explained) {
+    const expected = one.contributions as Float64Array;
+    const answered = await askAll(one, "treeshap_output");
+    assert.equal(answered.length, expected.length);
+    const differing = expected.filter((value, place) => differs(answered[place] as number, value));
+    if (differing.length > 0) {
+      const most = expected.reduce((most, value, place) => Math.max(most, Math.abs(value - answered[place]!)), 0);
+      wrong.push(`${one.name}: ${differing.length} of ${expected.length} differ, by ${most} at most`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+  assert.equal(explained.length, 9);
+});

@@ -27,19 +27,24 @@ class Case:
         self.version.mkdir(parents=True, exist_ok=True)
         self.cases.mkdir(parents=True, exist_ok=True)
 
-    def write(self, model_type, rows, expected, edges=0, batch=512, **parameters):
-        """The last `edges` rows lie at thresholds, or one float beside them."""
+    def write(self, model_type, rows, expected, edges=0, batch=512, contributions=None, **parameters):
+        """The last `edges` rows lie at thresholds, or one float beside them. Contributions are [row][output][feature, and what is left]."""
         expected = numpy.asarray(expected, dtype=numpy.float64)
         columns = 1 if expected.ndim == 1 else expected.shape[1]
         settings = {"model_type": model_type, "is_classifier": "false", **parameters}
         texts = "".join(
             f'parameters {{ key: "{key}" value: {{ string_value: "{value}" }} }}\n' for key, value in settings.items()
         )
+        explained = ""
+        if contributions is not None:
+            dims = ", ".join(map(str, contributions.shape[1:]))
+            explained = f'output {{ name: "treeshap_output" data_type: TYPE_FP32 dims: [ {dims} ] }}\n'
+            contributions.astype("<f8").tofile(self.cases / f"{self.name}.contributions")
         (self.version.parent / "config.pbtxt").write_text(
             f'backend: "fil"\nmax_batch_size: {batch}\n'
             f'input {{ name: "input__0" data_type: TYPE_FP32 dims: [ {rows.shape[1]} ] }}\n'
             f'output {{ name: "output__0" data_type: TYPE_FP32 dims: [ {columns} ] }}\n'
-            f"instance_group {{ kind: KIND_CPU }}\n{texts}"
+            f"{explained}instance_group {{ kind: KIND_CPU }}\n{texts}"
         )
         about = {"rows": len(rows), "features": rows.shape[1], "columns": columns, "edges": edges}
         (self.cases / f"{self.name}.json").write_text(json.dumps(about))

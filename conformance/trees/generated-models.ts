@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +18,8 @@ export interface TreeCase {
   readonly rows: Float32Array;
   /** By row, `columns` for each. */
   readonly expected: Float64Array;
+  /** By row, for each output one for each feature, and what is left; null where the model is not asked to explain. */
+  readonly contributions: Float64Array | null;
 }
 
 export interface GeneratedModels extends AsyncDisposable {
@@ -51,6 +54,7 @@ async function readCase(directory: string, name: string): Promise<TreeCase> {
     number
   >;
   const [rows, expected] = [await readFile(at("rows")), await readFile(at("expected"))];
+  const contributions = existsSync(at("contributions")) ? await readFile(at("contributions")) : null;
   return {
     name,
     features: about.features,
@@ -59,5 +63,6 @@ async function readCase(directory: string, name: string): Promise<TreeCase> {
     edgeCount: about.edges,
     rows: new Float32Array(Uint8Array.from(rows).buffer),
     expected: new Float64Array(Uint8Array.from(expected).buffer),
+    contributions: contributions === null ? null : new Float64Array(Uint8Array.from(contributions).buffer),
   };
 }

@@ -37,6 +37,7 @@ def write(
     answer=None,
     parameters=None,
     zeros=False,
+    explain=False,
 ):
     rows, values = data(seed, missing=missing, categories=categories)
     if zeros:
@@ -60,7 +61,13 @@ def write(
     case = Case(out, name)
     booster.save_model(case.version / "model.txt")
     predictions = booster.predict(rows.astype(numpy.float64))
-    case.write("lightgbm", rows, predictions if answer is None else answer(predictions), edges, **(parameters or {}))
+    contributions = None
+    if explain:
+        contributions = booster.predict(rows.astype(numpy.float64), pred_contrib=True)
+        if predictions.ndim > 1:
+            contributions = contributions.reshape(len(rows), predictions.shape[1], FEATURES + 1)
+    answers = predictions if answer is None else answer(predictions)
+    case.write("lightgbm", rows, answers, edges, contributions=contributions, **(parameters or {}))
 
 
 def binary(values):
@@ -77,6 +84,9 @@ def write_all(out):
     write(out, "lgb_no_missing", {"objective": "regression", "use_missing": False}, 23, missing=True)
     write(out, "lgb_zero_missing", {"objective": "regression", "zero_as_missing": True}, 24, missing=True, zeros=True)
     write(out, "lgb_zeros", {"objective": "regression"}, 24, zeros=True)
+    write(out, "lgb_explained", {"objective": "binary"}, 66, target=binary, missing=True, explain=True)
+    explained = {"objective": "multiclass", "num_class": 3}
+    write(out, "lgb_explained_multi", explained, 67, target=lambda v: classes(v, 3), explain=True)
     write(out, "lgb_sqrt", {"objective": "regression", "reg_sqrt": True}, 25, target=lambda v: v * 5)
     write(out, "lgb_binary", {"objective": "binary", "sigmoid": 1.7}, 26, target=binary)
     classify = {"is_classifier": "true"}

@@ -11,6 +11,7 @@ export async function askTrees(
   model: string,
   rows: Float32Array,
   featureCount: number,
+  output = "output__0",
 ): Promise<TreeAnswer> {
   const header = Buffer.from(
     JSON.stringify({
@@ -22,7 +23,7 @@ export async function askTrees(
           parameters: { binary_data_size: rows.byteLength },
         },
       ],
-      outputs: [{ name: "output__0", parameters: { binary_data: true } }],
+      outputs: [{ name: output, parameters: { binary_data: true } }],
     }),
   );
   const response = await fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, {

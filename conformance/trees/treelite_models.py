@@ -1,5 +1,6 @@
 """Forests of scikit-learn as treelite checkpoints, and models of the other libraries through treelite."""
 
+import lightgbm
 import numpy
 import sklearn.ensemble
 import treelite
@@ -122,6 +123,26 @@ def write_all(out):
         predict=value,
     )
     categories(out)
+    explained(out)
+
+
+def explained(out):
+    """Contributions through treelite: what XGBoost and LightGBM say of the same trees."""
+    rows, values = data(54, missing=True)
+    booster = xgboost.train({"max_depth": 4, "nthread": 1}, xgboost.DMatrix(rows, values), 20)
+    case = Case(out, "tl_explained_xgboost")
+    treelite.frontend.from_xgboost(booster).serialize(str(case.version / "checkpoint.tl"))
+    matrix = xgboost.DMatrix(rows)
+    contributions = booster.predict(matrix, pred_contribs=True)
+    case.write("treelite_checkpoint", rows, booster.predict(matrix), contributions=contributions)
+    rows, values = data(55)
+    settings = {"num_leaves": 15, "verbose": -1, "num_threads": 1, "seed": 7}
+    booster = lightgbm.train(settings, lightgbm.Dataset(rows.astype(numpy.float64), values), 20)
+    case = Case(out, "tl_explained_lightgbm")
+    treelite.frontend.from_lightgbm(booster).serialize(str(case.version / "checkpoint.tl"))
+    doubles = rows.astype(numpy.float64)
+    contributions = booster.predict(doubles, pred_contrib=True)
+    case.write("treelite_checkpoint", rows, booster.predict(doubles), contributions=contributions)
 
 
 def categories(out):

@@ -41,7 +41,7 @@ def train(settings, seed, *, target=lambda values: values, rounds=ROUNDS, catego
     return booster, rows, types
 
 
-def write(out, name, kind, trained, *, answer=None, parameters=None, extreme=True):
+def write(out, name, kind, trained, *, answer=None, parameters=None, extreme=True, explain=False):
     """Writes a booster and what it predicts; `answer` makes the expected answer of the predictions."""
     booster, rows, types = trained
     rows, edges = with_edges(rows, thresholds(booster), 11)
@@ -53,7 +53,12 @@ def write(out, name, kind, trained, *, answer=None, parameters=None, extreme=Tru
     booster.save_model(case.version / kind[1]) if kind is not BINARY else write_binary(booster, case.version / kind[1])
     predictions = predicted(booster, rows, types)
     case.write(
-        kind[0], rows, predictions if answer is None else answer(booster, rows, types), edges, **(parameters or {})
+        kind[0],
+        rows,
+        predictions if answer is None else answer(booster, rows, types),
+        edges,
+        contributions=predicted(booster, rows, types, pred_contribs=True) if explain else None,
+        **(parameters or {}),
     )
 
 
@@ -121,6 +126,11 @@ def write_all(out):
     many = lambda values: numpy.stack([values, -values * 2, values**2], 1)
     write(out, "xgb_targets", JSON, train({}, 13, target=many))
     write(out, "xgb_vectors", JSON, train({"multi_strategy": "multi_output_tree"}, 13, target=many))
+    write(out, "xgb_explained", JSON, train({}, 61, missing=True), explain=True)
+    write(out, "xgb_explained_binary", UBJ, train({**logistic, "max_depth": 8}, 62, target=binary), explain=True)
+    explained = train({"objective": "multi:softprob", "num_class": 3}, 63, target=lambda v: classes(v, 3))
+    write(out, "xgb_explained_multi", UBJ, explained, explain=True)
+    write(out, "xgb_explained_dart", JSON, train({"booster": "dart", "rate_drop": 0.3}, 64), explain=True)
     forest = {"num_parallel_tree": 30, "learning_rate": 1, "subsample": 0.7, "colsample_bynode": 0.7, "max_depth": 8}
     write(out, "xgb_forest", UBJ, train(forest, 14, rounds=1))
     write(out, "xgb_rank", JSON, rank())
@@ -145,4 +155,5 @@ def write_before(out):
     write(out, "xgb_binary_multi", BINARY, train(multi, 3, target=lambda v: classes(v, 3)))
     dart = {"booster": "dart", "rate_drop": 0.3}
     write(out, "xgb_binary_dart", BINARY, train(dart, 4))
+    write(out, "xgb_binary_explained", BINARY, train({}, 65), explain=True)
     write(out, "xgb_2_1_json", JSON, train({"objective": "reg:gamma"}, 5, target=positive))

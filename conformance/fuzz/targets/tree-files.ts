@@ -104,7 +104,12 @@ function attempt({ type, bytes }: TreeFile): boolean {
     if (featureCount <= featuresTried) {
       const answers = new Float32Array(rowCount * outputCount);
       const rows = new Int32Array(rowCount * featureCount).map((_, index) => Math.imul(index, 0x9e3779b1));
-      new Evaluator(walk, { forest, answer: { kind: "scores" } }, 0).evaluate({ rows, rowCount, answers });
+      new Evaluator(walk, { forest, answer: { kind: "scores" } }, 0).evaluate({
+        rows,
+        rowCount,
+        answers,
+        contributions: null,
+      });
     }
     discardMemory(memory.buffer);
     return true;

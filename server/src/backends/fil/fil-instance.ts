@@ -7,9 +7,8 @@ import {
   type Outcome,
 } from "../../inference/index.ts";
 import type { Arena, Block, Tensor } from "../../tensor/index.ts";
-import { answerColumns } from "./evaluation/answer.ts";
 import type { Evaluator } from "./evaluation/evaluator.ts";
-import { outputName } from "./plan-answer.ts";
+import { type BatchOutputs, type MadeRows, outputsFor, tensorOf } from "./made-outputs.ts";
 import type { OpenModel } from "./shared-models.ts";
 import { type RequestRows, sliceRows } from "./slice-rows.ts";
 import type { TreeLanes } from "./tree-lanes.ts";
@@ -56,21 +55,21 @@ export function filInstance(parts: FilInstanceParts): Instance {
         computeInferNs: outputNs - inferNs,
         computeOutputNs: clock.monotonicNs() - outputNs,
       });
-      let answers: Block | null = null;
+      let outputs: BatchOutputs = { answers: null, contributions: null };
       try {
         const rows = batch.map((request) => rowsOf(parts, request));
-        const answerBytes = 4 * answerColumns(parts.opened.model.forest, parts.opened.model.answer);
         const rowCount = rows.reduce((sum, one) => sum + one.rowCount, 0);
-        answers = rowCount === 0 ? null : parts.arena.allocate(rowCount * answerBytes);
+        outputs = outputsFor(parts.opened.model, { batch, rowCount, arena: parts.arena });
         inferNs = outputNs = clock.monotonicNs();
-        if (answers !== null) await evaluate(parts, { rows, answers, answerBytes, signal: running.controller.signal });
+        await evaluate(parts, { rows, rowCount, outputs, signal: running.controller.signal });
         outputNs = clock.monotonicNs();
-        return finish(outcomesOf(parts, { batch, rows, answers }));
+        return finish(outcomesOf(parts, { rows, outputs }));
       } catch (error) {
         const failure = InferenceError.from(error);
         return finish(batch.map(() => failure));
       } finally {
-        answers?.release();
+        outputs.answers?.block?.release();
+        outputs.contributions?.block?.release();
         running = null;
       }
     },
@@ -94,46 +93,53 @@ function rowsOf({ opened }: FilInstanceParts, { inputs: [tensor] }: InferenceReq
 
 interface Evaluation {
   readonly rows: readonly GivenRows[];
-  /** For the answers of all, one behind the other. */
-  readonly answers: Block;
-  readonly answerBytes: number;
+  readonly rowCount: number;
+  readonly outputs: BatchOutputs;
   readonly signal: AbortSignal;
 }
 
-async function evaluate(parts: FilInstanceParts, { rows, answers, answerBytes, signal }: Evaluation): Promise<void> {
-  const { opened, lanes, arena, evaluator } = parts;
-  const { featureCount, rowSteps } = opened.model.forest;
-  const rowCount = answers.byteLength / answerBytes;
-  if (rowCount * rowSteps <= stepsAtOnceMax) {
-    let at = 0;
-    for (const given of rows) {
-      const byteLength = given.rowCount * answerBytes;
-      evaluator.evaluate({
-        rows: integersOf(given.tensor.data),
-        rowCount: given.rowCount,
-        answers: new Float32Array(answers.bytes.buffer, answers.bytes.byteOffset + at, byteLength / 4),
-      });
-      at += byteLength;
-    }
-    return;
-  }
+async function evaluate(parts: FilInstanceParts, { rows, rowCount, outputs, signal }: Evaluation): Promise<void> {
+  const { opened, lanes, arena } = parts;
+  const { featureCount, rowSteps: walkSteps, explained } = opened.model.forest;
+  const { answers, contributions } = outputs;
+  const rowSteps = walkSteps + (contributions === null ? 0 : (explained?.rowSteps ?? 0));
+  if (rowCount * rowSteps <= stepsAtOnceMax) return evaluateNow(parts, rows, outputs);
   const copies: Block[] = [];
+  let firstRow = 0;
+  const placeOf = (made: MadeRows | null, index: number): number | null =>
+    made?.block == null || made.wanted[index] !== true ? null : made.block.byteOffset + firstRow * made.rowBytes;
   try {
-    let answersAt = answers.byteOffset;
-    const placed = rows.map((given): RequestRows => {
+    const placed = rows.map((given, index): RequestRows => {
       const one = {
-        rowsAt: placeInArena(given.tensor, arena, copies),
+        rowsAt: given.rowCount === 0 ? 0 : placeInArena(given.tensor, arena, copies),
         rowCount: given.rowCount,
-        answersAt,
+        answersAt: placeOf(answers, index),
+        contributionsAt: placeOf(contributions, index),
         rowBytes: 4 * featureCount,
-        answerBytes,
+        answerBytes: answers?.rowBytes ?? 0,
+        contributionBytes: contributions?.rowBytes ?? 0,
       };
-      answersAt += given.rowCount * answerBytes;
+      firstRow += given.rowCount;
       return one;
     });
     await lanes.run({ opened, arena, slices: sliceRows(placed, rowSteps), threadsMax: parts.threadsMax, signal });
   } finally {
     for (const copy of copies) copy.release();
+  }
+}
+
+function evaluateNow({ evaluator }: FilInstanceParts, rows: readonly GivenRows[], outputs: BatchOutputs): void {
+  let firstRow = 0;
+  const viewOf = (made: MadeRows | null, index: number, rowCount: number): Float32Array | null => {
+    if (made?.block == null || made.wanted[index] !== true) return null;
+    const { buffer, byteOffset } = made.block.bytes;
+    return new Float32Array(buffer, byteOffset + firstRow * made.rowBytes, (rowCount * made.rowBytes) / 4);
+  };
+  for (const [index, { tensor, rowCount }] of rows.entries()) {
+    const answers = viewOf(outputs.answers, index, rowCount);
+    const contributions = viewOf(outputs.contributions, index, rowCount);
+    evaluator.evaluate({ rows: integersOf(tensor.data), rowCount, answers, contributions });
+    firstRow += rowCount;
   }
 }
 
@@ -155,53 +161,17 @@ function placeInArena({ block, data }: Tensor, arena: Arena, copies: Block[]): n
   return copy.byteOffset;
 }
 
-interface Answered {
-  readonly batch: readonly InferenceRequest[];
-  readonly rows: readonly GivenRows[];
-  readonly answers: Block | null;
-}
-
-/** Each response owns its part of the block. */
+/** Each response owns its part of each output that it asked for. */
 function outcomesOf(
-  { modelName, modelVersion, opened }: FilInstanceParts,
-  { batch, rows, answers }: Answered,
+  { modelName, modelVersion }: FilInstanceParts,
+  { rows, outputs }: { readonly rows: readonly GivenRows[]; readonly outputs: BatchOutputs },
 ): readonly Outcome[] {
-  const columnCount = answerColumns(opened.model.forest, opened.model.answer);
-  let at = 0;
-  return batch.map(({ requestedOutputs }, index) => {
-    const { rowCount } = rows[index] as GivenRows;
-    const start = at;
-    at += 4 * rowCount * columnCount;
-    const isWanted = requestedOutputs?.includes(outputName) ?? true;
-    return {
-      modelName,
-      modelVersion,
-      outputs: isWanted ? [answerTensor({ rowCount, columnCount, start, answers, isWhole: batch.length === 1 })] : [],
-      parameters: noParameters,
-    };
+  let firstRow = 0;
+  const made = [outputs.answers, outputs.contributions].filter((each) => each !== null);
+  return rows.map(({ rowCount }, index) => {
+    const wanted = made.filter((each) => each.wanted[index] === true);
+    const tensors = wanted.map((each) => tensorOf(each, { firstRow, rowCount }));
+    firstRow += rowCount;
+    return { modelName, modelVersion, outputs: tensors, parameters: noParameters };
   });
-}
-
-interface AnswerPlace {
-  readonly rowCount: number;
-  readonly columnCount: number;
-  readonly start: number;
-  readonly answers: Block | null;
-  readonly isWhole: boolean;
-}
-
-/** As in Triton, a dimension of 1 is left out of an answer's shape, whatever its configuration says: [3] for three rows of `[ 1 ]`. */
-function answerTensor({ rowCount, columnCount, start, answers, isWhole }: AnswerPlace): Tensor {
-  const head = {
-    name: outputName,
-    datatype: "FP32",
-    shape: columnCount === 1 ? [rowCount] : [rowCount, columnCount],
-  } as const;
-  if (answers === null || rowCount === 0) return { ...head, data: new Uint8Array(0), block: null };
-  if (isWhole) {
-    answers.retain();
-    return { ...head, data: answers.bytes, block: answers };
-  }
-  const block = answers.part(start, 4 * rowCount * columnCount);
-  return { ...head, data: block.bytes, block };
 }

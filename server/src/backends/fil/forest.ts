@@ -21,6 +21,8 @@ export interface Tree {
   readonly leafWeights: Float64Array;
   /** The output that leaves add to. */
   readonly target: number | "every";
+  /** How much of the training's data came to each node; null where nobody asked. */
+  readonly covers: ArrayLike<number> | null;
 }
 
 /** What is done with the sums of the leaves, output by output or, for softmax, with a row's outputs together. */
@@ -76,6 +78,7 @@ export function newVectorTree(nodeCount: number, leafWeights: Float64Array): Tre
     steps: new Map(),
     leafWeights,
     target: "every",
+    covers: null,
   };
 }
 

@@ -6,11 +6,14 @@ import { type Answer, answerColumns } from "./evaluation/answer.ts";
 
 export const inputName = "input__0";
 export const outputName = "output__0";
+export const contributionsName = "treeshap_output";
 
 /** What the configuration says about tensors, once it has been found to be what this backend gives. */
 export interface AskedTensors {
   readonly featureCount: number;
   readonly columnCount: number;
+  /** Whether rows shall be explained, and the dimensions of what explains one; null where they shall not. */
+  readonly contributionDims: readonly number[] | null;
 }
 
 /** Throws where a configuration names other tensors than these models have, or other types. */
@@ -22,22 +25,23 @@ export function readTensors(config: ModelConfig): AskedTensors {
   if (input?.name !== inputName || moreInputs.length > 0) {
     throw invalid(`model '${config.name}' must have one input, named '${inputName}'`);
   }
-  if (config.outputs.some((output) => output.name === "treeshap_output")) {
-    throw new InferenceError(
-      "UNSUPPORTED",
-      `model '${config.name}' asks for 'treeshap_output', which this server does not compute: take the output out of its configuration`,
+  const contributions = config.outputs.find((each) => each.name === contributionsName);
+  const [output, ...moreOutputs] = config.outputs.filter((each) => each !== contributions);
+  if (output?.name !== outputName || moreOutputs.length > 0) {
+    throw invalid(
+      `model '${config.name}' must have one output, named '${outputName}', and '${contributionsName}' beside it or not`,
     );
   }
-  const [output, ...moreOutputs] = config.outputs;
-  if (output?.name !== outputName || moreOutputs.length > 0) {
-    throw invalid(`model '${config.name}' must have one output, named '${outputName}'`);
-  }
-  for (const tensor of [input, output]) {
+  for (const tensor of [input, output, ...(contributions === undefined ? [] : [contributions])]) {
     if (tensor.datatype !== "FP32") {
       throw invalid(`tensor '${tensor.name}' of model '${config.name}' must be TYPE_FP32, not TYPE_${tensor.datatype}`);
     }
   }
-  return { featureCount: elementsOf(config, input), columnCount: elementsOf(config, output) };
+  return {
+    featureCount: elementsOf(config, input),
+    columnCount: elementsOf(config, output),
+    contributionDims: contributions?.backendDims ?? null,
+  };
 }
 
 function elementsOf(config: ModelConfig, tensor: Pick<OutputConfig, "name" | "backendDims">): number {
@@ -61,6 +65,15 @@ export function planAnswer(
     throw invalid(
       `the trees have ${forest.featureCount} features, but the configuration gives '${inputName}' ${asked.featureCount}`,
     );
+  }
+  const { contributionDims } = asked;
+  if (contributionDims !== null) {
+    const dims = [forest.outputCount, forest.featureCount + 1].filter((dim) => dim !== 1);
+    if (contributionDims.filter((dim) => dim !== 1).join() !== dims.join()) {
+      throw invalid(
+        `the trees explain each row by [${dims.join()}] numbers, but the configuration gives '${contributionsName}' [${contributionDims.join()}]`,
+      );
+    }
   }
   const answer = answerOf(forest.outputCount, parameters, asked.columnCount);
   const columnCount = answerColumns(forest, answer);

@@ -15,15 +15,15 @@ import { readXgboostDocument, type XgboostOptions } from "./formats/xgboost-docu
 export function readForest(bytes: Uint8Array, modelType: ModelType, options: XgboostOptions): Forest {
   switch (modelType) {
     case "xgboost":
-      return readXgboostBinary(bytes);
+      return readXgboostBinary(bytes, options);
     case "xgboost_json":
       return readXgboostDocument((taking) => readJsonDocument(bytes, taking), options);
     case "xgboost_ubj":
       return readXgboostDocument((taking) => readUbjDocument(bytes, taking), options);
     case "lightgbm":
-      return readLightgbmText(bytes);
+      return readLightgbmText(bytes, options);
     case "treelite_checkpoint":
-      return readTreeliteCheckpoint(bytes);
+      return readTreeliteCheckpoint(bytes, options);
     default:
       return unreachable(modelType);
   }

@@ -22,9 +22,11 @@ const fileBytesMax = 500 * 2 ** 20;
 export async function readTreeModel({ modelPath, parameters, asked, deskCount }: ReadingOrder): Promise<TreeModel> {
   const bytes = await readBytes(modelPath);
   try {
-    const forest = readForest(bytes, parameters.modelType, { allowUnknownField: parameters.allowUnknownField });
+    const explains = asked.contributionDims !== null;
+    const { allowUnknownField } = parameters;
+    const forest = readForest(bytes, parameters.modelType, { allowUnknownField, explains });
     const answer = planAnswer(forest, parameters, asked);
-    return { forest: compactForest(forest, { deskCount }), answer };
+    return { forest: compactForest(forest, { deskCount, explains }), answer };
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     throw new InferenceError(error.code, `unable to read '${modelPath}' as ${parameters.modelType}: ${error.message}`);

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import type { Piece } from "./tree-lane.ts";
 import { type RequestRows, sliceRows, sliceStepsMax } from "./slice-rows.ts";
 
-const [rowBytes, answerBytes] = [12, 8];
+const [rowBytes, answerBytes, contributionBytes] = [12, 8, 32];
 
 test("each row is in one slice, in its place, and no slice is longer than its time", () => {
   const counts = fc.array(fc.nat(3000), { maxLength: 20 });
@@ -11,17 +12,19 @@ test("each row is in one slice, in its place, and no slice is longer than its ti
     fc.property(counts, fc.integer({ min: 1, max: 2 ** 22 }), (rowCounts, rowSteps) => {
       let [rowsAt, answersAt] = [1000, 90_000_000];
       const requests = rowCounts.map((rowCount): RequestRows => {
-        const request = { rowsAt, rowCount, answersAt, rowBytes, answerBytes };
+        const placed = { rowsAt, rowCount, answersAt, contributionsAt: rowCount % 2 === 0 ? 4 * answersAt : null };
+        const request = { ...placed, rowBytes, answerBytes, contributionBytes };
         rowsAt += rowCount * rowBytes + 64;
         answersAt += rowCount * answerBytes;
         return request;
       });
       const slices = sliceRows(requests, rowSteps);
-      const rowsOf = (pieces: readonly { rowsAt: number; rowCount: number; answersAt: number }[]) =>
+      const rowsOf = (pieces: readonly Piece[]) =>
         pieces.flatMap((piece) =>
           Array.from({ length: piece.rowCount }, (_, row) => [
             piece.rowsAt + row * rowBytes,
-            piece.answersAt + row * answerBytes,
+            piece.answersAt! + row * answerBytes,
+            piece.contributionsAt === null ? null : piece.contributionsAt + row * contributionBytes,
           ]),
         );
       assert.deepEqual(rowsOf(slices.flat()), rowsOf(requests));

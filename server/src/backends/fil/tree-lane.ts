@@ -1,7 +1,7 @@
 /** Program of a thread that evaluates models: one slice of rows after the other, each with one reply. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type MappedMemory, mapMemory } from "../../native/index.ts";
-import { answerColumns } from "./evaluation/answer.ts";
+import { answerColumns, contributionColumns } from "./evaluation/answer.ts";
 import { Evaluator, type TreeModel } from "./evaluation/evaluator.ts";
 import type { WasmModule } from "./evaluation/web-assembly.ts";
 
@@ -9,7 +9,9 @@ import type { WasmModule } from "./evaluation/web-assembly.ts";
 export interface Piece {
   readonly rowsAt: number;
   readonly rowCount: number;
-  readonly answersAt: number;
+  /** Null where nobody asked for them; the same of `contributionsAt`. */
+  readonly answersAt: number | null;
+  readonly contributionsAt: number | null;
 }
 
 export type TreeLaneOrder =
@@ -60,10 +62,13 @@ function run({ model: id, arena: arenaId, pieces }: TreeLaneOrder & { kind: "run
     const arena = arenas.get(arenaId) as MappedMemory;
     const { featureCount } = model.forest;
     const columnCount = answerColumns(model.forest, model.answer);
-    for (const { rowsAt, rowCount, answersAt } of pieces) {
+    const viewOf = (at: number | null, columns: number) =>
+      at === null ? null : new Float32Array(arena.view(at, 4 * columns));
+    for (const { rowsAt, rowCount, answersAt, contributionsAt } of pieces) {
       const rows = new Int32Array(arena.view(rowsAt, 4 * rowCount * featureCount));
-      const answers = new Float32Array(arena.view(answersAt, 4 * rowCount * columnCount));
-      evaluator.evaluate({ rows, rowCount, answers });
+      const answers = viewOf(answersAt, rowCount * columnCount);
+      const contributions = viewOf(contributionsAt, rowCount * contributionColumns(model.forest));
+      evaluator.evaluate({ rows, rowCount, answers, contributions });
     }
     return { failure: null };
   } catch (error) {

@@ -12,6 +12,14 @@ export type Answer =
   /** The number of the output with the highest score. */
   | { readonly kind: "best-class" };
 
+/** Numbers of each row's contributions: for each output one for each feature, and what is left. */
+export function contributionColumns({
+  outputCount,
+  featureCount,
+}: Pick<Forest, "outputCount" | "featureCount">): number {
+  return outputCount * (featureCount + 1);
+}
+
 /** Numbers of each row's answer. */
 export function answerColumns(forest: Pick<Forest, "outputCount">, { kind }: Answer): number {
   switch (kind) {

@@ -1,6 +1,8 @@
 import { InferenceError } from "../../../base/index.ts";
 import { type Forest, nodesMax, type Transform } from "../forest.ts";
 import { type NodeSpace, type PlacedTree, placedNodeCount, placeTree } from "./compact-tree.ts";
+import { explainedOf } from "./explained-forest.ts";
+import type { Explained } from "./explainer.ts";
 import { keyBehind } from "./float-keys.ts";
 import { ValueColumns } from "./value-columns.ts";
 import { columnBytes, lanes, node as nodeLayout, outputBytes, tree as treeLayout } from "./walk-module.ts";
@@ -31,6 +33,14 @@ export interface CompactForest {
   readonly groupsMax: number;
   /** Steps that one row takes through all trees. */
   readonly rowSteps: number;
+  /** Null where nobody asked. */
+  readonly explained: Explained | null;
+}
+
+interface CompactOptions {
+  readonly deskCount: number;
+  /** Whether rows shall be explained, which needs covers. */
+  readonly explains?: boolean;
 }
 
 /** What is worked on at a time, values and sums, stays in a processor's second cache. */
@@ -40,7 +50,7 @@ const groupsAtOnceMax = 32;
 const nodeBytesMax = 2 ** 29;
 
 /** Lays out a forest for so many threads. Throws where its trees are none, or are too many. */
-export function compactForest(forest: Forest, { deskCount }: { readonly deskCount: number }): CompactForest {
+export function compactForest(forest: Forest, { deskCount, explains = false }: CompactOptions): CompactForest {
   const { trees, featureCount, outputCount, baseScores, transform } = forest;
   const nodeCount = countNodes(forest);
   const weightCount = trees.reduce((sum, tree) => sum + (tree.target === "every" ? tree.leafWeights.length : 0), 0);
@@ -48,13 +58,14 @@ export function compactForest(forest: Forest, { deskCount }: { readonly deskCoun
   // A root takes a pair's place, so that no pair lies across two lines of a cache.
   const nodesEnd = (nodeCount + trees.length + 2) * nodeLayout.bytes;
   const weightsEnd = nodesEnd + 4 * weightCount;
-  const recordsAt = Math.ceil(weightsEnd / 64) * 64;
+  const coversEnd = weightsEnd + (explains ? nodesEnd / 4 : 0);
+  const recordsAt = Math.ceil(coversEnd / 64) * 64;
   const recordsEnd = recordsAt + recordCount * treeLayout.bytes;
   if (nodesEnd > nodeBytesMax) throw tooLarge("nodes");
   const memory = newMemory(recordsEnd);
   const [integers, floats] = [new Int32Array(memory.buffer), new Float32Array(memory.buffer)];
   const columns = new ValueColumns();
-  const space = nodeSpace({ integers, floats });
+  const space = nodeSpace({ integers, floats, coversAt: explains ? weightsEnd : null });
   let weightsAt = nodesEnd;
   const placed = trees.map((tree) => {
     const one = placeTree(tree, { forest, space, columns, weightsAt });
@@ -87,6 +98,7 @@ export function compactForest(forest: Forest, { deskCount }: { readonly deskCoun
     deskCount,
     ...desk,
     rowSteps: placed.reduce((sum, { levels }) => sum + levels + 1, 0),
+    explained: explains ? explainedOf(forest, weightsEnd) : null,
   };
 }
 

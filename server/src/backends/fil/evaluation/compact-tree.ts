@@ -15,6 +15,8 @@ export interface PlacedTree {
 export interface NodeSpace {
   readonly integers: Int32Array;
   readonly floats: Float32Array;
+  /** Where the covers of nodes begin, one for each place; null where nobody asked. */
+  readonly coversAt: number | null;
   /** The place of `count` nodes, one behind the other, behind those taken before. */
   readonly take: (count: number) => number;
 }
@@ -118,6 +120,8 @@ function levelsOf(tree: Tree, order: Int32Array): Omit<PlacedTree, "root"> {
 function placeNode(plan: Planned, placing: Placing): void {
   const { node } = plan;
   const { tree, space, children, planned } = placing;
+  if (space.coversAt !== null && tree.covers !== null)
+    space.floats[(space.coversAt + (plan.at / layout.bytes) * 4) >> 2] = tree.covers[node] as number;
   if (tree.left[node] === -1) return placeLeaf(plan, placing);
   const isWhole = plan.pieces === null;
   const known = isWhole ? children.get(node) : undefined;

@@ -93,7 +93,7 @@ test("any trees give what going through them node by node gives, for any number 
       const model = { forest: compactForest(forest, { deskCount: 3 }), answer: { kind: "scores" } } as const;
       const answers = new Float32Array(rowCount * outputCount);
       const bits = new Int32Array(Float32Array.from(rows.flat()).buffer);
-      new Evaluator(walk, model, 2).evaluate({ rows: bits, rowCount, answers });
+      new Evaluator(walk, model, 2).evaluate({ rows: bits, rowCount, answers, contributions: null });
       assert.deepEqual(
         [...answers],
         rows.flatMap((row) => expected(forest, row)),

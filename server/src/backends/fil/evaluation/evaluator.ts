@@ -1,5 +1,7 @@
-import { type Answer, answerColumns } from "./answer.ts";
+import { assert } from "../../../base/index.ts";
+import { type Answer, answerColumns, contributionColumns } from "./answer.ts";
 import type { CompactForest } from "./compact-forest.ts";
+import { Explainer } from "./explainer.ts";
 import { type FinishRow, finishRow } from "./finish-rows.ts";
 import { keyOfBits, missingAboveKey, missingBelowKey } from "./float-keys.ts";
 import { type WasmModule, webAssembly } from "./web-assembly.ts";
@@ -16,7 +18,10 @@ export interface RowRange {
   /** Float32 by their bits: features of each row. */
   readonly rows: Int32Array;
   readonly rowCount: number;
-  readonly answers: Float32Array;
+  /** Null where nobody asked for them; the same of `contributions`. */
+  readonly answers: Float32Array | null;
+  /** For each output of a row one for each feature, and what is left. */
+  readonly contributions: Float32Array | null;
 }
 
 /** Up to so many rows are walked one after the other, through eight trees at a time. */
@@ -41,6 +46,8 @@ export class Evaluator {
   readonly #values: Int32Array;
   readonly #sums: Float64Array;
   readonly #scores: Float64Array;
+  /** Made when it is first asked for. */
+  #explainer: Explainer | null = null;
 
   constructor(walk: WasmModule, { forest, answer }: TreeModel, desk: number) {
     const { memory, columnCount, outputCount, groupsMax, desksAt, deskBytes } = forest;
@@ -66,9 +73,17 @@ export class Evaluator {
   }
 
   #evaluateSome(range: RowRange, first: number, rowCount: number): void {
+    this.#layOut(range.rows, first, rowCount);
+    if (range.answers !== null) {
+      this.#walkSome(rowCount);
+      this.#answer(range.answers, first, rowCount);
+    }
+    if (range.contributions !== null) this.#explain(range.contributions, first, rowCount);
+  }
+
+  #walkSome(rowCount: number): void {
     const { trees, treesEnd, octetsEnd } = this.#forest;
     const groupCount = Math.ceil(rowCount / lanes);
-    this.#layOut(range.rows, first, rowCount);
     this.#sums.fill(0, 0, (groupCount * this.#sumBytes) / 8);
     const rest = rowCount % lanes;
     const wholeCount = rest !== 0 && rest <= singleRowsMax ? groupCount - 1 : groupCount;
@@ -81,7 +96,18 @@ export class Evaluator {
       const values = this.#valuesAt + wholeCount * this.#groupBytes + 4 * lane;
       this.#walk.walkTrees(trees, octetsEnd, values, this.#sumsAt + wholeCount * this.#sumBytes + 8 * lane);
     }
-    this.#answer(range.answers, first, rowCount);
+  }
+
+  #explain(contributions: Float32Array, first: number, rowCount: number): void {
+    const { explained } = this.#forest;
+    assert(explained !== null, "models are read with what they are asked for");
+    this.#explainer ??= new Explainer(this.#forest, explained);
+    const ofRow = new Float64Array(contributionColumns(this.#forest));
+    for (let row = 0; row < rowCount; row += 1) {
+      const group = Math.floor(row / lanes);
+      this.#explainer.explain(this.#valuesAt + group * this.#groupBytes + 4 * (row % lanes), ofRow);
+      contributions.set(ofRow, (first + row) * ofRow.length);
+    }
   }
 
   /** Values as keys, eight rows of a column one behind the other. */

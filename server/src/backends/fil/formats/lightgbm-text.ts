@@ -4,14 +4,16 @@ import { readLightgbmTree } from "./lightgbm-tree.ts";
 import { TextLines } from "./text-lines.ts";
 
 /** Reads the text that LightGBM saves its models as. */
-export function readLightgbmText(bytes: Uint8Array): Forest {
+export function readLightgbmText(bytes: Uint8Array, { explains = false }: { readonly explains?: boolean }): Forest {
   const lines = new TextLines(bytes);
   const head = readHead(lines);
   const trees = [];
   const nodes = new NodeCount();
   while (lines.name === "Tree") {
     if (trees.length >= treesMax) throw new InferenceError("UNSUPPORTED", `the model has more than ${treesMax} trees`);
-    trees.push(readLightgbmTree(lines, { index: trees.length, target: trees.length % head.outputCount, nodes }));
+    trees.push(
+      readLightgbmTree(lines, { index: trees.length, target: trees.length % head.outputCount, nodes, explains }),
+    );
   }
   if (lines.name !== "end of trees")
     throw broken("the file", "ends before its trees do: it has no line 'end of trees'");

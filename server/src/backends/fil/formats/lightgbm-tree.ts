@@ -20,12 +20,14 @@ const zeroReach = Math.fround(1e-35);
 export interface TreePlace {
   readonly index: number;
   readonly target: number;
+  /** Whether it shall have covers. */
+  readonly explains: boolean;
   /** Of all trees. */
   readonly nodes: NodeCount;
 }
 
 /** Reads the tree whose first line is at hand, up to the line behind it. */
-export function readLightgbmTree(lines: TextLines, { index, target, nodes }: TreePlace): Tree {
+export function readLightgbmTree(lines: TextLines, { index, target, nodes, explains }: TreePlace): Tree {
   const about = `tree ${index}`;
   const { leafCount, columns } = readColumns(lines, about);
   const splitCount = leafCount - 1;
@@ -35,7 +37,8 @@ export function readLightgbmTree(lines: TextLines, { index, target, nodes }: Tre
     return values;
   };
   nodes.add(leafCount + splitCount, about);
-  const tree = newTree(leafCount + splitCount, target);
+  const covers = explains ? [...(splitCount === 0 ? [] : column("internal_count")), ...column("leaf_count")] : null;
+  const tree = { ...newTree(leafCount + splitCount, target), covers };
   tree.leafWeights.set(column("leaf_value"), splitCount);
   if (splitCount === 0) return tree;
   const [features, thresholds] = [column("split_feature"), column("threshold")];
@@ -89,12 +92,14 @@ function columnLength(
 ): number | null {
   switch (name) {
     case "leaf_value":
+    case "leaf_count":
       return leafCount;
     case "split_feature":
     case "threshold":
     case "decision_type":
     case "left_child":
     case "right_child":
+    case "internal_count":
       return Math.max(0, leafCount - 1);
     case "cat_boundaries":
       return categoryCount === 0 ? 0 : categoryCount + 1;

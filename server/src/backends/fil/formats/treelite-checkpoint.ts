@@ -17,7 +17,10 @@ const floatTypes: Readonly<Record<number, TreeliteNumber>> = { 2: "float32", 3: 
 const postprocessorBytesMax = 256;
 
 /** Reads a checkpoint that treelite 4 wrote; its layout is treelite's serialization format v4. */
-export function readTreeliteCheckpoint(bytes: Uint8Array): Forest {
+export function readTreeliteCheckpoint(
+  bytes: Uint8Array,
+  { explains = false }: { readonly explains?: boolean },
+): Forest {
   const from = new ByteReader(bytes, { littleEndian: true });
   const version = [from.int32(), from.int32(), from.int32()];
   if (version[0] !== 4) {
@@ -40,7 +43,14 @@ export function readTreeliteCheckpoint(bytes: Uint8Array): Forest {
     const [target, outputClass] = [head.targets[index] as number, head.classes[index] as number];
     const role = roleOf({ target, outputClass, index }, head);
     trees.push(
-      readTreeliteTree(from, { index, number: thresholds, outputCount: head.outputCount, target: role, nodes }),
+      readTreeliteTree(from, {
+        index,
+        number: thresholds,
+        outputCount: head.outputCount,
+        target: role,
+        nodes,
+        explains,
+      }),
     );
     skipOptionalFields(from);
     skipOptionalFields(from);

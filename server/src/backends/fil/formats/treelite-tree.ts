@@ -1,3 +1,4 @@
+import { InferenceError } from "../../../base/index.ts";
 import { broken, newTree, newVectorTree, type NodeCount, type Tree } from "../forest.ts";
 import { categoryBounds, type Comparison, splitBySteps, splitByThreshold } from "../splits.ts";
 import type { ByteReader } from "./byte-reader.ts";
@@ -9,6 +10,8 @@ export interface TreeliteTreeOptions {
   readonly number: TreeliteNumber;
   readonly outputCount: number;
   readonly target: number | "every";
+  /** Whether it shall have covers. */
+  readonly explains: boolean;
   /** Of all trees. */
   readonly nodes: NodeCount;
 }
@@ -90,10 +93,13 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
   const categoriesRight = byNode("int8");
   const vectors = new Segments(columns, { kind: number, nodeCount, about });
   const categories = new Segments(columns, { kind: "uint32", nodeCount, about });
-  // What training knew of the nodes.
-  for (const kind of ["uint64", "int8", "float64", "int8", "float64", "int8"] as const) columns.take(kind);
-  const tree =
+  const counts = { values: columns.take("uint64"), known: columns.take("int8") };
+  const hessians = { values: columns.take("float64"), known: columns.take("int8") };
+  for (const kind of ["float64", "int8"] as const) columns.take(kind);
+  const placed =
     target === "every" ? newVectorTree(nodeCount, new Float64Array(vectors.count)) : newTree(nodeCount, target);
+  const covers = options.explains ? coversOf([counts, hessians], nodeCount, about) : null;
+  const tree = { ...placed, covers };
   let weightCount = 0;
   for (let node = 0; node < nodeCount; node += 1) {
     const type = types.at(node);
@@ -131,6 +137,24 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
     splitByThreshold(tree, node, { ...branches, comparison, threshold });
   }
   return tree;
+}
+
+/** What training knew of the nodes: the first that it knew of all. */
+function coversOf(
+  kinds: readonly { readonly values: Column; readonly known: Column }[],
+  nodeCount: number,
+  about: string,
+): Float64Array {
+  for (const { values, known } of kinds) {
+    const isKnown = (node: number) => known.at(node) === 1;
+    if (values.count !== nodeCount || known.count !== nodeCount) continue;
+    const nodes = Array.from({ length: nodeCount }, (_, node) => node);
+    if (nodes.every(isKnown)) return Float64Array.from(nodes, (node) => values.at(node));
+  }
+  throw new InferenceError(
+    "UNSUPPORTED",
+    `${about} does not say how much of the training's data came to its nodes, which treeshap_output is computed of`,
+  );
 }
 
 /** Lists of numbers by node, one behind the other. */

@@ -11,7 +11,7 @@ const nameBytesMax = 1024;
 const defaultLeftBit = 0x80000000;
 
 /** Reads the binary form, which XGBoost wrote up to version 3.0. */
-export function readXgboostBinary(bytes: Uint8Array): Forest {
+export function readXgboostBinary(bytes: Uint8Array, { explains = false }: { readonly explains?: boolean }): Forest {
   const from = new ByteReader(bytes, { littleEndian: true });
   if (from.left >= 4) {
     const magic = from.text(4);
@@ -33,7 +33,7 @@ export function readXgboostBinary(bytes: Uint8Array): Forest {
   const trees: Tree[] = [];
   const nodes = new NodeCount();
   for (let index = 0; index < treeCount; index += 1)
-    trees.push(readTree(from, { index, nodes, majorVersion: head.majorVersion }));
+    trees.push(readTree(from, { index, nodes, majorVersion: head.majorVersion, explains }));
   const targets = trees.map(() => from.int32());
   const weights = booster === "dart" ? readWeights(from, treeCount) : null;
   // Attributes are names and values, metrics are names; nobody needs them, and a file that lacks them was cut short.
@@ -99,9 +99,10 @@ interface TreePlace {
   /** Of all trees. */
   readonly nodes: NodeCount;
   readonly majorVersion: number;
+  readonly explains: boolean;
 }
 
-function readTree(from: ByteReader, { index, nodes, majorVersion }: TreePlace): Tree {
+function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: TreePlace): Tree {
   from.take(4);
   const nodeCount = from.int32();
   from.take(12);
@@ -112,7 +113,8 @@ function readTree(from: ByteReader, { index, nodes, majorVersion }: TreePlace): 
     throw new InferenceError("UNSUPPORTED", `tree ${index} has vectors as leaves, which the binary form does not hold`);
   const nodesAt = from.takeElements(nodeCount, nodeBytes + statisticsBytes);
   const behind = from.at;
-  const tree = newTree(nodeCount, 0);
+  const covers = explains ? new Float32Array(nodeCount) : null;
+  const tree = { ...newTree(nodeCount, 0), covers };
   from.at = nodesAt;
   for (let node = 0; node < nodeCount; node += 1) {
     from.take(4);
@@ -125,6 +127,13 @@ function readTree(from: ByteReader, { index, nodes, majorVersion }: TreePlace): 
       const missingTrue = feature >= defaultLeftBit;
       const whole = { feature: missingTrue ? feature - defaultLeftBit : feature, threshold: value };
       splitBelow(tree, node, { ...whole, whenTrue: left, whenFalse: right, missingTrue });
+    }
+  }
+  // Of each node what was gained, its cover, and two more.
+  if (covers !== null) {
+    for (let node = 0; node < nodeCount; node += 1) {
+      from.at = nodesAt + nodeCount * nodeBytes + node * statisticsBytes + 4;
+      covers[node] = from.float32();
     }
   }
   from.at = behind;

@@ -7,6 +7,8 @@ import { xgboostObjective } from "./xgboost-objectives.ts";
 export interface XgboostOptions {
   /** Fields that no known version of XGBoost writes are passed over. */
   readonly allowUnknownField: boolean;
+  /** Whether trees shall have covers. */
+  readonly explains?: boolean;
 }
 
 /** Fields of the parts of a model, as versions 1.0 to 3.2 write them. */
@@ -51,11 +53,12 @@ function takenTrees(options: XgboostOptions): TakenElements {
   const nodes = new NodeCount();
   return {
     list: "trees",
-    passedOver: xgboostTreeExtras,
+    passedOver: new Set([...xgboostTreeExtras].filter((name) => name !== "sum_hessian" || options.explains !== true)),
     take: (element, index): WrittenTree => {
       if (index >= treesMax) throw new InferenceError("UNSUPPORTED", `the model has more than ${treesMax} trees`);
       const checkNames = (members: Members, known: readonly string[]) => checkFields(members, known, options);
-      return readXgboostTree(new Members(element, `trees[${index}]`), { nodes, checkNames });
+      const explains = options.explains === true;
+      return readXgboostTree(new Members(element, `trees[${index}]`), { nodes, checkNames, explains });
     },
   };
 }

@@ -11,6 +11,7 @@ export interface WrittenTree {
 }
 
 export interface XgboostTreeOptions {
+  readonly explains: boolean;
   /** Of all trees. */
   readonly nodes: NodeCount;
   readonly checkNames: (members: Members, known: readonly string[]) => void;
@@ -76,7 +77,8 @@ export function readXgboostTree(written: Members, options: XgboostTreeOptions): 
     for (let node = 0; node < nodeCount; node += 1)
       if (columns.left[node] === -1) tree.leafWeights[node] = columns.conditions[node] as number;
   }
-  return { tree, vectorLength, path: written.path };
+  const covers = options.explains ? column("sum_hessian") : null;
+  return { tree: { ...tree, covers }, vectorLength, path: written.path };
 }
 
 export interface XgboostTreePlace {

@@ -1,0 +1,183 @@
+import type { CompactForest } from "./compact-forest.ts";
+import { lanes, node as nodeLayout, tree as treeLayout } from "./walk-module.ts";
+
+/** What explaining needs beside the trees. */
+export interface Explained {
+  /** For each place of a node its cover: how much of the training's data came to it. */
+  readonly coversAt: number;
+  /** Of each output: what the trees give on average, and the base score. */
+  readonly expected: readonly number[];
+  /** Levels of the deepest tree. */
+  readonly depthMax: number;
+  /** Steps that explaining one row takes. */
+  readonly rowSteps: number;
+}
+
+/**
+ * Shapley values of the features of one row, as XGBoost's `pred_contribs` and LightGBM's `pred_contrib` give them: how much of each output, before
+ * its transform, comes from which feature, and what is left without any. The algorithm is the second of Lundberg, Erion and Lee, "Consistent
+ * Individualized Feature Attribution for Tree Ensembles": it goes all ways through a tree and carries along, for each feature of the way, the share of
+ * rows that would go that way without knowing it, and what the sets of known features weigh, by their size.
+ */
+export class Explainer {
+  readonly #forest: CompactForest;
+  readonly #explained: Explained;
+  readonly #integers: Int32Array;
+  readonly #floats: Float32Array;
+  /** A way for each level, one behind the other: it has a step for each level above, and one. */
+  readonly #features: Int32Array;
+  readonly #zeros: Float64Array;
+  readonly #ones: Float64Array;
+  readonly #weights: Float64Array;
+  /** Of the row and the tree at hand. */
+  #valuesAt = 0;
+  #contributions: Float64Array = new Float64Array(0);
+  #firstOutput = 0;
+  #weightCount = 0;
+
+  constructor(forest: CompactForest, explained: Explained) {
+    this.#forest = forest;
+    this.#explained = explained;
+    this.#integers = new Int32Array(forest.memory.buffer);
+    this.#floats = new Float32Array(forest.memory.buffer);
+    const room = wayAt(explained.depthMax + 1);
+    this.#features = new Int32Array(room);
+    this.#zeros = new Float64Array(room);
+    this.#ones = new Float64Array(room);
+    this.#weights = new Float64Array(room);
+  }
+
+  /** `valuesAt` is where the first column of the row's group lies, and the row in it; `contributions`, as many as there are columns (contributionColumns), is overwritten. */
+  explain(valuesAt: number, contributions: Float64Array): void {
+    const { trees, treesEnd, featureCount, outputCount } = this.#forest;
+    contributions.fill(0);
+    this.#valuesAt = valuesAt;
+    this.#contributions = contributions;
+    for (let output = 0; output < outputCount; output += 1)
+      contributions[output * (featureCount + 1) + featureCount] = this.#explained.expected[output] as number;
+    for (let tree = trees; tree < treesEnd; tree += treeLayout.bytes) {
+      this.#firstOutput = this.#integer(tree + treeLayout.sums) / (8 * lanes);
+      this.#weightCount = this.#integer(tree + treeLayout.weightCount);
+      this.#follow(this.#integer(tree + treeLayout.root), { level: 0, length: 0, zero: 1, one: 1, feature: -1 });
+    }
+  }
+
+  #integer(address: number): number {
+    return this.#integers[address >> 2] as number;
+  }
+
+  #cover(node: number): number {
+    return this.#floats[(this.#explained.coversAt + (node / nodeLayout.bytes) * 4) >> 2] as number;
+  }
+
+  /** The way so far lies at the level above; this node adds the last step to it. */
+  #follow(node: number, { level, length, ...step }: Step & { readonly level: number; readonly length: number }): void {
+    const way = wayAt(level);
+    if (level > 0) this.#copyWay(wayAt(level - 1), way, length);
+    this.#extend(way, length, step);
+    const children = this.#integer(node + nodeLayout.children);
+    if (children === node) return this.#addLeaf(node, way, length);
+    const column = this.#integer(node + nodeLayout.column);
+    const feature = this.#integer(this.#forest.columnsAt + column / lanes) >> 1;
+    const key = this.#integer(node + nodeLayout.key);
+    const isSecond = this.#integer(this.#valuesAt + column) >= key;
+    const [hot, cold] = isSecond ? [children + nodeLayout.bytes, children] : [children, children + nodeLayout.bytes];
+    let [zero, one, rest] = [1, 1, length];
+    for (let place = 1; place <= length; place += 1) {
+      if (this.#features[way + place] !== feature) continue;
+      zero = this.#zeros[way + place] as number;
+      one = this.#ones[way + place] as number;
+      this.#unwind(way, length, place);
+      rest -= 1;
+      break;
+    }
+    const cover = this.#cover(node);
+    const shareOf = (child: number) => (cover > 0 ? this.#cover(child) / cover : 0);
+    const next = { level: level + 1, length: rest + 1, feature };
+    this.#follow(hot, { ...next, zero: zero * shareOf(hot), one });
+    this.#follow(cold, { ...next, zero: zero * shareOf(cold), one: 0 });
+  }
+
+  #copyWay(from: number, to: number, length: number): void {
+    for (const column of [this.#features, this.#zeros, this.#ones, this.#weights])
+      column.copyWithin(to, from, from + length);
+  }
+
+  #extend(way: number, length: number, { zero, one, feature }: Step): void {
+    const weights = this.#weights;
+    this.#features[way + length] = feature;
+    this.#zeros[way + length] = zero;
+    this.#ones[way + length] = one;
+    weights[way + length] = length === 0 ? 1 : 0;
+    for (let place = length - 1; place >= 0; place -= 1) {
+      const weight = weights[way + place] as number;
+      weights[way + place + 1]! += (one * weight * (place + 1)) / (length + 1);
+      weights[way + place] = (zero * weight * (length - place)) / (length + 1);
+    }
+  }
+
+  /** Takes a step out of the way, as if its feature had never been asked for. */
+  #unwind(way: number, length: number, taken: number): void {
+    const weights = this.#weights;
+    const [zero, one] = [this.#zeros[way + taken] as number, this.#ones[way + taken] as number];
+    let next = weights[way + length] as number;
+    for (let place = length - 1; place >= 0; place -= 1) {
+      const weight = weights[way + place] as number;
+      if (one !== 0) {
+        const unwound = (next * (length + 1)) / ((place + 1) * one);
+        weights[way + place] = unwound;
+        next = weight - (unwound * zero * (length - place)) / (length + 1);
+      } else {
+        weights[way + place] = zero === 0 ? 0 : (weight * (length + 1)) / (zero * (length - place));
+      }
+    }
+    for (const column of [this.#features, this.#zeros, this.#ones])
+      column.copyWithin(way + taken, way + taken + 1, way + length + 1);
+  }
+
+  /** The sum of the weights of a way without one of its steps. */
+  #unwoundSum(way: number, length: number, taken: number): number {
+    const [zero, one] = [this.#zeros[way + taken] as number, this.#ones[way + taken] as number];
+    let next = this.#weights[way + length] as number;
+    let sum = 0;
+    for (let place = length - 1; place >= 0; place -= 1) {
+      const weight = this.#weights[way + place] as number;
+      if (one !== 0) {
+        const unwound = (next * (length + 1)) / ((place + 1) * one);
+        sum += unwound;
+        next = weight - (unwound * zero * (length - place)) / (length + 1);
+      } else if (zero !== 0) {
+        sum += (weight * (length + 1)) / (zero * (length - place));
+      }
+    }
+    return sum;
+  }
+
+  #addLeaf(leaf: number, way: number, length: number): void {
+    const stride = this.#forest.featureCount + 1;
+    const at = leaf + nodeLayout.weight;
+    for (let place = 1; place <= length; place += 1) {
+      const known = (this.#ones[way + place] as number) - (this.#zeros[way + place] as number);
+      const share = this.#unwoundSum(way, length, place) * known;
+      const feature = this.#features[way + place] as number;
+      if (this.#weightCount === 0) {
+        this.#contributions[this.#firstOutput * stride + feature]! += share * (this.#floats[at >> 2] as number);
+        continue;
+      }
+      const weights = this.#integer(at) >> 2;
+      for (let output = 0; output < this.#weightCount; output += 1)
+        this.#contributions[output * stride + feature]! += share * (this.#floats[weights + output] as number);
+    }
+  }
+}
+
+function wayAt(level: number): number {
+  return (level * (level + 1)) / 2;
+}
+
+/** One step of a way: its feature, and the share of rows that go it without and with knowing the feature. */
+interface Step {
+  readonly feature: number;
+  readonly zero: number;
+  readonly one: number;
+}
