@@ -107,7 +107,9 @@ async function evaluate(parts: FilInstanceParts, { rows, rowCount, outputs, sign
   const copies: Block[] = [];
   let firstRow = 0;
   const placeOf = (made: MadeRows | null, index: number): number | null =>
-    made?.block == null || made.wanted[index] !== true ? null : made.block.byteOffset + firstRow * made.rowBytes;
+    made === null || made.block === null || made.wanted[index] !== true
+      ? null
+      : made.block.byteOffset + firstRow * made.rowBytes;
   try {
     const placed = rows.map((given, index): RequestRows => {
       const one = {
@@ -131,7 +133,7 @@ async function evaluate(parts: FilInstanceParts, { rows, rowCount, outputs, sign
 function evaluateNow({ evaluator }: FilInstanceParts, rows: readonly GivenRows[], outputs: BatchOutputs): void {
   let firstRow = 0;
   const viewOf = (made: MadeRows | null, index: number, rowCount: number): Float32Array | null => {
-    if (made?.block == null || made.wanted[index] !== true) return null;
+    if (made === null || made.block === null || made.wanted[index] !== true) return null;
     const { buffer, byteOffset } = made.block.bytes;
     return new Float32Array(buffer, byteOffset + firstRow * made.rowBytes, (rowCount * made.rowBytes) / 4);
   };

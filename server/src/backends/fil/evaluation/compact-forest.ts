@@ -1,8 +1,7 @@
 import { InferenceError } from "../../../base/index.ts";
 import { type Forest, nodesMax, type Transform } from "../forest.ts";
 import { type NodeSpace, type PlacedTree, placedNodeCount, placeTree } from "./compact-tree.ts";
-import { explainedOf } from "./explained-forest.ts";
-import type { Explained } from "./explainer.ts";
+import { type Explained, explainedOf } from "./explained-forest.ts";
 import { keyBehind } from "./float-keys.ts";
 import { ValueColumns } from "./value-columns.ts";
 import { columnBytes, lanes, node as nodeLayout, outputBytes, tree as treeLayout } from "./walk-module.ts";

@@ -1,6 +1,17 @@
 import { InferenceError } from "../../../base/index.ts";
 import { type Forest, nodesInOrder, type Tree } from "../forest.ts";
-import type { Explained } from "./explainer.ts";
+
+/** What explaining needs beside the trees. */
+export interface Explained {
+  /** For each place of a node its cover: how much of the training's data came to it. */
+  readonly coversAt: number;
+  /** Of each output: what the trees give on average, and the base score. */
+  readonly expected: readonly number[];
+  /** Levels of the deepest tree. */
+  readonly depthMax: number;
+  /** Steps that explaining one row takes. */
+  readonly rowSteps: number;
+}
 
 /** Some seconds for each row: more than that nobody waits for, and a row cannot be given up. */
 const rowStepsMax = 2 ** 30;

@@ -58,7 +58,7 @@ function average(tree: Tree, row: readonly number[], known: number, output: numb
   return (covers[left]! * below(left) + covers[right]! * below(right)) / covers[node]!;
 }
 
-const bitsOf = (set: number) => [...set.toString(2)].filter((bit) => bit === "1").length;
+const bitsOf = (set: number) => set.toString(2).replaceAll("0", "").length;
 const factorial = (count: number): number => (count <= 1 ? 1 : count * factorial(count - 1));
 
 /** The definition, over all sets of features. */

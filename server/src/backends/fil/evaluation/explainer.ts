@@ -1,17 +1,6 @@
 import type { CompactForest } from "./compact-forest.ts";
+import type { Explained } from "./explained-forest.ts";
 import { lanes, node as nodeLayout, tree as treeLayout } from "./walk-module.ts";
-
-/** What explaining needs beside the trees. */
-export interface Explained {
-  /** For each place of a node its cover: how much of the training's data came to it. */
-  readonly coversAt: number;
-  /** Of each output: what the trees give on average, and the base score. */
-  readonly expected: readonly number[];
-  /** Levels of the deepest tree. */
-  readonly depthMax: number;
-  /** Steps that explaining one row takes. */
-  readonly rowSteps: number;
-}
 
 /**
  * Shapley values of the features of one row, as XGBoost's `pred_contribs` and LightGBM's `pred_contrib` give them: how much of each output, before
