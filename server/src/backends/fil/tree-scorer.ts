@@ -37,7 +37,7 @@ export function readTreeScorer(bytes: Uint8Array, modelType: ModelType, { treesM
       const rowCount = rows.length / featureCount;
       const answers = new Float32Array(rowCount * outputCount);
       const bits = new Int32Array(rows.buffer, rows.byteOffset, rows.length);
-      evaluator.evaluate({ rows: bits, rowCount, answers });
+      evaluator.evaluate({ rows: bits, rowCount, answers, contributions: null });
       return answers;
     },
   };
