@@ -11,7 +11,7 @@ from . import protobuf
 if TYPE_CHECKING:
     pass
 
-FILE_BYTES_MAX = 256 << 20
+FILE_BYTES_MAX = 64 << 20
 OPERATORS_MAX = 10_000
 THREADS_MAX = 1024
 # DALI's number of "no device": a pipeline for the CPU alone.
@@ -32,7 +32,18 @@ class _Edge:
 
 
 class _Argument:
-    NAME, NUMBERS, TEXTS = 1, 4, 5
+    NAME, TYPE, FLOATS, NUMBERS, TEXTS, BOOLEANS, ELEMENTS, IS_VECTOR = 1, 2, 3, 4, 5, 6, 7, 8
+
+
+# Where an argument has its value, by its type. DALI reads it there whether it is there or not.
+_VALUES = {
+    "string": _Argument.TEXTS,
+    "int64": _Argument.NUMBERS,
+    "float": _Argument.FLOATS,
+    "bool": _Argument.BOOLEANS,
+}
+# Lists of one length: an entry for each call that made the operator.
+_ORIGINS = ("_origin_stack_filename", "_origin_stack_lineno", "_origin_stack_name", "_origin_stack_line")
 
 
 class Tensor(NamedTuple):
@@ -53,6 +64,11 @@ class Operator:
         self.instance = message.text(_Operator.INSTANCE)
         self._edges = message.messages(_Operator.INPUT) + message.messages(_Operator.OUTPUT)
         self._arguments = [(one.text(_Argument.NAME), one) for one in message.messages(_Operator.ARGUMENT)]
+        for name, argument in self._arguments:
+            _check_argument(name, argument)
+        origins = [self.argument(name) for name in _ORIGINS]
+        if len({None if one is None else len(one.messages(_Argument.ELEMENTS)) for one in origins}) != 1:
+            raise Refused("operator '%s' has no whole origin" % self.name)
         self.device = self.text("device") or "cpu"
 
     @property
@@ -89,6 +105,14 @@ class Operator:
             edge.set_text(_Edge.DEVICE, "cpu")
         hints = [one for name, one in self._arguments if name == "bytes_per_sample_hint"]
         self._message.remove(_Operator.ARGUMENT, hints)
+
+
+def _check_argument(name: str, argument: protobuf.Message) -> None:
+    is_vector = argument.number(_Argument.IS_VECTOR, 0) != 0
+    for one in argument.messages(_Argument.ELEMENTS) if is_vector else [argument]:
+        place = _VALUES.get(one.text(_Argument.TYPE))
+        if place is not None and not one.has(place):
+            raise Refused("argument '%s' has no value of its type" % name)
 
 
 class Definition:
