@@ -59,7 +59,7 @@ test("operators that are not served are named", async () => {
 });
 
 test("what is written by hand is a pipeline, and hints that ask for a petabyte are not followed", async () => {
-  for (const model of ["by_hand", "hints"]) {
+  for (const model of ["by_hand", "of_2021", "hints"]) {
     assert.equal(await load(server, model), null);
     await isAnswered(model, 1);
   }

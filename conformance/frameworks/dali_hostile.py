@@ -73,6 +73,7 @@ copy = operator("Copy", ["value"], ["double"])
 good = double().serialize()
 put("good", good)
 put("by_hand", whole(source, copy))
+put("of_2021", whole(operator("_ExternalSource", [], ["value"]), copy))
 # What only asks for memory ahead asks in vain.
 put(
     "hints",

@@ -61,6 +61,9 @@ class Operator:
         """Raises Refused for what is none, so that nothing later does."""
         self._message = message
         self.name = message.text(_Operator.NAME)
+        if self.name == "_ExternalSource":
+            # As it was called in 2021; DALI takes it for this.
+            self.name = "ExternalSource"
         self.instance = message.text(_Operator.INSTANCE)
         self._edges = message.messages(_Operator.INPUT) + message.messages(_Operator.OUTPUT)
         self._arguments = [(one.text(_Argument.NAME), one) for one in message.messages(_Operator.ARGUMENT)]
@@ -132,7 +135,7 @@ class Definition:
         self.threads = self._message.number(_Pipeline.THREADS, 1)
         self._edges = self._message.messages(_Pipeline.OUTPUT)
         # The external sources, in the order of their names.
-        self.inputs = sorted(_input(one) for one in self.operators if one.name in ("ExternalSource", "_ExternalSource"))
+        self.inputs = sorted(_input(one) for one in self.operators if one.name == "ExternalSource")
         # In the pipeline's own order.
         self.outputs = [_output(one) for one in self._edges]
 
