@@ -2,6 +2,7 @@ import { open, readFile, stat, type FileHandle } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ConversionError } from "./conversion-error.ts";
 import { readSafetensors } from "./safetensors-header.ts";
+import { readTorchTensors } from "./torch-tensors.ts";
 import { numberCount, type StoredTensor, type WeightFile } from "./stored-tensor.ts";
 
 /** A directory as `save_pretrained` writes it: what the model is, and its tensors by name. */
@@ -18,7 +19,7 @@ const filesMax = 1000;
 export async function openCheckpoint(directory: string): Promise<Checkpoint> {
   const config = await readJsonObject(join(directory, "config.json"));
   if (config === null) throw new ConversionError(`'${directory}' has no config.json, which says what its weights are`);
-  const paths = await weightPaths(directory);
+  const { paths, read } = await weightPaths(directory);
   const handles: FileHandle[] = [];
   const close = async () => void (await Promise.all(handles.map((handle) => handle.close())));
   try {
@@ -26,7 +27,7 @@ export async function openCheckpoint(directory: string): Promise<Checkpoint> {
     for (const path of paths) {
       const file = await openWeights(path);
       handles.push(file.handle);
-      for (const tensor of await readSafetensors(file)) {
+      for (const tensor of await read(file)) {
         const other = tensors.get(tensor.name);
         if (other !== undefined)
           throw new ConversionError(`the tensor '${tensor.name}' is in '${other.file.path}' and in '${path}'`);
@@ -48,22 +49,38 @@ async function openWeights(path: string): Promise<WeightFile> {
   }
 }
 
+/** How weights are called, the one that is taken where there are several first. */
+const forms = [
+  { whole: "model.safetensors", read: readSafetensors },
+  { whole: "pytorch_model.bin", read: readTorchTensors },
+];
+
 /** The files that hold the weights: one, or those that an index names. */
-async function weightPaths(directory: string): Promise<readonly string[]> {
-  const whole = join(directory, "model.safetensors");
-  if (await isFile(whole)) return [whole];
-  const indexPath = join(directory, "model.safetensors.index.json");
+async function weightPaths(directory: string): Promise<{ paths: readonly string[]; read: typeof readSafetensors }> {
+  for (const { whole, read } of forms) {
+    const path = join(directory, whole);
+    if (await isFile(path)) return { paths: [path], read };
+    const paths = await indexedPaths(directory, `${whole}.index.json`);
+    if (paths !== null) return { paths, read };
+  }
+  throw new ConversionError(
+    `'${directory}' has neither ${forms.map(({ whole }) => whole).join(" nor ")}, nor an index of either`,
+  );
+}
+
+/** Null where there is no such index. */
+async function indexedPaths(directory: string, name: string): Promise<readonly string[] | null> {
+  const indexPath = join(directory, name);
   const index = await readJsonObject(indexPath);
-  if (index === null)
-    throw new ConversionError(`'${directory}' has neither model.safetensors nor model.safetensors.index.json`);
+  if (index === null) return null;
   const names = new Set(Object.values((index["weight_map"] ?? {}) as Record<string, unknown>));
   if (names.size === 0 || names.size > filesMax)
     throw new ConversionError(`'${indexPath}' names ${names.size} files of weights`);
-  return [...names].map((name) => {
+  return [...names].map((each) => {
     // A file beside the index, whatever it is called.
-    if (typeof name !== "string" || basename(name) !== name || name === "" || name.startsWith("."))
-      throw new ConversionError(`'${indexPath}' names ${JSON.stringify(name)}, which is no file beside it`);
-    return join(directory, name);
+    if (typeof each !== "string" || basename(each) !== each || each === "" || each.startsWith("."))
+      throw new ConversionError(`'${indexPath}' names ${JSON.stringify(each)}, which is no file beside it`);
+    return join(directory, each);
   });
 }
 

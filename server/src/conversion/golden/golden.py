@@ -8,6 +8,7 @@ shapes of the weights, and inputs with the model's own outputs. The weights them
 tensor's name, in 32-bit integers.
 """
 
+import base64
 import json
 import pathlib
 import sys
@@ -120,9 +121,43 @@ def make(name, target):
     (pathlib.Path(target) / (name + ".json")).write_text(json.dumps(written) + "\n", encoding="utf-8")
 
 
+def make_weights(target):
+    """A file of weights as PyTorch writes it: all types, parameters, buffers, a view into a storage, a transposed tensor."""
+    torch.manual_seed(7)
+    shared = torch.randn(5, 4)
+    state = {
+        "single": torch.randn(3, 2),
+        "half": torch.randn(3).half(),
+        "brain": torch.randn(3).bfloat16(),
+        "double": torch.randn(2, 1, 2).double(),
+        "scalar": torch.tensor(0.25),
+        "row": shared[2],
+        "rows": shared[3:],
+        "parameter": torch.nn.Parameter(torch.randn(2, 2)),
+        "count": torch.tensor(7),
+        "mask": torch.ones(2, dtype=torch.bool),
+    }
+    written = {}
+    for name, content in (
+        ("plain", state),
+        ("module", torch.nn.LayerNorm(3).state_dict()),
+        ("turned", {"turned": shared.t()}),
+        ("old", state),
+    ):
+        path = pathlib.Path(target) / "weights.bin"
+        torch.save(content, path, _use_new_zipfile_serialization=name != "old")
+        written[name] = base64.b64encode(path.read_bytes()).decode()
+        path.unlink()
+    expected = {name: [list(each.shape), each.float().flatten().tolist()] for name, each in state.items()}
+    path = pathlib.Path(target) / "torch" / "weights.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"torch": torch.__version__, "expected": expected, "files": written}) + "\n", encoding="utf-8")
+
+
 def main():
     for name in MODELS:
         make(name, sys.argv[1])
+    make_weights(sys.argv[1])
 
 
 if __name__ == "__main__":

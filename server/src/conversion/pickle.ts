@@ -1,0 +1,251 @@
+/**
+ * Reads pickles as data. A pickle is a program: it names functions and calls them with what it has built. Here a name is looked up among
+ * the few that the reader is given, a call of any other ends the reading, and nothing is imported or run.
+ */
+
+/** What a pickle builds: Python's values, and what `names` and `persistent` make. */
+export type Pickled = unknown;
+
+export interface PickleReader {
+  /** What "module.name" stands for; null for what is refused. Called with the arguments of the call. */
+  readonly names: (name: string) => ((args: readonly Pickled[]) => Pickled) | null;
+  /** What stands outside of the pickle under this id. */
+  readonly persistent: (id: Pickled) => Pickled;
+}
+
+/** Why a pickle was not read, as the end of a sentence about its file. */
+export class PickleError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "PickleError";
+  }
+}
+
+/** A name that the pickle has looked up and may call. */
+class Callable {
+  readonly call: (args: readonly Pickled[]) => Pickled;
+
+  constructor(call: (args: readonly Pickled[]) => Pickled) {
+    this.call = call;
+  }
+}
+
+const mark = Symbol("mark");
+
+/** Reads one pickle of the protocols 2 to 5. Takes time and memory in proportion to its length. */
+export function readPickle(bytes: Buffer, reader: PickleReader): Pickled {
+  return new PickleMachine(bytes, reader).run();
+}
+
+class PickleMachine {
+  readonly #bytes: Buffer;
+  readonly #reader: PickleReader;
+  readonly #stack: Pickled[] = [];
+  readonly #memo = new Map<number, Pickled>();
+  #at = 0;
+
+  constructor(bytes: Buffer, reader: PickleReader) {
+    this.#bytes = bytes;
+    this.#reader = reader;
+  }
+
+  run(): Pickled {
+    for (;;) {
+      const code = this.#byte();
+      if (code === 0x2e) return this.#pop();
+      const step = steps[code];
+      if (step === undefined)
+        throw new PickleError(`has the instruction 0x${code.toString(16)}, which no weights need`);
+      step(this.#hands);
+    }
+  }
+
+  /** What an instruction may do. */
+  readonly #hands = {
+    byte: () => this.#byte(),
+    uint: (width: number) => this.#take(width).readUIntLE(0, width),
+    int32: () => this.#take(4).readInt32LE(0),
+    float64: () => this.#take(8).readDoubleBE(0),
+    long: () => this.#long(this.#byte()),
+    text: (width: number) => this.#text(width),
+    line: () => this.#line(),
+    push: (value: Pickled) => void this.#stack.push(value),
+    pop: () => this.#pop(),
+    toMark: () => this.#toMark(),
+    top: () => this.#top(),
+    skip: (count: number) => void this.#take(count),
+    remember: (place: number | null) => void this.#memo.set(place ?? this.#memo.size, this.#top()),
+    recall: (place: number) => this.#recall(place),
+    name: (name: string) => this.#name(name),
+    call: (callee: Pickled, args: Pickled) => this.#call(callee, args),
+    persistent: (id: Pickled) => this.#reader.persistent(id),
+  };
+
+  #byte(): number {
+    return this.#take(1)[0] as number;
+  }
+
+  #take(count: number): Buffer {
+    if (this.#at + count > this.#bytes.byteLength) throw new PickleError("was cut short");
+    this.#at += count;
+    return this.#bytes.subarray(this.#at - count, this.#at);
+  }
+
+  #text(width: number): string {
+    return this.#take(
+      width === 8 ? Number(this.#take(8).readBigUInt64LE(0)) : this.#take(width).readUIntLE(0, width),
+    ).toString("utf8");
+  }
+
+  #line(): string {
+    const end = this.#bytes.indexOf(0x0a, this.#at);
+    if (end === -1) throw new PickleError("was cut short");
+    const line = this.#bytes.toString("utf8", this.#at, end);
+    this.#at = end + 1;
+    return line;
+  }
+
+  /** A two's complement of up to eight bytes: sizes of tensors fit. */
+  #long(count: number): number {
+    if (count > 8) throw new PickleError(`has a number of ${count} bytes`);
+    let value = 0n;
+    for (const [index, byte] of this.#take(count).entries()) value |= BigInt(byte) << BigInt(8 * index);
+    return Number(BigInt.asIntN(8 * count, value));
+  }
+
+  #pop(): Pickled {
+    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("takes what is not there");
+    return this.#stack.pop();
+  }
+
+  #top(): Pickled {
+    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("takes what is not there");
+    return this.#stack.at(-1);
+  }
+
+  #toMark(): Pickled[] {
+    const from = this.#stack.lastIndexOf(mark);
+    if (from === -1) throw new PickleError("takes what is not there");
+    const values = this.#stack.splice(from + 1);
+    this.#stack.pop();
+    return values;
+  }
+
+  #recall(place: number): Pickled {
+    if (!this.#memo.has(place)) throw new PickleError("takes what is not there");
+    return this.#memo.get(place);
+  }
+
+  #name(name: string): Callable {
+    const call = this.#reader.names(name);
+    if (call === null)
+      throw new PickleError(`names '${name.slice(0, 200)}', which no weights need; it was not looked up`);
+    return new Callable(call);
+  }
+
+  #call(callee: Pickled, args: Pickled): Pickled {
+    if (!(callee instanceof Callable) || !Array.isArray(args)) throw new PickleError("calls what is no function");
+    return callee.call(args);
+  }
+}
+
+type Hands = Readonly<{
+  byte(): number;
+  uint(width: number): number;
+  int32(): number;
+  float64(): number;
+  long(): number;
+  text(width: number): string;
+  line(): string;
+  push(value: Pickled): void;
+  pop(): Pickled;
+  toMark(): Pickled[];
+  top(): Pickled;
+  skip(count: number): void;
+  remember(place: number | null): void;
+  recall(place: number): Pickled;
+  name(name: string): Pickled;
+  call(callee: Pickled, args: Pickled): Pickled;
+  persistent(id: Pickled): Pickled;
+}>;
+
+function setItems(into: Pickled, items: readonly Pickled[]): void {
+  if (!(into instanceof Map) || items.length % 2 !== 0) throw new PickleError("sets items of what has none");
+  for (let i = 0; i < items.length; i += 2) into.set(items[i], items[i + 1]);
+}
+
+function append(to: Pickled, items: readonly Pickled[]): void {
+  if (!Array.isArray(to)) throw new PickleError("appends to what is no list");
+  for (const item of items) to.push(item);
+}
+
+function tuple(h: Hands, count: number): void {
+  const values = Array.from({ length: count }, () => h.pop());
+  h.push(values.toReversed());
+}
+
+/** The instructions by their codes. Those that make objects of classes, set their state or lead into extensions are not among them. */
+const steps: Readonly<Record<number, (h: Hands) => void>> = {
+  0x80: (h) => h.skip(1), // PROTO
+  0x95: (h) => h.skip(8), // FRAME
+  0x28: (h) => h.push(mark), // MARK
+  0x30: (h) => void h.pop(), // POP
+  0x4e: (h) => h.push(null), // NONE
+  0x88: (h) => h.push(true), // NEWTRUE
+  0x89: (h) => h.push(false), // NEWFALSE
+  0x4a: (h) => h.push(h.int32()), // BININT
+  0x4b: (h) => h.push(h.byte()), // BININT1
+  0x4d: (h) => h.push(h.uint(2)), // BININT2
+  0x8a: (h) => h.push(h.long()), // LONG1
+  0x47: (h) => h.push(h.float64()), // BINFLOAT
+  0x58: (h) => h.push(h.text(4)), // BINUNICODE
+  0x8c: (h) => h.push(h.text(1)), // SHORT_BINUNICODE
+  0x8d: (h) => h.push(h.text(8)), // BINUNICODE8
+  0x7d: (h) => h.push(new Map()), // EMPTY_DICT
+  0x5d: (h) => h.push([]), // EMPTY_LIST
+  0x29: (h) => h.push([]), // EMPTY_TUPLE
+  0x74: (h) => h.push(h.toMark()), // TUPLE
+  0x85: (h) => tuple(h, 1), // TUPLE1
+  0x86: (h) => tuple(h, 2), // TUPLE2
+  0x87: (h) => tuple(h, 3), // TUPLE3
+  0x61: (h) => {
+    const item = h.pop();
+    append(h.top(), [item]);
+  }, // APPEND
+  0x65: (h) => {
+    const items = h.toMark();
+    append(h.top(), items);
+  }, // APPENDS
+  0x73: (h) => {
+    const value = h.pop();
+    const key = h.pop();
+    setItems(h.top(), [key, value]);
+  }, // SETITEM
+  0x75: (h) => {
+    const items = h.toMark();
+    setItems(h.top(), items);
+  }, // SETITEMS
+  0x71: (h) => h.remember(h.byte()), // BINPUT
+  0x72: (h) => h.remember(h.uint(4)), // LONG_BINPUT
+  0x94: (h) => h.remember(null), // MEMOIZE
+  0x68: (h) => h.push(h.recall(h.byte())), // BINGET
+  0x6a: (h) => h.push(h.recall(h.uint(4))), // LONG_BINGET
+  0x63: (h) => {
+    const module = h.line();
+    h.push(h.name(`${module}.${h.line()}`));
+  }, // GLOBAL
+  0x93: (h) => {
+    const name = h.pop();
+    h.push(h.name(`${String(h.pop())}.${String(name)}`));
+  }, // STACK_GLOBAL
+  0x52: (h) => {
+    const args = h.pop();
+    h.push(h.call(h.pop(), args));
+  }, // REDUCE
+  0x51: (h) => h.push(h.persistent(h.pop())), // BINPERSID
+  // BUILD: what is set is an attribute of a dictionary, `_metadata` of a state_dict. The dictionary stays as it is.
+  0x62: (h) => {
+    h.pop();
+    if (!(h.top() instanceof Map)) throw new PickleError("sets the state of an object");
+  },
+};
