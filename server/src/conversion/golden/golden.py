@@ -151,7 +151,9 @@ def make_weights(target):
     expected = {name: [list(each.shape), each.float().flatten().tolist()] for name, each in state.items()}
     path = pathlib.Path(target) / "torch" / "weights.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"torch": torch.__version__, "expected": expected, "files": written}) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps({"torch": torch.__version__, "expected": expected, "files": written}) + "\n", encoding="utf-8"
+    )
 
 
 def main():
