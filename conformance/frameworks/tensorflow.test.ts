@@ -122,7 +122,8 @@ test("what a graph does to its input nobody else sees, and its constants stay as
   assert.equal(await load(fixture.server, "constant"), null);
   for (let run = 0; run < 3; run++) {
     const reply = await infer(fixture.server, "constant", [floats("x", [run])], ["constant"]);
-    assert.deepEqual([...numbers(reply.outputs.get("constant")!.data)], values);
+    const found = numbers(reply.outputs.get("constant")!.data);
+    assert.ok(found.length === 20_000 && found.every((one, at) => one === at));
   }
 });
 
@@ -130,8 +131,8 @@ test("what a graph does to its input nobody else sees, and its constants stay as
 const costs: readonly [model: string, megabytes: number, file: string, timesFile: number][] = [
   ["same", 40, "model.graphdef", 1],
   ["encoder", 40, "model.savedmodel/variables/variables.data-00000-of-00001", 1],
-  // TensorFlow keeps a graph's constants several times over.
-  ["inception", 40, "model.graphdef", 5.5],
+  // Of constants in a graph TensorFlow would keep five copies.
+  ["inception", 60, "model.graphdef", 2.2],
 ];
 
 for (const [model, megabytes, file, timesFile] of costs)

@@ -313,7 +313,8 @@ def write_small_graphs():
         tf.tensor_scatter_nd_update(x, [[0]], [-1.0], name="written")
         tf.identity(x, name="same")
         tf.reduce_sum(x, keepdims=True, name="row")
-        tf.constant(np.arange(2000, dtype=np.float32), name="constant")
+        # Large enough to be taken out of the graph.
+        tf.constant(np.arange(20000, dtype=np.float32), name="constant")
         tf.cast(x, tf.complex64, name="complex")
         tf.cast(x, tf.bfloat16, name="brain")
         v1.placeholder_with_default(2.0, [], name="factor")
@@ -323,7 +324,16 @@ def write_small_graphs():
     x = io("input", "x", "FP32", [-1])
     put_graph("written", definition, x + io("output", "written", "FP32", [-1]))
     put_graph("same", definition, x + io("output", "same", "FP32", [-1]))
-    put_graph("constant", definition, x + io("output", "constant", "FP32", [2000]))
+    put_graph("constant", definition, x + io("output", "constant", "FP32", [20000]))
+    put_graph(
+        "compiled",
+        definition,
+        x
+        + io("output", "same", "FP32", [-1])
+        + io("output", "constant", "FP32", [20000])
+        + "optimization { graph { level: 1 } }",
+    )
+    case("compiled", {"x": np.arange(1, 2001, dtype=np.float32)}, {"constant": np.arange(20000, dtype=np.float32)})
     put_graph("checked", definition, x + io("output", "checked", "FP32", [-1]))
     put_graph(
         "wrong_rows",

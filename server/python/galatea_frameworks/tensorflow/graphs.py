@@ -11,6 +11,7 @@ from galatea_worker.failures import Refused
 from tensorflow.core.protobuf import config_pb2
 
 from . import configured, datatypes, files, signatures
+from .constants import Constants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,11 @@ _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 class Graph:
     """A session, and by the configuration's names the tensors that it is fed and asked for."""
 
-    def __init__(self, session: _v1.Session, inputs: dict[str, str], outputs: dict[str, str]) -> None:
+    def __init__(
+        self, session: _v1.Session, inputs: dict[str, str], outputs: dict[str, str], constants: Constants | None = None
+    ) -> None:
         self._session = session
+        self._constants = constants
         self._inputs = inputs
         self._outputs = outputs
         self._feeds = ()
@@ -90,6 +94,9 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
         if "cpu" not in node.device.lower():
             node.device = ""
     _check_ports(config, definition.node, model)
+    # Code that XLA compiles has no operation for what lies elsewhere.
+    is_compiled = session_config.graph_options.optimizer_options.global_jit_level > 0
+    constants = None if is_compiled else Constants(definition)
     graph = tf.Graph()
     with graph.as_default():
         _v1.import_graph_def(definition, name="")
@@ -99,7 +106,7 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
     for kind, names in (("input", inputs), ("output", outputs)):
         for one in config[kind]:
             _check_type(graph, kind, one, names[one["name"]], model)
-    return Graph(_v1.Session(graph=graph, config=session_config), inputs, outputs)
+    return Graph(_v1.Session(graph=graph, config=session_config), inputs, outputs, constants)
 
 
 def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -> None:
