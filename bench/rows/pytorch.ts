@@ -109,7 +109,7 @@ async function throughput(
       pair,
       [`${model} at ${clients}`, `${model} at ${clients}, p50`],
       async (server) => {
-        const durations = context.quick ? { durationMs: 1000, warmUpMs: 300 } : { durationMs: 4000, warmUpMs: 1500 };
+        const durations = context.quick ? { durationMs: 3000, warmUpMs: 300 } : { durationMs: 4000, warmUpMs: 2000 };
         const result = await runLoad({ port: server.httpPort, request: asked, clients, ...durations });
         return [result.perSecond, result.p50Us];
       },

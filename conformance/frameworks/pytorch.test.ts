@@ -168,6 +168,11 @@ const refusals: readonly [model: string, sentence: string | RegExp][] = [
     "load_weights",
     /the file holds no program, as torch.save makes it: save one with torch.jit.save or torch.export.save/,
   ],
+  [
+    "load_compiled",
+    /the file is a package of AOTInductor, which holds machine code: it is not served; save the program with torch.export.save/,
+  ],
+  ["load_states", /model 'load_states' uses 'sequence_batching', which this server does not support yet/],
 ];
 
 for (const [model, sentence] of refusals)

@@ -3,10 +3,12 @@
 Weights come from fixed seeds. `cases.json` beside the models has requests and answers; tensors are files of raw bytes.
 """
 
+import io as io_module
 import json
 import os
 import sys
 import warnings
+import zipfile
 from typing import Dict, List, NamedTuple, Tuple
 
 import torch
@@ -399,6 +401,21 @@ def write_wrong():
     os.remove(os.path.join(ROOT, "load_absent", "1", "model.pt"))
     put("load_weights", b"", x + io("output", "OUTPUT__0", "FP32", [-1]))
     torch.save(nn.Linear(2, 2).state_dict(), os.path.join(ROOT, "load_weights", "1", "model.pt"))
+    package = io_module.BytesIO()
+    torch.export.save(torch.export.export(Same(), (torch.zeros(2),)), package)
+    with zipfile.ZipFile(package, "a") as archive:
+        root = archive.namelist()[0].partition("/")[0]
+        # As torch._inductor.aoti_compile_and_package lays it out.
+        archive.writestr(root + "/data/aotinductor/model/model.wrapper.so", b"\x7fELF")
+    put("load_compiled", package.getvalue(), x + io("output", "OUTPUT__0", "FP32", [-1]), file="model.pt2")
+    put(
+        "load_states",
+        torch.jit.script(Same()),
+        x
+        + io("output", "OUTPUT__0", "FP32", [-1])
+        + "sequence_batching { state { input_name: 'STATE__1' output_name: 'STATE__1' data_type: TYPE_FP32 dims: [ 1 ] } }",
+        4,
+    )
 
 
 warnings.simplefilter("ignore")
