@@ -61,6 +61,14 @@ export const recipes = {
     ],
     imports: ["PIL", "numpy", "tritonclient.http"],
   },
+  /** SageMaker's inference toolkit: the judge of what scripts are called with and answered by. Its package is source, which is built. */
+  toolkit: {
+    steps: [
+      ["--no-deps", "sagemaker-inference==1.10.1"],
+      ["--only-binary", ":all:", "numpy==2.4.6", "scipy==1.17.1", "six==1.17.0"],
+    ],
+    imports: ["sagemaker_inference.transformer"],
+  },
   /** Formats and lints the Python of this repository. */
   ruff: { steps: [["--only-binary", ":all:", "ruff==0.17.6"]], imports: ["ruff"] },
 } as const satisfies Record<string, Recipe>;

@@ -13,6 +13,7 @@ export interface ScriptReply {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
+  readonly bytes: Buffer;
 }
 
 /** A multi-model container of a framework in script mode, as the platform starts it, over a directory of archives that lie there unpacked. */
@@ -84,13 +85,15 @@ export class ScriptServer implements AsyncDisposable {
           const chunks: Buffer[] = [];
           response.on("data", (chunk: Buffer) => chunks.push(chunk));
           response.on("error", reject);
-          response.on("end", () =>
+          response.on("end", () => {
+            const bytes = Buffer.concat(chunks);
             resolve({
               status: response.statusCode ?? 0,
               contentType: response.headers["content-type"] ?? "",
-              body: Buffer.concat(chunks).toString(),
-            }),
-          );
+              body: bytes.toString(),
+              bytes,
+            });
+          });
         },
       );
       asked.on("error", reject);

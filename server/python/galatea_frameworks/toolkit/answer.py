@@ -50,7 +50,9 @@ def trace_of(error: BaseException) -> str:
     shown = traceback.TracebackException.from_exception(error)
     frames = [frame for frame in shown.stack if not frame.filename.startswith(_OWN_DIRECTORY)]
     shown.stack = traceback.StackSummary.from_list(frames)
-    return "".join(shown.format())
+    # Python leaves the heading out where there is nothing below it.
+    heading = "" if frames else "Traceback (most recent call last):\n"
+    return heading + "".join(shown.format())
 
 
 def failure_of(error: BaseException) -> Answer:

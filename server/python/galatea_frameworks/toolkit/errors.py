@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+# To the letter, its indentation too.
 _UNSUPPORTED = """Content type %s is not supported by this framework.
 
-Please implement input_fn to to deserialize the request data or an output_fn to
-serialize the response. For more information, see the SageMaker Python SDK README."""
+            Please implement input_fn to to deserialize the request data or an output_fn to
+            serialize the response. For more information, see the SageMaker Python SDK README."""
 
 
 class UnsupportedFormatError(Exception):
