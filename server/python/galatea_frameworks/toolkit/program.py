@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from . import content_types, places
+from . import content_types, joined_rows, places
 from .answer import Answer, answer_of, failure_of
 from .context import Context
 from .script import DEFAULT_PROGRAM, Script
@@ -55,27 +55,76 @@ class ScriptProgram:
             raise
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Each request for itself."""
-        return [_response(self._answer(request)) for request in requests]
+        """Each request for itself, but for the prediction of a script that joins rows."""
+        asked = [_Asked(request) for request in requests]
+        if len(asked) > 1 and self._script.joins_rows:
+            self._predict_together(asked)
+        return [_response(one.answer or self._answer(one)) for one in asked]
 
-    def _answer(self, request: InferenceRequest) -> Answer:
+    def _answer(self, asked: _Asked) -> Answer:
         try:
-            said = json.loads(request.parameters())
-            content_type = said.get(_CONTENT_TYPE, self.default_content_type)
-            accept = said.get(_ACCEPT)
-            if not accept or accept == content_types.ANY:
-                accept = self._default_accept
-            self._context.begin(_headers(said))
-            data = request.inputs()[0].as_numpy().reshape(-1)[0]
-            if content_type in content_types.UTF8_TYPES:
-                data = data.decode("utf-8")
-            result = self._script.transform(self._model, data, content_type, accept)
-            return answer_of(result, accept, self._context.request_processor[0].get_response_status_code())
+            self._begin(asked)
+            if asked.has_prediction:
+                result = self._script.call(self._script.output_fn, asked.prediction, asked.accept)
+            else:
+                result = self._script.transform(self._model, asked.data, asked.content_type, asked.accept)
+            return answer_of(result, asked.accept, self._context.request_processor[0].get_response_status_code())
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer to its request
-            traceback.print_exc()
-            return failure_of(error)
+            return _failed(error)
+
+    def _begin(self, asked: _Asked) -> None:
+        """The context is of this request from here on. Raises what is wrong with the body."""
+        self._context.begin(asked.headers)
+        asked.read(self.default_content_type, self._default_accept)
+
+    def _predict_together(self, asked: list[_Asked]) -> None:
+        """One prediction for all whose data can be joined. Where that fails each is asked alone, and the wrong one fails alone."""
+        batch = []
+        for one in asked:
+            try:
+                self._begin(one)
+                batch.append((one, self._script.call(self._script.input_fn, one.data, one.content_type)))
+            except Exception as error:  # noqa: BLE001 - as above
+                one.answer = _failed(error)
+        given = [data for _, data in batch]
+        whole = joined_rows.joined(given) if len(batch) > 1 else None
+        if whole is None:
+            return
+        try:
+            predicted = self._script.call(self._script.predict_fn, whole, self._model)
+        except Exception:  # noqa: BLE001 - told when it happens again
+            return
+        parts = joined_rows.split(predicted, [len(data) for data in given])
+        for (one, _), part in zip(batch, parts or ()):
+            one.prediction, one.has_prediction = part, True
+
+
+class _Asked:
+    """One request, and how far its answer has come."""
+
+    def __init__(self, request: InferenceRequest) -> None:
+        self._request = request
+        self._said = json.loads(request.parameters())
+        self.headers = _headers(self._said)
+        self.content_type = self.accept = self.data = self.prediction = self.answer = None
+        self.has_prediction = False
+
+    def read(self, default_content_type: str | None, default_accept: str) -> None:
+        """The body as the script is given it: text where its type says so."""
+        self.content_type = self._said.get(_CONTENT_TYPE, default_content_type)
+        self.accept = self._said.get(_ACCEPT)
+        if not self.accept or self.accept == content_types.ANY:
+            self.accept = default_accept
+        data = self._request.inputs()[0].as_numpy().reshape(-1)[0]
+        self.data = data.decode("utf-8") if self.content_type in content_types.UTF8_TYPES else data
+
+
+def _failed(error: BaseException) -> Answer:
+    """The toolkit's answer; where in the script it was the container's log has in full."""
+    traceback.print_exception(type(error), error, error.__traceback__)
+    return failure_of(error)
 
 
 def _headers(said: dict[str, str]) -> dict[str, str]:

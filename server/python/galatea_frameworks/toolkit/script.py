@@ -56,9 +56,9 @@ class Script:
         self.output_fn = function("output_fn")
 
     @property
-    def transforms(self) -> bool:
-        """Whether one function of its own does it all."""
-        return self._transform_fn is not None
+    def joins_rows(self) -> bool:
+        """Whether the script says, by `joins_rows = True`, that its predict_fn may have the rows of several requests at once."""
+        return self._transform_fn is None and getattr(self.module, "joins_rows", False) is True
 
     def load(self, model_dir: str) -> Any:
         """The model."""

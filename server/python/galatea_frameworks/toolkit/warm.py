@@ -7,4 +7,4 @@ import inspect  # noqa: F401
 import io  # noqa: F401
 import traceback  # noqa: F401
 
-from . import answer, context, decoder, defaults, encoder, errors, places, program, script  # noqa: F401
+from . import answer, context, decoder, defaults, encoder, errors, joined_rows, places, program, script  # noqa: F401
