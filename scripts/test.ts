@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { globSync } from "node:fs";
 import {
   cacheDirectory,
   ensureEnvironment,
@@ -7,6 +6,7 @@ import {
   environmentNames,
   frameworkNames,
 } from "../conformance/environments/index.ts";
+import { suitePaths } from "./suites.ts";
 
 /**
  * `npm test`: everything a person can run on a machine without a GPU, in this order. It sets up what it needs: the Python
@@ -15,14 +15,11 @@ import {
  * gigabytes.
  */
 const isCore = process.argv.includes("--core");
-const suites = globSync(["conformance/**/*.test.ts", "examples/**/*.test.ts", "bench/*.test.ts"], {
-  exclude: isCore ? ["conformance/frameworks/**", "examples/resnet50/**"] : [],
-});
 const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: "format, lint, types, dead files, unit tests", command: ["npm", "run", "--silent", "check"] },
   {
     name: "suites: tritonserver's recorded answers, real clients, faults, examples",
-    command: ["node", "--test", "--test-concurrency=1", ...suites.toSorted()],
+    command: ["node", "--test", "--test-concurrency=1", ...suitePaths({ core: isCore })],
   },
 ];
 
