@@ -47,7 +47,7 @@ const documentWords = [
   "[1E0,2E0]",
 ];
 
-/** Files that the real libraries wrote (trees/write.py), and words of each form. */
+/** Files that the real libraries wrote (trees/write.py, ../trees/treelite3/write.py), and words of each form. */
 const corpus: Readonly<
   Record<ModelType, { readonly files: readonly string[]; readonly words: readonly (string | Buffer)[] }>
 > = {
@@ -69,7 +69,7 @@ const corpus: Readonly<
     files: ["categories.txt", "linear.txt"],
     words: ["\n", " ", "=", "Tree=9\n", "num_leaves=9", "num_cat=1", "nan", "inf", "-1", "1e999", "4294967296", "\r\n"],
   },
-  treelite_checkpoint: { files: ["categories.tl", "classes.tl"], words: counts },
+  treelite_checkpoint: { files: ["categories.tl", "classes.tl", "categories-3.tl", "forest-3.tl"], words: counts },
 };
 
 const inputs = fc.oneof(

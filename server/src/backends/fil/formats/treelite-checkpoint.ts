@@ -10,27 +10,31 @@ import {
   treesMax,
 } from "../forest.ts";
 import { ByteReader } from "./byte-reader.ts";
-import { readTreeliteTree, type TreeliteNumber } from "./treelite-tree.ts";
+import { readTreelite3, treeliteNumbers } from "./treelite-3.ts";
+import { averageTreelite, treeliteTransform } from "./treelite-forest.ts";
+import { readTreeliteTree } from "./treelite-tree.ts";
 
-/** Number types by their code. */
-const floatTypes: Readonly<Record<number, TreeliteNumber>> = { 2: "float32", 3: "float64" };
 const postprocessorBytesMax = 256;
 
-/** Reads a checkpoint that treelite 4 wrote; its layout is treelite's serialization format v4. */
+/** Reads a checkpoint of treelite 4, or of its version 3.9, the last before. */
 export function readTreeliteCheckpoint(
   bytes: Uint8Array,
   { explains = false }: { readonly explains?: boolean },
 ): Forest {
   const from = new ByteReader(bytes, { littleEndian: true });
   const version = [from.int32(), from.int32(), from.int32()];
-  if (version[0] !== 4) {
-    throw new InferenceError(
-      "UNSUPPORTED",
-      `the file is no checkpoint of treelite 4, but says version ${version.join(".")}: load the model with treelite 4 and serialize it again`,
-    );
-  }
-  const thresholds = floatTypes[from.uint8()];
-  const leaves = floatTypes[from.uint8()];
+  if (version[0] === 3 && version[1] === 9) return readTreelite3(from, { explains });
+  if (version[0] === 4) return readTreelite4(from, { explains });
+  throw new InferenceError(
+    "UNSUPPORTED",
+    `the file is no checkpoint of treelite 3.9 or 4, but says version ${version.join(".")}: load the model with treelite 4 and serialize it again`,
+  );
+}
+
+/** The layout is treelite's serialization format v4. */
+function readTreelite4(from: ByteReader, { explains }: { readonly explains: boolean }): Forest {
+  const thresholds = treeliteNumbers[from.uint8()];
+  const leaves = treeliteNumbers[from.uint8()];
   if (thresholds === undefined || leaves !== thresholds)
     throw broken("the file", "has thresholds and leaves of a type that is none");
   const treeCount = from.uint64();
@@ -57,7 +61,7 @@ export function readTreeliteCheckpoint(
   }
   if (from.left > 0) throw broken("the file", `goes on behind its last tree, at ${from.at}`);
   const { featureCount, outputCount, baseScores, transform } = head;
-  if (head.averages) shareOut(trees, outputCount);
+  if (head.averages) averageTreelite(trees, outputCount);
   return { featureCount, outputCount, trees, baseScores, transform };
 }
 
@@ -82,7 +86,7 @@ function readHead(from: ByteReader, treeCount: number): Head {
   const leafShape = readIntegers(from);
   const [targets, classes] = [readIntegers(from), readIntegers(from)];
   const postprocessor = readText(from, postprocessorBytesMax);
-  const transform = transformOf(postprocessor, { alpha: from.float32(), ratio: from.float32() });
+  const transform = treeliteTransform(postprocessor, { alpha: from.float32(), ratio: from.float32() });
   const baseScores = Array.from({ length: readCount(from, 8) }, () => from.float64());
   from.take(readCount(from, 1));
   const classCount = classCounts[0] ?? 0;
@@ -143,44 +147,4 @@ function roleOf(
   if (place === -1) return "every";
   if (place < 0 || place >= count) throw broken(`tree ${index}`, `adds to output ${place} of ${count}`);
   return place;
-}
-
-/** Divides by the number of trees that add to an output. */
-function shareOut(trees: readonly Tree[], outputCount: number): void {
-  const counts = new Float64Array(outputCount);
-  for (const { target } of trees) {
-    if (target === "every") for (const output of counts.keys()) counts[output] = (counts[output] as number) + 1;
-    else counts[target] = (counts[target] as number) + 1;
-  }
-  for (const { target, leafWeights } of trees) {
-    for (const place of leafWeights.keys()) {
-      const count = counts[target === "every" ? place % outputCount : target] as number;
-      leafWeights[place] = (leafWeights[place] as number) / count;
-    }
-  }
-}
-
-function transformOf(name: string, { alpha, ratio }: { readonly alpha: number; readonly ratio: number }): Transform {
-  switch (name) {
-    case "identity":
-    case "identity_multiclass":
-      return { kind: "identity" };
-    case "sigmoid":
-    case "multiclass_ova":
-      return { kind: "sigmoid", alpha };
-    case "softmax":
-      return { kind: "softmax" };
-    case "exponential":
-      return { kind: "exponential" };
-    case "logarithm_one_plus_exp":
-      return { kind: "softplus" };
-    case "hinge":
-      return { kind: "hinge" };
-    case "signed_square":
-      return { kind: "signed-square" };
-    case "exponential_standard_ratio":
-      return { kind: "exponential-ratio", ratio };
-    default:
-      throw new InferenceError("UNSUPPORTED", `Post-processor named '${name}' not found`);
-  }
 }

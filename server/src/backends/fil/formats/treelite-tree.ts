@@ -17,12 +17,12 @@ export interface TreeliteTreeOptions {
 }
 
 /** By their code. */
-const comparisons: readonly (Comparison | null)[] = [null, "==", "<", "<=", ">", ">="];
+export const treeliteComparisons: readonly (Comparison | null)[] = [null, "==", "<", "<=", ">", ">="];
 const leafNode = 0;
 const categoricalNode = 2;
 
 /** Where a column of the file begins, and how many elements it has. */
-interface Column {
+export interface TreeliteColumn {
   readonly count: number;
   readonly at: (place: number) => number;
 }
@@ -38,8 +38,8 @@ const elementKinds = {
   float64: { byteLength: 8, read: (from: ByteReader) => from.float64() },
 } as const;
 
-/** Columns lie where they were written; elements are read when they are asked for. */
-class Columns {
+/** TreeliteColumns lie where they were written; elements are read when they are asked for. */
+export class TreeliteColumns {
   readonly #from: ByteReader;
   readonly #about: string;
 
@@ -48,7 +48,7 @@ class Columns {
     this.#about = about;
   }
 
-  take(kind: ElementKind): Column {
+  take(kind: ElementKind): TreeliteColumn {
     const { byteLength, read } = elementKinds[kind];
     const from = this.#from;
     const count = from.uint64();
@@ -66,7 +66,7 @@ class Columns {
   }
 
   /** One element for each node. */
-  takeFor(nodeCount: number, kind: ElementKind): Column {
+  takeFor(nodeCount: number, kind: ElementKind): TreeliteColumn {
     const column = this.take(kind);
     if (column.count !== nodeCount)
       throw broken(this.#about, `has ${column.count} elements in a column for ${nodeCount} nodes`);
@@ -81,7 +81,7 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
   const nodeCount = from.int32();
   options.nodes.add(nodeCount, about);
   from.uint8();
-  const columns = new Columns(from, about);
+  const columns = new TreeliteColumns(from, about);
   const byNode = (kind: ElementKind) => columns.takeFor(nodeCount, kind);
   const [types, left, right, features] = [byNode("int8"), byNode("int32"), byNode("int32"), byNode("int32")];
   const [defaultLeft, leafValues, thresholds, operators] = [
@@ -91,8 +91,8 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
     byNode("int8"),
   ];
   const categoriesRight = byNode("int8");
-  const vectors = new Segments(columns, { kind: number, nodeCount, about });
-  const categories = new Segments(columns, { kind: "uint32", nodeCount, about });
+  const vectors = TreeliteLists.take(columns, { kind: number, nodeCount, about });
+  const categories = TreeliteLists.take(columns, { kind: "uint32", nodeCount, about });
   const counts = { values: columns.take("uint64"), known: columns.take("int8") };
   const hessians = { values: columns.take("float64"), known: columns.take("int8") };
   for (const kind of ["float64", "int8"] as const) columns.take(kind);
@@ -130,7 +130,7 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
       splitBySteps(tree, node, { ...branches, bounds });
       continue;
     }
-    const comparison = comparisons[operators.at(node)] ?? null;
+    const comparison = treeliteComparisons[operators.at(node)] ?? null;
     const threshold = thresholds.at(node);
     if (comparison === null || Number.isNaN(threshold)) throw broken(about, `has node ${node} of a kind that is none`);
     const branches = { feature, whenTrue: left.at(node), whenFalse: right.at(node), missingTrue: isDefaultLeft };
@@ -141,7 +141,7 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
 
 /** What training knew of the nodes: the first that it knew of all. */
 function coversOf(
-  kinds: readonly { readonly values: Column; readonly known: Column }[],
+  kinds: readonly { readonly values: TreeliteColumn; readonly known: TreeliteColumn }[],
   nodeCount: number,
   about: string,
 ): Float64Array {
@@ -157,22 +157,35 @@ function coversOf(
   );
 }
 
+interface Places {
+  readonly values: TreeliteColumn;
+  readonly begins: Pick<TreeliteColumn, "at">;
+  readonly ends: Pick<TreeliteColumn, "at">;
+}
+
 /** Lists of numbers by node, one behind the other. */
-class Segments {
-  readonly #values: Column;
-  readonly #begins: Column;
-  readonly #ends: Column;
+export class TreeliteLists {
+  readonly #values: TreeliteColumn;
+  readonly #begins: Places["begins"];
+  readonly #ends: Places["ends"];
   readonly #about: string;
   #readCount = 0;
 
-  constructor(
-    columns: Columns,
-    { kind, nodeCount, about }: { readonly kind: ElementKind; readonly nodeCount: number; readonly about: string },
-  ) {
-    this.#values = columns.take(kind);
-    this.#begins = columns.takeFor(nodeCount, "uint64");
-    this.#ends = columns.takeFor(nodeCount, "uint64");
+  constructor({ values, begins, ends }: Places, about: string) {
+    this.#values = values;
+    this.#begins = begins;
+    this.#ends = ends;
     this.#about = about;
+  }
+
+  /** The values, and for each node where its own begin and end. */
+  static take(
+    columns: TreeliteColumns,
+    { kind, nodeCount, about }: { readonly kind: ElementKind; readonly nodeCount: number; readonly about: string },
+  ): TreeliteLists {
+    const values = columns.take(kind);
+    const begins = columns.takeFor(nodeCount, "uint64");
+    return new TreeliteLists({ values, begins, ends: columns.takeFor(nodeCount, "uint64") }, about);
   }
 
   /** Of all nodes together. */
