@@ -3,18 +3,15 @@
     python algorithms.py boto3|sdk
 
 Models of XGBoost are those of `conformance/vectors/xgboost-models.json`, with what XGBoost itself predicts. Linear learner's are written
-here, byte by byte, and so are pipelines of Spark ML; what they answer is computed here, too.
+byte by byte, and so are pipelines of Spark ML; what they answer is computed here, too.
 """
 
 import base64
-import io
 import json
 import pathlib
-import struct
 import sys
-import tarfile
-import zipfile
 
+from archives import archive, linear_files
 from sagemaker import image_uris
 from statements import POLL_SECONDS, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
 
@@ -24,16 +21,6 @@ BUCKET = "conformance-algorithms-" + sys.argv[1]
 WHOLE = [index for index, row in enumerate(VECTORS["rows"]) if None not in row]
 LINEAR = {"plain": ([1.0, -2.0, 0.5, 4.0], 0.25), "other": ([0.0, 0.0, 0.0, 1.0], -1.0)}
 MEANS = [10.0, -20.0, 0.5, 100.0]
-
-
-def archive(files):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for path, content in files.items():
-            info = tarfile.TarInfo(path)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
 
 
 def put(key, files):
@@ -48,38 +35,6 @@ def xgboost_files(objective, form):
 
 def xgboost_predictions(objective):
     return next(each for each in VECTORS["models"] if each["objective"] == objective)["predictions"]
-
-
-def linear_files(weights, bias):
-    """`model_algo-1` as linear learner leaves it: a zip archive with a symbol and parameters of MXNet."""
-
-    def ndarray(shape, values):
-        head = struct.pack("<IiI", 0xF993FAC9, 0, len(shape)) + struct.pack("<%dq" % len(shape), *shape)
-        return head + struct.pack("<iii", 1, 0, 0) + struct.pack("<%df" % len(values), *values)
-
-    names = [b"arg:fc0_weight", b"arg:fc0_bias"]
-    parameters = struct.pack("<QQQ", 0x112, 0, 2) + ndarray([1, len(weights)], weights) + ndarray([1], [bias])
-    parameters += struct.pack("<Q", 2) + b"".join(struct.pack("<Q", len(name)) + name for name in names)
-    variable = lambda name: {"op": "null", "name": name, "inputs": []}
-    nodes = [variable("data"), variable("fc0_weight"), variable("fc0_bias")]
-    nodes.append(
-        {
-            "op": "FullyConnected",
-            "name": "fc0",
-            "attrs": {"num_hidden": "1"},
-            "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0]],
-        }
-    )
-    nodes += [variable("out_label"), {"op": "LinearRegressionOutput", "name": "out", "inputs": [[3, 0, 0], [4, 0, 0]]}]
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as zipped:
-        zipped.writestr("additional-params.json", "{}")
-        zipped.writestr("manifest.json", "{}")
-        zipped.writestr(
-            "mx-mod-symbol.json", json.dumps({"nodes": nodes, "arg_nodes": [0, 1, 2, 4], "heads": [[5, 0, 0]]})
-        )
-        zipped.writestr("mx-mod-0000.params", parameters)
-    return {"model_algo-1": buffer.getvalue()}
 
 
 def linear_score(name, row):
