@@ -50,7 +50,9 @@ async function sentencesBeside(): Promise<{ readonly repository: string; readonl
 /** What TensorFlow says by itself of photographs, or of arrays of pixels. */
 async function scoresOf(files: readonly string[]): Promise<readonly (readonly number[])[]> {
   const graph = join(directory, "models", "inception_graphdef", "1", "model.graphdef");
-  const { stdout } = await run(pythons.tensorflow, [beside("image_truth.py"), graph, ...files], { maxBuffer: 2 ** 24 });
+  const { stdout } = await run(pythons.tensorflow, [beside("../../examples/inception/reference.py"), graph, ...files], {
+    maxBuffer: 2 ** 24,
+  });
   return JSON.parse(stdout) as number[][];
 }
 

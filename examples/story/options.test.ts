@@ -3,15 +3,16 @@ import { test } from "node:test";
 import { storyHelp, storyOptions } from "./options.ts";
 
 test("without options the platform has its usual port and data directory and stays up", () => {
-  assert.deepEqual(storyOptions([], "/usual"), { once: false, port: 8770, data: "/usual" });
-  const given = storyOptions(["--once", "--port=0", "--data", "/other"], "/usual");
-  assert.deepEqual(given, { once: true, port: 0, data: "/other" });
+  assert.deepEqual(storyOptions([], "/usual"), { story: "sentences", once: false, port: 8770, data: "/usual" });
+  const given = storyOptions(["--once", "--story=images", "--port=0", "--data", "/other"], "/usual");
+  assert.deepEqual(given, { story: "images", once: true, port: 0, data: "/other" });
 });
 
 test("what is wrong is said in one sentence", () => {
   for (const [argv, message] of [
     [["--port", "abc"], "Invalid option value. Got abc for --port, expected an integer"],
     [["--port=70000"], "Invalid option value. Got 70000 for --port, expected at most 65535"],
+    [["--story=films"], "Invalid option value. Got films for --story, expected one of sentences, images"],
     [["--onec"], "unrecognized option '--onec', did you mean --once?"],
     [["now"], "unexpected argument 'now'"],
   ] as const)

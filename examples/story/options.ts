@@ -1,7 +1,11 @@
-import { parseOptions, portMax, type Flag } from "../../server/src/cli/flags.ts";
+import { parseOptions, portMax, UsageError, type Flag } from "../../server/src/cli/flags.ts";
 import { flagRow } from "../../server/src/cli/help.ts";
 
+export const storyNames = ["sentences", "images"] as const;
+export type StoryName = (typeof storyNames)[number];
+
 export interface StoryOptions {
+  readonly story: StoryName;
   /** Tell the story and exit, instead of staying up. */
   readonly once: boolean;
   readonly port: number;
@@ -9,6 +13,12 @@ export interface StoryOptions {
 }
 
 const flags = (data: string): readonly Flag[] => [
+  {
+    name: "story",
+    kind: "string",
+    default: "sentences",
+    about: "which one: sentences of 24 tenants, or images, with DALI and TensorFlow beside them (another 2.5 GB)",
+  },
   { name: "once", kind: "switch", about: "tell the story and exit, instead of leaving the platform up" },
   {
     name: "port",
@@ -26,12 +36,16 @@ const flags = (data: string): readonly Flag[] => [
 export function storyOptions(argv: readonly string[], defaultData: string): StoryOptions | null {
   const values = parseOptions(argv, flags(defaultData));
   if (values === null) return null;
-  return { once: values.has("once"), port: values.get("port") as number, data: values.get("data") as string };
+  const asked = values.get("story") as string;
+  const story = storyNames.find((name) => name === asked);
+  if (story === undefined)
+    throw new UsageError(`Invalid option value. Got ${asked} for --story, expected one of ${storyNames.join(", ")}`);
+  return { story, once: values.has("once"), port: values.get("port") as number, data: values.get("data") as string };
 }
 
 export function storyHelp(defaultData: string): string {
   return [
-    "Sets itself up, starts the platform, hosts 24 tenants' sentence-embedding ensembles and sends real sentences.",
+    "Sets itself up, starts the platform, hosts ensembles of sentences (and pictures) and sends real ones.",
     "",
     "Usage: npm start -- [options]",
     "",

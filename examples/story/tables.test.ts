@@ -38,7 +38,7 @@ test("the commands that are printed run as they are pasted, and ask the endpoint
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const place = { url, root: "/some where/galatea", data: "/data" };
     const [env = "", curl = "", install = "", program = ""] = commandsOf(
-      howToCall(place, "sentence-embeddings", sentence),
+      howToCall(place, { endpoint: "sentence-embeddings", archive: "tenant-07.tar.gz", sentence }),
     );
     const { port } = new URL(url);
     assert.equal(env.trim(), `eval "$(cd '/some where/galatea' && npx galatea env --port=${port} --data='/data')"`);

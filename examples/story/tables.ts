@@ -1,6 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { ModelCounts, Visit } from "./hosting.ts";
+import type { ModelCounts } from "./hosting.ts";
+import type { TryIt } from "./story-context.ts";
+import type { Visit } from "./visits.ts";
 
 const textWidth = 46;
 
@@ -67,14 +69,13 @@ async function distinctLargeFiles(
 /** Commands for another terminal; each runs as it is when it is pasted. */
 export function howToCall(
   { url, root, data }: { readonly url: string; readonly root: string; readonly data: string },
-  endpoint: string,
-  sentence: string,
+  { endpoint, archive, sentence }: TryIt,
 ): string {
   const env = `cd ${quoted(root)} && npx galatea env --port=${new URL(url).port} --data=${quoted(data)}`;
   const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1, 1], datatype: "BYTES", data: [sentence] }] });
   const call = [
     `EndpointName=${JSON.stringify(endpoint)}`,
-    `TargetModel="tenant-07.tar.gz"`,
+    `TargetModel=${JSON.stringify(archive)}`,
     `ContentType="application/json"`,
     `Body=json.dumps(${body})`,
   ];
@@ -86,7 +87,7 @@ The platform stays up at ${url}; Ctrl-C stops it. Call it from anywhere:
 
   curl -s --aws-sigv4 aws:amz:us-east-1:sagemaker --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \\
     $AWS_ENDPOINT_URL/endpoints/${endpoint}/invocations \\
-    -H 'Content-Type: application/json' -H 'X-Amzn-SageMaker-Target-Model: tenant-07.tar.gz' \\
+    -H 'Content-Type: application/json' -H 'X-Amzn-SageMaker-Target-Model: ${archive}' \\
     -d ${quoted(body)}
 
   python3 -m venv .venv && .venv/bin/pip install --quiet boto3

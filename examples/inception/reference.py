@@ -1,4 +1,4 @@
-"""What a frozen Inception says of pictures, by TensorFlow alone: `image_truth.py GRAPHDEF FILE...` prints a list of scores for each.
+"""What a frozen Inception says of pictures, by TensorFlow alone: `reference.py GRAPHDEF FILE...` prints a list of scores for each.
 
 A file is a photograph (decoded and scaled by TensorFlow) or an array of pixels that were made ready elsewhere (`.npy`).
 """
