@@ -136,6 +136,9 @@ seed = io("input", "DALI_INPUT_0", "UINT8", [-1]) + io("output", "DALI_OUTPUT_0"
 threads = 'parameters [ { key: "num_threads" value { string_value: "2" } } ]\n'
 # Made for a GPU, as by the articles' scripts.
 put("inception", pipeline(inception, "gpu", 3), "max_batch_size: 256\n" + seed + threads)
+# Four pictures are one batch.
+waits = "dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 5000000 }\n"
+put("inception_waits", pipeline(inception, "gpu", 3), "max_batch_size: 4\n" + seed + waits)
 strings = seed.replace("UINT8 dims: [-1]", "STRING dims: [1]")
 put("inception_strings", pipeline(inception, "gpu", 3), "max_batch_size: 256\n" + strings)
 for photograph in photographs:

@@ -50,7 +50,7 @@ export const commands: readonly Command[] = [
   },
   {
     name: "model",
-    summary: "set up the frameworks that models run in: PyTorch",
+    summary: "set up the frameworks that models run in: PyTorch, TensorFlow, DALI",
     usage: "model add FRAMEWORK [--wheels DIR] [--any-build] | model remove FRAMEWORK | model list",
     flags: modelFlags,
     positionalsMax: 2,
