@@ -1,8 +1,10 @@
 /** The backend `tensorflow`; the truth is TensorFlow's own answer in the process that made the model. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import {
   assertClose,
   floats,
@@ -125,6 +127,26 @@ test("what a graph does to its input nobody else sees, and its constants stay as
     const found = numbers(reply.outputs.get("constant")!.data);
     assert.ok(found.length === 20_000 && found.every((one, at) => one === at));
   }
+});
+
+test("versions are served side by side, each by two instances where nothing is said", async () => {
+  assert.equal(await load(fixture.server, "versions"), null);
+  const url = `http://127.0.0.1:${fixture.server.httpPort}/v2/models/versions`;
+  const answers = await Promise.all(
+    [1, 7].map(async (version) => {
+      const input = { name: "x", datatype: "FP32", shape: [1, 2], data: [1, 2] };
+      const body = JSON.stringify({ inputs: [input], outputs: [{ name: "y" }] });
+      const response = await fetch(`${url}/versions/${version}/infer`, { method: "POST", body });
+      return ((await response.json()) as { outputs: { data: number[] }[] }).outputs[0]!.data;
+    }),
+  );
+  assert.deepEqual(answers, [
+    [2, 4],
+    [3, 6],
+  ]);
+  const { stdout } = await promisify(execFile)("ps", ["-e", "-ww", "-o", "ppid=,args="]);
+  const workers = stdout.split("\n").filter((line) => line.includes(join(fixture.repository, "versions", "7")));
+  assert.equal(workers.filter((line) => line.trim().startsWith(`${fixture.server.pid} `)).length, 2);
 });
 
 /** What a model that is loaded and has run costs, in MB of memory that is its worker's alone. */

@@ -248,6 +248,10 @@ def write_signatures():
     case("unbatched", {"x": given}, {"y": np.linalg.det(given)[None].astype(np.float32)})
     put_saved("unnamed", module, {"whatever": module.triple})
     case("unnamed", {"x": given}, {"y": given * 3})
+    put_config("versions", "version_policy { all {} }")
+    for version, name in (("1", "double"), ("7", "triple")):
+        place = os.path.join(ROOT, "versions", version, "model.savedmodel")
+        tf.saved_model.save(module, place, {"serving_default": getattr(module, name)})
     put_saved("one_output", module, signatures, ONE + 'output { name: "side" }')
     case("one_output", {"x": given}, {"side": given + 1})
     put_saved("hinted", module, signatures, ONE + io("input", "x", "FP32", [-1, 2]))

@@ -1,7 +1,7 @@
 """For programs of files: a model that is a file is taken for data, so its process reads its own files and what it runs with, and no more.
 
 A process that entered this writes no file and opens no connection, and neither does what it starts. It is put on top of what a worker is
-kept to anyway. (Landlock; where the kernel has none, as the log says, files stay as they were.)
+kept to anyway. (Landlock, of Linux 6.2 at least; where the kernel has none, files stay as they were.)
 """
 
 from __future__ import annotations

@@ -30,23 +30,25 @@ export function mayUseUv(env: InstallerOptions["env"]): boolean {
 }
 
 /**
- * The path of the first of `pythons` that is `oldest` ("3.9") or newer: by its name alone uv would look for one by rules of its own, and
- * may find another.
+ * The path of the first of `pythons` that is `oldest` ("3.9") or newer, and not newer than `newest`: by its name alone uv would look for one
+ * by rules of its own, and may find another.
  */
 export async function findInterpreter(
   pythons: readonly string[],
-  oldest: string,
+  { oldest, newest }: { readonly oldest: string; readonly newest: string | null },
   options: InstallerOptions,
 ): Promise<string> {
-  const version = oldest.replace(".", ", ");
-  const check = `import sys; sys.version_info >= (${version}) or sys.exit(1); print('executable=' + sys.executable)`;
+  const tuple = (version: string) => `(${version.replace(".", ", ")})`;
+  const fits = `${tuple(oldest)} <= sys.version_info[:2]${newest === null ? "" : ` <= ${tuple(newest)}`}`;
+  const check = `import sys; ${fits} or sys.exit(1); print('executable=' + sys.executable)`;
   for (const python of pythons) {
     const lines = await linesOf(python, ["-c", check], options);
     const found = lines?.find((line) => line.startsWith("executable="));
     if (found !== undefined) return found.slice("executable=".length);
   }
   throw new Error(
-    `no Python ${oldest} or newer was found (looked for ${pythons.join(", ")}). Install it with: apt-get install python3 python3-venv`,
+    `no Python ${oldest} ${newest === null ? "or newer" : `to ${newest}`} was found (looked for ${pythons.join(", ")}). ` +
+      "Install it with: apt-get install python3 python3-venv",
   );
 }
 

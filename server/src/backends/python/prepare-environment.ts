@@ -79,7 +79,7 @@ export async function takeTurn(
 
 async function makeEnvironment(directory: string, options: PrepareOptions): Promise<void> {
   const own = { ...options, directory };
-  const python = await findInterpreter(options.pythons, "3.9", own);
+  const python = await findInterpreter(options.pythons, { oldest: "3.9", newest: null }, own);
   if (!mayUseUv(options.env) || !(await canRun("uv", ["--version"], own)))
     return makeWithPip(python, directory, options);
   try {

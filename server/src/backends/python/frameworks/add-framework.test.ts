@@ -95,6 +95,13 @@ async function versionIn(python: string, name: string): Promise<string> {
   return (await run(python, ["-c", `import ${name}; print(${name}.version)`])).stdout.trim();
 }
 
+test("a framework that no wheels are made for by newer Pythons is refused them", async () => {
+  const row = { ...(await framework("old")), newestPython: "3.10" };
+  await assert.rejects(addFramework(options(row, [])), {
+    message: /^no Python 3\.9 to 3\.10 was found \(looked for python3\.11, python3\)\. Install it with: /,
+  });
+});
+
 test("a framework is set up once, from a directory of wheels, and removed", async () => {
   const row = await framework("whole");
   const lines: string[] = [];

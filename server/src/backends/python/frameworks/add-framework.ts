@@ -112,7 +112,11 @@ async function openEnvironment(
   const isUsable = await canRun(python, uv ? ["-c", ""] : ["-m", "pip", "--version"], installer);
   if (isUsable) return install;
   await rm(directory, { recursive: true, force: true });
-  const base = await findInterpreter(pythons, framework.python, installer);
+  const base = await findInterpreter(
+    pythons,
+    { oldest: framework.python, newest: framework.newestPython ?? null },
+    installer,
+  );
   installer.onProgress(`making an environment with ${base}`);
   if (uv) await runInstaller("uv", ["--quiet", "venv", "--python", base, directory], installer);
   else await makeVenv(base, installer);

@@ -5,6 +5,8 @@ export interface Framework {
   readonly about: string;
   /** The oldest Python that its packages are built for: "3.11". */
   readonly python: string;
+  /** The newest, where it is not known that any will do. */
+  readonly newestPython?: string;
   /** What is asked for, as pip reads it; what that needs besides stands in the lock. */
   readonly packages: readonly string[];
   /** Beside this file: versions and sums of all packages, as `scripts/framework_lock.py` writes them. */
@@ -57,6 +59,7 @@ export const frameworks: readonly Framework[] = [
     name: "tensorflow",
     about: "TensorFlow GraphDefs (model.graphdef) and SavedModels (model.savedmodel), on the CPU",
     python: "3.11",
+    newestPython: "3.13",
     packages: [
       "tensorflow-cpu==2.21.0 ; platform_machine == 'x86_64'",
       "tensorflow==2.21.0 ; platform_machine == 'aarch64'",
