@@ -30,7 +30,7 @@ export interface CompactForest {
   readonly deskBytes: number;
   readonly deskCount: number;
   readonly groupsMax: number;
-  /** Steps that one row takes through all trees. */
+  /** What one row costs: steps through all trees, and the numbers that go in and come out. */
   readonly rowSteps: number;
   /** Null where nobody asked. */
   readonly explained: Explained | null;
@@ -45,6 +45,8 @@ interface CompactOptions {
 /** What is worked on at a time, values and sums, stays in a processor's second cache. */
 const deskBytesGoal = 96 * 1024;
 const groupsAtOnceMax = 32;
+/** A transform may be an exponential, which takes longer than a step. */
+const numberSteps = 8;
 /** The sum of the places of eight nodes fits 32 bits. */
 const nodeBytesMax = 2 ** 29;
 
@@ -96,7 +98,7 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
     desksAt,
     deskCount,
     ...desk,
-    rowSteps: placed.reduce((sum, { levels }) => sum + levels + 1, 0),
+    rowSteps: columns.count + numberSteps * outputCount + placed.reduce((sum, { levels }) => sum + levels + 1, 0),
     explained: explains ? explainedOf(forest, weightsEnd) : null,
   };
 }

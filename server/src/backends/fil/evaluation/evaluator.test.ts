@@ -103,6 +103,19 @@ test("any trees give what going through them node by node gives, for any number 
   );
 });
 
+test("what a row costs counts all that is done for it: a batch of few trees may have many numbers", () => {
+  const stump = newTree(3, 0);
+  [stump.left[0], stump.right[0]] = [1, 2];
+  const forest: Forest = {
+    featureCount,
+    outputCount: 5000,
+    trees: [stump],
+    baseScores: Array.from({ length: 5000 }, () => 0),
+    transform: { kind: "softmax" },
+  };
+  assert.ok(compactForest(forest, { deskCount: 1 }).rowSteps > 5000);
+});
+
 test("searches within searches do not make a tree larger than its bounds", () => {
   const splitCount = 20;
   const tree = newTree(2 * splitCount + 1, 0);

@@ -20,7 +20,7 @@ const rowStepsMax = 2 ** 30;
 export function explainedOf(forest: Forest, coversAt: number): Explained {
   const expected = [...forest.baseScores];
   let depthMax = 0;
-  let rowSteps = 0;
+  let rowSteps = forest.outputCount * (forest.featureCount + 1);
   for (const [index, tree] of forest.trees.entries()) {
     if (tree.steps.size > 0) {
       throw new InferenceError(
