@@ -1,5 +1,6 @@
+import { Pool } from "undici";
 import { startGalatea } from "../../conformance/environments/index.ts";
-import { requestBytes, runLoad } from "../load.ts";
+import { requestBytes, runClosedLoop, runLoad } from "../load.ts";
 import { onward } from "../models.ts";
 import { startPlatform, type Platform } from "../platform.ts";
 import type { BenchContext, Measure } from "../row.ts";
@@ -22,8 +23,9 @@ const shapes: readonly Shape[] = [
 ];
 
 /**
- * Records that a transform job takes through a small container, beside a bare loop that asks a container of the same kind and does nothing
- * else: over raw sockets, with one request made before the clock starts. A job reads and splits its object, joins the answers and syncs them.
+ * Records that a transform job takes through a small container, beside two loops that ask a container of the same kind and do nothing else:
+ * a bare one with the HTTP client that the platform uses, and, for its own sake, the load generator of the other rows, which sends one
+ * request over and over and parses next to nothing. A job reads and splits its object, joins the answers and syncs them.
  */
 export const transformRow = {
   name: "transform",
@@ -34,12 +36,13 @@ export const transformRow = {
     await using platform = await startPlatform(data.path);
     await platform.putArchive("transform/onward.tar.gz", onward);
     await platform.createModel("onward", "transform/onward.tar.gz", environment);
-    const recordCount = context.quick ? 2000 : 40_000;
+    const recordCount = context.quick ? 2000 : 20_000;
     await platform.putObject("records/all.jsonl", Buffer.from(`${record}\n`.repeat(recordCount)));
     const direct = await startGalatea({ repositories: [repository.path], env: environment });
     try {
       const measures: Measure[] = [];
-      for (const shape of shapes) measures.push(await measureShape(context, shape, { platform, direct, recordCount }));
+      for (const shape of shapes)
+        measures.push(...(await measureShape(context, shape, { platform, direct, recordCount })));
       return measures;
     } finally {
       await direct.stop();
@@ -55,11 +58,12 @@ async function measureShape(
     direct,
     recordCount,
   }: { readonly platform: Platform; readonly direct: { readonly sagemakerPort: number }; readonly recordCount: number },
-): Promise<Measure> {
-  const timing = { durationMs: context.quick ? 500 : 6000, warmUpMs: context.quick ? 200 : 1000 };
+): Promise<Measure[]> {
+  const timing = { durationMs: context.quick ? 500 : 3000, warmUpMs: context.quick ? 200 : 500 };
   const request = requestBytes("/invocations", Buffer.from(record), { "content-type": contentType });
   const ours: number[] = [];
   const bare: number[] = [];
+  const raw: number[] = [];
   for (let round = 0; round < context.rounds; round++) {
     const job = {
       name: `round-${round}-of-${concurrency}`,
@@ -69,10 +73,45 @@ async function measureShape(
       concurrency,
     };
     const { elapsedMs } = await runTransform(platform.port, job);
-    const { perSecond } = await runLoad({ port: direct.sagemakerPort, request, clients: concurrency, ...timing });
     ours.push((recordCount * 1000) / elapsedMs);
-    bare.push(perSecond);
-    context.log(`${what}: job ${ours.at(-1)?.toFixed(0)} records a second, bare loop ${perSecond.toFixed(0)}`);
+    bare.push(await bareLoop(direct.sagemakerPort, concurrency, timing));
+    const load = await runLoad({ port: direct.sagemakerPort, request, clients: concurrency, ...timing });
+    raw.push(load.perSecond);
+    const [jobRate, bareRate, rawRate] = [ours, bare, raw].map((each) => each.at(-1)?.toFixed(0));
+    context.log(`${what}: job ${jobRate} records a second, bare loop ${bareRate}, raw sockets ${rawRate}`);
   }
-  return { what: `records of a transform job beside a bare loop, ${what}`, unit: "per s", ours, oracle: bare, goal };
+  const name = `records of a transform job, ${what}, beside`;
+  return [
+    { what: `${name} a bare loop`, unit: "per s", ours, oracle: bare, goal },
+    { what: `${name} raw sockets`, unit: "per s", ours, oracle: raw, goal: null },
+  ];
+}
+
+/** Requests a second of clients that each send, wait for the whole answer, and send again. */
+async function bareLoop(
+  port: number,
+  clients: number,
+  { durationMs, warmUpMs }: { readonly durationMs: number; readonly warmUpMs: number },
+): Promise<number> {
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: clients, pipelining: 1 });
+  const headers = { "content-type": contentType };
+  try {
+    const { perSecond } = await runClosedLoop({ clients, durationMs, warmUpMs }, async (endMs, one) => {
+      while (performance.now() < endMs) {
+        const sentMs = performance.now();
+        const { statusCode, body } = await pool.request({
+          method: "POST",
+          path: "/invocations",
+          headers,
+          body: record,
+        });
+        await body.arrayBuffer();
+        if (statusCode !== 200) throw new Error(`the container answered ${statusCode}`);
+        one(sentMs, performance.now());
+      }
+    });
+    return perSecond;
+  } finally {
+    await pool.destroy();
+  }
 }

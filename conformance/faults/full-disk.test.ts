@@ -18,6 +18,7 @@ import {
 import { CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
+import { mayMount } from "./mount.ts";
 import { bucket, createEndpoint, endpointIs, image, invoke, Platform, prefix, refused } from "./platform.ts";
 import { openFiles } from "./processes.ts";
 import { tarball } from "./tarball.ts";
@@ -32,20 +33,6 @@ const archive = (weights: Uint8Array) =>
   ]);
 const mebibyte = 2 ** 20;
 const name = "full";
-
-/** Whether this user may mount: where not, the disk bytes that an endpoint may use stand in for the disk. */
-function mayMount(): boolean {
-  const directory = mkdtempSync(join(tmpdir(), "galatea-mount-"));
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", directory], { stdio: "pipe" });
-    execFileSync("umount", [directory]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmdirSync(directory);
-  }
-}
 
 const put = (platform: Platform, key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));

@@ -250,6 +250,10 @@ function failureOf(error: unknown, modelName: string): TransformError {
   if (error instanceof DiskError) return new TransformError("InternalServerError", error.message, { cause: error });
   if (error instanceof AwsError) {
     const { OriginalStatusCode: status } = error.members as { readonly OriginalStatusCode?: number };
+    // Of the store, such as a disk that is full.
+    if (status === undefined && (error.statusFallback ?? 400) >= 500) {
+      return new TransformError("InternalServerError", error.message, { cause: error });
+    }
     const isContainers = status !== undefined && (status === 0 || status >= 500);
     return new TransformError(isContainers ? "AlgorithmError" : "ClientError", error.message, { cause: error });
   }
