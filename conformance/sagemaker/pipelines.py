@@ -6,15 +6,13 @@ Each container doubles a number, adds its own and hands the sum on. What one con
 extension of Triton: a tensor by its name.
 """
 
-import io
 import json
 import re
 import sys
-import tarfile
 import time
 
 import boto3
-from statements import IMAGE, POLL_SECONDS, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
+from statements import IMAGE, POLL_SECONDS, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
 
 BUCKET = "conformance-pipelines-" + sys.argv[1]
 CONFIG = """
@@ -45,14 +43,8 @@ TYPE = "application/json"
 
 def put_model():
     files = {"sum/config.pbtxt": CONFIG, "sum/1/model.py": PROGRAM}
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for path, text in files.items():
-            info = tarfile.TarInfo(path)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
     s3.create_bucket(Bucket=BUCKET)
-    s3.put_object(Bucket=BUCKET, Key="sum.tar.gz", Body=buffer.getvalue())
+    s3.put_object(Bucket=BUCKET, Key="sum.tar.gz", Body=archive(files))
     return "s3://%s/sum.tar.gz" % BUCKET
 
 

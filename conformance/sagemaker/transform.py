@@ -6,25 +6,16 @@ Everything comes from the environment that `galatea env` prints. `begin` leaves 
 platform was killed and started again. The exit code is 1 where a statement is not true.
 """
 
-import io
 import json
 import sys
-import tarfile
 import time
 
 import boto3
-from botocore.exceptions import ClientError
+from statements import IMAGE, ROLE, archive, finish, proven, refused, s3, sagemaker
 
 BUCKET = "conformance-transform"
 MODEL = "conformance-transform"
-IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
 SLOW_OBJECTS = 12
-
-s3 = boto3.client("s3")
-sagemaker = boto3.client("sagemaker")
-failed = []
-account = boto3.client("sts").get_caller_identity()["Account"]
-ROLE = "arn:aws:iam::%s:role/AmazonSageMaker-DefaultRole" % account
 
 PROGRAM = """
 import time
@@ -49,31 +40,11 @@ output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
 """
 
 
-def proven(statement, truth, detail=""):
-    print("%s %s %s" % ("ok    " if truth else "FAILED", statement, detail))
-    if not truth:
-        failed.append(statement)
-
-
-def refused(statement, code, text, call):
-    try:
-        call()
-    except ClientError as error:
-        told = error.response["Error"]
-        proven(statement, told["Code"] == code and text in told["Message"], json.dumps(told))
-    else:
-        proven(statement, False, "was not refused")
-
-
 def deploy():
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for path, text in {"double/config.pbtxt": CONFIG, "double/1/model.py": PROGRAM}.items():
-            info = tarfile.TarInfo(path)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
     s3.create_bucket(Bucket=BUCKET)
-    s3.put_object(Bucket=BUCKET, Key="model.tar.gz", Body=buffer.getvalue())
+    s3.put_object(
+        Bucket=BUCKET, Key="model.tar.gz", Body=archive({"double/config.pbtxt": CONFIG, "double/1/model.py": PROGRAM})
+    )
     container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/model.tar.gz" % BUCKET}
     sagemaker.create_model(ModelName=MODEL, ExecutionRoleArn=ROLE, PrimaryContainer=container)
 
@@ -139,6 +110,7 @@ def jobs():
     listing()
     stopped()
     logs()
+    metrics()
     sdk()
 
 
@@ -209,6 +181,40 @@ def logs():
     proven("with its progress", any("transformed s3://%s/in/a.jsonl" % BUCKET in each["message"] for each in events))
 
 
+def metrics():
+    client = boto3.client("cloudwatch")
+    now = time.time()
+
+    def total(namespace, name, dimension, value):
+        points = client.get_metric_statistics(
+            Namespace=namespace,
+            MetricName=name,
+            Dimensions=[{"Name": dimension, "Value": value}],
+            StartTime=now - 3600,
+            EndTime=now + 120,
+            Period=60,
+            Statistics=["Sum"],
+        )["Datapoints"]
+        return sum(point["Sum"] for point in points) if points else None
+
+    of_job = lambda job, name: total("Galatea/TransformJobs", name, "TransformJobName", job)
+    proven("CloudWatch counts the objects", of_job("lines", "ObjectsTransformed") == 2)
+    lengths = [each["Size"] for each in s3.list_objects_v2(Bucket=BUCKET, Prefix="out/lines/")["Contents"]]
+    proven("and the bytes that were written", of_job("lines", "BytesWritten") == sum(lengths), str(lengths))
+    counts = [of_job("mixed", name) for name in ("ObjectsTransformed", "ObjectsFailed")]
+    proven("and those that failed apart", counts == [1, 1], str(counts))
+    namespace = "/aws/sagemaker/TransformJobs"
+    listed = client.get_paginator("list_metrics").paginate(Namespace=namespace, MetricName="Invocations")
+    hosts = [each["Dimensions"][0]["Value"] for page in listed for each in page["Metrics"]]
+    of_lines = [host for host in hosts if host.startswith("lines/i-")]
+    proven("an instance of a job is a Host", len(of_lines) == 1, str(hosts))
+    asked = total(namespace, "Invocations", "Host", of_lines[0])
+    proven("with its requests", asked == 51, str(asked))
+    proven("of which none failed", total(namespace, "InvocationModelErrors", "Host", of_lines[0]) == 0)
+    latency = total(namespace, "ModelLatency", "Host", of_lines[0])
+    proven("and their time", latency is not None and latency > 0, str(latency))
+
+
 def sdk():
     from sagemaker.session import Session
     from sagemaker.transformer import Transformer
@@ -254,4 +260,4 @@ def resumed():
 
 
 {"jobs": jobs, "begin": begin, "resumed": resumed}[sys.argv[1]]()
-sys.exit(1 if failed else 0)
+finish()

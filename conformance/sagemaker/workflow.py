@@ -10,12 +10,24 @@ import io
 import json
 import re
 import sys
-import tarfile
 import time
 
 import boto3
 from botocore.exceptions import ClientError
-from statements import BUCKET, IMAGE, POLL_SECONDS, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
+from statements import (
+    BUCKET,
+    IMAGE,
+    POLL_SECONDS,
+    ROLE,
+    answers,
+    archive,
+    finish,
+    proven,
+    refused,
+    runtime,
+    s3,
+    sagemaker,
+)
 
 PREFIX = "ensembles/"
 ENDPOINT = "conformance-mme"
@@ -53,23 +65,17 @@ ensemble_scheduling { step [
 """
 
 
-def archive(factor, initialize=""):
+def ensemble(factor, initialize=""):
     """(x + 1) * factor - 2, as three Python models behind an ensemble."""
     files = {"ensemble/config.pbtxt": ENSEMBLE_CONFIG, "ensemble/1/.keep": ""}
     for name, expression in (("preprocess", "x + 1"), ("model", "x * %s" % factor), ("postprocess", "x - 2")):
         files[name + "/config.pbtxt"] = STEP_CONFIG % name
         files[name + "/1/model.py"] = STEP % expression + initialize
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
-        for path, text in files.items():
-            info = tarfile.TarInfo("./" + path)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
-    return buffer.getvalue()
+    return archive(files)
 
 
 def put(name, factor, initialize=""):
-    s3.upload_fileobj(io.BytesIO(archive(factor, initialize)), BUCKET, PREFIX + name)
+    s3.upload_fileobj(io.BytesIO(ensemble(factor, initialize)), BUCKET, PREFIX + name)
 
 
 def body(values):
@@ -168,7 +174,7 @@ def failures():
     )
     s3.put_object(Bucket=BUCKET, Key=PREFIX + "noise.tar.gz", Body=b"this is no archive" * 100)
     refused("an object that is no archive says so", "ModelError", "archive", lambda: invoke("noise.tar.gz"))
-    broken = archive(1)[:200]
+    broken = ensemble(1)[:200]
     s3.put_object(Bucket=BUCKET, Key=PREFIX + "broken.tar.gz", Body=broken)
     refused("a truncated archive says so", "ModelError", "ends before", lambda: invoke("broken.tar.gz"))
     put("broken.tar.gz", 2)
@@ -276,7 +282,7 @@ def sdk():
     proven("default_bucket()", bool(bucket), bucket)
     role = sdk_module.get_execution_role(session)
     proven("get_execution_role()", role.startswith("arn:aws:iam::"), role)
-    s3.put_object(Bucket=bucket, Key="single/model.tar.gz", Body=archive(4))
+    s3.put_object(Bucket=bucket, Key="single/model.tar.gz", Body=ensemble(4))
     environment = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "ensemble"}
     uri = "s3://%s/single/model.tar.gz" % bucket
     model = Model(
