@@ -1,5 +1,5 @@
-import { Pool } from "undici";
 import { startGalatea } from "../../conformance/environments/index.ts";
+import { mustAsk } from "../ask.ts";
 import { requestBytes, runClosedLoop, runLoad } from "../load.ts";
 import { onward } from "../models.ts";
 import { startPlatform, type Platform } from "../platform.ts";
@@ -24,7 +24,7 @@ const shapes: readonly Shape[] = [
 
 /**
  * Records that a transform job takes through a small container, beside two loops that ask a container of the same kind and do nothing else:
- * a bare one with the HTTP client that the platform uses, and, for its own sake, the load generator of the other rows, which sends one
+ * a bare one with Node's own HTTP client, and, for its own sake, the load generator of the other rows, which sends one
  * request over and over and parses next to nothing. A job reads and splits its object, joins the answers and syncs them.
  */
 export const transformRow = {
@@ -60,7 +60,7 @@ async function measureShape(
   }: { readonly platform: Platform; readonly direct: { readonly sagemakerPort: number }; readonly recordCount: number },
 ): Promise<Measure[]> {
   const timing = { durationMs: context.quick ? 500 : 3000, warmUpMs: context.quick ? 200 : 500 };
-  const request = requestBytes("/invocations", Buffer.from(record), { "content-type": contentType });
+  const bytes = requestBytes("/invocations", Buffer.from(record), { "content-type": contentType });
   const ours: number[] = [];
   const bare: number[] = [];
   const raw: number[] = [];
@@ -75,7 +75,7 @@ async function measureShape(
     const { elapsedMs } = await runTransform(platform.port, job);
     ours.push((recordCount * 1000) / elapsedMs);
     bare.push(await bareLoop(direct.sagemakerPort, concurrency, timing));
-    const load = await runLoad({ port: direct.sagemakerPort, request, clients: concurrency, ...timing });
+    const load = await runLoad({ port: direct.sagemakerPort, request: bytes, clients: concurrency, ...timing });
     raw.push(load.perSecond);
     const [jobRate, bareRate, rawRate] = [ours, bare, raw].map((each) => each.at(-1)?.toFixed(0));
     context.log(`${what}: job ${jobRate} records a second, bare loop ${bareRate}, raw sockets ${rawRate}`);
@@ -91,27 +91,15 @@ async function measureShape(
 async function bareLoop(
   port: number,
   clients: number,
-  { durationMs, warmUpMs }: { readonly durationMs: number; readonly warmUpMs: number },
+  timing: { readonly durationMs: number; readonly warmUpMs: number },
 ): Promise<number> {
-  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: clients, pipelining: 1 });
-  const headers = { "content-type": contentType };
-  try {
-    const { perSecond } = await runClosedLoop({ clients, durationMs, warmUpMs }, async (endMs, one) => {
-      while (performance.now() < endMs) {
-        const sentMs = performance.now();
-        const { statusCode, body } = await pool.request({
-          method: "POST",
-          path: "/invocations",
-          headers,
-          body: record,
-        });
-        await body.arrayBuffer();
-        if (statusCode !== 200) throw new Error(`the container answered ${statusCode}`);
-        one(sentMs, performance.now());
-      }
-    });
-    return perSecond;
-  } finally {
-    await pool.destroy();
-  }
+  const body = Buffer.from(record);
+  const { perSecond } = await runClosedLoop({ clients, ...timing }, async (endMs, one) => {
+    while (performance.now() < endMs) {
+      const sentMs = performance.now();
+      await mustAsk(port, "POST", "/invocations", body, { "content-type": contentType });
+      one(sentMs, performance.now());
+    }
+  });
+  return perSecond;
 }
