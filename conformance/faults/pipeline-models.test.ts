@@ -115,7 +115,7 @@ async function post(endpoint: string, body: object, targetModel?: string): Promi
 
 /** Of one element the generate extension makes a number. */
 async function ask(endpoint: string, number: number): Promise<number> {
-  return Number((JSON.parse(await post(endpoint, { X: [number] })) as { X: number }).X);
+  return (JSON.parse(await post(endpoint, { X: [number] })) as { X: number }).X;
 }
 
 test("a multi-model Triton container in a pipeline answers for the named model, and a Triton container behind it says that an answer is no request", async () => {
