@@ -39,11 +39,10 @@ export interface Platform extends AsyncDisposable {
     environment?: Record<string, string>,
   ): Promise<void>;
   createModel(name: string, key: string, environment: Record<string, string>): Promise<void>;
-  /** An inference pipeline of containers that all run the same archive. */
+  /** An endpoint whose containers stand behind each other, each with an archive. */
   createPipeline(
     name: string,
-    key: string,
-    of: { readonly containerCount: number; readonly environment: Record<string, string> },
+    containers: readonly { readonly key: string; readonly environment: Record<string, string> }[],
   ): Promise<void>;
 }
 
@@ -89,9 +88,12 @@ export async function startPlatform(dataDirectory: string): Promise<Platform> {
         new CreateModelCommand({ ModelName: name, ExecutionRoleArn: role, PrimaryContainer: container }),
       );
     },
-    async createPipeline(name, key, { containerCount, environment }) {
-      const container = { Image: image, ModelDataUrl: `s3://${benchBucket}/${key}`, Environment: environment };
-      const Containers = Array.from({ length: containerCount }, () => container);
+    async createPipeline(name, containers) {
+      const Containers = containers.map(({ key, environment }) => ({
+        Image: image,
+        ModelDataUrl: `s3://${benchBucket}/${key}`,
+        Environment: environment,
+      }));
       await createEndpoint(sagemaker, { name, instanceType: "ml.m5.4xlarge", model: { Containers } });
     },
     async [Symbol.asyncDispose]() {

@@ -11,6 +11,7 @@ import { latencyRow } from "./latency.ts";
 import { memoryRow } from "./memory.ts";
 import { miniLmRow } from "./minilm.ts";
 import { modelLoadRow } from "./model-load.ts";
+import { pipelineEnsembleRow } from "./pipeline-ensemble.ts";
 import { pipelineRow } from "./pipeline.ts";
 import { pytorchRow } from "./pytorch.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
@@ -39,6 +40,7 @@ export const rows: readonly Row[] = [
   coldMiniLmRow,
   invokeOverheadRow,
   pipelineRow,
+  pipelineEnsembleRow,
   transformRow,
   churnRow,
   startFiftyRow,

@@ -20,7 +20,11 @@ export const pipelineRow = {
     await writeModels(repository.path, onward);
     await using platform = await startPlatform(data.path);
     await platform.putArchive("pipeline/onward.tar.gz", onward);
-    await platform.createPipeline("pipeline", "pipeline/onward.tar.gz", { containerCount, environment });
+    const container = { key: "pipeline/onward.tar.gz", environment };
+    await platform.createPipeline(
+      "pipeline",
+      Array.from({ length: containerCount }, () => container),
+    );
     const path = "/endpoints/pipeline/invocations";
     const answer = await mustAsk(platform.port, "POST", path, body, endpointHeaders);
     const [first] = (JSON.parse(answer.toString()) as { X: number[] }).X;
