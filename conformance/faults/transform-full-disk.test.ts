@@ -147,7 +147,8 @@ if (mayMount()) {
       const { status, reason } = await ended("unrecorded");
       assert.equal(status, "Failed");
       assert.match(reason, /^InternalServerError: The progress cannot be recorded: .*full/);
-      assert.deepEqual(await outputs("unrecorded"), ["out/unrecorded/a.json.out"]);
+      // The second may have been at the container when that was noticed.
+      assert.equal((await outputs("unrecorded"))[0], "out/unrecorded/a.json.out");
     });
   });
 }
