@@ -57,7 +57,11 @@ function answerTypeOf(accept: string): RequestType {
 
 function rowsOf(type: RequestType, bytes: Uint8Array, columnCount: number): FeatureRows {
   const tableOf = (examples: readonly ExampleFeatures[]) =>
-    featureTable(examples, { absent: 0, columnCount: examples[0]?.kind === "sparse" ? columnCount : 0 });
+    featureTable(examples, {
+      absent: 0,
+      columnCount: examples[0]?.kind === "sparse" ? columnCount : 0,
+      columnsMax: columnCount + 1,
+    });
   switch (type) {
     case "text/csv":
       return csvRows(payloadText(bytes), { delimiter: ",", emptyCell: null });

@@ -16,6 +16,18 @@ export interface FeatureTableOptions {
   readonly absent: number;
   /** The columns of the table at least; 0 where the examples decide alone. */
   readonly columnCount: number;
+  /** A sparse example of few bytes may name any column: what no model has is refused before there is memory for it. */
+  readonly columnsMax: number;
+}
+
+/** The error for examples with more columns than any model has that they are for. */
+export class TooManyColumns extends RangeError {
+  readonly columnCount: number;
+
+  constructor(columnCount: number) {
+    super(`the payload has ${columnCount} columns`);
+    this.columnCount = columnCount;
+  }
 }
 
 /** Puts examples into one table. Throws RangeError where they have different lengths, or more columns than a table may have. */
@@ -23,6 +35,7 @@ export function featureTable(examples: readonly ExampleFeatures[], options: Feat
   const rowCount = examples.length;
   let columnCount = options.columnCount;
   for (const example of examples) columnCount = Math.max(columnCount, columnsOf(example));
+  if (columnCount > options.columnsMax) throw new TooManyColumns(columnCount);
   if (!(rowCount * columnCount <= featureCellsMax)) {
     throw new RangeError(`${rowCount} rows of ${columnCount} columns are more than ${featureCellsMax} cells`);
   }

@@ -36,7 +36,7 @@ export interface XgboostServing {
 /** Answers a request as SageMaker's XGBoost container does in algorithm mode. Throws AlgorithmRefusal. */
 export function answerXgboost(serving: XgboostServing, request: AlgorithmRequest): AlgorithmAnswer {
   if (request.bytes.length === 0) return { ...textAnswer("text/html; charset=utf-8", ""), status: 204 };
-  const read = readXgboostRows(request);
+  const read = readXgboostRows(request, (serving.models[0] as TreePredictor).featureCount);
   let predictions: RowPrediction[];
   try {
     predictions = predictRows(serving.models, fittedRows(serving, read));

@@ -1,5 +1,5 @@
 import { csvRows } from "../payloads/csv-rows.ts";
-import { type ExampleFeatures, featureTable } from "../payloads/feature-table.ts";
+import { type ExampleFeatures, featureTable, TooManyColumns } from "../payloads/feature-table.ts";
 import { parseMediaType } from "../payloads/media-type.ts";
 import { parseNumber } from "../payloads/number-text.ts";
 import {
@@ -31,12 +31,19 @@ export interface XgboostRows {
   readonly rows: FeatureRows;
 }
 
-/** Reads a request's rows. Throws AlgorithmRefusal, 415 in every case, as the container does. */
-export function readXgboostRows({ bytes, contentType }: AlgorithmRequest): XgboostRows {
+/** Reads a request's rows. Throws AlgorithmRefusal, 415 as the container does, and 400 for more features than the model has. */
+export function readXgboostRows({ bytes, contentType }: AlgorithmRequest, featureCount: number): XgboostRows {
   const type = typeOf(contentType);
   try {
-    return { type, rows: rowsOf(type, bytes) };
+    return { type, rows: rowsOf(type, bytes, featureCount + 1) };
   } catch (error) {
+    if (error instanceof TooManyColumns) {
+      throw new AlgorithmRefusal(
+        400,
+        `Unable to evaluate payload provided: Feature size of ${type} inference data ${error.columnCount} is larger than ` +
+          `feature size of trained model ${featureCount}.`,
+      );
+    }
     if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
     const words = `Loading ${type} data failed with Exception, please ensure data is in ${type} format:`;
     throw new AlgorithmRefusal(415, `${words}\n <class 'ValueError'>\n ${error.message}`);
@@ -65,11 +72,12 @@ function typeOf(contentType: string): XgboostType {
   return found;
 }
 
-function rowsOf(type: XgboostType, bytes: Uint8Array): FeatureRows {
-  if (type === "recordio-protobuf") return featureTable(recordIoExamples(bytes), { absent: NaN, columnCount: 0 });
+function rowsOf(type: XgboostType, bytes: Uint8Array, columnsMax: number): FeatureRows {
+  if (type === "recordio-protobuf")
+    return featureTable(recordIoExamples(bytes), { absent: NaN, columnCount: 0, columnsMax });
   const text = payloadText(bytes).trim();
   if (type === "csv") return csvRows(text, { delimiter: delimiterOf(text), emptyCell: NaN });
-  return featureTable(libsvmExamples(text), { absent: NaN, columnCount: 0 });
+  return featureTable(libsvmExamples(text), { absent: NaN, columnCount: 0, columnsMax });
 }
 
 const preferredDelimiters = [",", "\t", ";", " ", ":"];

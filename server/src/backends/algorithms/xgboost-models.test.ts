@@ -157,7 +157,12 @@ test("what the container does not take is refused with 415, 406, 400 and 204", (
     "Accept type image/png is not supported. Please use supported accept types: ['application/json', 'application/jsonlines', " +
       "'application/x-recordio-protobuf', 'text/csv'].",
   ]);
-  assert.equal(refused(logistic, { body: "1 99999999999:1", contentType: "text/libsvm" })[0], 415);
+  for (const column of [6, 99_999_999, 99_999_999_999]) {
+    assert.deepEqual(refused(logistic, { body: `1 1:0 ${column}:1`, contentType: "text/libsvm" }), [
+      400,
+      `Unable to evaluate payload provided: Feature size of libsvm inference data ${column} is larger than feature size of trained model 4.`,
+    ]);
+  }
 });
 
 test("a pickle is read and not run: one that names anything but a Booster is refused, and a cut or damaged one, too", () => {
