@@ -1,6 +1,7 @@
 /** The backend `pytorch` with real architectures; the truth is PyTorch's own forward in the same environment. */
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { startGalatea } from "../environments/index.ts";
 import { eventually } from "../../server/src/base/eventually-fixture.ts";
 import { after, before, test } from "node:test";
@@ -60,19 +61,18 @@ for (const model of ["same", "recurrent", "encoder", "resnet50", "encoder_export
     await eventually(async () => (await memoryOf(pid)) <= 30e6, restMsMax);
   });
 
+/** The inode of the memory that a worker maps as its model's file; undefined where it maps none. */
+async function mappedFile(pid: number): Promise<string | undefined> {
+  const maps = await readFile(`/proc/${pid}/maps`, "latin1");
+  const line = maps.split("\n").find((each) => each.includes(modelFile));
+  return line?.split(/\s+/)[4];
+}
+
 test("equal files are in memory once, whatever model or instance runs them", async () => {
   for (const model of ["drifting_once", "drifting_twice"]) assert.equal(await load(fixture.server, model), null);
   const pids = [...(await workersOf(fixture, "drifting_once")), ...(await workersOf(fixture, "drifting_twice"))];
   assert.equal(pids.length, 3);
-  const inodes = await Promise.all(
-    pids.map(async (pid) => {
-      const maps = await readFile(`/proc/${pid}/maps`, "latin1");
-      return maps
-        .split("\n")
-        .find((line) => line.includes(modelFile))
-        ?.split(/\s+/)[4];
-    }),
-  );
+  const inodes = await Promise.all(pids.map(mappedFile));
   assert.ok(inodes[0] !== undefined && new Set(inodes).size === 1, String(inodes));
 });
 
@@ -211,6 +211,31 @@ for (const [model, output, values, sentence] of failures)
     if (typeof sentence === "string") assert.equal(reply.error, sentence);
     else assert.match(reply.error!, sentence);
   });
+
+test("a file is held as long as a worker has it, and no longer", async () => {
+  const { server } = fixture;
+  const unload = async (model: string) => {
+    const url = `http://127.0.0.1:${server.httpPort}/v2/repository/models/${model}/unload`;
+    assert.ok((await fetch(url, { method: "POST" })).ok, model);
+    await eventually(async () => (await workersOf(fixture, model)).length === 0);
+  };
+  for (const model of ["drifting_once", "drifting_twice"]) assert.equal(await load(server, model), null);
+  const inode = await mappedFile(await workerOf(fixture, "drifting_once"));
+  const isHeld = async () => {
+    const directory = `/proc/${server.pid}/fd`;
+    // Files on disks have such numbers, too.
+    const isThere = async (path: string) =>
+      (await readlink(path)).startsWith(modelFile) && String((await stat(path)).ino) === inode;
+    const found = (await readdir(directory)).map((fd) => isThere(join(directory, fd)).catch(() => false));
+    return (await Promise.all(found)).includes(true);
+  };
+  assert.ok(await isHeld());
+  await unload("drifting_twice");
+  assert.equal(await mappedFile(await workerOf(fixture, "drifting_once")), inode);
+  assert.ok(await isHeld());
+  await unload("drifting_once");
+  await eventually(async () => !(await isHeld()));
+});
 
 test("a tenant's worker, kept to its own files, maps what the server holds of its model", async () => {
   const server = await startGalatea({
