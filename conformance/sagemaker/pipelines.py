@@ -182,6 +182,25 @@ def logs():
     proven("a log stream for each container", found == set(NAMES), str(found))
 
 
+def transformed(pipeline):
+    s3.put_object(Bucket=BUCKET, Key="in/numbers.jsonl", Body="\n".join(json.dumps({"X": [at]}) for at in range(20)))
+    transformer = pipeline.transformer(
+        instance_count=1,
+        instance_type="ml.m5.xlarge",
+        strategy="SingleRecord",
+        assemble_with="Line",
+        max_concurrent_transforms=3,
+        output_path="s3://%s/out" % BUCKET,
+    )
+    transformer.transform(
+        "s3://%s/in/" % BUCKET, content_type=TYPE, split_type="Line", job_name="sdk-pipeline", wait=False
+    )
+    sagemaker.get_waiter("transform_job_completed_or_stopped").wait(TransformJobName="sdk-pipeline")
+    text = s3.get_object(Bucket=BUCKET, Key="out/numbers.jsonl.out")["Body"].read().decode()
+    found = [json.loads(line)["X"] for line in text.splitlines()]
+    proven("PipelineModel.transformer", found == [(at * 2 + 1) * 2 + 2 for at in range(20)], str(found))
+
+
 def with_sdk():
     import sagemaker as sdk_module
     from sagemaker.model import Model
@@ -203,6 +222,7 @@ def with_sdk():
     session.wait_for_endpoint("sdk-pipeline", poll=POLL_SECONDS)
     answer = json.loads(predictor.predict(json.dumps({"X": [5]}), initial_args={"ContentType": TYPE}))
     proven("PipelineModel.deploy and predict", answer["X"] == 24, str(answer))
+    transformed(pipeline)
     predictor.delete_model()
     predictor.delete_endpoint()
     again = "Could not find"
