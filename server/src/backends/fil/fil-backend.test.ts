@@ -68,12 +68,12 @@ async function load(source: ModelSource, parameters: Readonly<Record<string, str
 
 const bytesOf = async (model: LoadedModel) => (await model.memoryBytes()).get("machine") ?? 0;
 
-/** Answers of requests with so many rows each, which are one batch. */
+/** Answers of requests with so many rows each, which are one batch; features are 0 in the first, 1 in the second and so on. */
 async function answers(model: LoadedModel, ...rowCounts: readonly number[]): Promise<(readonly number[])[]> {
   const [instance] = model.instances;
-  const batch = rowCounts.map((rowCount): InferenceRequest => {
+  const batch = rowCounts.map((rowCount, index): InferenceRequest => {
     const block = arena.allocate(8 * rowCount);
-    new Float32Array(block.bytes.buffer, block.bytes.byteOffset, 2 * rowCount).fill(1);
+    new Float32Array(block.bytes.buffer, block.bytes.byteOffset, 2 * rowCount).fill(index);
     const input: Tensor = { name: "input__0", datatype: "FP32", shape: [rowCount, 2], data: block.bytes, block };
     return { ...emptyRequest, inputs: [input] };
   });
@@ -132,8 +132,9 @@ test("small batches are answered, and large ones, which threads share", async ()
   assert.deepEqual(await answers(one, 1, 3), [[2], [2, 2, 2]]);
   await using deep = await load(await written("b", chain(500)), { cpu_nthread: "2" });
   const before = arena.usedBytes;
+  assert.deepEqual(await answers(deep, 2, 1, 3), [[10, 10], [11], [12, 12, 12]]);
   const [few, many] = await answers(deep, 3, 8000);
-  assert.deepEqual(few, [11, 11, 11]);
+  assert.deepEqual(few, [10, 10, 10]);
   assert.equal(many!.length, 8000);
   assert.ok(many!.every((value) => value === 11));
   assert.equal(arena.usedBytes, before);
@@ -150,7 +151,7 @@ test("a batch that nobody waits for any more ends, and the next is answered", as
   const { outcomes } = await executed;
   assert.deepEqual((outcomes[0] as InferenceError).code, "CANCELLED");
   block.release();
-  assert.deepEqual(await answers(deep, 1), [[11]]);
+  assert.deepEqual(await answers(deep, 1), [[10]]);
 });
 
 test("models that share a file share its trees, which one of them is charged for", async () => {

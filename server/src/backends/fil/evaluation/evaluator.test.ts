@@ -12,7 +12,7 @@ const values = [-Infinity, -3.5, -(2 ** -149), -0, 0, 2 ** -149, 1, 2.5, 2 ** 12
 
 /** Plants a tree that takes its splits from `next`, which gives numbers below what it is given. */
 function plant(next: (below: number) => number, outputCount: number): Tree {
-  const splitCount = next(14);
+  const splitCount = next(40);
   const nodeCount = 2 * splitCount + 1;
   const hasVectors = outputCount > 1 && next(2) === 0;
   const tree = hasVectors
