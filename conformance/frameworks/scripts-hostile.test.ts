@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -144,6 +144,22 @@ test("requirements.txt: packages are the model's alone, nothing of them runs out
   const absent = await server.load("absent", { "code/inference.py": echo, "code/requirements.txt": "no-such-package" });
   assert.match(absent.body, /the packages no-such-package cannot be installed/);
   await neighbourServes();
+});
+
+test("a PYTHONPATH of the container's is its models', and runs nothing outside of their confinement", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "galatea-python-path-"));
+  const ran = join(directory, "ran");
+  await writeFile(join(directory, "sitecustomize.py"), `open(${JSON.stringify(ran)}, "w").close()`);
+  try {
+    await using own = await ScriptServer.open("scikit-learn", { PYTHONPATH: directory });
+    const script =
+      "import sys\ndef model_fn(d): return None\ndef transform_fn(m, d, c, a): return ' '.join(sys.path)\n";
+    assert.equal((await own.load("paths", { "code/inference.py": script })).status, 200);
+    assert.ok((await own.invoke("paths", "1", json)).body.split(" ").includes(directory));
+    assert.equal(await stat(ran).catch(() => null), null, "sitecustomize.py ran");
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });
 
 test("a further model costs a fork: its load and its memory", async () => {

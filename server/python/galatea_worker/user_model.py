@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 _ERROR = 2
 
 
+def _heed_python_path() -> None:
+    """Of an interpreter that was started to ignore it: a container's variables are its model's, and this process is confined by now."""
+    if sys.flags.ignore_environment:
+        # Behind the worker's own directory, where Python itself has it.
+        sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
 class UserModel:
     """The model of this process. Whatever its steps raise is the model's."""
 
@@ -23,6 +31,7 @@ class UserModel:
         self._known_modules = len(sys.modules)
         self._object = None
         self._loop = None
+        _heed_python_path()
         for path in body["path"]:
             sys.path.append(path)
         module = model_import.import_model(body["package"], body["module"], body["moduleDirectory"])

@@ -92,6 +92,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     ...pythonBackendDefaults,
     ...environmentDefaults,
     tenants: parts.tenants,
+    ignoresVariables: parts.tenants !== null,
     hangKillMs: parts.callMsMax,
     onConfinement: parts.onConfinement,
     python: await findPython(parts, signal),

@@ -9,6 +9,8 @@ import type { PythonEnvironment } from "./python-environment.ts";
 import type { RunnerEnvironment } from "./runners.ts";
 
 export interface EnvironmentOptions {
+  /** Whether the environment of models may not be heeded by interpreters that are not confined: workers heed it, once they are. */
+  readonly ignoresVariables: boolean;
   /** The interpreter of models that bring none. */
   readonly python: string;
   /** What every interpreter finds in its environment. */
@@ -31,6 +33,7 @@ export interface EnvironmentAsker {
 }
 
 export const environmentDefaults = {
+  ignoresVariables: false,
   packagesDirectory: null,
   environmentBytesMax: 64 * 2 ** 30,
   environmentEntriesMax: 500_000,
@@ -69,17 +72,23 @@ function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: strin
 }
 
 /** What models run with that bring no environment. */
-export function operatorsEnvironment({ python, pythonEnv }: EnvironmentOptions): PythonEnvironment {
-  return { key: python, command: [python], env: pythonEnv, directory: null, imports: [] };
+export function operatorsEnvironment(options: EnvironmentOptions): PythonEnvironment {
+  const { python, pythonEnv } = options;
+  return { key: python, command: [python, ...interpreterFlags(options)], env: pythonEnv, directory: null, imports: [] };
 }
 
 /** What a runner's models run with that bring no environment: the operator's own, too. */
 export function environmentOfRunner(
-  { pythonEnv }: EnvironmentOptions,
+  options: EnvironmentOptions,
   { directory, imports }: RunnerEnvironment,
 ): PythonEnvironment {
-  const command = [join(directory, "bin", "python")];
-  return { key: directory, command, env: pythonEnv, directory: null, imports };
+  const command = [join(directory, "bin", "python"), ...interpreterFlags(options)];
+  return { key: directory, command, env: options.pythonEnv, directory: null, imports };
+}
+
+/** A `sitecustomize.py` on PYTHONPATH, or a user's site below HOME, would be run as an interpreter of the operator's starts. */
+function interpreterFlags({ ignoresVariables }: EnvironmentOptions): readonly string[] {
+  return ignoresVariables ? ["-E", "-s"] : [];
 }
 
 async function liesWithin(path: string, directories: readonly string[]): Promise<boolean> {
