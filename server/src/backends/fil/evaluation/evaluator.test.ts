@@ -13,6 +13,7 @@ const values = [-Infinity, -3.5, -(2 ** -149), -0, 0, 2 ** -149, 1, 2.5, 2 ** 12
 /** Plants a tree that takes its splits from `next`, which gives numbers below what it is given. */
 function plant(next: (below: number) => number, outputCount: number): Tree {
   const splitCount = next(40);
+  const hasSteps = next(2) === 0;
   const nodeCount = 2 * splitCount + 1;
   const hasVectors = outputCount > 1 && next(2) === 0;
   const tree = hasVectors
@@ -32,7 +33,7 @@ function plant(next: (below: number) => number, outputCount: number): Tree {
     tree.features[node] = next(featureCount);
     tree.missingLeft[node] = next(2);
     tree.thresholds[node] = values[next(values.length)] as number;
-    if (next(4) === 0) {
+    if (hasSteps && next(4) === 0) {
       const bounds = new Set(Array.from({ length: next(8) }, () => (values[next(9)] as number) + 0));
       tree.steps.set(node, Float32Array.from(bounds).sort());
     }
