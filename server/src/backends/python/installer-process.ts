@@ -62,11 +62,20 @@ export async function makeVenv(python: string, options: InstallerOptions): Promi
   await runInstaller(python, ["-m", "venv", options.directory], options);
 }
 
+/**
+ * A container's variables are its owner's, and installers run as the server: no module may come from PYTHONPATH, and none from the user's
+ * site below HOME, whose `.pth` files run when the interpreter starts.
+ */
+function withoutForeignModules(env: InstallerOptions["env"]): Readonly<Record<string, string>> {
+  const kept = Object.entries(env).filter(([name]) => !name.startsWith("PYTHON"));
+  return { ...Object.fromEntries(kept), PYTHONNOUSERSITE: "1" };
+}
+
 function start(command: string, args: readonly string[], options: InstallerOptions): Promise<SpawnedProcess> {
   return spawnProcess({
     command,
     args,
-    env: options.env,
+    env: withoutForeignModules(options.env),
     // The working directory is the user's: a uv.toml there would configure uv, a venv.py there would be imported.
     cwd: "/",
     extraFds: [],

@@ -132,3 +132,24 @@ test("a lock that cannot be taken is an error that names its directory, and wait
   using _held = lockDirectory(parent);
   await assert.rejects(preparePythonEnvironment({ ...one, signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
 });
+
+test("installers run no module of PYTHONPATH and none of the user's site", async () => {
+  const mark = join(directory, "ran");
+  const run = (which: string) => `open(${JSON.stringify(`${mark}-${which}`)}, "w")`;
+  const path = join(directory, "modules");
+  await mkdir(path);
+  await writeFile(join(path, "sitecustomize.py"), run("sitecustomize"));
+  const home = join(directory, "home");
+  const versions = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"];
+  for (const version of versions) {
+    const site = join(home, ".local", "lib", `python${version}`, "site-packages");
+    await mkdir(site, { recursive: true });
+    await writeFile(join(site, "any.pth"), `import sys; ${run("pth")}\n`);
+  }
+  const env = { PYTHONPATH: path, HOME: home };
+  await preparePythonEnvironment({ ...options([], env), dataDirectory: join(directory, "foreign") });
+  assert.deepEqual(
+    (await readdir(directory)).filter((name) => name.startsWith("ran-")),
+    [],
+  );
+});
