@@ -72,8 +72,9 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
         log.log_warn(
             "TORCH_COMPILE_OPTIONAL_PARAMETERS has no effect for model instance '%s': it is not compiled" % model
         )
-    # Before what is given: MKL has held to the one thread that the interpreter forks with, which halved ResNet-50 on two processors.
-    settings.then(torch.set_num_threads, _default_thread_count())
+    if "INTRA_OP_THREAD_COUNT" not in given and "NUM_THREADS" not in given:
+        # MKL holds to the one thread that the interpreter forks with, which halved ResNet-50 on two processors.
+        settings.then(torch.set_num_threads, _default_thread_count())
     for key, function in _THREADS.items():
         if key in given:
             settings.then(function, _thread_count(key, given[key]))
