@@ -101,7 +101,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "a backend that does not exist",
     edit('backend: "python"', 'backend: "pythn"'),
-    "unable to find backend library for backend 'pythn', try specifying runtime on the model configuration. This server has: python, onnxruntime, fil.",
+    "unable to find backend library for backend 'pythn', try specifying runtime on the model configuration. This server has: python, onnxruntime, linear_learner, sparkml, xgboost, fil.",
   ],
   ["an input without a name", edit('name: "VALUE" ', ""), "model input must specify 'name' for NAME"],
   [
