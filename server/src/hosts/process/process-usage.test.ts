@@ -26,7 +26,8 @@ test("what a process uses is what it and all below it use, those that have ended
   const closed = once(child, "close");
   try {
     let said = "";
-    for await (const chunk of child.stdout) {
+    // The pipe stays open: a process that writes a line in two parts would end at the second otherwise.
+    for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
       said += String(chunk);
       if (said.includes("held") && said.includes("worked")) break;
     }
