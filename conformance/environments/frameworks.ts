@@ -3,7 +3,7 @@ import { frameworkPython } from "../../examples/framework-python.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 
 /** The frameworks that suites run models in. */
-export const frameworkNames = ["pytorch", "dali", "tensorflow", "sklearn"] as const;
+export const frameworkNames = ["pytorch", "dali", "tensorflow", "sklearn", "xgboost"] as const;
 export type FrameworkName = (typeof frameworkNames)[number];
 
 /** Sets a framework up where `startGalatea` finds it, by the product's own command. Throws with what the command said. */

@@ -46,17 +46,18 @@ def sent(body):
     return bytes(body) if isinstance(body, (bytes, bytearray)) else json.dumps(body).encode()
 
 
-def run(script):
+def run(script, handler=None):
+    """`handler` has the functions that take the place of those a script leaves out; None for the toolkit's own."""
     with tempfile.TemporaryDirectory() as model_dir:
         for name, text in script["files"].items():
             path = os.path.join(model_dir, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w") as file:
-                file.write(text)
+            with open(path, "wb") as file:
+                file.write(text.encode() if isinstance(text, str) else text)
         sys.path.insert(0, os.path.join(model_dir, "code"))
         sys.modules.pop("inference", None)
         try:
-            transformer = Transformer()
+            transformer = Transformer(default_inference_handler=handler)
             try:
                 transformer.validate_and_initialize(model_dir=model_dir, context=Context(model_dir, {}))
             except Exception as error:
@@ -72,6 +73,7 @@ def answer(transformer, model_dir, request):
     return {"status": context.status, "type": context.type, "body": base64.b64encode(sent(body)).decode()}
 
 
-with contextlib.redirect_stdout(sys.stderr):
-    found = [run(script) for script in json.load(sys.stdin)]
-json.dump(found, sys.stdout)
+if __name__ == "__main__":
+    with contextlib.redirect_stdout(sys.stderr):
+        found = [run(script) for script in json.load(sys.stdin)]
+    json.dump(found, sys.stdout)

@@ -1,6 +1,6 @@
 """Framework containers in script mode, with the real sagemaker SDK v2.
 
-python script_containers.py sklearn|pytorch|many DIRECTORY
+python script_containers.py sklearn|pytorch|xgboost|many DIRECTORY
 """
 
 import json
@@ -19,6 +19,7 @@ from sagemaker.predictor import Predictor
 from sagemaker.pytorch import PyTorchModel
 from sagemaker.serializers import CSVSerializer, JSONSerializer, NumpySerializer
 from sagemaker.sklearn import SKLearnModel
+from sagemaker.xgboost import XGBoostModel
 from statements import POLL_SECONDS, ROLE, finish, proven, refused, runtime, s3, sagemaker
 
 PHASE, DIRECTORY = sys.argv[1:]
@@ -56,6 +57,14 @@ def model_fn(model_dir, context):
 def output_fn(prediction, accept, context):
     context.set_response_status(code=201)
     return prediction.numpy().tolist(), "application/x-own"
+"""
+
+XGBOOST_SCRIPT = """
+import os
+import xgboost
+
+def model_fn(model_dir):
+    return xgboost.Booster(model_file=os.path.join(model_dir, "xgboost-model"))
 """
 
 
@@ -160,6 +169,45 @@ def pytorch():
     removed(predictor)
 
 
+def xgboost():
+    def wrapped():
+        return XGBoostModel(
+            model_data=upload("xgboost-1.tar.gz"),
+            role=ROLE,
+            entry_point="serving.py",
+            source_dir=source({"serving.py": XGBOOST_SCRIPT}),
+            framework_version="3.0-5",
+            sagemaker_session=session,
+        )
+
+    rows, expected = np.array([[0.0, 5.0], [3.0, 8.0]]), [["1.0"], ["2.0"]]
+    lines = "\n".join(" ".join("%d:%r" % (at, float(cell)) for at, cell in enumerate(row)) for row in rows)
+    predictor = deployed(wrapped(), "scripts-xgboost")
+    found = predictor.predict(lines)
+    proven("XGBoostModel.deploy and predict: libsvm in, CSV out", found == expected, found)
+    predictor.serializer, predictor.deserializer = CSVSerializer(), JSONDeserializer()
+    found = predictor.predict(rows)
+    proven("CSV in, JSON out", found == [1.0, 2.0], found)
+    refused(
+        "what the default input_fn does not read is a ModelError in the container's words",
+        "ModelError",
+        "Content type image/png is not supported by this framework",
+        lambda: runtime.invoke_endpoint(EndpointName="scripts-xgboost", ContentType="image/png", Body=b"x"),
+    )
+    removed(predictor)
+    prefix = "s3://%s/many-xgboost/" % bucket
+    model = MultiDataModel(
+        name="scripts-many-xgboost", model_data_prefix=prefix, model=wrapped(), sagemaker_session=session
+    )
+    predictor = deployed(model, "scripts-many-xgboost")
+    for scale in (1, 10):
+        local = os.path.join(DIRECTORY, "xgboost-%d.tar.gz" % scale)
+        model.add_model(model_data_source=local, model_data_path="%d.tar.gz" % scale)
+        found = predictor.predict(lines, target_model="%d.tar.gz" % scale)
+        proven("a model of many: %d" % scale, found == [["%.1f" % scale], ["%.1f" % (2 * scale)]], found)
+    removed(predictor)
+
+
 def many():
     wrapped = SKLearnModel(
         model_data=upload("sklearn-1.tar.gz"),
@@ -207,5 +255,5 @@ def many():
     removed(predictor)
 
 
-{"sklearn": sklearn, "pytorch": pytorch, "many": many}[PHASE]()
+{"sklearn": sklearn, "pytorch": pytorch, "xgboost": xgboost, "many": many}[PHASE]()
 finish()

@@ -1,6 +1,6 @@
 """Archives for containers in script mode, written with the framework that reads them.
 
-python script_models.py sklearn|pytorch DIRECTORY
+python script_models.py sklearn|pytorch|xgboost DIRECTORY
 """
 
 import os
@@ -56,4 +56,20 @@ def pytorch(directory):
         archive(os.path.join(directory, "pytorch-weights.tar.gz"), {"weights.pt": os.path.join(made, "weights.pt")})
 
 
-{"sklearn": sklearn, "pytorch": pytorch}[sys.argv[1]](sys.argv[2])
+def xgboost(directory):
+    """Models whose answers are 1 or 2, and ten times that, by the first feature; with what XGBoost itself says of them."""
+    import numpy as np
+    from xgboost import Booster, DMatrix, train
+
+    rows = np.array([[0.0, 5.0], [1.0, 6.0], [2.0, 7.0], [3.0, 8.0]])
+    for scale in (1, 10):
+        settings = {"max_depth": 1, "eta": 1.0, "lambda": 0.0, "min_child_weight": 0, "base_score": 0.0, "nthread": 1}
+        model = train(settings, DMatrix(rows, scale * np.array([1.0, 1.0, 2.0, 2.0])), 1)
+        assert Booster.predict(model, DMatrix(rows)).tolist() == [scale, scale, 2 * scale, 2 * scale]
+        with tempfile.TemporaryDirectory() as made:
+            model.save_model(os.path.join(made, "xgboost-model.ubj"))
+            name = "xgboost-%d.tar.gz" % scale
+            archive(os.path.join(directory, name), {"xgboost-model": os.path.join(made, "xgboost-model.ubj")})
+
+
+{"sklearn": sklearn, "pytorch": pytorch, "xgboost": xgboost}[sys.argv[1]](sys.argv[2])

@@ -16,7 +16,7 @@ let platform: ScriptedPlatform;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "galatea-scripts-"));
   platform = await ScriptedPlatform.open();
-  for (const name of ["sklearn", "pytorch"] as const) {
+  for (const name of ["sklearn", "pytorch", "xgboost"] as const) {
     const { python } = await ensureFramework(name);
     await promisify(execFile)(python, [models, name, directory]);
   }
@@ -34,6 +34,10 @@ test("the sagemaker SDK: SKLearnModel.deploy and predict, with a script that lie
 
 test("the sagemaker SDK: PyTorchModel.deploy and predict, with a script in the archive, and by the container's defaults", async () => {
   await run("pytorch");
+});
+
+test("the sagemaker SDK: XGBoostModel.deploy and predict, and a MultiDataModel of it", async () => {
+  await run("xgboost");
 });
 
 test("the sagemaker SDK: MultiDataModel of archives with one script for all, and with scripts of their own", async () => {

@@ -1,17 +1,20 @@
 import { algorithmContainer } from "./algorithms/index.ts";
 import type { ContainerKind } from "./container-kind.ts";
-import { scriptContainer } from "./scripts/index.ts";
+import { scriptContainer, scriptOrElse } from "./scripts/index.ts";
 
 /** The kinds of containers beside Triton's, by the name that `--container-kind` has for them. */
 export const containerKinds = {
   "scikit-learn": scriptContainer({ runner: "sklearn", framework: "sklearn" }),
   pytorch: scriptContainer({ runner: "pytorch_script", framework: "pytorch" }),
   "linear-learner": algorithmContainer({ backend: "linear_learner", variables: [], execution: null }),
-  xgboost: algorithmContainer({
-    backend: "xgboost",
-    variables: ["SAGEMAKER_INFERENCE_OUTPUT", "SAGEMAKER_INFERENCE_ENSEMBLE", "SAGEMAKER_BATCH"],
-    execution: { strategy: "MULTI_RECORD", payloadMegabytes: 6 },
-  }),
+  xgboost: scriptOrElse(
+    scriptContainer({ runner: "xgboost_script", framework: "xgboost" }),
+    algorithmContainer({
+      backend: "xgboost",
+      variables: ["SAGEMAKER_INFERENCE_OUTPUT", "SAGEMAKER_INFERENCE_ENSEMBLE", "SAGEMAKER_BATCH"],
+      execution: { strategy: "MULTI_RECORD", payloadMegabytes: 6 },
+    }),
+  ),
   "sparkml-serving": algorithmContainer({
     backend: "sparkml",
     variables: ["SAGEMAKER_SPARKML_SCHEMA"],

@@ -30,7 +30,7 @@ function openAlgorithmContainer(options: AlgorithmContainerOptions, { environmen
   if ((environment[scriptVariable] ?? "") !== "") {
     throw new ContainerRefusal(
       `${scriptVariable}=${environment[scriptVariable]}: this container runs no scripts, only models of its algorithm. A ` +
-        "script runs in the containers of scikit-learn and PyTorch, or as a Python model of Triton's.",
+        "script runs in the containers of scikit-learn, XGBoost and PyTorch, or as a Python model of Triton's.",
     );
   }
   const parameters = Object.fromEntries(

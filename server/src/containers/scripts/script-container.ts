@@ -16,6 +16,11 @@ export function scriptContainer(options: ScriptContainerOptions): ContainerKind 
   return { open: (start) => openScriptContainer(options, start) };
 }
 
+/** One image in two modes: a container whose variables name a script runs it, any other is `otherwise`. */
+export function scriptOrElse(scripts: ContainerKind, otherwise: ContainerKind): ContainerKind {
+  return { open: (start) => ((start.environment.SAGEMAKER_PROGRAM ?? "") === "" ? otherwise : scripts).open(start) };
+}
+
 function openScriptContainer({ runner, framework }: ScriptContainerOptions, start: KindStart): OpenedContainer {
   const { workerCount, batchSizeMax, batchDelayUs, callMsMax, notes } = scriptSettings(start);
   const codeDirectory = submittedCode(start);

@@ -35,7 +35,7 @@ const images: readonly ImageRow[] = [
   {
     repository: /^(sagemaker-)?xgboost$/,
     runtime: "xgboost",
-    about: "sagemaker-xgboost, xgboost (XGBoost in algorithm mode)",
+    about: "sagemaker-xgboost, xgboost (XGBoost in algorithm mode and in script mode)",
   },
   { repository: /^linear-learner$/, runtime: "linear-learner", about: "linear-learner (Linear Learner)" },
   {

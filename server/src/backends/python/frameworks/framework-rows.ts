@@ -22,7 +22,7 @@ export interface Framework {
   readonly mapsFiles?: true;
 }
 
-/** Frameworks as rows; each has a folder of its name in `python/galatea_frameworks`. */
+/** Frameworks as rows; the folders of their runners are in `python/galatea_frameworks`. */
 export const frameworks: readonly Framework[] = [
   {
     name: "pytorch",
@@ -44,6 +44,25 @@ export const frameworks: readonly Framework[] = [
     diskBytes: 2 ** 29,
     // Its own threads begin with a model that asks for several.
     imports: ["sklearn", "joblib", "galatea_frameworks.sklearn.warm"],
+  },
+  {
+    name: "xgboost",
+    about: "scripts that serve models of XGBoost",
+    python: "3.11",
+    packages: [
+      // The version of SageMaker's container, and the last that reads the binary form of models; on x86 the build without CUDA's libraries.
+      "xgboost-cpu==3.0.5 ; platform_machine == 'x86_64'",
+      "xgboost==3.0.5 ; platform_machine == 'aarch64'",
+      "scikit-learn==1.7.2",
+      "numpy",
+      "scipy",
+      "pandas<3",
+      "joblib",
+    ],
+    lock: new URL("./gen/xgboost-lock.json", import.meta.url),
+    diskBytes: 2 ** 29,
+    // Held to one thread XGBoost computes with the thread that asks, and starts none.
+    imports: ["xgboost", "galatea_frameworks.xgboost_script.warm"],
   },
   {
     name: "dali",
@@ -72,12 +91,20 @@ export const frameworks: readonly Framework[] = [
   },
 ];
 
-/** Runners that live in the environment of a framework of another name. */
-const runnersOfOthers: Readonly<Record<string, string>> = { pytorch_script: "pytorch" };
+/** The frameworks that our runners need, by the names of their backends. */
+const frameworksOfRunners: ReadonlyMap<string, string> = new Map([
+  ["pytorch", "pytorch"],
+  ["pytorch_script", "pytorch"],
+  ["sklearn", "sklearn"],
+  ["xgboost_script", "xgboost"],
+  ["dali", "dali"],
+  ["tensorflow", "tensorflow"],
+]);
 
 /** The framework that a runner of ours needs; null for a backend that none of ours runs. */
 export function frameworkOfRunner(backend: string): Framework | null {
-  return frameworkNamed(Object.hasOwn(runnersOfOthers, backend) ? runnersOfOthers[backend]! : backend);
+  const name = frameworksOfRunners.get(backend);
+  return name === undefined ? null : frameworkNamed(name);
 }
 
 export function frameworkNamed(name: string): Framework | null {

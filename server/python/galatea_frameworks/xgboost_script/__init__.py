@@ -1,0 +1,1 @@
+"""Scripts that serve models of XGBoost."""

@@ -1,0 +1,105 @@
+"""Bodies of the content types that XGBoost's container reads, as matrices of XGBoost's."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import scipy.sparse
+import xgboost
+
+from galatea_frameworks.toolkit import content_types, errors
+
+from . import recordio
+
+LIBSVM = "text/libsvm"
+X_LIBSVM = "text/x-libsvm"
+X_RECORDIO_PROTOBUF = "application/x-recordio-protobuf"
+
+_SNIFFED_CHARACTERS = 512
+# Half a gigabyte of float64. A body of few bytes may name any column.
+_CELLS_MAX = 1 << 26
+
+
+def decode(body: str | bytes, content_type: str | None) -> xgboost.DMatrix:
+    """Raises UnsupportedFormatError for other content types, and ValueError, or what XGBoost raises, for a body that is not of its type."""
+    media_type = _media_type(content_type or "")
+    decoder = _DECODERS.get(media_type)
+    if decoder is None:
+        raise errors.UnsupportedFormatError(media_type)
+    return decoder(body)
+
+
+def _media_type(content_type: str) -> str:
+    """Without its parameters."""
+    return content_type.partition(";")[0].strip()
+
+
+def _text(body: str | bytes) -> str:
+    return body if isinstance(body, str) else bytes(body).decode("utf-8")
+
+
+def _csv_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
+    """Cells apart by what the first line seems to have between them; one that is empty is missing. A line at the end that is empty is a row."""
+    lines = _text(body).split("\n")
+    found = csv.Sniffer().sniff(lines[0][:_SNIFFED_CHARACTERS]).delimiter
+    delimiter = "," if found.isalnum() else found
+    rows = [[_number(cell) for cell in line.split(delimiter)] for line in lines]
+    return xgboost.DMatrix(np.array(rows, np.float64))
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell) if cell else np.nan
+    except ValueError:
+        # NumPy's words; an array of texts, by which it would come to them, is as wide in every cell as the longest.
+        raise ValueError("could not convert string to float: %r" % np.str_(cell[:100])) from None
+
+
+def _libsvm_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
+    """Columns count from 1 unless there is a 0. What a line does not name is zero there, and what has no colon, a label, is passed over."""
+    rows = [_named_cells(line) for line in _text(body).strip().split("\n")]
+    if not any(rows):
+        return xgboost.DMatrix(np.empty((0, 0)))
+    first = 1 if min(min(row) for row in rows if row) >= 1 else 0
+    width = max(max(row) for row in rows if row) - first + 1
+    if width * len(rows) > _CELLS_MAX:
+        raise ValueError("%d rows of %d columns are more than can be held" % (len(rows), width))
+    cells = np.zeros((len(rows), width))
+    for at, row in enumerate(rows):
+        for column, value in row.items():
+            cells[at, column - first] = value
+    return xgboost.DMatrix(cells)
+
+
+def _named_cells(line: str) -> dict[int, float]:
+    cells = {}
+    for item in line.split():
+        column, colon, value = item.partition(":")
+        if colon:
+            cells[int(column)] = float(value)
+    return cells
+
+
+def _recordio_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
+    """The features of each record, and their labels where all have one."""
+    data = body.encode("utf-8") if isinstance(body, str) else bytes(body)
+    rows = [recordio.features_and_label(record) for record in recordio.records(data)]
+    rows = [row for row in rows if row is not None]
+    if not rows:
+        raise ValueError("No records found in RecordIO-Protobuf data")
+    labels = [label for _, label in rows if label is not None]
+    features = [feature for feature, _ in rows]
+    if any(scipy.sparse.issparse(one) for one in features):
+        matrix = scipy.sparse.vstack([scipy.sparse.csr_matrix(one) for one in features]).tocsr()
+    else:
+        matrix = np.vstack(features)
+    return xgboost.DMatrix(matrix, label=np.concatenate(labels) if labels else None)
+
+
+_DECODERS = {
+    content_types.CSV: _csv_to_dmatrix,
+    LIBSVM: _libsvm_to_dmatrix,
+    X_LIBSVM: _libsvm_to_dmatrix,
+    X_RECORDIO_PROTOBUF: _recordio_to_dmatrix,
+}

@@ -1,0 +1,20 @@
+"""What the Python backend loads for a script in a container of XGBoost; all that it is made of was imported before the fork."""
+
+import os
+
+from galatea_frameworks.toolkit.content_types import JSON
+from galatea_frameworks.toolkit.program import ScriptProgram, leave_no_trace
+from galatea_frameworks.xgboost_script.handler import XGBoostHandler
+
+# As the container has it: there is a process for each processor.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+class TritonPythonModel(ScriptProgram):
+    """A script with the defaults of XGBoost's container."""
+
+    defaults = XGBoostHandler()
+    default_content_type = JSON
+
+
+leave_no_trace(__name__, __file__)
