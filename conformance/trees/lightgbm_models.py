@@ -117,6 +117,12 @@ def write_all(out):
         missing=True,
         target=binary,
     )
+    linear = {"objective": "regression", "linear_tree": True}
+    write(out, "lgb_linear", linear, 70)
+    write(out, "lgb_linear_missing", linear, 71, missing=True)
+    write(out, "lgb_linear_categories", {**linear, "min_data_per_group": 5, "cat_smooth": 1}, 72, categories=40)
+    write(out, "lgb_linear_multi", {**multi, "linear_tree": True}, 74, target=lambda v: classes(v, 3))
+    write(out, "lgb_linear_leaves", {**linear, "min_gain_to_split": 1e9}, 75)
     write(out, "lgb_leaves", {"objective": "binary", "min_gain_to_split": 1e9}, 36, target=binary)
     write(
         out, "lgb_large", {"objective": "regression", "num_leaves": 63}, 37, target=lambda v: v * 1e5 + 1e6, rounds=100

@@ -21,8 +21,22 @@ export interface Tree {
   readonly leafWeights: Float64Array;
   /** The output that leaves add to. */
   readonly target: number | "every";
+  /** Null where leaves add weights alone. */
+  readonly linear: LinearLeaves | null;
   /** How much of the training's data came to each node; null where nobody asked. */
   readonly covers: ArrayLike<number> | null;
+}
+
+/**
+ * Leaves that add a constant and a sum of terms, a coefficient times a feature each; their weight is what they add instead for rows that miss a
+ * feature of it. All is by node.
+ */
+export interface LinearLeaves {
+  readonly constants: Float64Array;
+  /** Where a node's terms begin, and behind the last node where all end. */
+  readonly begins: Int32Array;
+  readonly features: Int32Array;
+  readonly coefficients: Float64Array;
 }
 
 /** What is done with the sums of the leaves, output by output or, for softmax, with a row's outputs together. */
@@ -78,6 +92,7 @@ export function newVectorTree(nodeCount: number, leafWeights: Float64Array): Tre
     steps: new Map(),
     leafWeights,
     target: "every",
+    linear: null,
     covers: null,
   };
 }

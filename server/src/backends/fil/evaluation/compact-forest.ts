@@ -1,10 +1,18 @@
 import { InferenceError } from "../../../base/index.ts";
-import { type Forest, nodesMax, type Transform } from "../forest.ts";
+import { type Forest, nodesMax, type Transform, type Tree } from "../forest.ts";
 import { type NodeSpace, type PlacedTree, placedNodeCount, placeTree } from "./compact-tree.ts";
 import { type Explained, explainedOf } from "./explained-forest.ts";
 import { keyBehind } from "./float-keys.ts";
+import { checkLinear, linearBytes, linearSteps, placeLinear } from "./linear-leaves.ts";
 import { ValueColumns } from "./value-columns.ts";
-import { columnBytes, lanes, node as nodeLayout, outputBytes, tree as treeLayout } from "./walk-module.ts";
+import {
+  columnBytes,
+  lanes,
+  linearLeaves,
+  node as nodeLayout,
+  outputBytes,
+  tree as treeLayout,
+} from "./walk-module.ts";
 import { memoryPageBytes, memoryPagesMax } from "./wasm-code.ts";
 import { webAssembly, type WasmMemory } from "./web-assembly.ts";
 
@@ -58,7 +66,8 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
   const recordCount = lanes * Math.max(1, Math.ceil(trees.length / lanes));
   // A root takes a pair's place, so that no pair lies across two lines of a cache.
   const nodesEnd = (nodeCount + trees.length + 2) * nodeLayout.bytes;
-  const weightsEnd = nodesEnd + 4 * weightCount;
+  const linearAt = Math.ceil((nodesEnd + 4 * weightCount) / 8) * 8;
+  const weightsEnd = linearAt + trees.reduce((sum, tree) => sum + linearBytes(tree), 0);
   const coversEnd = weightsEnd + (explains ? nodesEnd / 4 : 0);
   const recordsAt = Math.ceil(coversEnd / 64) * 64;
   const recordsEnd = recordsAt + recordCount * treeLayout.bytes;
@@ -67,9 +76,13 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
   const [integers, floats] = [new Int32Array(memory.buffer), new Float32Array(memory.buffer)];
   const columns = new ValueColumns();
   const space = nodeSpace({ integers, floats, coversAt: explains ? weightsEnd : null });
+  const doubles = new Float64Array(memory.buffer);
   let weightsAt = nodesEnd;
+  let termsAt = linearAt;
   const placed = trees.map((tree) => {
-    const one = placeTree(tree, { forest, space, columns, weightsAt });
+    const linearPlaces = placeLinear(tree, { integers, doubles, columns, at: termsAt });
+    termsAt += linearBytes(tree);
+    const one = placeTree(tree, { forest, space, columns, weightsAt, linearPlaces });
     if (tree.target === "every") {
       floats.set(tree.leafWeights, weightsAt >> 2);
       weightsAt += 4 * tree.leafWeights.length;
@@ -98,9 +111,15 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
     desksAt,
     deskCount,
     ...desk,
-    rowSteps: columns.count + numberSteps * outputCount + placed.reduce((sum, { levels }) => sum + levels + 1, 0),
+    rowSteps: columns.count + numberSteps * outputCount + stepsOf(trees, placed),
     explained: explains ? explainedOf(forest, weightsEnd) : null,
   };
+}
+
+/** What one row takes through all trees. */
+function stepsOf(trees: readonly Tree[], placed: readonly PlacedTree[]): number {
+  const walked = placed.reduce((sum, { levels }) => sum + levels + 1, 0);
+  return trees.reduce((sum, tree) => sum + linearSteps(tree), walked);
 }
 
 /** Checks that all are trees. */
@@ -108,6 +127,7 @@ function countNodes(forest: Forest): number {
   let count = 0;
   for (const [index, tree] of forest.trees.entries()) {
     count += placedNodeCount(tree, forest, `tree ${index}`);
+    checkLinear(tree, forest, `tree ${index}`);
     if (count > nodesMax) {
       throw new InferenceError(
         "UNSUPPORTED",
@@ -149,10 +169,12 @@ function writeRecords(forest: Forest, placed: readonly PlacedTree[], { integers,
     const record = (at + index * treeLayout.bytes) >> 2;
     const octet = placed.slice(index, index + lanes);
     const target = forest.trees[index]?.target ?? 0;
+    const isLinear = (forest.trees[index]?.linear ?? null) !== null;
     const { root, levels, goesOn } = placed[index] ?? { root: empty, levels: 0, goesOn: false };
     integers[record + (treeLayout.root >> 2)] = root;
     integers[record + (treeLayout.sums >> 2)] = target === "every" ? 0 : target * outputBytes;
-    integers[record + (treeLayout.weightCount >> 2)] = target === "every" ? forest.outputCount : 0;
+    const weightCount = target === "every" ? forest.outputCount : 0;
+    integers[record + (treeLayout.weightCount >> 2)] = isLinear ? linearLeaves : weightCount;
     integers[record + (treeLayout.levels >> 2)] = levels;
     integers[record + (treeLayout.goesOn >> 2)] = goesOn ? 1 : 0;
     integers[record + (treeLayout.octetLevels >> 2)] = Math.max(0, ...octet.map((one) => one.levels));

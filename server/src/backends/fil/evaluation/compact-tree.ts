@@ -27,6 +27,8 @@ interface Placing {
   readonly columns: ValueColumns;
   /** Where the weights of leaves that have several begin. */
   readonly weightsAt: number;
+  /** Where leaves that add terms are, by node; null where they add weights. */
+  readonly linearPlaces: Int32Array | null;
   /** The places of both children, by node: each has them once, however many ways lead to it. */
   readonly children: Map<number, number>;
   readonly planned: Plans;
@@ -81,7 +83,7 @@ function searchedNodeCount({ steps }: Tree): number {
 /** Writes a tree level by level, so that the nodes that most rows come to lie close together. */
 export function placeTree(
   tree: Tree,
-  { forest, ...where }: Pick<Placing, "space" | "columns" | "weightsAt"> & { readonly forest: Forest },
+  { forest, ...where }: Pick<Placing, "space" | "columns" | "weightsAt" | "linearPlaces"> & { readonly forest: Forest },
 ): PlacedTree {
   const root = where.space.take(1);
   const order = nodesInOrder(tree, forest, "a tree");
@@ -182,11 +184,12 @@ function placeSplit(
 }
 
 /** A walk stays at a leaf: its first child is the leaf itself, and every value is below its key. */
-function placeLeaf({ at, node }: Planned, { tree, space, weightsAt }: Placing): void {
+function placeLeaf({ at, node }: Planned, { tree, space, weightsAt, linearPlaces }: Placing): void {
   space.integers[(at + layout.key) >> 2] = keyBehind;
   space.integers[(at + layout.column) >> 2] = 0;
   space.integers[(at + layout.children) >> 2] = at;
   const begin = tree.right[node] as number;
-  if (tree.target === "every") space.integers[(at + layout.weight) >> 2] = weightsAt + 4 * begin;
+  if (linearPlaces !== null) space.integers[(at + layout.weight) >> 2] = linearPlaces[node] as number;
+  else if (tree.target === "every") space.integers[(at + layout.weight) >> 2] = weightsAt + 4 * begin;
   else space.floats[(at + layout.weight) >> 2] = tree.leafWeights[begin] as number;
 }

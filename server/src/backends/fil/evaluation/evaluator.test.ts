@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { type Forest, newTree, newVectorTree, type Tree } from "../forest.ts";
+import { type Forest, type LinearLeaves, newTree, newVectorTree, type Tree } from "../forest.ts";
 import { compactForest } from "./compact-forest.ts";
 import { compileWalk, Evaluator } from "./evaluator.ts";
 
@@ -42,7 +42,22 @@ function plant(next: (below: number) => number, outputCount: number): Tree {
     tree.right[leaf] = hasVectors ? leaf * outputCount : leaf;
     if (!hasVectors) tree.leafWeights[leaf] = next(100);
   }
-  return tree;
+  return hasVectors || next(3) > 0 ? tree : { ...tree, linear: plantTerms(tree, next) };
+}
+
+/** Up to five terms at each leaf, all of numbers that add up without rounding. */
+function plantTerms({ left }: Tree, next: (below: number) => number): LinearLeaves {
+  const features: number[] = [];
+  const begins = Int32Array.of(
+    0,
+    ...Array.from(left, (child) => {
+      if (child === -1) features.push(...Array.from({ length: next(6) }, () => next(featureCount)));
+      return features.length;
+    }),
+  );
+  const coefficients = Float64Array.from(features, () => next(200) - 100);
+  const constants = Float64Array.from(left, () => next(100) / 8);
+  return { constants, begins, features: Int32Array.from(features), coefficients };
 }
 
 /** Node by node, as forest.ts says. */
@@ -59,14 +74,26 @@ function leafOf(tree: Tree, row: readonly number[]): number {
   return node;
 }
 
+/** The numbers that a leaf adds one after the other: of sizes so different that their order matters. */
+function termsOf({ linear, leafWeights, right }: Tree, leaf: number, row: readonly number[]): readonly number[] {
+  if (linear === null) return [leafWeights[right[leaf] as number] as number];
+  const { constants, begins, features, coefficients } = linear;
+  const terms = [constants[leaf] as number];
+  for (let term = begins[leaf] as number; term < (begins[leaf + 1] as number); term += 1)
+    terms.push((coefficients[term] as number) * (row[features[term] as number] as number));
+  const isMissing = features.subarray(begins[leaf], begins[leaf + 1]).some((feature) => Number.isNaN(row[feature]));
+  return isMissing ? [leafWeights[right[leaf] as number] as number] : terms;
+}
+
 function expected({ trees, baseScores, outputCount }: Forest, row: readonly number[]): readonly number[] {
-  const scores = [...baseScores];
+  const scores = baseScores.map(() => 0);
   for (const tree of trees) {
-    const begin = tree.right[leafOf(tree, row)] as number;
-    if (tree.target !== "every") scores[tree.target]! += tree.leafWeights[begin] as number;
+    const leaf = leafOf(tree, row);
+    const begin = tree.right[leaf] as number;
+    if (tree.target !== "every") for (const term of termsOf(tree, leaf, row)) scores[tree.target]! += term;
     else for (let output = 0; output < outputCount; output += 1) scores[output]! += tree.leafWeights[begin + output]!;
   }
-  return scores;
+  return scores.map((score, output) => Math.fround(score + (baseScores[output] as number)));
 }
 
 test("any trees give what going through them node by node gives, for any number of rows", () => {

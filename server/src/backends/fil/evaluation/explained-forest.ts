@@ -22,6 +22,12 @@ export function explainedOf(forest: Forest, coversAt: number): Explained {
   let depthMax = 0;
   let rowSteps = forest.outputCount * (forest.featureCount + 1);
   for (const [index, tree] of forest.trees.entries()) {
+    if (tree.linear !== null) {
+      throw new InferenceError(
+        "UNSUPPORTED",
+        `tree ${index} has linear models at its leaves, and treeshap_output is not computed for such trees`,
+      );
+    }
     if (tree.steps.size > 0) {
       throw new InferenceError(
         "UNSUPPORTED",

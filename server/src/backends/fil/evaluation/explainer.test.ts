@@ -116,7 +116,7 @@ test("contributions are Shapley values of the trees' averages", () => {
   );
 });
 
-test("trees that split by steps, and those that would take minutes, are refused", () => {
+test("trees that split by steps, linear trees, and those that would take minutes, are refused", () => {
   const forest = (tree: Tree): Forest => ({
     featureCount,
     outputCount: 1,
@@ -129,6 +129,9 @@ test("trees that split by steps, and those that would take minutes, are refused"
   stepped.steps.set(0, Float32Array.of(1, 2));
   const explain = (tree: Tree) => () => compactForest(forest(tree), { deskCount: 1, explains: true });
   assert.throws(explain(stepped), { code: "UNSUPPORTED", message: /^tree 0 splits by category/ });
+  const linear = { constants: new Float64Array(1), begins: new Int32Array(2), features: new Int32Array(0) };
+  const withTerms = { ...newTree(1, 0), linear: { ...linear, coefficients: new Float64Array(0) } };
+  assert.throws(explain(withTerms), { code: "UNSUPPORTED", message: /^tree 0 has linear models at its leaves/ });
   const deep = newTree(2001, 0);
   for (let node = 0; node < 2000; node += 2) [deep.left[node], deep.right[node]] = [node + 1, node + 2];
   assert.throws(explain(deep), { code: "UNSUPPORTED", message: /^treeshap_output would take \d+ steps for each row/ });

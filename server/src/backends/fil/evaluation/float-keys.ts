@@ -2,7 +2,7 @@
  * Floats as integers that have their order: what a walk compares. NaN has two keys, one below all numbers and one above, for nodes that
  * send what is missing to the side of what is below, or to the other. (-0 has the key of 0.)
  */
-const infinityBits = 0x7f80_0000;
+export const infinityBits = 0x7f80_0000;
 const magnitudeBits = 0x7fff_ffff;
 
 export const missingBelowKey = -infinityBits - 1;

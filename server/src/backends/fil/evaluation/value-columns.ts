@@ -14,6 +14,11 @@ export class ValueColumns {
     return place;
   }
 
+  /** One that has the feature's values, whatever a missing one is there. */
+  anyPlace(feature: number): number {
+    return this.#places.get(2 * feature + 1) ?? this.place(feature, { missingBelow: false });
+  }
+
   /** Twice the feature, and 1 more where what is missing is below everything, by number. */
   list(): readonly number[] {
     return [...this.#places.keys()];

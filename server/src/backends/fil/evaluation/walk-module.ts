@@ -1,3 +1,4 @@
+import { infinityBits } from "./float-keys.ts";
 import { type Code, encodeModule, wasm } from "./wasm-code.ts";
 
 /**
@@ -17,13 +18,25 @@ export const tree = {
   root: 0,
   /** Where its output's sums begin in a group's. */
   sums: 4,
-  /** 0: leaves have their weight. Else: the address of so many weights, one for each output. */
+  /** 0: leaves have their weight. More: the address of so many weights, one for each output. `linearLeaves`: that of a sum of terms. */
   weightCount: 8,
   levels: 12,
   goesOn: 16,
   octetLevels: 20,
   octetGoesOn: 24,
 } as const;
+
+export const linearLeaves = -1;
+/** What a leaf of terms adds: 24 bytes, and 16 for each term behind them. */
+export const linearLeaf = {
+  bytes: 24,
+  /** What it adds to rows that miss a feature of it. */
+  weight: 0,
+  constant: 8,
+  termCount: 16,
+} as const;
+/** A coefficient, and where values lie in a group of columns. */
+export const linearTerm = { bytes: 16, coefficient: 0, column: 8 } as const;
 
 /** Of a value in a group of columns: [column][row]. */
 export const columnBytes = 4 * lanes;
@@ -47,7 +60,7 @@ export interface WalkFunctions {
 
 /** The module's bytes. */
 export function encodeWalk(): Uint8Array<ArrayBuffer> {
-  return encodeModule([addVector, walkRows(), walkTrees()]);
+  return encodeModule([addVector, addLinear, walkRows(), walkTrees()]);
 }
 
 const { get, set, tee, constant, add, loadInteger, loadFloat, loadDouble, storeDouble, addDouble, promote } = wasm;
@@ -65,6 +78,38 @@ const addVector = (() => {
     tee(count, wasm.subtract(get(count), constant(1))),
   );
   return { name: "addVector", parameterCount: 3, localCount: 0, body };
+})();
+
+/** Adds a leaf's terms for the row whose values begin at `column`. */
+const addLinear = (() => {
+  const [leaf, sum, column, left, term, missing, key] = [0, 1, 2, 3, 4, 5, 6];
+  const toTerms = (body: Code) => [
+    ...set(term, add(get(leaf), constant(linearLeaf.bytes))),
+    ...wasm.when(
+      tee(left, loadInteger(get(leaf), linearLeaf.termCount)),
+      wasm.doWhile(
+        [
+          ...set(key, loadInteger(add(get(column), loadInteger(get(term), linearTerm.column)))),
+          ...body,
+          ...set(term, add(get(term), constant(linearTerm.bytes))),
+        ],
+        tee(left, wasm.subtract(get(left), constant(1))),
+      ),
+    ),
+  ];
+  const addTo = (value: Code) => storeDouble(get(sum), addDouble(loadDouble(get(sum)), value));
+  const isMissing = wasm.belowUnsigned(constant(2 * infinityBits), add(get(key), constant(infinityBits)));
+  const isNegative = wasm.below(get(key), constant(0));
+  const bits = wasm.select(isNegative, wasm.subtract(constant(-(2 ** 31)), get(key)), get(key));
+  const product = wasm.multiplyDouble(loadDouble(get(term), linearTerm.coefficient), promote(wasm.floatOfBits(bits)));
+  const body = [
+    ...toTerms(set(missing, wasm.or(get(missing), isMissing))),
+    ...wasm.when(get(missing), addTo(loadDouble(get(leaf), linearLeaf.weight)), [
+      ...addTo(loadDouble(get(leaf), linearLeaf.constant)),
+      ...toTerms(addTo(product)),
+    ]),
+  ];
+  return { name: "addLinear", parameterCount: 3, localCount: 4, body };
 })();
 
 interface Walk {
@@ -97,10 +142,21 @@ function walk({ nodes, group, groupOffset, levels, levelCount, mark, goesOn }: W
   ];
 }
 
-/** What the leaf adds where leaves have one weight, and where they have more. */
-function addLeaf(at: Code, sums: Code, sumOffset: number, weightCount: Code): Code {
+interface Leaf {
+  readonly at: Code;
+  readonly sums: Code;
+  readonly sumOffset: number;
+  readonly weightCount: Code;
+  /** Where its row's values begin. */
+  readonly column: Code;
+}
+
+/** What the leaf adds where leaves have one weight, where they have more, and where they have terms. */
+function addLeaf({ at, sums, sumOffset, weightCount, column }: Leaf): Code {
   const one = storeDouble(sums, addDouble(loadDouble(sums, sumOffset), promote(loadFloat(at, node.weight))), sumOffset);
-  const more = wasm.call(0, [loadInteger(at, node.weight), add(sums, constant(sumOffset)), weightCount]);
+  const [address, sum] = [loadInteger(at, node.weight), add(sums, constant(sumOffset))];
+  const isLinear = wasm.below(weightCount, constant(0));
+  const more = wasm.when(isLinear, wasm.call(1, [address, sum, column]), wasm.call(0, [address, sum, weightCount]));
   return wasm.when(wasm.isZero(weightCount), one, more);
 }
 
@@ -119,7 +175,15 @@ function walkRows() {
       mark,
       goesOn: field(tree.goesOn),
     }),
-    ...places.flatMap((lane) => addLeaf(get(nodes + lane), get(sum), 8 * lane, field(tree.weightCount))),
+    ...places.flatMap((lane) =>
+      addLeaf({
+        at: get(nodes + lane),
+        sums: get(sum),
+        sumOffset: 8 * lane,
+        weightCount: field(tree.weightCount),
+        column: add(get(group), constant(4 * lane)),
+      }),
+    ),
     ...set(sum, add(get(sum), get(sumBytes))),
   ];
   const ofTree = [
@@ -151,7 +215,13 @@ function walkTrees() {
         goesOn: field(0, tree.octetGoesOn),
       }),
       ...places.flatMap((lane) =>
-        addLeaf(get(nodes + lane), add(get(sums), field(lane, tree.sums)), 0, field(lane, tree.weightCount)),
+        addLeaf({
+          at: get(nodes + lane),
+          sums: add(get(sums), field(lane, tree.sums)),
+          sumOffset: 0,
+          weightCount: field(lane, tree.weightCount),
+          column: get(column),
+        }),
       ),
     ],
     wasm.belowUnsigned(tee(trees, add(get(trees), constant(lanes * tree.bytes))), get(treesEnd)),

@@ -87,7 +87,9 @@ export const wasm = {
   add: binary(0x6a),
   subtract: binary(0x6b),
   shiftLeft: binary(0x74),
+  or: binary(0x72),
   notEqual: binary(0x47),
+  below: binary(0x48),
   greaterOrEqual: binary(0x4e),
   belowUnsigned: binary(0x49),
   isZero: (value: Code): Code => [...value, 0x45],
@@ -96,8 +98,12 @@ export const wasm = {
   loadDouble: load(0x2b, 3),
   storeDouble: (address: Code, value: Code, offset = 0): Code => [...address, ...value, 0x39, 3, ...unsigned(offset)],
   addDouble: binary(0xa0),
+  multiplyDouble: binary(0xa2),
   /** A float32 as a float64. */
   promote: (value: Code): Code => [...value, 0xbb],
+  /** Bits as a float32. */
+  floatOfBits: (bits: Code): Code => [...bits, 0xbe],
+  select: (condition: Code, then: Code, otherwise: Code): Code => [...then, ...otherwise, ...condition, 0x1b],
   /** Runs its body, and again as long as the condition at its end is not 0. */
   doWhile: (body: Code, condition: Code): Code => [0x03, nothing, ...body, ...condition, 0x0d, 0x00, 0x0b],
   when: (condition: Code, then: Code, otherwise: Code = []): Code => [

@@ -21,8 +21,9 @@ export function readLightgbmText(bytes: Uint8Array, { explains = false }: { read
     throw broken("the file", `has ${trees.length} trees for ${head.outputCount} classes`);
   if (head.averages) {
     const share = head.outputCount / Math.max(1, trees.length);
-    for (const { leafWeights } of trees)
-      for (const node of leafWeights.keys()) leafWeights[node] = (leafWeights[node] as number) * share;
+    for (const { leafWeights, linear } of trees)
+      for (const numbers of [leafWeights, ...(linear === null ? [] : [linear.constants, linear.coefficients])])
+        for (const place of numbers.keys()) numbers[place] = (numbers[place] as number) * share;
   }
   const { featureCount, outputCount, transform } = head;
   return { featureCount, outputCount, trees, baseScores: Array.from({ length: outputCount }, () => 0), transform };

@@ -1,12 +1,13 @@
-import { InferenceError } from "../../../base/index.ts";
 import { ceilToFloat32, floorToFloat32, nextUp } from "../float32.ts";
-import { broken, newTree, type NodeCount, nodesMax, type Tree } from "../forest.ts";
+import { broken, type LinearLeaves, newTree, type NodeCount, nodesMax, type Tree } from "../forest.ts";
 import { type Branches, categoryBounds, splitBySteps, splitByThreshold } from "../splits.ts";
 import type { TextLines } from "./text-lines.ts";
 
 /** The lines of a tree that are needed to run it. */
 interface Written {
   readonly leafCount: number;
+  /** Whether leaves have linear models (`linear_tree`). */
+  readonly isLinear: boolean;
   readonly columns: ReadonlyMap<string, Float64Array>;
 }
 
@@ -29,7 +30,7 @@ export interface TreePlace {
 /** Reads the tree whose first line is at hand, up to the line behind it. */
 export function readLightgbmTree(lines: TextLines, { index, target, nodes, explains }: TreePlace): Tree {
   const about = `tree ${index}`;
-  const { leafCount, columns } = readColumns(lines, about);
+  const { leafCount, isLinear, columns } = readColumns(lines, about);
   const splitCount = leafCount - 1;
   const column = (name: string): Float64Array => {
     const values = columns.get(name);
@@ -38,7 +39,8 @@ export function readLightgbmTree(lines: TextLines, { index, target, nodes, expla
   };
   nodes.add(leafCount + splitCount, about);
   const covers = explains ? [...(splitCount === 0 ? [] : column("internal_count")), ...column("leaf_count")] : null;
-  const tree = { ...newTree(leafCount + splitCount, target), covers };
+  const linear = isLinear ? readLinear(columns, { leafCount, about }) : null;
+  const tree = { ...newTree(leafCount + splitCount, target), linear, covers };
   tree.leafWeights.set(column("leaf_value"), splitCount);
   if (splitCount === 0) return tree;
   const [features, thresholds] = [column("split_feature"), column("threshold")];
@@ -65,16 +67,13 @@ function readColumns(lines: TextLines, about: string): Written {
   const columns = new Map<string, Float64Array>();
   let leafCount = 0;
   let categoryCount = 0;
+  let isLinear = false;
   while (lines.next() && lines.name !== "Tree" && lines.name !== "end of trees") {
     const { name } = lines;
     if (name === "num_leaves") leafCount = lines.integer(1, nodesMax);
     else if (name === "num_cat") categoryCount = lines.integer(0, nodesMax);
-    else if (name === "is_linear" && lines.integer(0, 1) === 1) {
-      throw new InferenceError(
-        "UNSUPPORTED",
-        `${about} has linear models at its leaves (linear_tree), which this backend does not run`,
-      );
-    } else {
+    else if (name === "is_linear") isLinear = lines.integer(0, 1) === 1;
+    else {
       const count = columnLength(name, { leafCount, categoryCount, columns });
       if (count === null || count === 0) continue;
       if (columns.has(name)) throw broken(about, `has ${name} twice`);
@@ -82,18 +81,55 @@ function readColumns(lines: TextLines, about: string): Written {
     }
   }
   if (leafCount === 0) throw broken(about, "has no num_leaves");
-  return { leafCount, columns };
+  return { leafCount, isLinear, columns };
+}
+
+/** Leaves lie behind the splits; what is not the leaf's own weight adds up from its features, as many as `num_features` tells. */
+function readLinear(
+  columns: ReadonlyMap<string, Float64Array>,
+  { leafCount, about }: { readonly leafCount: number; readonly about: string },
+): LinearLeaves {
+  const [written, counts] = [columns.get("leaf_const"), columns.get("num_features")];
+  if (written === undefined || counts === undefined) throw broken(about, "has no leaf_const or no num_features");
+  const splitCount = leafCount - 1;
+  const termCount = sumOfCounts(counts);
+  const features = columns.get("leaf_features") ?? new Float64Array(0);
+  const coefficients = columns.get("leaf_coeff") ?? new Float64Array(0);
+  if (features.length !== termCount || coefficients.length !== termCount)
+    throw broken(about, `has ${features.length} features and ${coefficients.length} coefficients for its leaves`);
+  if (features.some((feature) => (feature | 0) !== feature)) throw broken(about, "has leaf_features that are none");
+  const constants = new Float64Array(leafCount + splitCount);
+  constants.set(written, splitCount);
+  const begins = new Int32Array(leafCount + splitCount + 1);
+  for (const [leaf, count] of counts.entries())
+    begins[splitCount + leaf + 1] = (begins[splitCount + leaf] as number) + count;
+  return { constants, begins, features: Int32Array.from(features), coefficients };
+}
+
+/** -1 where they are no counts. */
+function sumOfCounts(counts: Float64Array | undefined): number {
+  let sum = 0;
+  for (const count of counts ?? []) {
+    if (!(Number.isInteger(count) && count >= 0)) return -1;
+    sum += count;
+  }
+  return sum;
 }
 
 /** How many numbers a line has; null for those that nobody needs. */
 function columnLength(
   name: string,
-  { leafCount, categoryCount, columns }: Written & { readonly categoryCount: number },
+  { leafCount, categoryCount, columns }: Omit<Written, "isLinear"> & { readonly categoryCount: number },
 ): number | null {
   switch (name) {
     case "leaf_value":
     case "leaf_count":
+    case "leaf_const":
+    case "num_features":
       return leafCount;
+    case "leaf_features":
+    case "leaf_coeff":
+      return Math.max(0, sumOfCounts(columns.get("num_features")));
     case "split_feature":
     case "threshold":
     case "decision_type":

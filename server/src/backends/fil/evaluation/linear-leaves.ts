@@ -1,0 +1,62 @@
+import { broken, type Forest, type LinearLeaves, type Tree } from "../forest.ts";
+import type { ValueColumns } from "./value-columns.ts";
+import { columnBytes, linearLeaf, linearTerm } from "./walk-module.ts";
+
+interface LinearSpace {
+  readonly integers: Int32Array;
+  readonly doubles: Float64Array;
+  readonly columns: ValueColumns;
+  /** Where the first leaf begins, at a multiple of eight. */
+  readonly at: number;
+}
+
+/** What a tree's leaves take that add terms; 0 where they add weights alone. */
+export function linearBytes({ linear, left }: Tree): number {
+  if (linear === null) return 0;
+  return leafNodes(left).length * linearLeaf.bytes + linear.features.length * linearTerm.bytes;
+}
+
+/** Steps that the leaf of the most terms takes. */
+export function linearSteps({ linear, left }: Tree): number {
+  if (linear === null) return 0;
+  return leafNodes(left).reduce((most, node) => Math.max(most, 2 * termCount(linear, node)), 0);
+}
+
+/** Throws where terms are of features that are not there. */
+export function checkLinear({ linear }: Tree, { featureCount }: Forest, about: string): void {
+  for (const feature of linear?.features ?? []) {
+    if (feature >= 0 && feature < featureCount) continue;
+    throw broken(about, `asks for feature ${feature} of ${featureCount} at a leaf`);
+  }
+}
+
+/** Writes the leaves, and tells where each is, by node. */
+export function placeLinear(tree: Tree, { integers, doubles, columns, at }: LinearSpace): Int32Array | null {
+  const { linear, left, right, leafWeights } = tree;
+  if (linear === null) return null;
+  const places = new Int32Array(left.length);
+  let end = at;
+  for (const node of leafNodes(left)) {
+    places[node] = end;
+    doubles[(end + linearLeaf.weight) / 8] = leafWeights[right[node] as number] as number;
+    doubles[(end + linearLeaf.constant) / 8] = linear.constants[node] as number;
+    integers[(end + linearLeaf.termCount) / 4] = termCount(linear, node);
+    end += linearLeaf.bytes;
+    const first = linear.begins[node] as number;
+    for (let term = first; term < first + termCount(linear, node); term += 1, end += linearTerm.bytes) {
+      doubles[(end + linearTerm.coefficient) / 8] = linear.coefficients[term] as number;
+      integers[(end + linearTerm.column) / 4] = columns.anyPlace(linear.features[term] as number) * columnBytes;
+    }
+  }
+  return places;
+}
+
+function leafNodes(left: Int32Array): readonly number[] {
+  const nodes: number[] = [];
+  for (const [node, child] of left.entries()) if (child === -1) nodes.push(node);
+  return nodes;
+}
+
+function termCount({ begins }: LinearLeaves, node: number): number {
+  return (begins[node + 1] as number) - (begins[node] as number);
+}
