@@ -25,6 +25,7 @@ export interface ServeOptions {
     readonly port: number;
     readonly intervalMs: number;
     readonly hostGauges: boolean;
+    readonly gpuGauges: boolean;
   } | null;
   readonly container: {
     readonly listen: { readonly socketPath: string } | { readonly address: string; readonly port: number };

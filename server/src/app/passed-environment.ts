@@ -22,6 +22,9 @@ const names: readonly string[] = [
   "no_proxy",
   "SSL_CERT_FILE",
   "TOKENIZERS_PARALLELISM",
+  // Which GPUs a process may see, and how it numbers them.
+  "CUDA_VISIBLE_DEVICES",
+  "CUDA_DEVICE_ORDER",
   ...threadVariables,
 ];
 const prefixes = ["PIP_", "UV_", "PYTHON"];

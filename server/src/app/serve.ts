@@ -11,6 +11,7 @@ import {
   type ContainerPlan,
 } from "./container-environment.ts";
 import { dataDirectories } from "./directories.ts";
+import { openGpus } from "./gpus.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import type { ServeOptions } from "./options.ts";
 import { createServerMetrics } from "./server-metrics.ts";
@@ -48,9 +49,10 @@ export async function serve(options: ServeOptions): Promise<number> {
     log.info(`stopping: ${reason}`);
     stopping.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
   });
-  const { hostGauges = false, intervalMs = 0 } = options.metrics ?? {};
+  const { hostGauges = false, gpuGauges = false, intervalMs = 0 } = options.metrics ?? {};
   const budget = requestMemory(options.requestMemoryBytes);
-  const metrics = createServerMetrics({ hostGauges, intervalMs, clock: systemClock, budget });
+  await using gpus = openGpus(gpuGauges, intervalMs, log);
+  const metrics = createServerMetrics({ hostGauges, intervalMs, clock: systemClock, budget, gpus });
   let unconfined: Readonly<Record<string, string>> | null = null;
   const engine = createServingEngine({
     onConfinement: (rows) => (unconfined = missingOf(rows)),

@@ -1,7 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import type { ByteBudget, Clock } from "../base/index.ts";
 import type { EngineMetrics } from "../engine/index.ts";
+import type { GpuWatch } from "../gpus/index.ts";
 import {
+  createGpuMetrics,
   createHostMetrics,
   createInferenceMetrics,
   createPinnedMemoryMetrics,
@@ -43,6 +45,8 @@ export function createServerMetrics(options: {
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly budget: ByteBudget;
+  /** null: none are shown. */
+  readonly gpus: GpuWatch | null;
 }): ServerMetrics {
   const registry = new MetricRegistry({ rowsMax: 200_000 });
   const inference = createInferenceMetrics(registry, { histogramLatencies: false });
@@ -55,6 +59,13 @@ export function createServerMetrics(options: {
     .gauge("galatea_request_memory_total_bytes", "Memory that requests and answers in flight may take, in bytes")
     .readFrom({}, () => budget.bytesMax);
   if (options.hostGauges) createHostMetrics(registry, options);
+  const { gpus } = options;
+  const refreshGpus =
+    gpus === null
+      ? () => {}
+      : createGpuMetrics(registry, () =>
+          gpus.readings().map((reading) => ({ ...reading, energyJoules: gpus.energySinceStart(reading) })),
+        );
   const families = new ModelFamilies((name) => name.startsWith("galatea_") || registry.has(name));
   return {
     engine: {
@@ -63,6 +74,7 @@ export function createServerMetrics(options: {
         families.open(namespace, namespace === "" ? ownLimits : tenantLimits, cellsIn(arena)),
     },
     async text() {
+      refreshGpus();
       let text = registry.print();
       let inTurn = 0;
       for (const piece of families.print()) {

@@ -72,10 +72,21 @@ export const serveFlags: readonly Flag[] = [
   },
   { name: "allow-metrics", kind: "boolean", default: true, about: "serve Prometheus metrics" },
   { name: "allow-cpu-metrics", kind: "boolean", default: true, about: "include CPU and memory gauges" },
-  { name: "allow-gpu-metrics", kind: "boolean", default: true, about: "accepted", status: gpu },
+  {
+    name: "allow-gpu-metrics",
+    kind: "boolean",
+    default: true,
+    about: "include gauges of NVIDIA GPUs where there are some",
+  },
   { name: "metrics-address", kind: "string", about: "address of the metrics listener (default: the HTTP address)" },
   { name: "metrics-port", kind: "integer", default: 8002, min: 0, max: portMax, about: "port of the metrics listener" },
-  { name: "metrics-interval-ms", kind: "integer", default: 2000, min: 1, about: "how often CPU gauges are read" },
+  {
+    name: "metrics-interval-ms",
+    kind: "integer",
+    default: 2000,
+    min: 1,
+    about: "how often gauges of CPU and GPUs are read",
+  },
   { name: "allow-sagemaker", kind: "boolean", default: false, about: "serve the SageMaker container contract" },
   {
     name: "sagemaker-port",

@@ -40,6 +40,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
           port: number("metrics-port"),
           intervalMs: number("metrics-interval-ms"),
           hostGauges: flag("allow-cpu-metrics"),
+          gpuGauges: flag("allow-gpu-metrics"),
         }
       : null,
     container: container ? containerOptions(parsed) : null,

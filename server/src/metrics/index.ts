@@ -18,6 +18,7 @@ export type {
   StoredPoint,
   StoredSeries,
 } from "./series.ts";
+export { createGpuMetrics, type GpuFigures } from "./gpu-metrics.ts";
 export { createHostMetrics, type HostMetricsOptions } from "./host-metrics.ts";
 export {
   createInferenceMetrics,

@@ -6,7 +6,9 @@ import { parseCpuTimes, parseMemory } from "./host-metrics.ts";
 import {
   MetricRegistry,
   MinuteSeries,
+  createGpuMetrics,
   createHostMetrics,
+  type GpuFigures,
   createInferenceMetrics,
   isListed,
   type SeriesChanges,
@@ -119,6 +121,50 @@ test("CPU utilisation is the share of busy ticks since the reading before", () =
   assert.match(registry.print(), /nv_cpu_memory_used_bytes 6144\n/);
   assert.deepEqual(parseCpuTimes(stat), { busy: 330, total: 500 });
   assert.deepEqual(parseMemory("MemTotal:  8 kB\nMemAvailable:  2 kB\n"), { total: 8192, used: 6144 });
+});
+
+test("GPUs have Triton's gauges, each where the GPU tells of it, and its energy adds up", () => {
+  const registry = new MetricRegistry({ rowsMax: 10 });
+  const told = {
+    utilization: 0.5,
+    memoryTotalBytes: 16e9,
+    memoryUsedBytes: 4e9,
+    powerWatts: 70.5,
+    powerLimitWatts: 300,
+    energyJoules: 10,
+  };
+  let figures: GpuFigures[] = [];
+  const refresh = createGpuMetrics(registry, () => figures);
+  refresh();
+  assert.equal(registry.print(), "", "no GPU, no family");
+  figures = [
+    { uuid: "GPU-1", ...told },
+    { uuid: "GPU-2", ...told, powerWatts: null, energyJoules: null },
+  ];
+  refresh();
+  assert.deepEqual(
+    registry
+      .print()
+      .split("\n")
+      .filter((line) => !line.startsWith("#")),
+    [
+      'nv_gpu_utilization{gpu_uuid="GPU-1"} 0.5',
+      'nv_gpu_utilization{gpu_uuid="GPU-2"} 0.5',
+      'nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 16000000000',
+      'nv_gpu_memory_total_bytes{gpu_uuid="GPU-2"} 16000000000',
+      'nv_gpu_memory_used_bytes{gpu_uuid="GPU-1"} 4000000000',
+      'nv_gpu_memory_used_bytes{gpu_uuid="GPU-2"} 4000000000',
+      'nv_gpu_power_usage{gpu_uuid="GPU-1"} 70.5',
+      'nv_gpu_power_limit{gpu_uuid="GPU-1"} 300',
+      'nv_gpu_power_limit{gpu_uuid="GPU-2"} 300',
+      'nv_energy_consumption{gpu_uuid="GPU-1"} 10',
+      "",
+    ],
+  );
+  figures = [{ uuid: "GPU-2", ...told, energyJoules: 3 }];
+  refresh();
+  assert.doesNotMatch(registry.print(), /nv_gpu.*GPU-1/, "what says nothing any more has no gauges");
+  assert.match(registry.print(), /nv_energy_consumption{gpu_uuid="GPU-1"} 10\n.*{gpu_uuid="GPU-2"} 3\n/);
 });
 
 test("samples of one minute become one datapoint, whatever the order of dimensions", () => {

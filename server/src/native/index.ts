@@ -12,6 +12,8 @@ export {
   type OnnxSessionOptions,
 } from "./onnxruntime.ts";
 export { onnxStringType, type OnnxValueInfo } from "./onnxruntime-values.ts";
+export { Nvml, NvmlError, type GpuReading } from "./nvml.ts";
+export { openNvmlCalls, type NvmlCalls } from "./nvml-calls.ts";
 export { processorYield } from "./processors.ts";
 export { openRunLane, type RunLane } from "./run-lane.ts";
 export {

@@ -1,0 +1,28 @@
+import { readFileSync } from "node:fs";
+import { nvmlTwin, twinGpu } from "./fake-nvml.ts";
+import { readGpus } from "./read-gpus.ts";
+
+/**
+ * The program of the process that reads GPUs, over a twin of the driver. What the driver does when the program starts is the text of the
+ * file that its second argument names: it "answers", is "gone" or not "loaded"; or, from the second reading on, it "hangs", "crashes" or is "lost".
+ */
+const does = readFileSync(process.argv[3]!, "utf8");
+let reads = 0;
+await readGpus(() => {
+  if (does === "gone") throw new Error("libnvidia-ml.so.1: cannot open shared object file");
+  const calls = nvmlTwin([twinGpu], does === "unloaded" ? { init: 9 } : {});
+  return {
+    ...calls,
+    memory(device, bytes) {
+      reads += 1;
+      if (reads > 1 && does === "hangs") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      if (reads > 1 && does === "crashes") process.kill(process.pid, "SIGSEGV");
+      return reads > 1 && does === "lost" ? 15 : calls.memory(device, bytes);
+    },
+    energy(device, millijoules) {
+      const status = calls.energy(device, millijoules);
+      millijoules[0] = millijoules[0]! + BigInt(reads - 1) * 1000n;
+      return status;
+    },
+  };
+}, Number(process.argv[2]));

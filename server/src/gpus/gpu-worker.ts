@@ -1,0 +1,10 @@
+import { openNvmlCalls } from "../native/index.ts";
+import { readGpus } from "./read-gpus.ts";
+
+/** The program of the process that reads GPUs. */
+
+/** What it is told: how often, in milliseconds. */
+export type GpuWorkerArguments = readonly [intervalMs: string];
+
+const [intervalMs] = process.argv.slice(2) as unknown as GpuWorkerArguments;
+await readGpus(() => openNvmlCalls(), Number(intervalMs));

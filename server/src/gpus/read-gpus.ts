@@ -1,0 +1,23 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Nvml, type NvmlCalls } from "../native/index.ts";
+import { printGpuLine } from "./gpu-lines.ts";
+
+/** What ends the program when it cannot read GPUs, or no longer. */
+export const unreadableExit = 3;
+
+/**
+ * The whole life of the process that reads GPUs: it opens the library, and prints what it tells every `intervalMs`. The library's calls
+ * wait for the driver, which may never answer; so they are made where nobody else waits. Resolves when they fail.
+ */
+export async function readGpus(open: () => NvmlCalls, intervalMs: number): Promise<void> {
+  try {
+    const nvml = new Nvml(open());
+    for (;;) {
+      process.stdout.write(printGpuLine({ kind: "reading", readings: nvml.read() }));
+      await sleep(intervalMs);
+    }
+  } catch (error) {
+    process.stdout.write(printGpuLine({ kind: "failed", message: (error as Error).message }));
+    process.exitCode = unreadableExit;
+  }
+}

@@ -1,0 +1,65 @@
+import type { GaugeFamily, MetricRegistry } from "./registry.ts";
+
+/** What of a GPU is shown; null: it does not tell. */
+export interface GpuFigures {
+  readonly uuid: string;
+  readonly utilization: number | null;
+  readonly memoryTotalBytes: number | null;
+  readonly memoryUsedBytes: number | null;
+  readonly powerWatts: number | null;
+  readonly powerLimitWatts: number | null;
+  /** Since the server's start. */
+  readonly energyJoules: number | null;
+}
+
+/** Triton's names and helps. */
+const gauges = [
+  ["nv_gpu_utilization", "GPU utilization rate [0.0 - 1.0)", "utilization"],
+  ["nv_gpu_memory_total_bytes", "GPU total memory, in bytes", "memoryTotalBytes"],
+  ["nv_gpu_memory_used_bytes", "GPU used memory, in bytes", "memoryUsedBytes"],
+  ["nv_gpu_power_usage", "GPU power usage in watts", "powerWatts"],
+  ["nv_gpu_power_limit", "GPU power management limit in watts", "powerLimitWatts"],
+] as const satisfies readonly (readonly [string, string, keyof GpuFigures])[];
+
+/**
+ * The nv_gpu_* gauges and nv_energy_consumption, each with a row for every GPU that tells of it. The function that is returned brings
+ * them up to date; rows of a GPU that says nothing any more go, but for its energy: a counter that came back at 0 would be one that began again.
+ */
+export function createGpuMetrics(registry: MetricRegistry, read: () => readonly GpuFigures[]): () => void {
+  const families = gauges.map(([name, help, field]) => ({
+    family: registry.gauge(name, help),
+    field,
+    shown: new Set<string>(),
+  }));
+  const energy = registry.counter(
+    "nv_energy_consumption",
+    "GPU energy consumption in joules since the Triton Server started",
+  );
+  return () => {
+    const figures = read();
+    for (const { family, field, shown } of families) show(family, shown, figures, field);
+    for (const { uuid, energyJoules } of figures) {
+      if (energyJoules === null) continue;
+      const row = energy.row({ gpu_uuid: uuid });
+      row.add(Math.max(0, energyJoules - row.value));
+    }
+  };
+}
+
+function show(
+  family: GaugeFamily,
+  shown: Set<string>,
+  figures: readonly GpuFigures[],
+  field: (typeof gauges)[number][2],
+): void {
+  const told = new Set<string>();
+  for (const figure of figures) {
+    const value = figure[field];
+    if (value === null) continue;
+    told.add(figure.uuid);
+    family.row({ gpu_uuid: figure.uuid }).set(value);
+  }
+  for (const uuid of shown) if (!told.has(uuid)) family.remove({ gpu_uuid: uuid });
+  shown.clear();
+  for (const uuid of told) shown.add(uuid);
+}

@@ -1,0 +1,118 @@
+import type { NvmlCalls, NvmlDevice } from "./nvml-calls.ts";
+
+/** What a GPU tells of itself at one time. null: a GPU of its kind, or this user, cannot be told that. */
+export interface GpuReading {
+  /** As CUDA_DEVICE_ORDER=PCI_BUS_ID counts. */
+  readonly index: number;
+  readonly uuid: string;
+  readonly memoryTotalBytes: number | null;
+  readonly memoryUsedBytes: number | null;
+  /** From 0 to 1: the share of the driver's last sampling period in which a kernel ran. */
+  readonly utilization: number | null;
+  readonly powerWatts: number | null;
+  readonly powerLimitWatts: number | null;
+  /** Since the driver was loaded. */
+  readonly energyJoules: number | null;
+  /** Memory of each process that computes on it, by process id in the namespace of whoever asks; 0 where that is not told. */
+  readonly processes: readonly { readonly pid: number; readonly memoryBytes: number }[];
+}
+
+/** A call failed for all GPUs or one: the driver is gone, the GPU is lost. */
+export class NvmlError extends Error {
+  constructor(call: string, text: string) {
+    super(`${call}: ${text}`);
+    this.name = "NvmlError";
+  }
+}
+
+const success = 0;
+/**
+ * A question that this GPU, or this user, gets no answer to: NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, INSUFFICIENT_SIZE (more processes
+ * than we have room for), FUNCTION_NOT_FOUND, NO_DATA.
+ */
+const unanswered: ReadonlySet<number> = new Set([3, 4, 6, 7, 13, 21]);
+const uuidBytes = 96;
+/** Of a GPU with more of them none is told. */
+const processesMax = 1024;
+/** nvmlProcessInfo_t: the process's id, its bytes, and two numbers of 4 bytes. */
+const processWords = 3;
+const unknownBytes = 0xffff_ffff_ffff_ffffn;
+
+/** NVIDIA's management library, for all GPUs that this process may see. Each call waits for the driver. */
+export class Nvml {
+  readonly #calls: NvmlCalls;
+  readonly #devices: readonly { readonly device: NvmlDevice; readonly uuid: string; readonly index: number }[];
+
+  /** Throws NvmlError where the driver does not answer as it should. */
+  constructor(calls: NvmlCalls) {
+    this.#calls = calls;
+    this.#check("nvmlInit", calls.init());
+    const count = new Uint32Array(1);
+    this.#check("nvmlDeviceGetCount", calls.deviceCount(count));
+    this.#devices = Array.from({ length: count[0]! }, (_, index) => {
+      const device = new BigUint64Array(1);
+      this.#check("nvmlDeviceGetHandleByIndex", calls.deviceByIndex(index, device));
+      const text = new Uint8Array(uuidBytes);
+      this.#check("nvmlDeviceGetUUID", calls.uuid(device[0]!, text, text.byteLength));
+      const uuid = new TextDecoder().decode(text.subarray(0, text.indexOf(0)));
+      return { device: device[0]!, uuid, index };
+    });
+  }
+
+  /** Throws NvmlError. */
+  read(): readonly GpuReading[] {
+    const calls = this.#calls;
+    return this.#devices.map(({ device, uuid, index }) => {
+      const memory = this.#answer("nvmlDeviceGetMemoryInfo", new BigUint64Array(3), (to) => calls.memory(device, to));
+      const rates = this.#answer("nvmlDeviceGetUtilizationRates", new Uint32Array(2), (to) =>
+        calls.utilization(device, to),
+      );
+      const power = this.#answer("nvmlDeviceGetPowerUsage", new Uint32Array(1), (to) => calls.powerUsage(device, to));
+      const limit = this.#answer("nvmlDeviceGetPowerManagementLimit", new Uint32Array(1), (to) =>
+        calls.powerLimit(device, to),
+      );
+      const energy = this.#answer("nvmlDeviceGetTotalEnergyConsumption", new BigUint64Array(1), (to) =>
+        calls.energy(device, to),
+      );
+      return {
+        index,
+        uuid,
+        memoryTotalBytes: memory === null ? null : Number(memory[0]),
+        memoryUsedBytes: memory === null ? null : Number(memory[2]),
+        utilization: rates === null ? null : rates[0]! / 100,
+        powerWatts: power === null ? null : power[0]! / 1000,
+        powerLimitWatts: limit === null ? null : limit[0]! / 1000,
+        energyJoules: energy === null ? null : Number(energy[0]) / 1000,
+        processes: this.#processes(device),
+      };
+    });
+  }
+
+  #processes(device: NvmlDevice): GpuReading["processes"] {
+    const count = new Uint32Array([processesMax]);
+    const infos = this.#answer(
+      "nvmlDeviceGetComputeRunningProcesses",
+      new BigUint64Array(processesMax * processWords),
+      (to) => this.#calls.processes(device, count, to),
+    );
+    if (infos === null) return [];
+    return Array.from({ length: count[0]! }, (_, place) => {
+      const bytes = infos[place * processWords + 1]!;
+      return {
+        pid: Number(infos[place * processWords]! & 0xffff_ffffn),
+        memoryBytes: bytes === unknownBytes ? 0 : Number(bytes),
+      };
+    });
+  }
+
+  #answer<Memory>(call: string, memory: Memory, ask: (memory: Memory) => number): Memory | null {
+    const status = ask(memory);
+    if (unanswered.has(status)) return null;
+    this.#check(call, status);
+    return memory;
+  }
+
+  #check(call: string, status: number): void {
+    if (status !== success) throw new NvmlError(call, this.#calls.errorText(status));
+  }
+}
