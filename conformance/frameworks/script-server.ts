@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { request } from "node:http";
+import { request, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,11 +12,20 @@ const logCharactersMax = 2 ** 20;
 export interface ScriptReply {
   readonly status: number;
   readonly contentType: string;
+  readonly headers: IncomingHttpHeaders;
   readonly body: string;
   readonly bytes: Buffer;
 }
 
-/** A multi-model container of a framework in script mode, as the platform starts it, over a directory of archives that lie there unpacked. */
+async function writeFiles(directory: string, files: Readonly<Record<string, string | Buffer>>): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(directory, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, content);
+  }
+}
+
+/** A container, by default of many models, of a framework in script mode, as the platform starts it, over a directory of archives that lie there unpacked. */
 export class ScriptServer implements AsyncDisposable {
   readonly directory: string;
   readonly #child: ChildProcess;
@@ -31,7 +40,12 @@ export class ScriptServer implements AsyncDisposable {
         .on("data", (text: string) => (this.#log = (this.#log + text).slice(-logCharactersMax)));
   }
 
-  static async open(kind: string, env: Readonly<Record<string, string>> = {}): Promise<ScriptServer> {
+  /** `files` are those of the model of a container that has one; SAGEMAKER_MULTI_MODEL says so. */
+  static async open(
+    kind: string,
+    env: Readonly<Record<string, string>> = {},
+    files: Readonly<Record<string, string | Buffer>> = {},
+  ): Promise<ScriptServer> {
     const directory = await mkdtemp(join(tmpdir(), "galatea-script-"));
     const args = [
       `--sagemaker-socket=${join(directory, "s")}`,
@@ -40,6 +54,7 @@ export class ScriptServer implements AsyncDisposable {
       `--data=${join(cacheDirectory(process.env), "server-data")}`,
     ];
     await mkdir(join(directory, "ml", "models"), { recursive: true });
+    await writeFiles(join(directory, "ml", "model"), files);
     const child = spawn(process.execPath, [main, "serve", ...args], {
       env: { ...process.env, SAGEMAKER_MULTI_MODEL: "true", ...env },
       stdio: ["ignore", "pipe", "pipe"],
@@ -59,11 +74,7 @@ export class ScriptServer implements AsyncDisposable {
 
   /** Writes an archive's files and loads it; gives the answer to the load. */
   async load(id: string, files: Readonly<Record<string, string | Buffer>>): Promise<ScriptReply> {
-    for (const [name, content] of Object.entries(files)) {
-      const path = join(this.directory, "ml", "models", id, "model", name);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, content);
-    }
+    await writeFiles(join(this.directory, "ml", "models", id, "model"), files);
     return await this.ask("POST", "/models", JSON.stringify({ model_name: id, url: `/opt/ml/models/${id}/model` }));
   }
 
@@ -90,6 +101,7 @@ export class ScriptServer implements AsyncDisposable {
             resolve({
               status: response.statusCode ?? 0,
               contentType: response.headers["content-type"] ?? "",
+              headers: response.headers,
               body: bytes.toString(),
               bytes,
             });

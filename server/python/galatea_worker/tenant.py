@@ -90,7 +90,7 @@ class Tenancy:
         _join(plan["cgroups"])
         read = [*self._read, *plan["read"]]
         if plan["view"] is not None:
-            view.enter(plan["view"], read, [*plan["write"], *self._devices], plan["scratchBytes"])
+            view.enter(plan["view"], read, [*plan["write"], *self._devices], plan["scratchBytes"], plan["links"])
         _limit(plan["limits"])
         if plan["dropsCapabilities"]:
             self._drop(plan["user"])

@@ -6,6 +6,7 @@ mounted into a root of its own, which also takes everything that it should not s
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -52,8 +53,10 @@ def _outermost(paths: Iterable[str]) -> list[str]:
     return chosen
 
 
-def enter(root: str, read: list[str], write: list[str], scratch_bytes: int) -> None:
+def enter(root: str, read: list[str], write: list[str], scratch_bytes: int, links: list[tuple[str, str]]) -> None:
     """Makes the view over the empty directory `root` and moves into it, as root. `/tmp` is new, of this size, and ends with the view.
+
+    `links`: paths, and where they lead in the view; what lies at such a path already stays.
 
     What is only read is mounted so: a rule for writing below `/tmp` would otherwise hold for what lies there as well.
 
@@ -80,8 +83,22 @@ def enter(root: str, read: list[str], write: list[str], scratch_bytes: int) -> N
         _mount(path, root + path, None, _MS_BIND | (0 if path == "/sys" else _MS_REC))
         if path not in written:
             _mount(None, root + path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID)
+    for path, target in links:
+        _link(target, root + path)
     os.chroot(root)
     os.chdir("/tmp")
+
+
+def _link(target: str, path: str) -> None:
+    if os.path.lexists(path):
+        return
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.symlink(target, path)
+    except OSError as error:
+        # Below what is mounted to be read nothing can be added: who looks there is told by the error of his own call.
+        if error.errno != errno.EROFS:
+            raise
 
 
 def is_possible(directory: str) -> bool:
@@ -93,7 +110,7 @@ def is_possible(directory: str) -> bool:
     if pid == 0:
         status = 1
         try:
-            enter(directory, [], [], 1 << 16)
+            enter(directory, [], [], 1 << 16, [])
             status = 0
         finally:
             os._exit(status)

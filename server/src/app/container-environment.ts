@@ -9,6 +9,8 @@ export interface ContainerFrontEnd {
   readonly defaultModelName: string;
   readonly pingMode: "ready" | "live";
   readonly language: ContainerLanguage;
+  /** The longest body of a call; null: as long as the server takes any. */
+  readonly bodyBytesMax: number | null;
 }
 
 /** What the SAGEMAKER_* environment of a container asks of its server, as the entry point of an image of its kind reads it. */
@@ -92,6 +94,7 @@ export function containerFrontEnd(env: Environment): ContainerFrontEnd {
     defaultModelName: env.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME ?? noDefaultModel,
     pingMode: checkedPingMode(env.SAGEMAKER_TRITON_PING_MODE) ?? "ready",
     language: { kind: "triton", inferenceType: checkedInferenceType(env) },
+    bodyBytesMax: null,
   };
 }
 
@@ -118,6 +121,7 @@ function kindPlan(kind: ContainerKindName, environment: Environment, mlRoot: str
     defaultModelName: onlyModelName,
     pingMode: multiModel ? "live" : "ready",
     language: { kind: "payload", codec: opened.codec },
+    bodyBytesMax: opened.bodyBytesMax,
     notes: opened.notes,
   };
 }
@@ -140,6 +144,7 @@ function tritonPlan(env: Environment, mlRoot: string): ContainerPlan {
     defaultModelName: served.name === "" ? noDefaultModel : served.name,
     pingMode: ping ?? (multiModel ? "live" : "ready"),
     language: { kind: "triton", inferenceType },
+    bodyBytesMax: null,
     notes,
   };
 }

@@ -124,7 +124,7 @@ async function openContract(
   const listener = await openContainer({
     engine,
     clock: systemClock,
-    limits,
+    limits: frontEnd.bodyBytesMax === null ? limits : { ...limits, bodyBytesMax: frontEnd.bodyBytesMax },
     budget,
     containerLimits: defaultContainerLimits,
     logger: log,

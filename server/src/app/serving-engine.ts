@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { systemClock, type ByteBudget, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
-import type { FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
-import { ArchiveCatalog } from "../containers/index.ts";
+import type { FindPythonRunner, FixedPath, TenantOptions } from "../backends/python/index.ts";
+import { ArchiveCatalog, type OpenedContainer } from "../containers/index.ts";
 import { createEngine, type EngineCore } from "../engine/index.ts";
 import { DirectoryCatalog } from "../repository/index.ts";
 import type { ContainerPlan } from "./container-environment.ts";
@@ -115,13 +115,7 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
     lazyBackend(
       "python",
       (signal) => {
-        const tenants = tenantOptions(
-          options,
-          directories,
-          plan?.opened === null || plan === null
-            ? []
-            : [...plan.opened.readPaths, scriptPackagesDirectory(directories)],
-        );
+        const tenants = tenantOptions({ options, plan, directories });
         const own = {
           packages,
           threads,
@@ -183,26 +177,40 @@ function onnxRuntimeBackend({ options, log }: Pick<ServingParts, "options" | "lo
 }
 
 /** Null where Python models are kept from each other's processes and no more. */
-function tenantOptions(
-  options: ServeOptions,
-  directories: DataDirectories,
-  containerPaths: readonly string[],
-): TenantOptions | null {
+function tenantOptions({
+  options,
+  plan,
+  directories,
+}: Pick<ServingParts, "options" | "plan" | "directories">): TenantOptions | null {
   const { confinement, ...allowed } = options.workers;
   const isContainer = options.container?.fromEnvironment === true;
   if ((confinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
+  const opened = plan?.opened ?? null;
   return {
     ...allowed,
     // What the operator put there runs the models of all tenants.
     readPaths: [
       ...allowed.readPaths,
-      ...containerPaths,
+      ...(opened === null ? [] : [...opened.readPaths, scriptPackagesDirectory(directories)]),
       ...(options.backendDirectory === null ? [] : [resolve(options.backendDirectory)]),
     ],
+    fixedPaths: options.container === null ? [] : fixedPaths(resolve(options.container.mlRoot), opened),
     allMemoryBytesMax: options.memoryBudgetBytes === null ? null : options.memoryBudgetBytes + sharedBytes,
     directory: processDirectory(join(directories.cache, "workers")),
     slicesDirectory: join(directories.cache, "worker-users"),
   };
+}
+
+/** Where a container's models find what they are made of, as code that was written for SageMaker's containers names it. */
+function fixedPaths(mlRoot: string, opened: OpenedContainer | null): readonly FixedPath[] {
+  const place = "/opt/ml";
+  // Triton's archives are repositories; all others are the model itself.
+  const model: FixedPath = { path: join(place, "model"), leadsTo: opened === null ? "around-model" : "model" };
+  const shared = (opened?.readPaths ?? []).map((directory) => ({
+    path: join(place, relative(mlRoot, directory)),
+    leadsTo: { directory },
+  }));
+  return [model, ...shared];
 }
 
 /** The library inside the package `onnxruntime-node`; its JavaScript is not loaded. */

@@ -23,6 +23,8 @@ export interface OpenedContainer {
   readonly readPaths: readonly string[];
   /** How long a call of model code may take before its process ends; null: as long as it likes. */
   readonly callMsMax: number | null;
+  /** The longest body of a call; null: as long as the server takes any. */
+  readonly bodyBytesMax: number | null;
   /** Lines for the log: what was accepted without effect, and hints. */
   readonly notes: readonly string[];
   /**

@@ -16,14 +16,17 @@ _OWN_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + o
 
 
 class Answer:
-    """One answer. `body` is bytes, `content_type` may be None."""
+    """One answer. `body` is bytes, `content_type` may be None, `headers` are what was said beside them."""
 
-    __slots__ = ("body", "content_type", "status")
+    __slots__ = ("body", "content_type", "headers", "status")
 
-    def __init__(self, body: bytes, content_type: str | None, status: int) -> None:
+    def __init__(
+        self, body: bytes, content_type: str | None, status: int, headers: dict[str, str] | None = None
+    ) -> None:
         self.body = body
         self.content_type = content_type
         self.status = status
+        self.headers = headers
 
 
 def answer_of(result: Any, accept: str, status: int) -> Answer:
@@ -33,10 +36,10 @@ def answer_of(result: Any, accept: str, status: int) -> Answer:
         result, content_type = result[0], result[1]
     elif hasattr(result, "get_data") and hasattr(result, "mimetype"):
         result, content_type, status = result.get_data(), result.mimetype, result.status_code
-    return Answer(_bytes(result), None if content_type is None else str(content_type), status)
+    return Answer(body_bytes(result), None if content_type is None else str(content_type), status)
 
 
-def _bytes(body: Any) -> bytes:
+def body_bytes(body: Any) -> bytes:
     """As multi-model-server sends it: text as UTF-8, what is neither text nor bytes as JSON."""
     if isinstance(body, str):
         return body.encode("utf-8")

@@ -66,6 +66,7 @@ class Context:
             "server_name": "galatea",
             "server_version": "1",
         }
+        self.request_ids = None
         self.request_processor = [RequestProcessor({})]
 
     @property
@@ -73,9 +74,9 @@ class Context:
         """`model_dir`, `gpu_id`, `batch_size`."""
         return self._system_properties
 
-    def begin(self, headers: dict[str, str]) -> None:
-        """Another request is about to be answered."""
-        self.request_processor = [RequestProcessor(headers)]
+    def begin(self, *headers: dict[str, str]) -> None:
+        """Another request, or several together, are about to be answered."""
+        self.request_processor = [RequestProcessor(each) for each in headers]
 
     def get_request_id(self, idx: int = 0) -> str:
         """The request's id: none was sent."""
@@ -97,9 +98,19 @@ class Context:
         """What the answer is."""
         return self.request_processor[idx].get_response_header("content-type")
 
+    def get_response_status(self, idx: int) -> tuple[int, str | None]:
+        """The answer's status and its phrase."""
+        said = self.request_processor[idx]
+        return said.get_response_status_code(), said.get_response_status_phrase()
+
     def set_response_status(self, code: int = 200, phrase: str = "", idx: int = 0) -> None:
         """The answer's status."""
         self.request_processor[idx].report_status(code, phrase)
+
+    def set_all_response_status(self, code: int = 200, phrase: str = "") -> None:
+        """The status of all answers."""
+        for said in self.request_processor:
+            said.report_status(code, phrase)
 
     def set_response_header(self, idx: int, key: str, value: str) -> None:
         """A header of the answer."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from . import content_types, joined_rows, places
+from . import content_types, handler_service, joined_rows, places
 from .answer import Answer, answer_of, failure_of
 from .context import Context
 from .script import DEFAULT_PROGRAM, Script
@@ -27,6 +27,11 @@ _CONTENT_TYPE = "content_type"
 _ACCEPT = "accept"
 _ATTRIBUTES = "custom_attributes"
 _STATUS = "status"
+_HEADERS = "headers"
+_ASKS = "asks"
+_EXECUTION_PARAMETERS = "execution_parameters"
+
+_NOT_FOUND = 404
 
 
 class ScriptProgram:
@@ -45,34 +50,67 @@ class ScriptProgram:
         places.enter(model_dir, parameters)
         self._default_accept = os.environ.get("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", content_types.JSON)
         self._context = Context(args["model_name"], model_dir, int(parameters.get("batch_size", "1")))
-        program = os.environ.get("SAGEMAKER_PROGRAM") or DEFAULT_PROGRAM
+        self._handler = self._script = None
         try:
-            self._script = Script(program, self.defaults, self._context)
-            self._model = self._script.load(model_dir)
-        except BaseException:
+            self._load(model_dir)
+        except BaseException as error:
+            places.explain(error)
             # The load fails with the error; where in the script it was the container's log has in full.
             traceback.print_exc()
             raise
 
+    def _load(self, model_dir: str) -> None:
+        handler = handler_service.named(os.environ.get("SAGEMAKER_HANDLER"))
+        if handler is not None:
+            self._handler = handler_service.HandlerService(handler, self._context)
+            return
+        program = os.environ.get("SAGEMAKER_PROGRAM") or DEFAULT_PROGRAM
+        self._script = Script(program, self.defaults, self._context)
+        self._model = self._script.load(model_dir)
+
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """Each request for itself, but for the prediction of a script that joins rows."""
         asked = [_Asked(request) for request in requests]
+        if self._handler is not None:
+            return self._handled(asked)
         if len(asked) > 1 and self._script.joins_rows:
             self._predict_together(asked)
         return [_response(one.answer or self._answer(one)) for one in asked]
 
+    def _handled(self, asked: list[_Asked]) -> list[InferenceResponse]:
+        """By a handler service: it is handed all requests at once, and knows nothing of execution parameters."""
+        given = [one for one in asked if not one.asks_execution_parameters]
+        if given:
+            self._context.begin(*(one.headers for one in given))
+            for one, answer in zip(given, self._handler.answer([one.body() for one in given])):
+                one.answer = answer
+        return [_response(one.answer or Answer(b"", None, _NOT_FOUND)) for one in asked]
+
+    def _execution_parameters(self) -> Answer:
+        if not self._script.says_execution_parameters:
+            return Answer(b"", None, _NOT_FOUND)
+        return answer_of(self._script.execution_parameters(), content_types.JSON, 200)
+
     def _answer(self, asked: _Asked) -> Answer:
+        said = None
         try:
+            if asked.asks_execution_parameters:
+                self._context.begin({})
+                return self._execution_parameters()
             self._begin(asked)
+            said = self._context.request_processor[0]
             if asked.has_prediction:
                 result = self._script.call(self._script.output_fn, asked.prediction, asked.accept)
             else:
                 result = self._script.transform(self._model, asked.data, asked.content_type, asked.accept)
-            return answer_of(result, asked.accept, self._context.request_processor[0].get_response_status_code())
+            answer = answer_of(result, asked.accept, said.get_response_status_code())
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer to its request
-            return _failed(error)
+            answer = _failed(error)
+        if said is not None:
+            answer.headers = said.get_response_headers()
+        return answer
 
     def _begin(self, asked: _Asked) -> None:
         """The context is of this request from here on. Raises what is wrong with the body."""
@@ -83,6 +121,8 @@ class ScriptProgram:
         """One prediction for all whose data can be joined. Where that fails each is asked alone, and the wrong one fails alone."""
         batch = []
         for one in asked:
+            if one.asks_execution_parameters:
+                continue
             try:
                 self._begin(one)
                 batch.append((one, self._script.call(self._script.input_fn, one.data, one.content_type)))
@@ -110,6 +150,11 @@ class _Asked:
         self.headers = _headers(self._said)
         self.content_type = self.accept = self.data = self.prediction = self.answer = None
         self.has_prediction = False
+        self.asks_execution_parameters = self._said.get(_ASKS) == _EXECUTION_PARAMETERS
+
+    def body(self) -> bytes:
+        """As it came."""
+        return self._request.inputs()[0].as_numpy().reshape(-1)[0]
 
     def read(self, default_content_type: str | None, default_accept: str) -> None:
         """The body as the script is given it: text where its type says so."""
@@ -117,12 +162,13 @@ class _Asked:
         self.accept = self._said.get(_ACCEPT)
         if not self.accept or self.accept == content_types.ANY:
             self.accept = default_accept
-        data = self._request.inputs()[0].as_numpy().reshape(-1)[0]
+        data = self.body()
         self.data = data.decode("utf-8") if self.content_type in content_types.UTF8_TYPES else data
 
 
 def _failed(error: BaseException) -> Answer:
     """The toolkit's answer; where in the script it was the container's log has in full."""
+    places.explain(error)
     traceback.print_exception(type(error), error, error.__traceback__)
     return failure_of(error)
 
@@ -139,6 +185,11 @@ def _response(answer: Answer) -> InferenceResponse:
     parameters = {_STATUS: answer.status}
     if answer.content_type is not None:
         parameters[_CONTENT_TYPE] = answer.content_type
+    if answer.headers:
+        try:
+            parameters[_HEADERS] = json.dumps({str(name): str(value) for name, value in answer.headers.items()})
+        except Exception as error:  # noqa: BLE001 - they are the script's objects
+            return _response(_failed(error))
     return pb_utils.InferenceResponse([pb_utils.Tensor(_OUTPUT, body)], parameters=parameters)
 
 

@@ -51,6 +51,7 @@ class Script:
         self._model_fn = function("model_fn")
         self._model_warmup_fn = function("model_warmup_fn")
         self._transform_fn = transform_fn
+        self._execution_parameters_fn = own.get("execution_parameters_fn")
         self.input_fn = function("input_fn")
         self.predict_fn = function("predict_fn")
         self.output_fn = function("output_fn")
@@ -76,6 +77,15 @@ class Script:
         given = self.call(self.input_fn, data, content_type)
         prediction = self.call(self.predict_fn, given, model)
         return self.call(self.output_fn, prediction, accept)
+
+    @property
+    def says_execution_parameters(self) -> bool:
+        """Whether it tells how transform jobs are to ask it."""
+        return self._execution_parameters_fn is not None
+
+    def execution_parameters(self) -> Any:
+        """What its execution_parameters_fn tells."""
+        return self.call(self._execution_parameters_fn)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """With the context behind its arguments where it has a parameter more. Raises TypeError where it has another number of them."""

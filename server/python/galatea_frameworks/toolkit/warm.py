@@ -7,4 +7,17 @@ import inspect  # noqa: F401
 import io  # noqa: F401
 import traceback  # noqa: F401
 
-from . import answer, context, decoder, defaults, encoder, errors, joined_rows, places, program, script  # noqa: F401
+from . import (  # noqa: F401  # noqa: F401
+    answer,
+    context,
+    decoder,
+    defaults,
+    encoder,
+    errors,
+    handler_service,
+    joined_rows,
+    places,
+    program,
+    script,
+    transformer,
+)

@@ -11,6 +11,7 @@ const options: TenantOptions = {
   users: { first: 2_000_000_000, count: 8192 },
   readPaths: ["/shared"],
   writePaths: ["/out"],
+  fixedPaths: [{ path: "/opt/ml/model", leadsTo: "model" }],
   tcpPorts: [443],
   memoryBytesMax: null,
   allMemoryBytesMax: 1000,
@@ -26,6 +27,7 @@ const parts = {
   isMemoryBounded: true,
   scratchDirectory: null,
   readPaths: ["/model"],
+  modelDirectory: "/model",
 };
 
 test("where everything can be had nothing is missing, and the plan has it all", () => {
@@ -40,6 +42,7 @@ test("where everything can be had nothing is missing, and the plan has it all", 
     [2_000_000_007, "/own/root", "/tmp", ["/model", "/shared"]],
   );
   assert.deepEqual(plan.write, ["/out"]);
+  assert.deepEqual(plan.links, [["/opt/ml/model", "/model"]]);
   assert.deepEqual(plan.limits, { RLIMIT_CORE: 1, RLIMIT_NPROC: 64 });
 });
 

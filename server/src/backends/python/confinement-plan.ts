@@ -1,3 +1,5 @@
+import { dirname } from "node:path";
+
 /** What the operator allows the workers of tenants, and where what they need is kept. */
 export interface TenantOptions {
   /** Users that are nobody else's on this machine; each tenant gets one of them. Null: none is given. */
@@ -6,6 +8,8 @@ export interface TenantOptions {
   readonly readPaths: readonly string[];
   /** Written by every tenant, beside its own scratch directory. */
   readonly writePaths: readonly string[];
+  /** Found by every tenant in a root directory of its own. */
+  readonly fixedPaths: readonly FixedPath[];
   /** TCP ports that may be connected to; null allows all, and listening too. */
   readonly tcpPorts: readonly number[] | null;
   /** Of one tenant; null: a tenant is bounded with all the others. */
@@ -19,6 +23,12 @@ export interface TenantOptions {
   readonly directory: string;
   /** Shared by all servers over one data directory: here they divide the users among themselves. */
   readonly slicesDirectory: string;
+}
+
+/** A path that leads each tenant to what is its own, wherever that lies on this machine: its model's directory, or the one around it. */
+export interface FixedPath {
+  readonly path: string;
+  readonly leadsTo: "model" | "around-model" | { readonly directory: string };
 }
 
 export interface UserRange {
@@ -49,6 +59,8 @@ export interface TenantParts {
   /** Where it writes, outside of views. */
   readonly scratchDirectory: string | null;
   readonly readPaths: readonly string[];
+  /** Of its first model, which a root directory of its own was made for. */
+  readonly modelDirectory: string;
 }
 
 /** What a tenant's process applies to itself before it runs code of the tenant: read by `galatea_worker/tenant.py`. */
@@ -62,6 +74,8 @@ export interface ConfinementPlan {
   readonly scratchBytes: number;
   readonly read: readonly string[];
   readonly write: readonly string[];
+  /** In the view: a path and where it leads. Where something lies there already that stays. */
+  readonly links: readonly (readonly [path: string, target: string])[];
   readonly tcp: readonly number[] | null;
   readonly cgroups: readonly string[];
   readonly limits: Readonly<Record<string, number>>;
@@ -92,6 +106,7 @@ export function planFor(
     scratchBytes: options.scratchBytesMax,
     read: [...new Set([...parts.readPaths, ...options.readPaths])],
     write: [...options.writePaths, ...sharedMemory],
+    links: options.fixedPaths.map(({ path, leadsTo }) => [path, targetOf(leadsTo, parts.modelDirectory)]),
     tcp: options.tcpPorts,
     cgroups,
     limits: {
@@ -102,6 +117,11 @@ export function planFor(
       ...(facts.views ? {} : { RLIMIT_FSIZE: options.scratchBytesMax }),
     },
   };
+}
+
+function targetOf(leadsTo: FixedPath["leadsTo"], modelDirectory: string): string {
+  if (typeof leadsTo === "object") return leadsTo.directory;
+  return leadsTo === "model" ? modelDirectory : dirname(modelDirectory);
 }
 
 /** One line of what keeps tenants apart: `missing` is null where it is applied. */

@@ -13,4 +13,4 @@ export { addFramework, removeFramework, type AddOptions } from "./frameworks/add
 export { addPackages, type AddedPackagesOptions } from "./frameworks/added-packages.ts";
 export { frameworkNamed, frameworks, type Framework } from "./frameworks/framework-rows.ts";
 export { madeFramework } from "./frameworks/framework-store.ts";
-export type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";
+export type { ConfinementRow, FixedPath, TenantOptions } from "./confinement-plan.ts";

@@ -23,6 +23,7 @@ const tenantOptions = (more: Partial<TenantOptions> = {}): TenantOptions => ({
   users,
   readPaths: [],
   writePaths: [],
+  fixedPaths: [],
   tcpPorts: [],
   memoryBytesMax: null,
   allMemoryBytesMax: 2 ** 31,

@@ -103,8 +103,8 @@ export class Tenants implements Disposable {
     return this.#users?.isGone(user) === true;
   }
 
-  /** `key` names the tenant, `readPaths` are its own files. Throws UNAVAILABLE where nothing is left to give. */
-  async enter(key: string, readPaths: readonly string[]): Promise<TenantLease> {
+  /** `key` names the tenant, `source` is one of its models. Throws UNAVAILABLE where nothing is left to give. */
+  async enter(key: string, source: ModelSource): Promise<TenantLease> {
     const found = (this.#ground ??= this.#find());
     const ground = await found.catch((error: unknown) => {
       // The next tenant finds out anew.
@@ -112,7 +112,7 @@ export class Tenants implements Disposable {
       throw error;
     });
     // In one piece from here on: two workers of a new tenant are one tenant.
-    const tenant = this.#living.get(key) ?? this.#begin(key, readPaths, ground);
+    const tenant = this.#living.get(key) ?? this.#begin(key, source, ground);
     tenant.workerCount++;
     return {
       plan: tenant.plan,
@@ -160,7 +160,8 @@ export class Tenants implements Disposable {
     return { users, missing: users === null ? "other servers have all of --worker-users" : null };
   }
 
-  #begin(key: string, readPaths: readonly string[], { facts, users, groups }: Ground): Tenant {
+  #begin(key: string, source: ModelSource, { facts, users, groups }: Ground): Tenant {
+    const readPaths = tenantPaths(source);
     const { tenants, workerDirectory } = this.#options;
     const user = users === null ? null : this.#takeUser(users, facts, readPaths);
     let groupSet: CgroupSet | null = null;
@@ -173,6 +174,7 @@ export class Tenants implements Disposable {
         isMemoryBounded: groups !== null,
         scratchDirectory,
         readPaths: [workerDirectory, ...readPaths],
+        modelDirectory: source.modelDirectory,
       });
       const tenant = { key, plan, groups: groupSet, scratchDirectory, environments: new Set<string>(), workerCount: 0 };
       this.#living.set(key, tenant);

@@ -13,7 +13,7 @@ import { PythonWorker } from "./python-worker.ts";
 import { kinds } from "./wire.ts";
 import type { PythonRunner } from "./runners.ts";
 import type { SharedFile, SharedFiles } from "./shared-files.ts";
-import { tenantPaths, type Tenants } from "./tenants.ts";
+import type { Tenants } from "./tenants.ts";
 import type { WorkerFamilies } from "./worker-families.ts";
 import type { ForkedWorker } from "./zygote.ts";
 import type { ZygotePool } from "./zygote-pool.ts";
@@ -106,7 +106,7 @@ async function forkWorker(
   { source, arena, environment: asked, sharedFile }: WorkerPlan,
   signal: AbortSignal,
 ) {
-  const tenant = (await tenants?.enter(String(arena.id), tenantPaths(source))) ?? null;
+  const tenant = (await tenants?.enter(String(arena.id), source)) ?? null;
   const family = families.begin();
   // Held as long as the worker lives, so that the next one with an equal file finds it.
   let file: SharedFile | null = null;

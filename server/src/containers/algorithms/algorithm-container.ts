@@ -43,6 +43,7 @@ function openAlgorithmContainer(options: AlgorithmContainerOptions, { environmen
     codec: algorithmCodec(options, environment[acceptVariable] ?? ""),
     readPaths: [],
     callMsMax: null,
+    bodyBytesMax: null,
     notes: [],
     modelsIn: (directory) => {
       const model: ArchivedModel = {

@@ -3,6 +3,7 @@ import type { ServedModel } from "../../engine/index.ts";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import type { CallPayload, PayloadCodec, PayloadReply, PayloadRequest } from "../../protocols/index.ts";
 import type { Tensor } from "../../tensor/index.ts";
+import { answerHeaders } from "./answer-headers.ts";
 
 /** The one input and the one output of a script's model: BYTES, one element. */
 export const bodyInput = "body";
@@ -10,13 +11,15 @@ export const bodyOutput = "answer";
 /** Parameters of its requests and responses; `python/galatea_frameworks/toolkit/model.py` knows them too. */
 const headParameters = { contentType: "content_type", accept: "accept", attributes: "custom_attributes" } as const;
 const statusParameter = "status";
+const headersParameter = "headers";
+const asksParameter = { name: "asks", executionParameters: "execution_parameters" } as const;
 
 const attributesHeader = "x-amzn-sagemaker-custom-attributes";
 const lengthBytes = 4;
 
 /** A script is given the body and its types, and gives a body, a type and a status. */
 export const scriptCodec: PayloadCodec = {
-  executionParameters: null,
+  executionParameters: "model",
 
   decode(payload: CallPayload, model: ServedModel): PayloadRequest {
     const batches = model.view.config.maxBatchSize > 0;
@@ -26,6 +29,7 @@ export const scriptCodec: PayloadCodec = {
     if (contentType !== "") parameters.set(headParameters.contentType, contentType);
     if (accept !== "") parameters.set(headParameters.accept, accept);
     if (typeof attributes === "string") parameters.set(headParameters.attributes, attributes);
+    if (payload.asks === "execution-parameters") parameters.set(asksParameter.name, asksParameter.executionParameters);
     return { inputs: [{ ...payload.tensor, name: bodyInput, shape: batches ? [1, 1] : [1] }], parameters };
   },
 
@@ -33,10 +37,12 @@ export const scriptCodec: PayloadCodec = {
     const { outputs, parameters } = response;
     const status = Number(parameters.get(statusParameter) ?? 200n);
     const contentType = parameters.get(headParameters.contentType);
+    const headers = parameters.get(headersParameter);
     return {
       // What no HTTP response can have is the script's mistake.
       status: Number.isInteger(status) && status >= 200 && status <= 599 ? status : 500,
       contentType: typeof contentType === "string" ? contentType : "",
+      ...(typeof headers === "string" ? { headers: answerHeaders(headers) } : {}),
       body: onlyElement(outputs),
     };
   },

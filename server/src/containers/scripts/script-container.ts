@@ -22,7 +22,7 @@ export function scriptOrElse(scripts: ContainerKind, otherwise: ContainerKind): 
 }
 
 function openScriptContainer({ runner, framework }: ScriptContainerOptions, start: KindStart): OpenedContainer {
-  const { workerCount, batchSizeMax, batchDelayUs, callMsMax, notes } = scriptSettings(start);
+  const { workerCount, batchSizeMax, batchDelayUs, callMsMax, bodyBytesMax, notes } = scriptSettings(start);
   const codeDirectory = submittedCode(start);
   const config = {
     backend: runner,
@@ -36,6 +36,7 @@ function openScriptContainer({ runner, framework }: ScriptContainerOptions, star
     codec: scriptCodec,
     readPaths: codeDirectory === null ? [] : [codeDirectory],
     callMsMax,
+    bodyBytesMax,
     notes,
     modelsIn: async (directory, installer) => {
       const code = [...(codeDirectory === null ? [] : [codeDirectory]), join(directory, "code")];

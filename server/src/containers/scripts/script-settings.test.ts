@@ -26,6 +26,9 @@ test("variables of the toolkit and of its model servers are heeded", () => {
   );
   const { batchSizeMax, batchDelayUs } = settings({ SAGEMAKER_TS_BATCH_SIZE: "8", SAGEMAKER_TS_MAX_BATCH_DELAY: "5" });
   assert.deepEqual([batchSizeMax, batchDelayUs], [8, 5000]);
+  assert.equal(settings({}).bodyBytesMax, null);
+  assert.equal(settings({ SAGEMAKER_MAX_PAYLOAD_IN_MB: "20" }).bodyBytesMax, 20 * 2 ** 20);
+  assert.throws(() => settings({ SAGEMAKER_MAX_PAYLOAD_IN_MB: "0" }), ContainerRefusal);
   assert.match(settings({ SAGEMAKER_MODEL_SERVER_VMARGS: "-Xmx1g" }).notes.join(), /accepted without effect/);
 });
 

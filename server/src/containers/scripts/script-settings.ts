@@ -10,6 +10,8 @@ export interface ScriptSettings {
   readonly batchDelayUs: number;
   /** How long a call of the script may take; then its process ends. */
   readonly callMsMax: number;
+  /** The longest body; null: as long as the server takes any. */
+  readonly bodyBytesMax: number | null;
   readonly notes: readonly string[];
 }
 
@@ -17,8 +19,10 @@ const workersMax = 256;
 const batchSizeLimit = 1024;
 const secondsMax = 3600;
 const delayMsMax = 60_000;
+const payloadMegabytesMax = 2047;
 
 const jvm = "there is no Java process";
+const place = "the platform says where models lie, and each script is told";
 /** Variables that have nothing to act on here. */
 const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_MODEL_SERVER_VMARGS: jvm,
@@ -26,7 +30,12 @@ const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_MAX_DIRECT_MEMORY_SIZE: jvm,
   SAGEMAKER_USE_NGINX: "no proxy stands before the models",
   SAGEMAKER_TS_MIN_WORKERS: "a model has as many workers as it may have",
-  SAGEMAKER_HANDLER: "the toolkit's own handler serves every script",
+  SAGEMAKER_STARTUP_TIMEOUT: "no second process is waited for; how long a model may load the endpoint says",
+  SAGEMAKER_SAFE_PORT_RANGE: "no other listener is opened",
+  SAGEMAKER_BASE_DIR: place,
+  SAGEMAKER_CONTAINER_LOG_LEVEL: "the server's own log has a level of its own; scripts see the variable",
+  SAGEMAKER_MODEL_JOB_QUEUE_SIZE: "the server bounds what waits for a model",
+  CA_REPOSITORY_ARN: "packages come from where the operator's installer takes them",
 };
 
 /** Throws ContainerRefusal for a value that is none. */
@@ -38,12 +47,14 @@ export function scriptSettings({ environment, isMultiModel }: KindStart): Script
     ["SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS", "SAGEMAKER_MODEL_SERVER_TIMEOUT", "SAGEMAKER_TS_RESPONSE_TIMEOUT"],
     secondsMax,
   );
+  const megabytes = read(["SAGEMAKER_MAX_PAYLOAD_IN_MB"], payloadMegabytesMax);
   return {
     // As the containers of scikit-learn have it; of many models each has one.
     workerCount: (isMultiModel ? (ofModels ?? workers) : workers) ?? (isMultiModel ? 1 : availableParallelism()),
     batchSizeMax: read(["SAGEMAKER_TS_BATCH_SIZE"], batchSizeLimit) ?? 1,
     batchDelayUs: 1000 * (read(["SAGEMAKER_TS_MAX_BATCH_DELAY"], delayMsMax) ?? 100),
     callMsMax: 1000 * (seconds ?? 60),
+    bodyBytesMax: megabytes === null ? null : megabytes * 2 ** 20,
     notes: Object.entries(withoutEffect).flatMap(([name, why]) =>
       environment[name] === undefined ? [] : [`${name} is accepted without effect: ${why}`],
     ),

@@ -11,6 +11,6 @@ export interface ContainerCalls {
   answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void>;
   /** Answers a call that is wrong before its model is asked. */
   refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void;
-  /** Answers GET /execution-parameters; null where there is nothing to say. */
-  readonly executionParameters: ((exchange: Exchange) => void) | null;
+  /** Answers GET /execution-parameters of a container with this model; null where there is nothing to say. */
+  readonly executionParameters: ((exchange: Exchange, target: ModelTarget) => void | Promise<void>) | null;
 }

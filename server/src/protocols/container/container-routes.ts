@@ -1,5 +1,5 @@
 import { InferenceError, unreachable, type Clock } from "../../base/index.ts";
-import type { Engine } from "../../engine/index.ts";
+import type { Engine, ModelTarget } from "../../engine/index.ts";
 import { JsonScanner, type IntegerRange } from "../../tensor/index.ts";
 import { BodyError, readWholeBody, reply, replyError, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "../infer-codec/index.ts";
@@ -53,9 +53,9 @@ export function containerHandler(options: ContainerRoutesOptions): (exchange: Ex
   const single: Readonly<Record<string, readonly [method: string, answer: Answer]>> = {
     "/ping": ["GET", routes.ping],
     "/invocations": ["POST", routes.invocations],
-    ...(routes.executionParameters === null
-      ? {}
-      : { "/execution-parameters": ["GET", routes.executionParameters] as const }),
+    ...(routes.tellsExecutionParameters
+      ? { "/execution-parameters": ["GET", routes.executionParameters] as const }
+      : {}),
   };
   const collection: Readonly<Record<string, Answer>> = { GET: routes.list, POST: routes.load };
   const model: Readonly<Record<string, Answer>> = { GET: routes.describe, DELETE: routes.unload };
@@ -113,9 +113,11 @@ class ContainerRoutes {
     this.#calls = callsOf(options);
   }
 
-  get executionParameters(): Answer | null {
-    return this.#calls.executionParameters;
+  get tellsExecutionParameters(): boolean {
+    return this.#calls.executionParameters !== null;
   }
+
+  readonly executionParameters: Answer = (exchange) => this.#calls.executionParameters?.(exchange, this.#ownTarget());
 
   readonly ping: Answer = (exchange) => {
     const { engine, pingMode } = this.#options;
@@ -125,10 +127,12 @@ class ContainerRoutes {
   };
 
   readonly invocations: Answer = async (exchange) => {
-    const { defaultModelName } = this.#options;
-    const target = { namespace: "", modelName: defaultModelName, modelVersion: "" };
-    await this.#calls.answer(exchange, target, "invocations");
+    await this.#calls.answer(exchange, this.#ownTarget(), "invocations");
   };
+
+  #ownTarget(): ModelTarget {
+    return { namespace: "", modelName: this.#options.defaultModelName, modelVersion: "" };
+  }
 
   readonly invoke: Answer = async (exchange, id) => {
     const model = this.#models.loaded(id);

@@ -9,6 +9,7 @@ import {
   type CallPayload,
   type PayloadCodec,
   type PayloadHead,
+  type PayloadQuestion,
   type PayloadReply,
   type PayloadRequest,
 } from "./payload-codec.ts";
@@ -34,15 +35,28 @@ export class PayloadCalls implements ContainerCalls {
   constructor(options: PayloadCallsOptions) {
     this.#options = options;
     const { executionParameters: parameters } = options.codec;
-    this.executionParameters = parameters === null ? null : (exchange) => send(exchange, parameters, null);
+    this.executionParameters =
+      parameters === null
+        ? null
+        : parameters === "model"
+          ? (exchange, target) => this.#ask(exchange, target, { door: "invocations", asks: "execution-parameters" })
+          : (exchange) => send(exchange, parameters, null);
   }
 
-  async answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
+  answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
+    return this.#ask(exchange, target, { door, asks: "invocation" });
+  }
+
+  async #ask(
+    exchange: Exchange,
+    target: ModelTarget,
+    { door, asks }: { readonly door: CallDoor; readonly asks: PayloadQuestion },
+  ): Promise<void> {
     let response: InferenceResponse | null = null;
     try {
       using model = this.#options.engine.open(target);
       const head = headOf(exchange);
-      response = await this.#infer(exchange, { target, model, head });
+      response = await this.#infer(exchange, { target, model, head, asks });
       const answer = await this.#options.codec.encode(response, head, model);
       send(exchange, answer, response);
       response = null;
@@ -61,10 +75,10 @@ export class PayloadCalls implements ContainerCalls {
     send(exchange, isCured ? { ...answer, status: insufficientStorage } : answer, null);
   }
 
-  async #infer(exchange: Exchange, { target, model, head }: PayloadCall): Promise<InferenceResponse> {
+  async #infer(exchange: Exchange, { target, model, head, asks }: PayloadCall): Promise<InferenceResponse> {
     const { limits, codec } = this.#options;
     const body = await readPayload(exchange, model.arena, limits);
-    const payload: CallPayload = { ...head, ...body, turns: this.#turns, signal: exchange.signal };
+    const payload: CallPayload = { ...head, ...body, asks, turns: this.#turns, signal: exchange.signal };
     let request: PayloadRequest | null = null;
     try {
       request = await codec.decode(payload, model);
@@ -95,6 +109,7 @@ interface PayloadCall {
   readonly target: ModelTarget;
   readonly model: ServedModel;
   readonly head: PayloadHead;
+  readonly asks: PayloadQuestion;
 }
 
 function headOf({ request: { headers } }: Exchange): PayloadHead {
@@ -108,14 +123,15 @@ const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
 function send(exchange: Exchange, answer: PayloadReply, response: InferenceResponse | null): void {
   const { status, body } = answer;
   const contentType = answer.contentType.replace(unsafe, " ");
-  const headers = contentType === "" ? [] : ["Content-Type", contentType];
+  const extra = answer.headers ?? [];
+  const headers = contentType === "" ? [...extra] : ["Content-Type", contentType, ...extra];
   if (exchange.signal.aborted) {
     if (response !== null) releaseResponse(response);
     return;
   }
   if (typeof body === "string") {
     if (response !== null) releaseResponse(response);
-    if (contentType !== "") return reply(exchange, status, contentType, body);
+    if (contentType !== "") return reply(exchange, status, contentType, body, extra);
     return replyPieces(exchange, status, headers, [Buffer.from(body, "latin1")]);
   }
   const isView = response?.outputs.some(({ data }) => data.buffer === body.buffer) === true;

@@ -11,8 +11,12 @@ export interface PayloadHead {
   readonly headers: IncomingHttpHeaders;
 }
 
+export type PayloadQuestion = "invocation" | "execution-parameters";
+
 /** The body of a call. */
 export interface CallPayload extends PayloadHead {
+  /** Whether it is a call of the model, or GET /execution-parameters, which has no body. */
+  readonly asks: PayloadQuestion;
   readonly bytes: Uint8Array;
   /** The same bytes as the only element of a BYTES tensor of shape [1], in the model's arena: nothing is copied where the model takes it. */
   readonly tensor: Tensor;
@@ -32,6 +36,8 @@ export interface PayloadReply {
   readonly status: number;
   /** "" for none. */
   readonly contentType: string;
+  /** Beside type and length: name, value, name, value. Each is text that a header may hold. */
+  readonly headers?: readonly string[];
   /** A text of Latin-1 characters, or bytes, which may be a view of an output: it is held until the bytes have left. */
   readonly body: string | Uint8Array;
 }
@@ -57,6 +63,9 @@ export interface PayloadCodec {
   encode(response: InferenceResponse, head: PayloadHead, model: ServedModel): PayloadReply | Promise<PayloadReply>;
   /** The answer where the engine, or the model, gave an error. */
   failed(error: InferenceError): PayloadReply;
-  /** The answer to GET /execution-parameters; null: 404, which leaves a transform job to its defaults. */
-  readonly executionParameters: PayloadReply | null;
+  /**
+   * The answer to GET /execution-parameters; null: 404, which leaves a transform job to its defaults; "model": what the container's model
+   * answers, which is asked with an empty body and may answer 404 itself.
+   */
+  readonly executionParameters: PayloadReply | "model" | null;
 }

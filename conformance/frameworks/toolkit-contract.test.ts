@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { ensureFramework } from "../environments/index.ts";
+import { ScriptServer } from "./script-server.ts";
+
+// What of the inference toolkit's contract lies outside of the four functions: headers and statuses of answers, handler services, execution
+// parameters, limits, and the paths that containers have.
+
+const json = { "Content-Type": "application/json" };
+let server: ScriptServer;
+
+before(async () => {
+  await ensureFramework("sklearn");
+  server = await ScriptServer.open("scikit-learn", { SAGEMAKER_MAX_PAYLOAD_IN_MB: "1" });
+});
+after(() => server[Symbol.asyncDispose]());
+
+async function loaded(on: ScriptServer, id: string, files: Readonly<Record<string, string>>): Promise<void> {
+  const reply = await on.load(id, files);
+  assert.equal(reply.status, 200, reply.body);
+}
+
+test("headers and the status that a script gives the context are the answer's, its errors' too; how it is sent stays the server's", async () => {
+  const script = `
+def model_fn(d): return None
+def transform_fn(m, data, ct, accept, context):
+    context.set_response_header(0, "X-Amzn-SageMaker-Custom-Attributes", "seen=%s" % context.get_request_header(0, "Content-Type"))
+    context.get_response_headers(0)["X-Own"] = "a\\r\\nX-Evil: 1"
+    context.set_response_header(0, "Content-Length", "1")
+    context.set_response_header(0, "X-Number", 7)
+    if data == "raise": raise ValueError("raised")
+    context.set_response_status(code=207, phrase="some")
+    return data
+`;
+  await loaded(server, "headers", { "code/inference.py": script });
+  const { status, body, headers } = await server.invoke("headers", "[1, 2]", json);
+  assert.deepEqual([status, body], [207, "[1, 2]"]);
+  assert.equal(headers["x-amzn-sagemaker-custom-attributes"], "seen=application/json");
+  assert.deepEqual([headers["x-own"], headers["x-evil"], headers["x-number"]], ["a  X-Evil: 1", undefined, "7"]);
+  const raised = await server.invoke("headers", "raise", json);
+  assert.deepEqual([raised.status, raised.headers["x-number"]], [500, "7"]);
+  assert.equal((await server.invoke("headers", "3", json)).headers["x-own"], "a  X-Evil: 1");
+});
+
+test("headers of one request are not those of the next, and what is no header is an error of its own request", async () => {
+  const script = `
+def model_fn(d): return None
+class Silent:
+    def __str__(self): raise KeyError("x")
+def transform_fn(m, data, ct, accept, context):
+    said = {"none": {}, "name": {"a b": "1"}, "many": {"x%d" % i: "" for i in range(65)}, "long": {"x": "y" * 9000}, "object": {"x": Silent()}}
+    context.get_response_headers(0).update(said.get(data, {"x-once": "1"}))
+    return data
+`;
+  await loaded(server, "wrong", { "code/inference.py": script });
+  assert.equal((await server.invoke("wrong", "once", json)).headers["x-once"], "1");
+  const next = await server.invoke("wrong", "none", json);
+  assert.deepEqual([next.status, next.headers["x-once"]], [200, undefined]);
+  for (const [body, why] of [
+    ["name", /"a b" is no name of a header/],
+    ["many", /65 headers; up to 64/],
+    ["long", /longer than 8192/],
+    ["object", /x/],
+  ] as const) {
+    const refused = await server.invoke("wrong", body, json);
+    assert.equal(refused.status, 500, body);
+    assert.match(refused.body, why);
+  }
+  assert.equal((await server.invoke("wrong", "once", json)).body, "once");
+});
+
+test("a body beyond SAGEMAKER_MAX_PAYLOAD_IN_MB is refused, one up to it is taken", async () => {
+  await loaded(server, "sizes", {
+    "code/inference.py": "def model_fn(d): return None\ndef transform_fn(m, d, c, a): return str(len(d))\n",
+  });
+  assert.equal((await server.invoke("sizes", Buffer.alloc(2 ** 20, 49), json)).body, String(2 ** 20));
+  assert.equal((await server.invoke("sizes", Buffer.alloc(2 ** 20 + 1, 49), json)).status, 413);
+});
+
+test("without an execution_parameters_fn, and among many models, there are no execution parameters", async () => {
+  assert.equal((await server.ask("GET", "/execution-parameters")).status, 404);
+});
+
+test("/opt/ml/model is the script's own archive, which stays read-only, and another's archive is nowhere", async () => {
+  const script = `
+import json, os
+def model_fn(model_dir):
+    with open("/opt/ml/model/weights.txt") as file:
+        return file.read()
+def tried(step):
+    try:
+        return step()
+    except OSError as error:
+        return type(error).__name__
+def transform_fn(model, data, ct, accept):
+    return json.dumps([model, sorted(os.listdir("/opt/ml/model")), tried(lambda: open("/opt/ml/model/new", "w")), tried(lambda: os.listdir("/opt/ml/model/../../models")), str(tried(lambda: open("/opt/ml/model/absent")))])
+`;
+  if (process.getuid?.() !== 0) {
+    const refused = await server.load("fixed1", { "code/inference.py": script, "weights.txt": "1" });
+    assert.match(refused.body, /takes a server that runs as root: use model_dir/);
+    return;
+  }
+  for (const id of ["1", "2"]) {
+    await loaded(server, `fixed${id}`, { "code/inference.py": script, "weights.txt": id });
+    const reply = await server.invoke(`fixed${id}`, "1", json);
+    const [model, own, written, others, absent] = JSON.parse(reply.body) as unknown[];
+    assert.deepEqual([model, own], [id, ["code", "weights.txt"]]);
+    assert.match(String(written), /^(PermissionError|OSError)$/);
+    assert.match(String(others), /^(PermissionError|FileNotFoundError)$/);
+    assert.equal(absent, "FileNotFoundError");
+  }
+});
+
+const ownService = `
+class Service:
+    def initialize(self, context):
+        self.directory = context.system_properties["model_dir"]
+    def handle(self, data, context):
+        body = bytes(data[0].get("body")).decode()
+        if body == "raise": raise ValueError("raised")
+        if body == "count": return ["a", "b"]
+        if body == "kind": return "text"
+        if body == "object": return [{"a": [1]}]
+        context.set_response_content_type(0, "x/own")
+        context.set_response_header(0, "X-Handler", type(data[0]["body"]).__name__)
+        context.set_response_status(202, "taken", 0)
+        return ["%s %s %d" % (body, context.get_request_header(0, "Accept"), self.directory == context.system_properties["model_dir"])]
+`;
+
+test("SAGEMAKER_HANDLER: a handler service of one's own has the requests, its words and statuses are multi-model-server's", async () => {
+  await using own = await ScriptServer.open("scikit-learn", { SAGEMAKER_HANDLER: "/home/me/own_service.py:handle" });
+  await loaded(own, "service", { "code/own_service.py": ownService });
+  const reply = await own.invoke("service", "hi", { ...json, Accept: "c/d" });
+  assert.deepEqual([reply.status, reply.contentType, reply.body], [202, "x/own", "hi c/d 1"]);
+  assert.equal(reply.headers["x-handler"], "bytearray");
+  assert.equal((await own.invoke("service", "object", json)).body, '{"a": [1]}');
+  for (const [body, message] of [
+    ["raise", "Prediction failed"],
+    ["count", "number of batch response mismatched"],
+    ["kind", "Invalid model predict output"],
+  ]) {
+    const refused = await own.invoke("service", body!, json);
+    assert.equal(refused.status, 503);
+    assert.deepEqual(JSON.parse(refused.body), { code: 503, type: "InternalServerException", message });
+  }
+  const function_ = "def handle(data, context):\n    return None if data is None else [str(len(data))]\n";
+  await loaded(own, "function", { "code/own_service.py": function_ });
+  assert.equal((await own.invoke("function", "x", json)).body, "1");
+  const two = await own.load("two", { "code/own_service.py": "class A: pass\nclass B: pass\n" });
+  assert.match(two.body, /Expected only one class in custom service code/);
+  assert.match((await own.load("none", { "code/inference.py": "" })).body, /No module named 'own_service'/);
+});
+
+test("SAGEMAKER_HANDLER: a service around the toolkit's Transformer serves a script with defaults of its own", async () => {
+  const defaults = `
+from sagemaker_inference.default_inference_handler import DefaultInferenceHandler
+class Handler(DefaultInferenceHandler):
+    def default_model_fn(self, model_dir, context=None): return 3
+    def default_predict_fn(self, data, model, context=None): return data * model
+`;
+  const service = `
+from sagemaker_inference.default_handler_service import DefaultHandlerService
+from sagemaker_inference.transformer import Transformer
+from defaults import Handler
+class HandlerService(DefaultHandlerService):
+    def __init__(self): super().__init__(transformer=Transformer(default_inference_handler=Handler()))
+`;
+  await using own = await ScriptServer.open("scikit-learn", { SAGEMAKER_HANDLER: "own_handler" });
+  const files = {
+    "own_handler.py": service,
+    "defaults.py": defaults,
+    "code/inference.py": "def input_fn(d, ct): return int(d)\n",
+  };
+  await loaded(own, "around", files);
+  const reply = await own.invoke("around", "14", json);
+  assert.deepEqual([reply.status, reply.contentType, reply.body], [200, "application/json", "42"]);
+  const wrong = await own.invoke("around", "x", json);
+  assert.deepEqual([wrong.status, wrong.body.startsWith("invalid literal for int()")], [500, true], wrong.body);
+});
+
+test("execution_parameters_fn tells transform jobs how to ask; the model answers calls as before", async () => {
+  const script = `
+import json
+from sagemaker_containers.beta.framework import worker
+def model_fn(d): return None
+def transform_fn(m, d, c, a): return d
+def execution_parameters_fn():
+    return worker.Response(json.dumps({"MaxConcurrentTransforms": 3, "BatchStrategy": "MULTI_RECORD", "MaxPayloadInMB": 2}), mimetype="application/json")
+`;
+  await using one = await ScriptServer.open(
+    "scikit-learn",
+    { SAGEMAKER_MULTI_MODEL: "false" },
+    { "code/inference.py": script },
+  );
+  const { status, contentType, body } = await one.ask("GET", "/execution-parameters");
+  assert.deepEqual([status, contentType], [200, "application/json"]);
+  assert.deepEqual(JSON.parse(body), { MaxConcurrentTransforms: 3, BatchStrategy: "MULTI_RECORD", MaxPayloadInMB: 2 });
+  assert.equal((await one.ask("POST", "/invocations", "[1]", json)).body, "[1]");
+  assert.equal((await one.ask("POST", "/execution-parameters")).status, 405);
+});

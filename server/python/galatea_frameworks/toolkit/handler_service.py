@@ -1,0 +1,94 @@
+"""A handler service: a module that SAGEMAKER_HANDLER names, which is handed requests as multi-model-server hands them to one."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import traceback
+from typing import TYPE_CHECKING
+
+from . import content_types
+from .answer import Answer, body_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from .context import Context
+
+_BODY = "body"
+# The handler services that the containers have themselves: what they do is done here for every script.
+_OF_CONTAINERS = {
+    "sagemaker_sklearn_container.handler_service",
+    "sagemaker_pytorch_serving_container.handler_service",
+    "/home/model-server/handler_service.py",
+}
+_REFUSED = 503
+
+
+def named(value: str | None) -> str | None:
+    """The handler service that the variable's value names; None for the container's own."""
+    return None if not value or value in _OF_CONTAINERS else value
+
+
+class HandlerService:
+    """Raises what its module raises while it is imported or initialized, and ValueError where there is nothing in it to call."""
+
+    def __init__(self, name: str, context: Context) -> None:
+        """`name` is `module`, `module:function` or the path of a file, of which the last part counts."""
+        place, _, function = name.partition(":")
+        if place.endswith(".py"):
+            place = place[:-3]
+        self._context = context
+        self._handle = _entry_point(importlib.import_module(place.split("/")[-1]), function or "handle", context)
+
+    def answer(self, bodies: list[bytes]) -> list[Answer]:
+        """One answer for each body; the context is of these requests."""
+        try:
+            found = self._handle([{_BODY: bytearray(body)} for body in bodies], self._context)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it raises is the answer to its requests
+            traceback.print_exc()
+            if type(error).__name__ == "PredictionException" and hasattr(error, "error_code"):
+                return [_refusal(int(error.error_code), str(error.message)) for _ in bodies]
+            return [_refusal(_REFUSED, "Prediction failed") for _ in bodies]
+        if not isinstance(found, list):
+            return [_refusal(_REFUSED, "Invalid model predict output") for _ in bodies]
+        if len(found) != len(bodies):
+            return [_refusal(_REFUSED, "number of batch response mismatched") for _ in bodies]
+        return [self._answer(index, body) for index, body in enumerate(found)]
+
+    def _answer(self, index: int, body: Any) -> Answer:
+        said = self._context.request_processor[index]
+        status, headers = said.get_response_status_code(), said.get_response_headers()
+        try:
+            return Answer(body_bytes(body), headers.get("content-type"), status, headers)
+        except (TypeError, ValueError) as error:
+            traceback.print_exception(type(error), error, error.__traceback__)
+            return _refusal(_REFUSED, "Unsupported model output data type.")
+
+
+def _entry_point(module: ModuleType, function: str, context: Context) -> Callable[..., Any]:
+    """What is called with requests: the module's function, or the `handle` of its only class. It is initialized when this returns."""
+    found = getattr(module, function, None)
+    if found is not None:
+        found(None, context)
+        return found
+    own = [each for _, each in inspect.getmembers(module, inspect.isclass) if each.__module__ == module.__name__]
+    if len(own) != 1:
+        raise ValueError("Expected only one class in custom service code or a function entry point %s" % own)
+    service = own[0]()
+    if getattr(service, "handle", None) is None:
+        raise ValueError("Expect handle method in class %s" % own[0])
+    if getattr(service, "initialize", None) is not None:
+        service.initialize(context)
+    return service.handle
+
+
+def _refusal(status: int, message: str) -> Answer:
+    """In the words and the form of multi-model-server."""
+    kind = "InternalServerException" if status >= 500 else "BadRequestException"
+    body = {"code": status, "type": kind, "message": message}
+    return Answer(body_bytes(body), content_types.JSON, status)

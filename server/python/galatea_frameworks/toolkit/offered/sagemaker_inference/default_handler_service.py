@@ -1,0 +1,25 @@
+"""The toolkit's handler service, which handler services of one's own extend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .transformer import Transformer
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class DefaultHandlerService:
+    """Serves a script by a Transformer."""
+
+    def __init__(self, transformer: Transformer | None = None) -> None:
+        self._service = transformer or Transformer()
+
+    def initialize(self, context: Any) -> None:
+        """Loads the script."""
+        self._service.validate_and_initialize(context.system_properties.get("model_dir"), context)
+
+    def handle(self, data: list[dict[str, Any]], context: Any) -> list[Any]:
+        """Answers requests."""
+        return self._service.transform(data, context)

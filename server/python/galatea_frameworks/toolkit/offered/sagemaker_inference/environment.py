@@ -1,0 +1,7 @@
+"""Where the toolkit says that models lie."""
+
+import os
+
+base_dir = os.environ.get("SAGEMAKER_BASE_DIR", "/opt/ml")
+model_dir = os.environ.get("SM_MODEL_DIR", os.path.join(base_dir, "model"))
+code_dir = os.path.join(model_dir, "code")

@@ -1,0 +1,5 @@
+"""See galatea_frameworks.toolkit.transformer."""
+
+from galatea_frameworks.toolkit.transformer import Transformer
+
+__all__ = ["Transformer"]
