@@ -63,6 +63,7 @@ export interface ServeOptions {
   readonly onnxInProcess: boolean;
   /** 0: an ONNX model's run may last for ever. */
   readonly onnxRunDeadlineSecs: number;
+  readonly treeRunDeadlineSecs: number;
   readonly dataDirectory: string | null;
   readonly workers: WorkerSettings;
   /** Logged at the start. */

@@ -134,7 +134,12 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
     ...algorithmBackends(),
     lazyBackend("fil", async () => {
       const { createFilBackend } = await import("../backends/fil/index.ts");
-      return createFilBackend({ laneCount: Math.min(treeLanesMax, availableParallelism()), clock: systemClock, log });
+      return createFilBackend({
+        laneCount: Math.min(treeLanesMax, availableParallelism()),
+        runDeadlineMs: options.treeRunDeadlineSecs === 0 ? null : options.treeRunDeadlineSecs * 1000,
+        clock: systemClock,
+        log,
+      });
     }),
   ];
 }

@@ -64,6 +64,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
     pythonPreimport: (lists.get("python-preimport") ?? []).flatMap((names) => names.split(",")),
     onnxInProcess: flag("onnx-in-process"),
     onnxRunDeadlineSecs: number("onnx-run-deadline-secs"),
+    treeRunDeadlineSecs: number("tree-run-deadline-secs"),
     dataDirectory: textOrNull("data"),
     workers: workerOptions(parsed),
     warnings: warningsOf(given),

@@ -6,11 +6,12 @@ import { serveOptions } from "./serve-options.ts";
 import { upFlags, upOptions } from "./up-flags.ts";
 
 test("what up is told of how models are kept apart, its containers are told in words that serve reads the same way", () => {
-  const words = ["--onnx-in-process", "--onnx-run-deadline-secs=7", "--worker-connect=443", "--worker-read=/data"];
+  const deadlines = ["--onnx-run-deadline-secs=7", "--tree-run-deadline-secs=8"];
+  const words = ["--onnx-in-process", ...deadlines, "--worker-connect=443", "--worker-read=/data"];
   const { workerArguments } = upOptions(parseFlags(words, upFlags));
   assert.deepEqual(workerArguments.toSorted(), words.toSorted());
   const options = serveOptions(parseFlags(["--model-repository=/models", ...workerArguments], serveFlags));
   assert.equal(options.onnxInProcess, true);
-  assert.equal(options.onnxRunDeadlineSecs, 7);
+  assert.deepEqual([options.onnxRunDeadlineSecs, options.treeRunDeadlineSecs], [7, 8]);
   assert.deepEqual(options.workers.tcpPorts, [443]);
 });

@@ -55,6 +55,14 @@ export const workerFlags: readonly Flag[] = [
     max: 86_400,
     about: "end a run of an ONNX model after this long; 0 for never",
   },
+  {
+    name: "tree-run-deadline-secs",
+    kind: "integer",
+    default: 600,
+    min: 0,
+    max: 86_400,
+    about: "end a run of a model of trees (`fil`) after this long; 0 for never",
+  },
 ];
 
 /** Which workers are tenants'; a flag of `serve` alone: the containers of `up` hold tenants always. */

@@ -3,7 +3,7 @@ import { link, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { InferenceError, silentLogger, systemClock } from "../../base/index.ts";
+import { type Clock, InferenceError, silentLogger, systemClock } from "../../base/index.ts";
 import { completeConfig, parseConfigText } from "../../modelconfig/index.ts";
 import type { InferenceRequest } from "../../inference/index.ts";
 import { createArena, type Arena, releaseTensors, type Tensor } from "../../tensor/index.ts";
@@ -19,7 +19,7 @@ let backend: Backend;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "fil-backend-"));
   arena = createArena({ capacityBytes: 1 << 22 });
-  backend = createFilBackend({ laneCount: 2, clock: systemClock, log: silentLogger });
+  backend = createFilBackend({ laneCount: 2, runDeadlineMs: null, clock: systemClock, log: silentLogger });
 });
 
 afterEach(async () => {
@@ -152,6 +152,28 @@ test("a batch that nobody waits for any more ends, and the next is answered", as
   assert.deepEqual((outcomes[0] as InferenceError).code, "CANCELLED");
   block.release();
   assert.deepEqual(await answers(deep, 1), [[10]]);
+});
+
+test("a run that takes longer than its deadline ends with a sentence, and the next is answered", async () => {
+  await backend[Symbol.asyncDispose]();
+  // The clock's one timer fires when the test says so.
+  const timers: (() => void)[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    timer: (_, fire) => {
+      timers.push(fire);
+      return { [Symbol.dispose]: () => timers.splice(timers.indexOf(fire), 1) };
+    },
+  };
+  backend = createFilBackend({ laneCount: 2, runDeadlineMs: 5000, clock, log: silentLogger });
+  await using deep = await load(await written("b", chain(500)));
+  const late = answers(deep, 20_000);
+  timers[0]?.();
+  const sentence = "the run of model 'b' did not end within 5000 ms and was ended";
+  await assert.rejects(late, { code: "INTERNAL", message: sentence });
+  assert.deepEqual(timers, []);
+  assert.deepEqual((await answers(deep, 2000))[0]?.length, 2000);
+  assert.deepEqual(timers, []);
 });
 
 test("models that share a file share its trees, which one of them is charged for", async () => {

@@ -15,6 +15,8 @@ import { TreeLanes } from "./tree-lanes.ts";
 export interface FilBackendOptions {
   /** Threads that evaluate large batches. */
   readonly laneCount: number;
+  /** A batch that threads have not evaluated after so long is given up; null for never. */
+  readonly runDeadlineMs: number | null;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -71,7 +73,7 @@ class FilBackend implements Backend {
   }
 
   #loaded({ source, config, context, lease, threadsMax }: Loading): LoadedModel {
-    const { clock } = this.#options;
+    const { clock, runDeadlineMs } = this.#options;
     const { arena } = context;
     const opened = lease.session;
     const shared = {
@@ -81,6 +83,7 @@ class FilBackend implements Backend {
       evaluator: new Evaluator(this.#walk, opened.model, 0),
       lanes: this.#lanes,
       threadsMax,
+      runDeadlineMs,
       arena,
       clock,
     };

@@ -1,4 +1,4 @@
-import { type Clock, InferenceError } from "../../base/index.ts";
+import { type Clock, InferenceError, openDeadline } from "../../base/index.ts";
 import {
   type Execution,
   type InferenceRequest,
@@ -7,6 +7,7 @@ import {
   type Outcome,
 } from "../../inference/index.ts";
 import type { Arena, Block, Tensor } from "../../tensor/index.ts";
+import { overdue } from "../overdue.ts";
 import type { Evaluator } from "./evaluation/evaluator.ts";
 import { type BatchOutputs, type MadeRows, outputsFor, tensorOf } from "./made-outputs.ts";
 import type { OpenModel } from "./shared-models.ts";
@@ -22,6 +23,7 @@ export interface FilInstanceParts {
   readonly evaluator: Evaluator;
   readonly lanes: TreeLanes;
   readonly threadsMax: number;
+  readonly runDeadlineMs: number | null;
   readonly arena: Arena;
   readonly clock: Clock;
 }
@@ -124,7 +126,12 @@ async function evaluate(parts: FilInstanceParts, { rows, rowCount, outputs, sign
       firstRow += given.rowCount;
       return one;
     });
-    await lanes.run({ opened, arena, slices: sliceRows(placed, rowSteps), threadsMax: parts.threadsMax, signal });
+    const { clock, modelName, runDeadlineMs, threadsMax } = parts;
+    const late = () => overdue(`the run of model '${modelName}'`, runDeadlineMs);
+    // A slice ends soon by itself, so a run that is given up has ended when those have that threads are at.
+    using deadline = runDeadlineMs === null ? null : openDeadline({ clock, afterMs: runDeadlineMs, signal, late });
+    const slices = sliceRows(placed, rowSteps);
+    await lanes.run({ opened, arena, slices, threadsMax, signal: deadline?.signal ?? signal });
   } finally {
     for (const copy of copies) copy.release();
   }

@@ -1,4 +1,5 @@
 import { type Clock, InferenceError } from "../../base/index.ts";
+import { overdue } from "../overdue.ts";
 
 export interface RunWatchOptions {
   readonly modelName: string;
@@ -72,8 +73,4 @@ export class RunWatch {
 
 export function cancelled(): InferenceError {
   return new InferenceError("CANCELLED", "Request cancelled");
-}
-
-export function overdue(what: string, deadlineMs: number | null): InferenceError {
-  return new InferenceError("INTERNAL", `${what} did not end within ${deadlineMs} ms and was ended`);
 }
