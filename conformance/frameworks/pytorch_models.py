@@ -243,6 +243,40 @@ class Options(nn.Module):
         return (work @ work).sum(0)[:1] * 0 + x
 
 
+class Wide(nn.Module):
+    """Needs 96 MB while it runs, and 48 MB of it at once: more than the C library ever keeps by itself."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x.expand(6_000_000) + 1, x.expand(6_000_000) + 2])[5_999_999:6_000_001].clone()
+
+
+THREADS = """
+import re
+
+import torch
+
+
+class Threads(torch.nn.Module):
+    def forward(self, x):
+        pools = re.findall(r"max_threads\\(\\) : (\\d+)", torch.__config__.parallel_info())
+        return torch.tensor([torch.get_num_threads(), *map(int, pools)])
+"""
+
+
+def write_defaults():
+    """What PyTorch takes by itself where a configuration says nothing: here it is this process that asks."""
+    code = {}
+    exec(THREADS, code)
+    config = io("input", "x", "FP32", [1]) + io("output", "y", "INT64", [-1])
+    put("default_threads", THREADS.encode(), 'runtime: "model.py"\n' + config, file="model.py")
+    one = torch.ones(1)
+    counts = code["Threads"]()(one)
+    assert len(counts) == 3, counts
+    case("default_threads", [("x", one)], [("y", counts)])
+    put("wide", torch.jit.script(Wide()), io("input", "x", "FP32", [1]) + io("output", "y", "FP32", [2]))
+    case("wide", [("x", one)], [("y", torch.tensor([2.0, 3.0]))])
+
+
 def write_small():
     a, b = torch.randn(2, 3), torch.randn(2, 3)
     config = "".join(io("input", name, "FP32", [3]) for name in ("b", "a")) + "".join(
@@ -422,7 +456,9 @@ warnings.simplefilter("ignore")
 torch.manual_seed(20)
 os.makedirs(os.path.join(ROOT, "..", "tensors"))
 with torch.no_grad():
-    for write in (write_resnet, write_encoder, write_recurrent, write_small, write_eager, write_ensemble, write_wrong):
+    for write in (
+        write_resnet, write_encoder, write_recurrent, write_defaults, write_small, write_eager, write_ensemble, write_wrong
+    ):  # fmt: skip
         write()
 with open(os.path.join(ROOT, "..", "cases.json"), "w") as out:
     json.dump(CASES, out)

@@ -8,6 +8,10 @@ _libc = ctypes.CDLL(None)
 # Both are glibc's; other C libraries keep less.
 _trim = getattr(_libc, "malloc_trim", None)
 _find_facts = getattr(_libc, "mallinfo2", None)
+_set_option = getattr(_libc, "mallopt", None)
+_TRIM_THRESHOLD = -1
+_MAPPINGS_MAX = -4
+_BYTES_MAX = 2**31 - 1
 
 # Larger blocks are mappings of their own.
 _BLOCK_BYTES_MAX = 64 * 1024
@@ -38,6 +42,17 @@ def trim() -> None:
     """Gives whole pages of it back to the machine."""
     if _trim is not None:
         _trim(0)
+
+
+def keep() -> None:
+    """From now on large blocks that are freed stay in this process too, until `trim`.
+
+    Else the machine takes them back, and clears every page again for the next run: a batch of 32 through ResNet-50 for pictures of 64 by 64
+    had 18,000 page faults, and a fifth of its time was the kernel's. (bench/rows/pytorch.ts: 312 pictures a second with them, 374 without.)
+    """
+    if _set_option is not None:
+        _set_option(_MAPPINGS_MAX, 0)
+        _set_option(_TRIM_THRESHOLD, _BYTES_MAX)
 
 
 def fill_holes() -> None:

@@ -50,6 +50,7 @@ class TritonPythonModel(BatchedModel):
         self._runs_to_trim = _RUNS_THAT_COMPILE
         heap.trim()
         # What runs need besides their results is kept for the next ones, which may be long in coming.
+        heap.keep()
         current_worker.rest_with(heap.trim)
 
     def _load(self, path: str, kind: str) -> torchscript.Script | exported.Exported | eager.Eager:
