@@ -153,7 +153,10 @@ test("a model has the threads that its parameters say", async () => {
 
 test("a model that says nothing of threads has as many as PyTorch takes by itself, in each of its pools", async () => {
   assert.equal(await load(fixture.server, "default_threads"), null);
-  await isAnswered(fixture, fixture.cases.find(({ model }) => model === "default_threads")!);
+  await isAnswered(
+    fixture,
+    fixture.cases.find(({ model }) => model === "default_threads")!,
+  );
 });
 
 /** How often the machine has given a process a page since it began. */
