@@ -2,11 +2,13 @@ import { mkdir, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 /** What a disk or a directory refuses: circumstances of the machine, which people mend, and no bug. */
-export type DiskFault = "full" | "read-only" | "forbidden" | "no-directory";
+export type DiskFault = "full" | "file-too-large" | "read-only" | "forbidden" | "no-directory";
 
 const faultOfCode: Readonly<Record<string, DiskFault>> = {
   ENOSPC: "full",
   EDQUOT: "full",
+  // RLIMIT_FSIZE, or a file system whose files have a largest size.
+  EFBIG: "file-too-large",
   EROFS: "read-only",
   EACCES: "forbidden",
   EPERM: "forbidden",
@@ -32,6 +34,7 @@ export function diskFault(thrown: unknown): DiskFault | null {
 /** `what`: a path in quotes, or words such as "the platform's data". */
 const textOfFault: Readonly<Record<DiskFault, (what: string) => string>> = {
   full: (what) => `the disk that holds ${what} is full`,
+  "file-too-large": (what) => `${what} would be larger than a file may be`,
   "read-only": (what) => `the disk that holds ${what} is read-only`,
   forbidden: (what) => `this user may not write ${what}`,
   "no-directory": (what) => `${what} is not below a directory`,

@@ -1,0 +1,88 @@
+/** `galatea convert` on a disk that fills up while it writes, and where files may not grow: a sentence, and nothing is left behind. */
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { readGolden, writeCheckpoint } from "../../server/src/conversion/golden-fixture.ts";
+import { mayMount } from "./mount.ts";
+
+const program = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+let directory: string;
+let source: string;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "galatea-convert-disk-"));
+  source = join(directory, "source");
+  await writeCheckpoint(source, await readGolden("bert"));
+});
+after(() => rm(directory, { recursive: true }));
+
+/** What the program ends with, in whose process no file may grow beyond so many kibibytes. */
+function convert(args: readonly string[], fileKibibytesMax: number | null = null) {
+  const words = [process.execPath, program, "convert", source, ...args];
+  // The shell that counts in kibibytes.
+  const limited = ["bash", "-c", `ulimit -f ${fileKibibytesMax ?? "unlimited"} && exec "$@"`, "bash", ...words];
+  const { status, stdout, stderr } = spawnSync(limited[0] as string, limited.slice(1), { encoding: "utf8" });
+  return { status, stdout, stderr };
+}
+
+/** Both ways to say where the model goes. */
+const ways = (place: string) => [
+  { args: [join(place, "model.onnx")], made: join(place, "model.onnx") },
+  { args: ["--repository", join(place, "models"), "--name=encoder"], made: join(place, "models", "encoder") },
+];
+
+test("where files may not grow that far, nothing is left behind, wherever the limit is met", async () => {
+  const place = join(directory, "limited");
+  await mkdir(place);
+  const [whole] = ways(place);
+  assert.equal(convert(whole?.args ?? []).status, 0);
+  const { size } = await stat(whole?.made ?? "");
+  await rm(whole?.made ?? "");
+  const kibibytes = Math.floor((size - 1) / 1024);
+  for (const limit of [0, 1, kibibytes >> 1, kibibytes]) {
+    for (const { args, made } of ways(place)) {
+      const { status, stdout, stderr } = convert(args, limit);
+      assert.deepEqual([status, stdout], [1, ""], stderr);
+      assert.equal(stderr, `galatea convert: '${made}' would be larger than a file may be\n`);
+      assert.deepEqual(
+        (await readdir(place, { recursive: true })).filter((name) => name !== "models"),
+        [],
+      );
+    }
+  }
+});
+
+if (mayMount()) {
+  test("on a full disk nothing is left behind, the model that was there is, and with room it is written", async () => {
+    const place = join(directory, "small");
+    await mkdir(place);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=192k", "tmpfs", place], { stdio: "pipe" });
+    try {
+      const filler = join(place, "filler");
+      await writeFile(join(place, "model.onnx"), "another model");
+      for (const freeKibibytes of [4, 16]) {
+        await writeFile(filler, Buffer.alloc((188 - freeKibibytes) * 1024));
+        for (const { args, made } of ways(place)) {
+          const { status, stdout, stderr } = convert(args);
+          assert.deepEqual([status, stdout], [1, ""], stderr);
+          assert.equal(stderr, `galatea convert: the disk that holds '${made}' is full\n`);
+          assert.deepEqual((await readdir(place, { recursive: true })).filter((name) => name !== "models").toSorted(), [
+            "filler",
+            "model.onnx",
+          ]);
+          assert.equal((await stat(join(place, "model.onnx"))).size, "another model".length);
+        }
+      }
+      await rm(filler);
+      const [{ args, made }] = ways(place) as [ReturnType<typeof ways>[number]];
+      assert.equal(convert(args).status, 0);
+      assert.ok((await stat(made)).size > 16 * 1024);
+    } finally {
+      execFileSync("umount", [place]);
+    }
+  });
+}
