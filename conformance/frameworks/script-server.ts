@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { request, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cacheDirectory } from "../environments/index.ts";
 
@@ -130,4 +130,12 @@ export class ScriptServer implements AsyncDisposable {
       this.#child.once("exit", () => reject(new Error(`the server ended before it served: ${this.#log}`)));
     });
   }
+}
+
+/** The files below a directory, as those of an archive. */
+export async function filesBelow(directory: string): Promise<Record<string, Buffer>> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const files = paths.map(async (path) => [relative(directory, path), await readFile(path)] as const);
+  return Object.fromEntries(await Promise.all(files));
 }

@@ -1,11 +1,13 @@
 import { algorithmContainer } from "./algorithms/index.ts";
 import type { ContainerKind } from "./container-kind.ts";
 import { scriptContainer, scriptOrElse } from "./scripts/index.ts";
+import { tensorflowServingContainer } from "./tensorflow-serving/index.ts";
 
 /** The kinds of containers beside Triton's, by the name that `--container-kind` has for them. */
 export const containerKinds = {
   "scikit-learn": scriptContainer({ runner: "sklearn", framework: "sklearn" }),
   pytorch: scriptContainer({ runner: "pytorch_script", framework: "pytorch" }),
+  "tensorflow-serving": tensorflowServingContainer,
   "linear-learner": algorithmContainer({ backend: "linear_learner", variables: [], execution: null }),
   xgboost: scriptOrElse(
     scriptContainer({ runner: "xgboost_script", framework: "xgboost" }),

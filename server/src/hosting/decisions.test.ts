@@ -99,6 +99,9 @@ test("images of every account, region and tag are known by their repository, oth
   assert.equal(resolveImage(`${registry}/pytorch-inference:2.6.0-cpu-py312-ubuntu22.04-sagemaker`), "pytorch");
   for (const image of [`${registry}/mine:1.7-1`, "sagemaker-tritonserver/mine:1", "my-pytorch-inference:1"])
     assert.equal(resolveImage(image), null);
+  assert.equal(resolveImage(`${registry}/tensorflow-inference:2.19-cpu`), "tensorflow-serving");
+  assert.equal(resolveImage(`${registry}/sagemaker-tensorflow-serving:1.12-cpu`), "tensorflow-serving");
+  assert.equal(resolveImage(`${registry}/tensorflow-training:2.19-cpu-py312`), null);
   assert.equal(resolveImage("382416733822.dkr.ecr.us-east-1.amazonaws.com/linear-learner:1"), "linear-learner");
   for (const image of [`${registry}/sagemaker-xgboost:1.7-1`, "811284229777.dkr.ecr.us-east-1.amazonaws.com/xgboost:1"])
     assert.equal(resolveImage(image), "xgboost");

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
-import { ContainerRefusal, type ContainerEnvironment, type KindStart } from "../container-kind.ts";
+import type { KindStart } from "../container-kind.ts";
+import { integerVariable, notesOn } from "../integer-variable.ts";
 
 /** What the variables of the toolkit and of its model servers ask for. */
 export interface ScriptSettings {
@@ -40,7 +41,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
 
 /** Throws ContainerRefusal for a value that is none. */
 export function scriptSettings({ environment, isMultiModel }: KindStart): ScriptSettings {
-  const read = (names: readonly string[], most: number) => integerOf(environment, names, most);
+  const read = (names: readonly string[], most: number) => integerVariable(environment, names, { least: 1, most });
   const workers = read(["SAGEMAKER_MODEL_SERVER_WORKERS", "SAGEMAKER_TS_MAX_WORKERS"], workersMax);
   const ofModels = read(["SAGEMAKER_NUM_MODEL_WORKERS"], workersMax);
   const seconds = read(
@@ -55,18 +56,6 @@ export function scriptSettings({ environment, isMultiModel }: KindStart): Script
     batchDelayUs: 1000 * (read(["SAGEMAKER_TS_MAX_BATCH_DELAY"], delayMsMax) ?? 100),
     callMsMax: 1000 * (seconds ?? 60),
     bodyBytesMax: megabytes === null ? null : megabytes * 2 ** 20,
-    notes: Object.entries(withoutEffect).flatMap(([name, why]) =>
-      environment[name] === undefined ? [] : [`${name} is accepted without effect: ${why}`],
-    ),
+    notes: notesOn(environment, withoutEffect),
   };
-}
-
-/** Of the first that is set; null where none is. */
-function integerOf(environment: ContainerEnvironment, names: readonly string[], most: number): number | null {
-  const name = names.find((each) => (environment[each] ?? "") !== "");
-  if (name === undefined) return null;
-  const text = environment[name] ?? "";
-  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= most) return value;
-  throw new ContainerRefusal(`ERROR: ${name} must be a whole number from 1 to ${most}, got: ${text}`);
 }

@@ -3,6 +3,7 @@ export type BuiltInRuntime =
   | "tritonserver"
   | "scikit-learn"
   | "pytorch"
+  | "tensorflow-serving"
   | "linear-learner"
   | "sparkml-serving"
   | "xgboost";
@@ -31,6 +32,12 @@ const images: readonly ImageRow[] = [
     repository: /^pytorch-inference(-graviton)?$/,
     runtime: "pytorch",
     about: "pytorch-inference, pytorch-inference-graviton (PyTorch in script mode)",
+  },
+  {
+    repository: /^(tensorflow-inference(-graviton|-arm64)?|sagemaker-tensorflow-serving)$/,
+    runtime: "tensorflow-serving",
+    about:
+      "tensorflow-inference, tensorflow-inference-graviton, sagemaker-tensorflow-serving (SavedModels as TensorFlow Serving serves them)",
   },
   {
     repository: /^(sagemaker-)?xgboost$/,

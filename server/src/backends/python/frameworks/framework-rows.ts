@@ -87,7 +87,7 @@ export const frameworks: readonly Framework[] = [
     lock: new URL("./gen/tensorflow-lock.json", import.meta.url),
     diskBytes: 2 * 2 ** 30,
     // TensorFlow 2.21 imports with one thread, and may be forked until its first graph. How it logs is decided before it is imported.
-    imports: ["galatea_frameworks.tensorflow.warm", "tensorflow"],
+    imports: ["galatea_frameworks.tensorflow.warm", "tensorflow", "galatea_frameworks.tensorflow_serving.warm"],
   },
 ];
 
@@ -99,6 +99,7 @@ const frameworksOfRunners: ReadonlyMap<string, string> = new Map([
   ["xgboost_script", "xgboost"],
   ["dali", "dali"],
   ["tensorflow", "tensorflow"],
+  ["tensorflow_serving", "tensorflow"],
 ]);
 
 /** The framework that a runner of ours needs; null for a backend that none of ours runs. */

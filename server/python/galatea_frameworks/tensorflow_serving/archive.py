@@ -1,0 +1,64 @@
+"""Where the SavedModels of an archive lie: `<model>/<version>/saved_model.pb` at any depth, or `<version>/saved_model.pb`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from galatea_worker.failures import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FILE = "saved_model.pb"
+# What the directory is called that archives are unpacked to.
+_OWN_NAME = "model"
+_VERSION_MAX = 2**63 - 1
+
+
+class ArchivedModel(NamedTuple):
+    """A model's directories by version."""
+
+    name: str
+    versions: dict[int, str]
+
+
+def models_in(root: str) -> dict[str, ArchivedModel]:
+    """By name, sorted. Raises Refused where nothing can be served."""
+    found = {}
+    for base in sorted(set(_bases(root))):
+        name = _OWN_NAME if base == root else os.path.basename(base)
+        if name in found:
+            raise Refused("the archive has two models of the name '%s': models are told apart by their names" % name)
+        found[name] = ArchivedModel(name, _versions(base, os.path.relpath(base, root)))
+    if not found:
+        raise Refused(
+            "no SavedModel bundles found! The archive has to hold <model>/<version>/%s or <version>/%s, with a whole number as version"
+            % (_FILE, _FILE)
+        )
+    return found
+
+
+def _bases(root: str) -> Iterator[str]:
+    """The directories that versions lie in."""
+    for directory, _, files in os.walk(root):
+        if _FILE in files and directory != root and _is_version(os.path.basename(directory)):
+            yield os.path.dirname(directory)
+
+
+def _is_version(name: str) -> bool:
+    return name.isascii() and name.isdigit()
+
+
+def _versions(base: str, shown: str) -> dict[int, str]:
+    versions = {}
+    for name in sorted(os.listdir(base)):
+        path = os.path.join(base, name)
+        if not _is_version(name) or not os.path.isdir(path):
+            continue
+        if len(name) > 19 or int(name) > _VERSION_MAX:
+            raise Refused("'%s/%s' is no version: it is larger than %d" % (shown, name, _VERSION_MAX))
+        if int(name) in versions:
+            raise Refused("'%s' has version %d twice" % (shown, int(name)))
+        versions[int(name)] = path
+    return versions

@@ -1,0 +1,121 @@
+"""Calls of the REST API: a document for a servable becomes tensors, runs, alone or with others, and its results become an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import examples, json_answer, predict
+from .errors import ServingError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .servable import Servable
+
+
+class Call:
+    """One request to one servable. Made of what it is asked; raises ServingError for what does not fit."""
+
+    def __init__(self, servable: Servable, method: str, document: Any) -> None:
+        self.servable = servable
+        self._method = method
+        self.signature_name = predict.signature_name(predict.checked_object(document))
+        self._in_rows = False
+        if method == "predict":
+            signature = servable.signature(self.signature_name)
+            if not signature.inputs:
+                raise ServingError("Failed to get input map for signature: %s" % (self.signature_name or "DEFAULT"))
+            found, self._in_rows = predict.feeds(document, signature)
+            self.feeds = [found[name] for name in signature.inputs]
+        else:
+            self.feeds = [examples.serialized(document)]
+            signature = servable.signatures.get(self.signature_name or "serving_default")
+            if signature is None:
+                raise ServingError(
+                    "No signature was found with the name: %s" % (self.signature_name or "serving_default")
+                )
+            check = examples.check_classify if method == "classify" else examples.check_regress
+            check(signature)
+
+    @property
+    def row_count(self) -> int | None:
+        """How many rows its tensors have; None where they have not all the same."""
+        counts = {len(one) if one.ndim > 0 else None for one in self.feeds}
+        return counts.pop() if len(counts) == 1 else None
+
+    def kind(self) -> Any:
+        """Equal for calls whose tensors can be put one behind the other."""
+        shapes = tuple(one.shape[1:] for one in self.feeds)
+        return id(self.servable), self.signature_name or "serving_default", shapes
+
+    def run(self) -> bytes:
+        """Alone. Raises ServingError."""
+        return self.answer(self.servable.run(self.signature_name, self.feeds))
+
+    def answer(self, outputs: dict[str, np.ndarray]) -> bytes:
+        """JSON of its results. Raises ServingError."""
+        if self._method == "classify":
+            return json_answer.classes(examples.classified(outputs, len(self.feeds[0])))
+        if self._method == "regress":
+            return json_answer.regressions(examples.regressed(outputs, len(self.feeds[0])))
+        return json_answer.rows(outputs) if self._in_rows else json_answer.columns(outputs)
+
+
+def run_together(calls: Sequence[Call], rows_max: int) -> list[bytes | ServingError]:
+    """An answer to each call. Those of one kind are run together, up to so many rows at a time."""
+    answers = [None] * len(calls)
+    waiting = {}
+    for place, call in enumerate(calls):
+        rows = call.row_count
+        if rows is None:
+            answers[place] = ServingError(
+                "Batching Run() input tensors must have at least one dimension, and equal 0th-dimension size"
+            )
+            continue
+        if rows > rows_max:
+            answers[place] = ServingError("Task size %d is larger than maximum input batch size %d" % (rows, rows_max))
+            continue
+        group = waiting.setdefault(call.kind(), [])
+        if sum(calls[one].row_count for one in group) + rows > rows_max:
+            _run_group(calls, group, answers)
+            group.clear()
+        group.append(place)
+    for group in waiting.values():
+        _run_group(calls, group, answers)
+    return answers
+
+
+def _run_group(calls: Sequence[Call], group: Sequence[int], answers: list[bytes | ServingError | None]) -> None:
+    members = [calls[place] for place in group]
+    if len(members) > 1:
+        try:
+            parts = _run_joined(members)
+        except ServingError:
+            # One call's values may have failed them all: each is run by itself, and fails by itself.
+            parts = None
+    else:
+        parts = None
+    for index, place in enumerate(group):
+        try:
+            answers[place] = members[index].run() if parts is None else members[index].answer(parts[index])
+        except ServingError as error:
+            answers[place] = error
+
+
+def _run_joined(members: Sequence[Call]) -> list[dict[str, np.ndarray]]:
+    first = members[0]
+    joined = [np.concatenate(column) for column in zip(*(one.feeds for one in members))]
+    outputs = first.servable.run(first.signature_name, joined)
+    counts = [one.row_count for one in members]
+    for value in outputs.values():
+        if value.ndim == 0:
+            raise ServingError("Batched output tensor has 0 dimensions")
+        if len(value) != sum(counts):
+            raise ServingError(
+                "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input tensors"
+            )
+    ends = np.cumsum(counts)
+    return [{name: value[end - count : end] for name, value in outputs.items()} for end, count in zip(ends, counts)]

@@ -1,0 +1,166 @@
+"""JSON as TensorFlow Serving reads it, and values as its errors quote them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from .errors import ServingError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+# A quoted value is given up after so many characters.
+_SHOWN_MAX = 256
+_INDENT = "    "
+_BYTE_ORDER_MARK = "\ufeff"
+
+_WORDS = {
+    "Expecting value": "Invalid value.",
+    "Expecting property name enclosed in double quotes": "Missing a name for object member.",
+    "Expecting ':' delimiter": "Missing a colon after a name of object member.",
+    "Unterminated string starting at": "Missing a closing quotation mark in string.",
+    "Invalid control character at": "Invalid encoding in string.",
+    "Invalid \\escape": "Invalid escape character in string.",
+    "Invalid \\uXXXX escape": "Incorrect hex digit after \\u escape in string.",
+}
+_COMMA = "Expecting ',' delimiter"
+
+
+def text_of(body: bytes) -> str:
+    """Bytes that are no UTF-8 pass through, as long as they are in strings."""
+    return body.decode("utf-8", "surrogateescape").removeprefix(_BYTE_ORDER_MARK)
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes that a string of a request stands for."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ServingError("JSON Parse error: The surrogate pair in string is invalid.") from None
+
+
+def first_value(text: str) -> Any:
+    """What follows the first value is not read. Raises ServingError."""
+    return _value_at(text, _space_end(text, 0))[0]
+
+
+def values(text: str) -> list[Any]:
+    """A stream of values, one behind the other, with nothing but space between them. Raises ServingError."""
+    found = []
+    at = _space_end(text, 0)
+    while at < len(text) or not found:
+        value, at = _value_at(text, at)
+        found.append(value)
+        at = _space_end(text, at)
+    return found
+
+
+def _space_end(text: str, at: int) -> int:
+    return json.decoder.WHITESPACE.match(text, at).end()
+
+
+_decode = json.JSONDecoder().raw_decode
+
+
+def _value_at(text: str, at: int) -> tuple[Any, int]:
+    if at == len(text):
+        raise ServingError("JSON Parse error: The document is empty" + (" at offset: %d" % at if at > 0 else ""))
+    try:
+        return _decode(text, at)
+    except json.JSONDecodeError as error:
+        raise ServingError(_sentence(_words(error), text, error.pos)) from None
+    except RecursionError:
+        raise ServingError("JSON Parse error: arrays and objects are nested too deep to be read") from None
+    except ValueError:
+        # Python's bound for the digits of a whole number.
+        raise ServingError("JSON Parse error: Number too big to be stored in double.") from None
+
+
+def _sentence(words: str, text: str, at: int) -> str:
+    offset = len(text[:at].encode("utf-8", "surrogateescape"))
+    return "JSON Parse error: %s at offset: %d" % (words, offset)
+
+
+def _words(error: json.JSONDecodeError) -> str:
+    if error.msg == _COMMA:
+        return (
+            "Missing a comma or } after an object member."
+            if _is_in_object(error.doc, error.pos)
+            else "Missing a comma or ] after an array element."
+        )
+    return _WORDS.get(error.msg, "Invalid value.")
+
+
+def _is_in_object(text: str, end: int) -> bool:
+    """Whether what is open at this place is an object."""
+    open_now = []
+    at = 0
+    while at < end:
+        character = text[at]
+        if character == '"':
+            at += 1
+            while at < end and text[at] != '"':
+                at += 2 if text[at] == "\\" else 1
+        elif character in "[{":
+            open_now.append(character)
+        elif character in "]}" and open_now:
+            open_now.pop()
+        at += 1
+    return bool(open_now) and open_now[-1] == "{"
+
+
+def shown(value: Any) -> str:
+    """A value as it is quoted: what is long is broken off, so the text may be no JSON."""
+    pieces = _Pieces()
+    _show(value, 0, pieces)
+    return "".join(pieces.texts)
+
+
+class _Pieces:
+    def __init__(self) -> None:
+        self.texts = []
+        self._length = 0
+
+    def add(self, text: str) -> bool:
+        """False from the piece on that is too much."""
+        if self._length >= _SHOWN_MAX:
+            return False
+        self.texts.append(text)
+        self._length += len(text)
+        return True
+
+
+def _show(value: Any, depth: int, pieces: _Pieces) -> bool:
+    if isinstance(value, list):
+        if not pieces.add("["):
+            return False
+        for index, one in enumerate(value):
+            if index > 0 and not pieces.add(", "):
+                return False
+            if not _show(one, depth, pieces):
+                return False
+        return pieces.add("]")
+    if isinstance(value, dict):
+        if not pieces.add("{"):
+            return False
+        inner = "\n" + _INDENT * (depth + 1)
+        for index, (name, one) in enumerate(value.items()):
+            if not pieces.add(("," if index > 0 else "") + inner + json.dumps(name, ensure_ascii=False) + ": "):
+                return False
+            if not _show(one, depth + 1, pieces):
+                return False
+        return pieces.add("\n" + _INDENT * depth + "}" if value else "}")
+    return pieces.add(json.dumps(value, ensure_ascii=False))
+
+
+def type_name(value: Any) -> str:
+    """As TensorFlow Serving names the types of JSON."""
+    if value is None:
+        return "Null"
+    if value is True or value is False:
+        return "True" if value else "False"
+    for kind, name in ((dict, "Object"), (list, "Array"), (str, "String")):
+        if isinstance(value, kind):
+            return name
+    return "Number"

@@ -1,0 +1,57 @@
+"""The models of an archive, all versions of them loaded, and how requests name them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galatea_worker.failures import Refused
+
+from . import archive
+from .errors import NOT_FOUND, ServingError
+from .servable import Servable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Models:
+    """Servables by name and version."""
+
+    def __init__(self, root: str, default: str, served_name: str | None, threads: tuple[int, int]) -> None:
+        """Loads all. `default`: the model of requests that name none; "" for the first. `served_name`: what that one is called besides,
+        where the archive is one of many. Raises Refused."""
+        found = archive.models_in(root)
+        if default and default not in found:
+            raise Refused(
+                "SAGEMAKER_TFS_DEFAULT_MODEL_NAME is '%s', and the archive's models are: %s"
+                % (default, ", ".join(found))
+            )
+        self.default = default or next(iter(found))
+        self._found = {
+            name: {version: Servable(name, version, path, threads) for version, path in sorted(model.versions.items())}
+            for name, model in found.items()
+        }
+        if served_name is not None:
+            self._found[served_name] = self._found[self.default]
+            self.default = served_name
+
+    def find(self, name: str, version: int | None) -> Servable:
+        """The version, or the latest. Raises ServingError in TensorFlow Serving's words."""
+        versions = self._found.get(name, {})
+        if version is None:
+            if not versions:
+                raise ServingError("Servable not found for request: Latest(%s)" % name, NOT_FOUND)
+            return versions[max(versions)]
+        found = versions.get(version)
+        if found is None:
+            raise ServingError("Servable not found for request: Specific(%s, %d)" % (name, version), NOT_FOUND)
+        return found
+
+    def versions(self, name: str, version: int | None) -> Iterable[int]:
+        """The versions that there are, the latest first. Raises ServingError."""
+        found = sorted(self._found.get(name, ()), reverse=True)
+        chosen = [one for one in found if version in (None, one)]
+        if not chosen:
+            about = "" if version is None else " with version %d" % version
+            raise ServingError("Could not find any versions of model %s%s" % (name, about), NOT_FOUND)
+        return chosen

@@ -1,0 +1,141 @@
+"""One version of a model: its graph in a session, and its signatures, each run by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from galatea_worker.failures import Refused, is_out_of_memory
+from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
+
+from galatea_frameworks.tensorflow import files, signatures
+
+from .errors import ServingError, status_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+
+_v1 = tf.compat.v1
+_TAG = "serve"
+DEFAULT_SIGNATURE = "serving_default"
+_OF_NO_MODEL = ("__saved_model_init_op", "__saved_model_train_op")
+# Signatures that are kept compiled.
+_CALLABLES_MAX = 16
+_SHOWN_MAX = 1000
+
+
+class Port(NamedTuple):
+    """An input or output: the tensor that it is in the graph, and its datatype."""
+
+    tensor: str
+    datatype: int
+
+
+class Signature:
+    """What the model takes and gives, by name."""
+
+    def __init__(self, definition: SignatureDef) -> None:
+        self._definition = definition
+        self.inputs = _ports(definition.inputs)
+        self.outputs = _ports(definition.outputs)
+
+    def shown(self) -> str:
+        """The beginning of its text."""
+        return str(self._definition)[:_SHOWN_MAX]
+
+
+def _ports(infos: Any) -> dict[str, Port]:
+    return {name: Port(infos[name].name, infos[name].dtype) for name in sorted(infos)}
+
+
+class Servable:
+    """A version that is loaded. Its methods may be called by several threads."""
+
+    def __init__(self, name: str, version: int, path: str, threads: tuple[int, int]) -> None:
+        """Raises Refused. `threads`: those of an operation, and operations at a time; 0 for TensorFlow's own choice."""
+        self.name = name
+        self.version = version
+        self._callables = {}
+        try:
+            self._open(path, threads)
+        except (Refused, MemoryError) as error:
+            if isinstance(error, Refused):
+                raise Refused("failed to load version %d of model '%s': %s" % (version, name, error)) from None
+            raise
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            raise Refused("failed to load version %d of model '%s': %s" % (version, name, _text(error))) from error
+
+    def _open(self, path: str, threads: tuple[int, int]) -> None:
+        definition = signatures.tagged(files.read_saved_model(path), _TAG)
+        self.signatures = {
+            name: Signature(one) for name, one in definition.signature_def.items() if name not in _OF_NO_MODEL
+        }
+        del definition
+        intra, inter = threads
+        config = _v1.ConfigProto(
+            intra_op_parallelism_threads=intra, inter_op_parallelism_threads=inter, allow_soft_placement=True
+        )
+        # See `tensorflow/settings.py`.
+        config.experimental.optimize_for_static_graph = True
+        config.experimental.disable_output_partition_graphs = True
+        graph = tf.Graph()
+        self._session = _v1.Session(graph=graph, config=config)
+        _v1.saved_model.loader.load(self._session, [_TAG], path, clear_devices=True)
+
+    def signature(self, name: str) -> Signature:
+        """The one of this name, or the one that serves where it is "". Raises ServingError."""
+        found = self.signatures.get(name or DEFAULT_SIGNATURE)
+        if found is None:
+            raise ServingError('Serving signature name: "%s" not found in signature def' % (name or DEFAULT_SIGNATURE))
+        return found
+
+    def run(self, name: str, feeds: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs of a signature, whose inputs come in the order of their names. Raises ServingError in TensorFlow's words."""
+        try:
+            results = self._callable(name)(*feeds)
+        except MemoryError:
+            raise
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            status = status_of(error.error_code) if isinstance(error, tf.errors.OpError) else 500
+            raise ServingError(_text(error), status=status) from error
+        return {port: _array(value) for port, value in zip(self.signature(name).outputs, results)}
+
+    def _callable(self, name: str) -> Any:
+        found = self._callables.get(name)
+        if found is None:
+            signature = self.signature(name)
+            options = config_pb2.CallableOptions(
+                feed=[port.tensor for port in signature.inputs.values()],
+                fetch=[port.tensor for port in signature.outputs.values()],
+            )
+            while len(self._callables) >= _CALLABLES_MAX:
+                self._callables.pop(next(iter(self._callables)), None)
+            found = self._callables[name] = self._session._make_callable_from_options(options)
+        return found
+
+    def metadata(self) -> meta_graph_pb2.MetaGraphDef:
+        """Its signatures, as a message that has only those."""
+        found = meta_graph_pb2.MetaGraphDef()
+        for name, signature in self.signatures.items():
+            found.signature_def[name].CopyFrom(signature._definition)
+        return found
+
+
+def _array(value: Any) -> np.ndarray:
+    """TensorFlow gives a scalar without an array around it."""
+    if isinstance(value, bytes):
+        array = np.empty((), dtype=np.object_)
+        array[()] = value
+        return array
+    return np.asarray(value)
+
+
+def _text(error: Exception) -> str:
+    return error.message if isinstance(error, tf.errors.OpError) else str(error)

@@ -1,0 +1,27 @@
+import { ContainerRefusal, type ContainerEnvironment } from "./container-kind.ts";
+
+export interface IntegerBounds {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Of the first of these variables that is set; null where none is. Throws ContainerRefusal for what is no whole number within the bounds. */
+export function integerVariable(
+  environment: ContainerEnvironment,
+  names: readonly string[],
+  { least, most }: IntegerBounds,
+): number | null {
+  const name = names.find((each) => (environment[each] ?? "") !== "");
+  if (name === undefined) return null;
+  const text = environment[name] ?? "";
+  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : -1;
+  if (value >= least && value <= most) return value;
+  throw new ContainerRefusal(`ERROR: ${name} must be a whole number from ${least} to ${most}, got: ${text}`);
+}
+
+/** A line for each variable of the table that is set: it is accepted, and has nothing to act on. */
+export function notesOn(environment: ContainerEnvironment, withoutEffect: Readonly<Record<string, string>>): string[] {
+  return Object.entries(withoutEffect).flatMap(([name, why]) =>
+    environment[name] === undefined ? [] : [`${name} is accepted without effect: ${why}`],
+  );
+}

@@ -1,0 +1,93 @@
+import { availableParallelism } from "node:os";
+import { ContainerRefusal, type KindStart } from "../container-kind.ts";
+import { integerVariable, notesOn } from "../integer-variable.ts";
+
+/** What the variables of SageMaker's TensorFlow Serving container ask for. */
+export interface ServingSettings {
+  /** Processes for each archive; each has all of its models. */
+  readonly instanceCount: number;
+  /** Null: each request is run by itself. */
+  readonly batching: ServingBatching | null;
+  /** Threads of a process; 0: as TensorFlow has them by itself. */
+  readonly intraThreads: number;
+  readonly interThreads: number;
+  /** "": the archive's first model. */
+  readonly defaultModel: string;
+  /** How long a request may take; then its process ends. */
+  readonly callMsMax: number;
+  /** What `Context.timeout` of a script says. */
+  readonly waitSeconds: number;
+  readonly notes: readonly string[];
+}
+
+export interface ServingBatching {
+  /** Rows that are computed together. */
+  readonly rowsMax: number;
+  readonly delayUs: number;
+  /** Requests that may wait. */
+  readonly queuedMax: number;
+}
+
+const instancesMax = 64;
+const rowsLimit = 65_536;
+const delayUsLimit = 60_000_000;
+const secondsLimit = 3600;
+const threadsLimit = 1024;
+const integerLimit = 999_999_999;
+/** What a queue may hold whatever is asked for. */
+const queuedLimit = 100_000;
+
+const noGpu = "models run on the CPU";
+const noProxy = "no nginx and no gunicorn stand before the models";
+const withoutEffect: Readonly<Record<string, string>> = {
+  SAGEMAKER_TFS_NUM_BATCH_THREADS:
+    "a process runs one batch at a time; SAGEMAKER_TFS_INSTANCE_COUNT says how many processes there are",
+  SAGEMAKER_TFS_FRACTIONAL_GPU_MEM_MARGIN: noGpu,
+  SAGEMAKER_TFS_VERSION: "there is one version of TensorFlow",
+  SAGEMAKER_TFS_NGINX_LOGLEVEL: noProxy,
+  SAGEMAKER_GUNICORN_LOGLEVEL: noProxy,
+  SAGEMAKER_GUNICORN_THREADS: noProxy,
+  SAGEMAKER_GUNICORN_WORKER_CLASS: noProxy,
+  SAGEMAKER_SAFE_PORT_RANGE: "models need no ports",
+};
+
+const universalScript = ["SAGEMAKER_MULTI_MODEL_UNIVERSAL_BUCKET", "SAGEMAKER_MULTI_MODEL_UNIVERSAL_PREFIX"];
+
+/** Throws ContainerRefusal for a value that is none. */
+export function servingSettings({ environment }: KindStart): ServingSettings {
+  const read = (name: string, least: number, most: number) => integerVariable(environment, [name], { least, most });
+  const universal = universalScript.find((name) => (environment[name] ?? "") !== "");
+  if (universal !== undefined)
+    throw new ContainerRefusal(
+      `ERROR: ${universal}: one script for all archives is not brought from S3 here; put code/inference.py into each archive`,
+    );
+  const instances = read("SAGEMAKER_TFS_INSTANCE_COUNT", 1, instancesMax) ?? 1;
+  // Gunicorn's processes run the script, TensorFlow Serving's the models; here each process does both.
+  const scripts = read("SAGEMAKER_GUNICORN_WORKERS", 1, instancesMax) ?? 1;
+  const proxySeconds = read("SAGEMAKER_NGINX_PROXY_READ_TIMEOUT_SECONDS", 1, secondsLimit) ?? 60;
+  const scriptSeconds = read("SAGEMAKER_GUNICORN_TIMEOUT_SECONDS", 1, secondsLimit) ?? 30;
+  return {
+    instanceCount: Math.max(instances, scripts),
+    batching: batchingOf(environment.SAGEMAKER_TFS_ENABLE_BATCHING ?? "false", read, "SAGEMAKER_BATCH" in environment),
+    intraThreads: read("SAGEMAKER_TFS_INTRA_OP_PARALLELISM", 0, threadsLimit) ?? 0,
+    interThreads: read("SAGEMAKER_TFS_INTER_OP_PARALLELISM", 0, threadsLimit) ?? 0,
+    defaultModel: environment.SAGEMAKER_TFS_DEFAULT_MODEL_NAME ?? "",
+    callMsMax: 1000 * Math.max(proxySeconds, scriptSeconds),
+    waitSeconds: read("SAGEMAKER_TFS_WAIT_TIME_SECONDS", 1, secondsLimit) ?? 60,
+    notes: notesOn(environment, withoutEffect),
+  };
+}
+
+type ReadInteger = (name: string, least: number, most: number) => number | null;
+
+function batchingOf(enabled: string, read: ReadInteger, isTransform: boolean): ServingBatching | null {
+  const isEnabled = enabled.toLowerCase();
+  if (isEnabled !== "true" && isEnabled !== "false")
+    throw new ContainerRefusal("ERROR: SAGEMAKER_TFS_ENABLE_BATCHING must be 'true' or 'false'");
+  const rowsMax = read("SAGEMAKER_TFS_MAX_BATCH_SIZE", 1, rowsLimit) ?? 8;
+  const delayUs = read("SAGEMAKER_TFS_BATCH_TIMEOUT_MICROS", 0, delayUsLimit) ?? 1000;
+  const batches = read("SAGEMAKER_TFS_MAX_ENQUEUED_BATCHES", 1, integerLimit);
+  // A transform job bounds its own requests.
+  const queuedBatches = batches ?? (isTransform ? queuedLimit : availableParallelism());
+  return isEnabled === "false" ? null : { rowsMax, delayUs, queuedMax: Math.min(queuedBatches * rowsMax, queuedLimit) };
+}
