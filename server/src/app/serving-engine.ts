@@ -151,7 +151,13 @@ function algorithmBackends(): readonly Backend[] {
   const lazy = (algorithm: "linear_learner" | "sparkml" | "xgboost", threadPerModel: boolean): Backend =>
     lazyBackend(algorithm, async () => {
       const { createAlgorithmBackend } = await import("../backends/algorithms/index.ts");
-      return createAlgorithmBackend({ algorithm, threadPerModel, orderMsMax: algorithmMsMax, clock: systemClock });
+      return createAlgorithmBackend({
+        algorithm,
+        threadPerModel,
+        orderMsMax: algorithmMsMax,
+        processorCount: availableParallelism(),
+        clock: systemClock,
+      });
     });
   // A bundle's expressions may have no end; what linear models and trees do is bounded.
   return [lazy("linear_learner", false), lazy("sparkml", true), lazy("xgboost", false)];

@@ -3,7 +3,7 @@ import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { type DeviceBytes, onMachine } from "../device-bytes.ts";
 import type { AlgorithmName } from "./algorithm-models.ts";
-import { AlgorithmThread, type HeldAlgorithm } from "./algorithm-thread.ts";
+import { AlgorithmThreads, type HeldAlgorithm } from "./algorithm-threads.ts";
 import { algorithmInstance } from "./algorithm-instance.ts";
 
 export interface AlgorithmBackendOptions {
@@ -12,8 +12,16 @@ export interface AlgorithmBackendOptions {
   readonly threadPerModel: boolean;
   /** Reading a model, or answering a request, may take so long. */
   readonly orderMsMax: number;
+  /** Models are read by so many threads while none of them is slow: as many as there are processors. */
+  readonly processorCount: number;
   readonly clock: Clock;
 }
+
+/** A thread is left to an order that has taken longer: most take less than a millisecond. */
+const patienceMs = 100;
+/** So many are started beside those of the processors for models whose thread is slow, and so many there are at most. */
+const threadsForOthers = 2;
+const threadsMax = 8;
 
 /** What a thread takes beside its models. */
 const threadBytes = 8 * 2 ** 20;
@@ -26,12 +34,17 @@ export function createAlgorithmBackend(options: AlgorithmBackendOptions): Backen
 class AlgorithmBackend implements Backend {
   readonly name: string;
   readonly #options: AlgorithmBackendOptions;
-  readonly #shared: AlgorithmThread | null;
+  readonly #shared: AlgorithmThreads | null;
 
   constructor(options: AlgorithmBackendOptions) {
     this.name = options.algorithm;
     this.#options = options;
-    this.#shared = options.threadPerModel ? null : new AlgorithmThread(options);
+    this.#shared = options.threadPerModel ? null : this.#threads(options.processorCount + threadsForOthers);
+  }
+
+  #threads(most: number): AlgorithmThreads {
+    const { processorCount, ...options } = this.#options;
+    return new AlgorithmThreads({ ...options, patienceMs, spread: processorCount, most: Math.min(most, threadsMax) });
   }
 
   complete(_source: ModelSource, config: ModelConfig): Promise<ModelConfig> {
@@ -44,12 +57,12 @@ class AlgorithmBackend implements Backend {
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
     const { algorithm, clock } = this.#options;
-    const thread = this.#shared ?? new AlgorithmThread(this.#options);
-    const own = thread === this.#shared ? null : thread;
+    const threads = this.#shared ?? this.#threads(1);
+    const own = threads === this.#shared ? null : threads;
     let held: HeldAlgorithm;
     try {
       const settings = Object.fromEntries(config.parameters);
-      held = await thread.load({ algorithm, directory: source.versionDirectory, settings }, context.signal);
+      held = await threads.load({ algorithm, directory: source.versionDirectory, settings }, context.signal);
     } catch (error) {
       await own?.[Symbol.asyncDispose]();
       throw error;

@@ -1,7 +1,7 @@
 import { type Clock, InferenceError } from "../../base/index.ts";
 import type { InferenceRequest, Instance, Outcome } from "../../inference/index.ts";
 import type { Arena } from "../../tensor/index.ts";
-import type { HeldAlgorithm } from "./algorithm-thread.ts";
+import type { HeldAlgorithm } from "./algorithm-threads.ts";
 
 export interface AlgorithmInstanceParts {
   readonly name: string;

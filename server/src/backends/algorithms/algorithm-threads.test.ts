@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { InferenceError, systemClock } from "../../base/index.ts";
-import { AlgorithmThread, type HeldAlgorithm } from "./algorithm-thread.ts";
+import { AlgorithmThreads, type AlgorithmThreadsOptions, type HeldAlgorithm } from "./algorithm-threads.ts";
 import type { AlgorithmSource } from "./algorithm-models.ts";
 import { linearLearnerArtifact, savedLinearModels } from "../../algorithms/linear-learner/linear-models-fixture.ts";
 
@@ -49,6 +49,9 @@ const endless = async (): Promise<AlgorithmSource> => ({
   },
 });
 
+const opened = (more: Partial<AlgorithmThreadsOptions>) =>
+  new AlgorithmThreads({ orderMsMax: 60_000, patienceMs: 100, spread: 1, most: 1, clock: systemClock, ...more });
+
 const signal = new AbortController().signal;
 
 async function asked(model: HeldAlgorithm, text: string): Promise<string> {
@@ -57,9 +60,9 @@ async function asked(model: HeldAlgorithm, text: string): Promise<string> {
 }
 
 test("models of a thread answer, refuse what they do not take, and are gone when they are disposed of", async () => {
-  await using thread = new AlgorithmThread({ orderMsMax: 60_000, clock: systemClock });
-  const first = await thread.load(await linear(), signal);
-  const second = await thread.load(await linear(), signal);
+  await using threads = opened({});
+  const first = await threads.load(await linear(), signal);
+  const second = await threads.load(await linear(), signal);
   assert.match(await asked(first, "1,2,3,4"), /^200 \{"predictions": \[\{"score": /);
   assert.match(await asked(first, "1,2"), /^400 unable to evaluate payload provided/);
   await first[Symbol.asyncDispose]();
@@ -68,19 +71,59 @@ test("models of a thread answer, refuse what they do not take, and are gone when
 });
 
 test("files that are no model fail their load with a sentence, and nobody else", async () => {
-  await using thread = new AlgorithmThread({ orderMsMax: 60_000, clock: systemClock });
-  const good = await thread.load(await linear(), signal);
+  await using threads = opened({});
+  const good = await threads.load(await linear(), signal);
   const broken = { ...(await linear()), directory: await folderOf({ "model_algo-1": "nothing" }) };
-  await assert.rejects(thread.load(broken, signal), new InferenceError("INVALID_ARG", "the archive is no zip archive"));
+  await assert.rejects(threads.load(broken, signal), new InferenceError("INVALID_ARG", "the archive is no zip archive"));
   const empty = { ...broken, directory: await folderOf({ other: "x" }) };
-  await assert.rejects(thread.load(empty, signal), /the archive has no file 'model_algo-1'/);
+  await assert.rejects(threads.load(empty, signal), /the archive has no file 'model_algo-1'/);
   assert.match(await asked(good, "1,2,3,4"), /^200 /);
 });
 
 test("a request that does not end is ended with its thread, and the next one is answered in another", async () => {
-  await using thread = new AlgorithmThread({ orderMsMax: 4000, clock: systemClock });
-  const model = await thread.load(await endless(), signal);
+  await using threads = opened({ orderMsMax: 4000 });
+  const model = await threads.load(await endless(), signal);
   assert.equal(await asked(model, "aab"), "200 aab");
   await assert.rejects(asked(model, "a".repeat(60)), /the model did not answer: the model took longer than 4000 ms/);
   assert.equal(await asked(model, "ab"), "200 ab");
+});
+
+test("a model that takes long holds none of its siblings up: they are read again in another thread", async () => {
+  await using threads = opened({ most: 2 });
+  const slow = await threads.load(await endless(), signal);
+  const siblings = [await threads.load(await linear(), signal), await threads.load(await linear(), signal)];
+  assert.equal(threads.threadCount, 1);
+  let hasEnded = false;
+  const ended = asked(slow, "a".repeat(60)).catch((error: unknown) => {
+    hasEnded = true;
+    return String(error);
+  });
+  for (let round = 0; round < 2; round++) {
+    const answers = await Promise.all(siblings.map((model) => asked(model, "1,2,3,4")));
+    for (const answer of answers) assert.match(answer, /^200 /);
+    assert.deepEqual([hasEnded, threads.threadCount], [false, 2]);
+  }
+  await threads[Symbol.asyncDispose]();
+  assert.match(await ended, /the model did not answer: its container ends/);
+});
+
+test("who waits for a thread when the container ends is refused", async () => {
+  await using threads = opened({});
+  const slow = await threads.load(await endless(), signal);
+  const sibling = await threads.load(await linear(), signal);
+  const both = Promise.allSettled([asked(slow, "a".repeat(60)), asked(sibling, "1,2,3,4")]);
+  await threads[Symbol.asyncDispose]();
+  for (const outcome of await both)
+    assert.match(String(outcome.status === "rejected" && outcome.reason), /its container ends/);
+  assert.equal(threads.threadCount, 0);
+});
+
+test("where all threads are slow a model waits for the first that is free, and is answered", async () => {
+  await using threads = opened({ orderMsMax: 1500, patienceMs: 10 });
+  const slow = await threads.load(await endless(), signal);
+  const sibling = await threads.load(await linear(), signal);
+  const refused = assert.rejects(asked(slow, "a".repeat(60)), /the model took longer than 1500 ms/);
+  assert.match(await asked(sibling, "1,2,3,4"), /^200 /);
+  await refused;
+  assert.equal(threads.threadCount, 1);
 });

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chooseThread, type ThreadState } from "./choose-thread.ts";
+
+const counts = { spread: 2, most: 3 };
+const [free, busy, slow] = (["free", "busy", "slow"] as const).map(
+  (at) =>
+    (modelCount: number): ThreadState => ({ at, modelCount }),
+) as [(count: number) => ThreadState, (count: number) => ThreadState, (count: number) => ThreadState];
+const nothing = { take: "nothing yet" };
+const fresh = { take: "new" };
+const thread = (index: number) => ({ take: "thread", index });
+
+test("a model's own thread is taken where it is free, and waited for while its work is short", () => {
+  assert.deepEqual(chooseThread([free(5), free(0)], 0, counts), thread(0));
+  assert.deepEqual(chooseThread([busy(5), free(0)], 0, counts), nothing);
+});
+
+test("a model whose thread is slow goes to the free thread with the fewest models, to a new one, or waits", () => {
+  assert.deepEqual(chooseThread([slow(5), free(2), free(1)], 0, counts), thread(2));
+  assert.deepEqual(chooseThread([slow(5), busy(1)], 0, counts), fresh);
+  assert.deepEqual(chooseThread([slow(5), slow(1), busy(1)], 0, counts), nothing);
+});
+
+test("models without a thread are spread over so many, and then share them", () => {
+  assert.deepEqual(chooseThread([], null, counts), fresh);
+  assert.deepEqual(chooseThread([free(1)], null, counts), fresh);
+  assert.deepEqual(chooseThread([free(0)], null, counts), thread(0));
+  assert.deepEqual(chooseThread([free(2), free(1)], null, counts), thread(1));
+  assert.deepEqual(chooseThread([free(1)], null, { spread: 4, most: 1 }), thread(0));
+  assert.deepEqual(chooseThread([busy(1), busy(1)], null, counts), fresh);
+  assert.deepEqual(chooseThread([busy(1), slow(1), busy(2)], null, counts), nothing);
+});
