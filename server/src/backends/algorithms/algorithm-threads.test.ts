@@ -74,7 +74,10 @@ test("files that are no model fail their load with a sentence, and nobody else",
   await using threads = opened({});
   const good = await threads.load(await linear(), signal);
   const broken = { ...(await linear()), directory: await folderOf({ "model_algo-1": "nothing" }) };
-  await assert.rejects(threads.load(broken, signal), new InferenceError("INVALID_ARG", "the archive is no zip archive"));
+  await assert.rejects(
+    threads.load(broken, signal),
+    new InferenceError("INVALID_ARG", "the archive is no zip archive"),
+  );
   const empty = { ...broken, directory: await folderOf({ other: "x" }) };
   await assert.rejects(threads.load(empty, signal), /the archive has no file 'model_algo-1'/);
   assert.match(await asked(good, "1,2,3,4"), /^200 /);

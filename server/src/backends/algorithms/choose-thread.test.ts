@@ -3,10 +3,10 @@ import { test } from "node:test";
 import { chooseThread, type ThreadState } from "./choose-thread.ts";
 
 const counts = { spread: 2, most: 3 };
-const [free, busy, slow] = (["free", "busy", "slow"] as const).map(
-  (at) =>
-    (modelCount: number): ThreadState => ({ at, modelCount }),
-) as [(count: number) => ThreadState, (count: number) => ThreadState, (count: number) => ThreadState];
+const [free, busy, slow] = (["free", "busy", "slow"] as const).map((at) => (modelCount: number): ThreadState => ({
+  at,
+  modelCount,
+})) as [(count: number) => ThreadState, (count: number) => ThreadState, (count: number) => ThreadState];
 const nothing = { take: "nothing yet" };
 const fresh = { take: "new" };
 const thread = (index: number) => ({ take: "thread", index });
