@@ -6,6 +6,7 @@ import type { Backend } from "../backends/index.ts";
 import type { ConfinementRow, FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
 import type { DataDirectories } from "./directories.ts";
 import { modelOutput } from "./model-output.ts";
+import { withGpuOrder } from "./gpus.ts";
 import { modelEnvironment, passedEnvironment } from "./passed-environment.ts";
 import { memoryShare } from "./request-memory.ts";
 import { withThreads } from "./thread-environment.ts";
@@ -78,6 +79,8 @@ export interface PythonBackendParts extends PythonParts {
   readonly preImports: readonly string[];
   /** `--backend-directory`. */
   readonly findRunner: FindPythonRunner;
+  /** How many GPUs models may be placed on. */
+  readonly gpuCount: number;
   /** Null where models are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
@@ -97,7 +100,8 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     onConfinement: parts.onConfinement,
     python: await findPython(parts, signal),
     packagesDirectory: await packagesDirectory(parts, signal),
-    pythonEnv: withThreads(modelEnvironment(), parts.threads),
+    gpuCount: parts.gpuCount,
+    pythonEnv: withThreads(withGpuOrder(modelEnvironment(), parts.gpuCount), parts.threads),
     preImports: parts.preImports,
     findRunner: parts.findRunner,
     sharedFileBytesMax: memoryShare({ machineBytes: totalmem(), cgroupBytes: process.constrainedMemory() }),

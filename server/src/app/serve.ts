@@ -11,7 +11,7 @@ import {
   type ContainerPlan,
 } from "./container-environment.ts";
 import { dataDirectories } from "./directories.ts";
-import { openGpus } from "./gpus.ts";
+import { gpuCountOf, openGpus } from "./gpus.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import type { ServeOptions } from "./options.ts";
 import { createServerMetrics } from "./server-metrics.ts";
@@ -61,6 +61,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     plan,
     log,
     metrics,
+    gpuCount: gpuCountOf(process.env),
     directories: dataDirectories(options.dataDirectory, process.env),
   });
   const listeners: Listener[] = [];

@@ -36,14 +36,16 @@ export interface ServingParts {
   readonly log: Logger;
   readonly metrics: ServerMetrics;
   readonly directories: DataDirectories;
+  /** How many GPUs models may be placed on. */
+  readonly gpuCount: number;
   /** See PythonBackendParts. */
   readonly onConfinement: PythonBackendParts["onConfinement"];
 }
 
 /** The engine with its backends and catalogs, nothing loaded. */
 export function createServingEngine(parts: ServingParts): EngineCore {
-  const { options, budget, plan, log, metrics, directories } = parts;
-  const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount: 0 };
+  const { options, budget, plan, log, metrics, directories, gpuCount } = parts;
+  const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount };
   const opened = plan?.opened ?? null;
   const installer = scriptPackages({ directories, log });
   const overrides = processDirectory(join(directories.cache, "overrides"));
@@ -101,7 +103,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
   });
 }
 
-function backends({ options, plan, log, directories, onConfinement }: ServingParts): readonly Backend[] {
+function backends({ options, plan, log, directories, onConfinement, gpuCount }: ServingParts): readonly Backend[] {
   const { python, pythonPackages: packages, pythonThreads: threads, pythonPreimport: preImports } = options;
   const { backendDirectory } = options;
   // The operator's own come first, as they do in Triton.
@@ -122,6 +124,7 @@ function backends({ options, plan, log, directories, onConfinement }: ServingPar
           preImports,
           tenants,
           findRunner,
+          gpuCount,
           onConfinement,
           callMsMax: plan?.opened?.callMsMax ?? null,
         };

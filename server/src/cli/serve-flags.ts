@@ -5,7 +5,7 @@ import { pythonFlag, pythonPackagesFlag } from "./python-flags.ts";
 import { confinementFlag, workerFlags } from "./worker-flags.ts";
 import { unbuiltFlags } from "./unbuilt-flags.ts";
 
-const gpu = { accepted: "this server places no model on a GPU yet" };
+const gpu = { accepted: "nothing on GPUs is configured by it yet" };
 const oneLoop = { accepted: "one event loop serves all connections; no thread count is needed" };
 /** tritonserver's ParseIntBoolOption. */
 const booleanWords = new Map([

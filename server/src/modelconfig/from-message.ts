@@ -41,6 +41,7 @@ export function toModelConfig(message: ModelConfigMessage): ModelConfig {
       name: group.name,
       kind: `KIND_${InstanceKind[group.kind]}` as ModelConfig["instanceGroups"][number]["kind"],
       count: group.count,
+      gpus: group.gpus,
     })),
     defaultModelFilename: message.defaultModelFilename,
     parameters: new Map(Object.entries(message.parameters).map(([key, value]) => [key, value.stringValue])),

@@ -29,5 +29,6 @@ export type { ModelConfigMessage } from "./message.ts";
 export { parseConfigOverride } from "./parse-json.ts";
 export { configTextBytesMax, parseConfigText, readConfigText } from "./parse-text.ts";
 export type { TextProblem } from "./text-walk.ts";
+export { placedInstances, type PlacedInstance } from "./placed-instances.ts";
 export { printConfigJson, printConfigJsonText } from "./print-json.ts";
 export { refuseUnbuilt, unbuiltFields } from "./unbuilt.ts";

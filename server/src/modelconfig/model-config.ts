@@ -122,4 +122,6 @@ export interface InstanceGroupConfig {
   readonly name: string;
   readonly kind: "KIND_AUTO" | "KIND_CPU" | "KIND_GPU" | "KIND_MODEL";
   readonly count: number;
+  /** Of KIND_GPU: `count` instances are on each of them. */
+  readonly gpus: readonly number[];
 }

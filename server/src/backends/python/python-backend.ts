@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
-import { mergeAutoComplete, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
+import { mergeAutoComplete, placedInstances, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { onMachine, type DeviceBytes } from "../device-bytes.ts";
@@ -36,6 +36,8 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly tenants: TenantOptions | null;
   /** See TenantsOptions. */
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
+  /** How many GPUs models may be placed on. */
+  readonly gpuCount: number;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
@@ -60,6 +62,7 @@ export const pythonBackendDefaults = {
   sharedFileBytesMax: 2 ** 30,
   tenants: null,
   onConfinement: () => {},
+  gpuCount: 0,
   hangReportMs: 30_000,
   hangKillMs: null,
   finalizeMs: 30_000,
@@ -152,25 +155,27 @@ class PythonBackend implements Backend {
   }
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
-    if (config.instanceGroups.some((group) => group.kind === "KIND_GPU"))
+    const { gpuCount } = this.#options;
+    if (gpuCount === 0 && config.instanceGroups.some((group) => group.kind === "KIND_GPU"))
       this.#options.logger.warning(
         `model '${config.name}' asks for KIND_GPU; its instances run, and are told to run, on the CPU`,
       );
     const plan = await this.#plan(source, config, context);
     const facts = factsOf(source, config, plan);
     const configJson = printConfigJsonText(config);
-    const unhealthy = new Map<string, string>();
+    const unhealthy = new Map<number, string>();
     let fileBytes = 0;
-    const planned = instancesOf(source, config);
+    const planned = placedInstances(config, gpuCount);
     const pace = new Pace(this.#options.clock, planned.length);
-    const opening = planned.map(async ({ name, instanceKind }) => {
+    const opening = planned.map(async (placed, place) => {
+      const { name } = placed;
       const begin = async (signal: AbortSignal, fresh: boolean) => {
         const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
         worker.others = context.others;
         fileBytes = worker.fileBytes;
-        const about = { source, config, configJson, instanceKind, program: plan.program };
+        const about = { source, config, configJson, placed, program: plan.program };
         try {
           this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
           return worker;
@@ -181,8 +186,8 @@ class PythonBackend implements Backend {
         }
       };
       const onHealth = (reason: string | null) => {
-        if (reason === null) unhealthy.delete(name);
-        else unhealthy.set(name, reason);
+        if (reason === null) unhealthy.delete(place);
+        else unhealthy.set(place, reason);
         const [worst] = unhealthy.values();
         context.onHealth(worst === undefined ? { ok: true } : { ok: false, reason: worst });
       };
@@ -356,21 +361,8 @@ function keyOf(plan: WorkerPlan): string {
   ].join("\n");
 }
 
-function instancesOf(source: ModelSource, config: ModelConfig): { name: string; instanceKind: string }[] {
-  const groups = config.instanceGroups.length > 0 ? config.instanceGroups : [defaultGroup(source)];
-  return groups.flatMap((group) => {
-    // KIND_GPU and KIND_AUTO run on the CPU here, and the model is told so.
-    const instanceKind = group.kind === "KIND_MODEL" ? "MODEL" : "CPU";
-    return Array.from({ length: group.count }, (_, index) => ({ name: `${group.name}_${index}`, instanceKind }));
-  });
-}
-
-function defaultGroup(source: ModelSource) {
-  return { name: source.servedName, kind: "KIND_CPU", count: 1 } as const;
-}
-
-function firstInstanceName(source: ModelSource, config: ModelConfig): string {
-  return instancesOf(source, config)[0]?.name ?? source.servedName;
+function firstInstanceName({ servedName }: ModelSource, { instanceGroups: [first] }: ModelConfig): string {
+  return first === undefined ? servedName : `${first.name}_0`;
 }
 
 function factsOf(source: ModelSource, config: ModelConfig, plan: WorkerPlan): FrameFacts {

@@ -120,7 +120,7 @@ export async function openFixture(
       directoryName: name,
       servedName: name,
       versionEntries: ["model.py"],
-      gpuCount: 0,
+      gpuCount: overrides.gpuCount ?? 0,
     });
     return { source: { servedName: name, modelDirectory, version: 1, versionDirectory }, config: parsed };
   };

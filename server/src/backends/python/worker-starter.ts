@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError, type Clock, type Logger } from "../../base/index.ts";
-import { printConfigJson, type ModelConfig } from "../../modelconfig/index.ts";
+import { printConfigJson, type ModelConfig, type PlacedInstance } from "../../modelconfig/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { ModelSource } from "../backend.ts";
 import type { NamespaceMetrics } from "../namespace-metrics.ts";
@@ -151,7 +151,7 @@ export interface InitializeOptions {
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly configJson: string;
-  readonly instanceKind: string;
+  readonly placed: PlacedInstance;
   readonly program: PythonRunner;
 }
 
@@ -173,9 +173,9 @@ export async function initializeWorker(
       answersMax: frameLimits.answersMax,
       args: {
         model_config: options.configJson,
-        model_instance_kind: options.instanceKind,
+        model_instance_kind: options.placed.kind,
         model_instance_name: worker.name,
-        model_instance_device_id: "0",
+        model_instance_device_id: String(options.placed.deviceId),
         model_repository: source.modelDirectory,
         model_version: String(source.version),
         model_name: source.servedName,
