@@ -1,9 +1,12 @@
 /** The packages of models behind endpoints: the platform's interpreter, and what CreateModel's Environment asks for. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
@@ -88,6 +91,63 @@ test("a model finds the packages of its Environment, from a directory of wheels,
     assert.ok(process.getuid?.() !== 0 || seen["started"] !== "0", "it started as the server's user");
   } finally {
     await removeMade(platform.place.data);
+    await rm(wheels, { recursive: true });
+  }
+});
+
+test("an owner's HOME, proxies and certificates do not say where packages come from: others with an equal list have what was installed", async () => {
+  const wheels = await mkdtemp(join(tmpdir(), "galatea-wheels-"));
+  const own = `${version}.1`;
+  await promisify(execFile)("python3", ["-c", writeWheel, wheels, own]);
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.writeHead(404).end();
+  });
+  server.on("connect", (request, socket) => {
+    asked.push(`CONNECT ${request.url}`);
+    socket.destroy();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const home = join(wheels, "home");
+  for (const [path, text] of [
+    [".config/pip/pip.conf", `[global]\nextra-index-url = ${url}\n`],
+    [".config/uv/uv.toml", `extra-index-url = ["${url}"]\n`],
+  ] as const) {
+    await mkdir(dirname(join(home, path)), { recursive: true });
+    await writeFile(join(home, path), text);
+  }
+  await using platform = await Platform.open(async () => {}, { env: { PIP_FIND_LINKS: wheels } });
+  try {
+    const wanted = `galatea-probe==${own}`;
+    await createEndpoint(platform, {
+      name: "choosing",
+      modelDataUrl: await upload(
+        platform,
+        modelTelling(
+          "import galatea_probe\ntold = lambda: dict(version=galatea_probe.version, pip=[name for name in os.environ if name[:4] in ('PIP_', 'GALA')])",
+        ),
+      ),
+      environment: {
+        GALATEA_PYTHON_PACKAGES: wanted,
+        HOME: home,
+        HTTP_PROXY: url,
+        http_proxy: url,
+        HTTPS_PROXY: url,
+        https_proxy: url,
+        NO_PROXY: "",
+        no_proxy: "",
+        SSL_CERT_FILE: join(wheels, "none.pem"),
+      },
+    });
+    await endpointIs(platform, "choosing", "InService", installMsMax);
+    const { version: found, pip } = await told(platform, "choosing");
+    assert.deepEqual([found, asked], [own, []]);
+    assert.deepEqual(pip, ["GALATEA_PYTHON_PACKAGES"]);
+  } finally {
+    await removeMade(platform.place.data);
+    server.close();
     await rm(wheels, { recursive: true });
   }
 });

@@ -12,7 +12,7 @@ import {
   type ConvertedEncoder,
 } from "../conversion/index.ts";
 import type { ConvertOptions } from "./options.ts";
-import { passedEnvironment } from "./passed-environment.ts";
+import { installerEnvironment } from "./passed-environment.ts";
 import { stopSignal } from "./stop-signal.ts";
 
 const namesTold = 5;
@@ -96,7 +96,7 @@ async function planWriter(
 }
 
 async function builderOf({ graph }: ConvertOptions, signal: AbortSignal) {
-  const env = passedEnvironment();
+  const env = installerEnvironment();
   const command = await planBuilder(env["PATH"] ?? "");
   return { command, env, halfPrecision: graph.weights === "FLOAT16", onProgress: say, clock: systemClock, signal };
 }

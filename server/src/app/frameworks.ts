@@ -4,7 +4,7 @@ import { systemClock } from "../base/index.ts";
 import { addFramework, frameworkNamed, frameworks, madeFramework, removeFramework } from "../backends/python/index.ts";
 import { dataDirectories } from "./directories.ts";
 import type { FrameworkOptions } from "./options.ts";
-import { passedEnvironment } from "./passed-environment.ts";
+import { installerEnvironment } from "./passed-environment.ts";
 import { knownPythons } from "./python.ts";
 import { stopSignal } from "./stop-signal.ts";
 
@@ -47,7 +47,7 @@ export async function model(options: FrameworkOptions): Promise<number> {
       wheels,
       anyBuild: options.anyBuild,
       pythons: options.python === null ? knownPythons : [options.python],
-      env: passedEnvironment(),
+      env: installerEnvironment(),
     });
     say(`${framework.name} is set up in ${place.directory}`);
     return 0;

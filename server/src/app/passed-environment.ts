@@ -29,8 +29,20 @@ const names: readonly string[] = [
 ];
 const prefixes = ["PIP_", "UV_", "PYTHON"];
 
+/** What a platform's containers run package installers with, as JSON. CreateModel refuses the name. */
+const installerVariable = "GALATEA_INSTALLER_ENVIRONMENT";
+/** Where packages come from, which may hold the operator's passwords, is no matter of models. */
+const installerPrefixes = ["PIP_", "UV_"];
+
 /** Settings of this very Node process: in a Node that model code starts, they would be wrong. */
-const ownNames = ["NODE_OPTIONS", "NODE_COMPILE_CACHE", "NODE_CHANNEL_FD", "NODE_UNIQUE_ID", "UV_THREADPOOL_SIZE"];
+const ownNames = [
+  "NODE_OPTIONS",
+  "NODE_COMPILE_CACHE",
+  "NODE_CHANNEL_FD",
+  "NODE_UNIQUE_ID",
+  "UV_THREADPOOL_SIZE",
+  installerVariable,
+];
 
 /**
  * The environment of containers and package installers: those names, and what installers and Python itself are configured by.
@@ -42,6 +54,25 @@ export function passedEnvironment(from: Environment = process.env): Readonly<Rec
     (name) =>
       name !== "UV_THREADPOOL_SIZE" && (names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix))),
   );
+}
+
+/**
+ * A platform's containers have their owners' variables on top of the platform's own. Installers there write environments that all containers
+ * share, and are configured by the operator alone: by what the platform had before, which each container is given beside its own.
+ */
+export function platformContainerEnvironment(
+  operators: Readonly<Record<string, string>>,
+  owners: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const isInstallers = (name: string) => installerPrefixes.some((prefix) => name.startsWith(prefix));
+  const kept = Object.fromEntries(Object.entries(operators).filter(([name]) => !isInstallers(name)));
+  return { ...kept, ...owners, [installerVariable]: JSON.stringify(operators) };
+}
+
+/** What package installers run with: in a platform's container the operator's environment, elsewhere this process's own. */
+export function installerEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
+  const operators = from[installerVariable];
+  return passedEnvironment(operators === undefined ? from : (JSON.parse(operators) as Environment));
 }
 
 /** The environment of model code: the server's whole one, as in Triton, where models run in children of the server. */

@@ -29,6 +29,7 @@ import { clientCertificate } from "./client-certificate.ts";
 import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "./directories.ts";
 import type { ServedContainerKind } from "./container-environment.ts";
+import { platformContainerEnvironment } from "./passed-environment.ts";
 import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
 import { createLogLinks } from "./log-links.ts";
 import { createPlatformMetrics } from "./platform-metrics.ts";
@@ -258,6 +259,6 @@ function containerCommand(
       ...options.workerArguments,
       ...own,
     ],
-    env: { ...options.environment, ...spec.environment },
+    env: platformContainerEnvironment(options.environment, spec.environment),
   };
 }

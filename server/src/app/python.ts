@@ -7,7 +7,7 @@ import type { ConfinementRow, FindPythonRunner, TenantOptions } from "../backend
 import type { DataDirectories } from "./directories.ts";
 import { modelOutput } from "./model-output.ts";
 import { withGpuOrder } from "./gpus.ts";
-import { modelEnvironment, passedEnvironment } from "./passed-environment.ts";
+import { modelEnvironment, installerEnvironment } from "./passed-environment.ts";
 import { memoryShare } from "./request-memory.ts";
 import { withThreads } from "./thread-environment.ts";
 
@@ -51,7 +51,7 @@ async function prepare({ log, directories }: PythonParts, wanted: Wanted, signal
   return await preparePythonEnvironment({
     ...wanted,
     dataDirectory: directories.root,
-    env: { ...passedEnvironment(), PIP_QUIET: "1" },
+    env: { ...installerEnvironment(), PIP_QUIET: "1" },
     clock: systemClock,
     onProgress: (line) => log.info(`python environment: ${line}`),
     signal,

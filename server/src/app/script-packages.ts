@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { assert, systemClock, type Logger } from "../base/index.ts";
 import type { PackageInstaller } from "../containers/index.ts";
 import type { DataDirectories } from "./directories.ts";
-import { passedEnvironment } from "./passed-environment.ts";
+import { installerEnvironment } from "./passed-environment.ts";
 
 /** An index that does not answer is given up then. */
 const installMsMax = 15 * 60_000;
@@ -27,7 +27,7 @@ export function scriptPackages(parts: {
       environments: directories.frameworks,
       directory: scriptPackagesDirectory(directories),
       packages,
-      env: passedEnvironment(),
+      env: installerEnvironment(),
       clock: systemClock,
       onProgress: (line) => log.info(`requirements: ${line}`),
       signal: AbortSignal.timeout(installMsMax),

@@ -33,7 +33,7 @@ export async function madePythonEnvironment(place: Place): Promise<string | null
 
 function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Place) {
   const identity = createHash("sha256")
-    .update(JSON.stringify(wheelsOnly ? [packages, 1, pythons] : [packages, 1]))
+    .update(JSON.stringify(wheelsOnly ? [packages, 2, pythons] : [packages, 1]))
     .digest("hex")
     .slice(0, 16);
   const parent = resolve(dataDirectory, "python");
