@@ -30,7 +30,9 @@ export const recipes = {
   },
   /** The clients that people's code uses. */
   clients: {
-    steps: [["boto3>=1.40,<2", "sagemaker>=2.250,<3", tritonclientPackage, "numpy", "ml_dtypes<0.6"]],
+    steps: [
+      ["boto3>=1.40,<2", "sagemaker>=2.250,<3", tritonclientPackage, "numpy", "ml_dtypes<0.6", "tokenizers<0.24"],
+    ],
     imports: ["boto3", "sagemaker", "tritonclient.http", "numpy"],
   },
   /** The libraries that make tree models: the judges of what the `fil` backend answers. */

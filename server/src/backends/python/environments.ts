@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, realpath, rename, rm, stat } from "node:fs/promises";
+import { access, mkdir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { extract } from "tar";
 import { InferenceError } from "../../base/index.ts";
+import { unpackEnvironment } from "./packed-environment.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import type { RunnerEnvironment } from "./runners.ts";
 
@@ -106,15 +106,19 @@ export function environmentPath(executionEnvPath: string, modelDirectory: string
   return isAbsolute(executionEnvPath) ? executionEnvPath : resolve(modelDirectory, executionEnvPath);
 }
 
+async function absence(directory: string, file: string): Promise<string> {
+  const name = file.slice(directory.length + 1);
+  const target = await readlink(file).catch(() => null);
+  if (target === null) return `the Python environment ${directory} has no ${name}`;
+  return `${name} of the Python environment ${directory} is a link to ${target}, which leads to nothing on this machine`;
+}
+
 async function environmentIn(options: EnvironmentOptions, directory: string): Promise<PythonEnvironment> {
   const python = join(directory, "bin", "python");
   const activate = join(directory, "bin", "activate");
   for (const file of [python, activate]) {
-    await access(file).catch(() => {
-      throw new InferenceError(
-        "INVALID_ARG",
-        `the Python environment ${directory} has no ${file.slice(directory.length + 1)}`,
-      );
+    await access(file).catch(async () => {
+      throw new InferenceError("INVALID_ARG", await absence(directory, file));
     });
   }
   const { LD_LIBRARY_PATH: inherited } = options.pythonEnv;
@@ -139,37 +143,15 @@ async function unpacked(options: EnvironmentOptions, archive: string, signal: Ab
   const partial = join(options.environmentsDirectory, `.partial-${randomUUID()}`);
   await mkdir(partial, { recursive: true });
   try {
-    let byteCount = 0;
-    let entryCount = 0;
-    await extract({
-      file: archive,
-      cwd: partial,
-      strict: true,
-      // The archive's maker owns nothing here, and nobody may write what others read.
-      preserveOwner: false,
-      umask: 0o022,
-      filter: (_path, entry) => {
-        signal.throwIfAborted();
-        byteCount += "size" in entry ? entry.size : 0;
-        if (++entryCount > options.environmentEntriesMax || byteCount > options.environmentBytesMax)
-          throw new InferenceError("INVALID_ARG", `the packed environment ${archive} is larger than allowed`);
-        return true;
-      },
-    });
+    const limits = { bytesMax: options.environmentBytesMax, entriesMax: options.environmentEntriesMax };
+    await unpackEnvironment(archive, partial, limits, signal);
     await rename(partial, directory);
   } catch (error) {
-    await rm(partial, { recursive: true, force: true });
+    // What was about to be written when the archive was refused may still be.
+    await rm(partial, { recursive: true, force: true, maxRetries: 9, retryDelay: 50 });
     // Another load of the same bytes may have been faster.
     if ((await stat(directory).catch(() => null)) !== null) return directory;
-    if (error instanceof InferenceError) throw error;
-    signal.throwIfAborted();
-    throw new InferenceError(
-      "INVALID_ARG",
-      `cannot unpack the Python environment ${archive}: ${(error as Error).message}`,
-      {
-        cause: error,
-      },
-    );
+    throw error;
   }
   return directory;
 }

@@ -1,0 +1,38 @@
+/** The example of T5: its own packed environment on a multi-model endpoint by boto3, against numpy alone. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
+import { assembleT5, referenceAnswers, translateScript } from "./t5-fixture.ts";
+
+let directory: string;
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "galatea-t5-"));
+  await assembleT5(join(directory, "models"));
+});
+after(() => rm(directory, { recursive: true, force: true }));
+
+test("T5 answers from its packed environment what numpy computes of the same weights", async () => {
+  const sentences = [
+    "translate English to German: The house is wonderful.",
+    "summarize: the train leaves at seven and arrives at noon.",
+    "My dog likes the sun.",
+  ];
+  await using platform = await ScriptedPlatform.open();
+  const [said, expected] = await Promise.all([
+    platform.run(translateScript, [join(directory, "models"), ...sentences]),
+    referenceAnswers(sentences),
+  ]);
+  assert.match(said, /^done$/m);
+  const found = [...said.matchAll(/^tokens: (.*)$/gm)].map(([, tokens = ""]) => JSON.parse(tokens) as number[]);
+  assert.deepEqual(
+    found,
+    expected.map(({ answer }) => answer),
+  );
+  // Both would pass with anything if the network said the same of all sentences, or always the same token.
+  assert.equal(new Set(found.map(String)).size, sentences.length);
+  for (const tokens of found) assert.ok(new Set(tokens).size > 5, String(tokens));
+  for (const { margin } of expected) assert.ok(margin > 0.01, `a near tie: ${margin}`);
+});

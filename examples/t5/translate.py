@@ -1,0 +1,104 @@
+"""T5 in Triton's Python backend, with an environment of its own, on a multi-model endpoint, as a SageMaker user writes it.
+
+Nothing in this file knows Galatea. It needs boto3, numpy and tokenizers, and boto3 pointed at a running platform; README.md says how.
+
+    python translate.py MODEL_REPOSITORY [SENTENCE...]
+
+MODEL_REPOSITORY holds the model t5 with its packed environment. The script removes everything that it made except the bucket.
+"""
+
+import json
+import os
+import sys
+import tarfile
+import tempfile
+import time
+
+import boto3
+import numpy as np
+from tokenizers import Tokenizer
+
+repository, *sentences = sys.argv[1:]
+sentences = sentences or ["translate English to German: The house is wonderful."]
+stamp = time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime())
+
+s3_client = boto3.client("s3")
+sm_client = boto3.client("sagemaker")
+runtime_sm_client = boto3.client("sagemaker-runtime")
+region = boto3.Session().region_name
+account = boto3.client("sts").get_caller_identity()["Account"]
+role = f"arn:aws:iam::{account}:role/AmazonSageMaker-DefaultRole"
+mme_triton_image_uri = f"785573368785.dkr.ecr.{region}.amazonaws.com/sagemaker-tritonserver:23.02-py3"
+
+# 1. Package the model with its environment and upload it.
+bucket = f"sagemaker-{region}-{account}"
+prefix = f"nlp-mme-gpu-{stamp}"
+try:
+    s3_client.create_bucket(Bucket=bucket)
+except s3_client.exceptions.BucketAlreadyOwnedByYou:
+    pass  # from an earlier run
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "t5.tar.gz")
+    # What it holds is compressed already, or numbers at random.
+    with tarfile.open(path, "w:gz", compresslevel=0) as archive:
+        archive.add(os.path.join(repository, "t5"), arcname="t5")
+    s3_client.upload_file(path, bucket, f"{prefix}/t5.tar.gz")
+
+# 2. A multi-model endpoint of whatever lies under the prefix.
+name = f"{prefix}-ep"
+container = {"Image": mme_triton_image_uri, "ModelDataUrl": f"s3://{bucket}/{prefix}/", "Mode": "MultiModel"}
+sm_client.create_model(ModelName=name, ExecutionRoleArn=role, PrimaryContainer=container)
+sm_client.create_endpoint_config(
+    EndpointConfigName=name,
+    ProductionVariants=[
+        {
+            "InstanceType": "ml.g5.2xlarge",
+            "InitialVariantWeight": 1,
+            "InitialInstanceCount": 1,
+            "ModelName": name,
+            "VariantName": "AllTraffic",
+        }
+    ],
+)
+sm_client.create_endpoint(EndpointName=name, EndpointConfigName=name)
+sm_client.get_waiter("endpoint_in_service").wait(EndpointName=name)
+
+# 3. Ask with one sentence, and with all of them as a batch.
+tokenizer = Tokenizer.from_file(os.path.join(repository, "t5", "tokenizer.json"))
+tokenizer.enable_padding(pad_id=0, pad_token="<pad>", length=32)
+
+
+def ask(texts):
+    encoded = tokenizer.encode_batch(texts)
+    tensors = {"input_ids": [each.ids for each in encoded], "attention_mask": [each.attention_mask for each in encoded]}
+    payload = {
+        "inputs": [
+            {"name": key, "shape": np.shape(rows), "datatype": "INT32", "data": rows} for key, rows in tensors.items()
+        ]
+    }
+    response = runtime_sm_client.invoke_endpoint(
+        EndpointName=name,
+        ContentType="application/octet-stream",
+        Body=json.dumps(payload),
+        TargetModel="t5.tar.gz",
+    )
+    output = json.loads(response["Body"].read().decode("utf8"))["outputs"][0]
+    return np.array(output["data"]).reshape(output["shape"])
+
+
+begun = time.monotonic()
+first = ask(sentences[:1])
+print(f"first answer after {time.monotonic() - begun:.1f} s, with the model's loading")
+answers = ask(sentences)
+assert np.array_equal(first, answers[:1])
+for sentence, tokens in zip(sentences, answers):
+    print(f"{sentence} -> {tokenizer.decode(tokens)}")
+    print(f"tokens: {tokens.tolist()}")
+
+# 4. Clean up.
+sm_client.delete_model(ModelName=name)
+sm_client.delete_endpoint_config(EndpointConfigName=name)
+sm_client.delete_endpoint(EndpointName=name)
+sm_client.get_waiter("endpoint_deleted").wait(EndpointName=name)
+s3_client.delete_object(Bucket=bucket, Key=f"{prefix}/t5.tar.gz")
+print("done")
