@@ -74,14 +74,14 @@ async function extractAll(
       } catch (error) {
         // Thrown from here it would be nobody's.
         isRefused = true;
-        ended.reject(error as Error);
+        ended.reject(error);
         return false;
       }
     },
   });
   unpack.on("error", (error) => {
     isRefused = true;
-    ended.reject(error as Error);
+    ended.reject(error);
   });
   unpack.on("close", () => ended.resolve());
   for await (const chunk of createReadStream(archive, { signal, highWaterMark: 2 ** 18 })) {
