@@ -12,4 +12,4 @@ export { freePorts, type RunningServer, type ServerEnd } from "./launch.ts";
 export { oraclePackage, oracleVersion, runOracle, startOracle } from "./oracle.ts";
 export { runGalatea, startGalatea } from "./galatea.ts";
 export { cacheDirectory } from "./cache-directory.ts";
-export { ensureFramework, frameworkNames, type FrameworkName } from "./frameworks.ts";
+export { ensureFramework, ensurePackedEnvironment, frameworkNames, type FrameworkName } from "./frameworks.ts";

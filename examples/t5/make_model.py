@@ -2,9 +2,10 @@
 
     python make_model.py MODEL_DIRECTORY [--layers 6]    MODEL_DIRECTORY/1/checkpoint and MODEL_DIRECTORY/tokenizer.json
 
-The architecture is that of T5 with the layers, heads and widths of T5-small; its tokens are a few hundred. Trained weights have to be downloaded, which this script does
-not do: its weights are of a fixed seed, so the words it answers mean nothing and are always the same. A network that was only drawn at random
-says the same token again and again, whatever it reads: so its head is not tied to its embedding, and its attention is sharper.
+The architecture is that of T5 with the layers, heads and widths of T5-small; its tokens are a few hundred. Trained weights have to be
+downloaded, which this script does not do: its weights are of a fixed seed, so the words it answers mean nothing and are always the same. A
+network that was only drawn at random says the same token again and again, whatever it reads: so its head is not tied to its embedding, and its
+attention is sharper.
 """
 
 import argparse
@@ -43,7 +44,11 @@ def tokenizer():
 
 def sharpen(attention):
     """Looks at few tokens instead of at the mean of all, where they are near, and makes more of them."""
-    for name, parameter, factor in (("q", "kernel", 8), ("o", "kernel", 4), ("relative_attention_bias", "embedding", 4)):
+    for name, parameter, factor in (
+        ("q", "kernel", 8),
+        ("o", "kernel", 4),
+        ("relative_attention_bias", "embedding", 4),
+    ):
         if name in attention:
             attention[name][parameter] = factor * attention[name][parameter]
 

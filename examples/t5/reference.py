@@ -77,7 +77,9 @@ def stack(tokens, weights, embedding, encoded=None):
 
 
 def doubles(tree):
-    return {name: doubles(each) if isinstance(each, dict) else np.asarray(each, np.float64) for name, each in tree.items()}
+    return {
+        name: doubles(each) if isinstance(each, dict) else np.asarray(each, np.float64) for name, each in tree.items()
+    }
 
 
 def answer(tokens, weights):
