@@ -9,6 +9,7 @@ import {
   invocationLimits,
   type ContainerDefinition,
   type Containers,
+  type FleetOptions,
   type InvocationLimits,
 } from "../hosting/index.ts";
 import { MemoryDocuments, type DocumentMemory } from "../records/contracts/index.ts";
@@ -28,6 +29,8 @@ export interface HostingFixtureOptions {
   readonly limits?: Partial<InvocationLimits>;
   /** Of requests and jobs in flight. */
   readonly memory?: ByteBudget;
+  /** Instead of `onSample`, where a test asks whose series they are. */
+  readonly openSeries?: FleetOptions["openSeries"];
 }
 
 /** Containers of an image that a model may name, which these are not. */
@@ -69,10 +72,12 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
       fleet: {
         host,
         store,
-        openSeries: ({ metricName, dimensions }) => {
-          const container = dimensions.find(({ name }) => name === "ContainerName")?.value;
-          return { record: (value) => onSample(metricName, value, container) };
-        },
+        openSeries:
+          options.openSeries ??
+          (({ metricName, dimensions }) => {
+            const container = dimensions.find(({ name }) => name === "ContainerName")?.value;
+            return { record: (value) => onSample(metricName, value, container) };
+          }),
         openLog: (_group, stream) => (chunk) => {
           logs.set(stream, (logs.get(stream) ?? "") + Buffer.from(chunk).toString());
         },

@@ -11,7 +11,7 @@ import {
 } from "./endpoints/endpoint-state.ts";
 import { resolveImage, unsupportedImageText } from "./definitions/image-names.ts";
 import { instanceBudget, instanceType } from "./definitions/instance-types.ts";
-import { chooseInstance, chooseVariant, leastBusy } from "./endpoints/routing.ts";
+import { anyOf, chooseInstance, leastBusy } from "./endpoints/routing.ts";
 import { parseS3Uri } from "./definitions/s3-uri.ts";
 
 const gibi = 2 ** 30;
@@ -45,20 +45,6 @@ test("an endpoint moves as the service's does, and an event out of turn is a bug
   assert.throws(() => moveEndpoint({ at: "Creating" }, update), /bug: update while Creating/);
 });
 
-test("weights share out requests, and a variant of weight zero gets none", () => {
-  const variants = [
-    { name: "a", weight: 1 },
-    { name: "b", weight: 0 },
-    { name: "c", weight: 3 },
-  ];
-  const counts = { a: 0, b: 0, c: 0 };
-  for (let index = 0; index < 1000; index += 1) {
-    counts[(chooseVariant(variants, index / 1000)?.name ?? "b") as keyof typeof counts] += 1;
-  }
-  assert.deepEqual(counts, { a: 250, b: 0, c: 750 });
-  assert.equal(chooseVariant([{ weight: 0 }], 0.5), null);
-});
-
 test("an instance that goes moves only the models it held", () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.string(), { minLength: 2, maxLength: 6 }), fc.string(), (ids, target) => {
@@ -70,7 +56,21 @@ test("an instance that goes moves only the models it held", () => {
       if (chosen !== first) assert.equal(after, chosen);
     }),
   );
-  assert.equal(leastBusy([{ inFlightCount: 2 }, { inFlightCount: 1 }])?.inFlightCount, 1);
+});
+
+test("the least busy instance is chosen, and of equals each alike; at random each alike", () => {
+  const instances = [
+    { id: "a", inFlightCount: 1 },
+    { id: "b", inFlightCount: 2 },
+    { id: "c", inFlightCount: 1 },
+  ];
+  const chances = [0, 0.3, 0.34, 0.66, 0.67, 0.99];
+  const ids = (choose: typeof leastBusy<(typeof instances)[number]>) =>
+    chances.map((chance) => choose(instances, chance)?.id).join("");
+  assert.equal(ids(leastBusy), "aacccc");
+  assert.equal(ids(anyOf), "aabbcc");
+  assert.equal(leastBusy([], 0.5), null);
+  assert.equal(anyOf([], 0.5), null);
 });
 
 test("instance types have their published sizes, clipped to the machine", () => {

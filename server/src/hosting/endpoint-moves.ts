@@ -14,7 +14,7 @@ export interface EndpointMovesOptions {
   readonly store: HostingStore;
   readonly fleet: FleetOptions;
   readonly retireMsMax: number;
-  /** In [0, 1): which variant a request goes to. */
+  /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
   readonly newInstanceId: () => string;
 }

@@ -33,7 +33,7 @@ export interface HostingOptions {
   readonly documents: Documents;
   readonly fleet: FleetOptions;
   readonly limits: HostingLimits;
-  /** In [0, 1): which variant a request goes to. */
+  /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
 }
 

@@ -61,6 +61,11 @@ export class FleetMember implements AsyncDisposable {
     return this.#named(containerName).every((each) => each.isInService);
   }
 
+  /** Whether nothing says that one of its containers is about to end. */
+  get isTrusted(): boolean {
+    return this.#containers.every(({ container }) => container.client?.isSuspect === false);
+  }
+
   get unconfined(): Unconfined {
     return Object.assign({}, ...this.#containers.map(({ container }) => container.client?.unconfined)) as Unconfined;
   }

@@ -1,14 +1,14 @@
-import { TaskGroup, delay, openDeadline } from "../../base/index.ts";
+import { TaskGroup, assert, delay, openDeadline } from "../../base/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
 import type { Unconfined } from "../instances/index.ts";
-import type { InvocationPlace, InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { NotBegun, type InvocationPlace, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
 import { VariantMetrics, type ContainerUseMetric } from "../series/index.ts";
 import { FleetMember } from "./fleet-member.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
 import { plannedContainers } from "./planned-containers.ts";
 import { checkTargets } from "./request-targets.ts";
-import { chooseInstance, leastBusy } from "./routing.ts";
+import { anyOf, chooseInstance, leastBusy } from "./routing.ts";
 
 const sampleIntervalMs = 20_000;
 
@@ -20,7 +20,8 @@ export class Fleet implements AsyncDisposable {
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
   readonly #endpointName: string;
-  weight: number;
+  readonly #random: () => number;
+  readonly weight: number;
 
   constructor(
     plan: VariantPlan,
@@ -31,9 +32,10 @@ export class Fleet implements AsyncDisposable {
       readonly accountId: string;
       readonly instanceIds: readonly string[];
     },
-    options: FleetOptions,
+    { fleet: options, random }: { readonly fleet: FleetOptions; readonly random: () => number },
   ) {
     this.#options = options;
+    this.#random = random;
     this.#plan = plan;
     this.#endpointName = names.endpointName;
     const budget = options.host.budgetOf(plan.variant.InstanceType);
@@ -97,16 +99,43 @@ export class Fleet implements AsyncDisposable {
 
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     checkTargets(request, this.#plan.model, this.#endpointName);
-    const { targetContainer, targetModel } = request;
-    let candidates = this.#members.filter((member) => member.serves(targetContainer));
+    let candidates = this.#candidatesFor(request);
     if (candidates.length === 0) {
       await this.#waitForOne(request);
-      candidates = this.#members.filter((member) => member.serves(targetContainer));
+      candidates = this.#candidatesFor(request);
       if (candidates.length === 0) throw (this.#members[0] as FleetMember).invocations.unavailable(request);
     }
-    this.#metrics.record("InvocationsPerInstance", 1 / Math.max(1, candidates.length));
-    const chosen = targetModel === null ? leastBusy(candidates) : chooseInstance(candidates, targetModel);
-    return await (chosen as FleetMember).invocations.invoke(request);
+    this.#metrics.record("InvocationsPerInstance", 1 / candidates.length);
+    const first = this.#choose(candidates, request);
+    if (candidates.length === 1) return await first.invocations.invoke(request, { mayGoElsewhere: false });
+    const body = request.body.bind(request);
+    let taken: ReturnType<typeof body> | null = null;
+    const again = { ...request, body: () => (taken ??= body()) };
+    try {
+      return await first.invocations.invoke(again, { mayGoElsewhere: true });
+    } catch (error) {
+      if (!(error instanceof NotBegun)) throw error;
+    }
+    // Once only: a request that ends each container it comes to is not taken through all of them.
+    const others = candidates.filter((member) => member !== first);
+    return await this.#choose(others, request).invocations.invoke(again, { mayGoElsewhere: false });
+  }
+
+  /** Those that serve it, without those that may be about to end where there are others. */
+  #candidatesFor({ targetContainer }: InvocationRequest): readonly FleetMember[] {
+    const serving = this.#members.filter((member) => member.serves(targetContainer));
+    if (serving.length < 2 || serving.every((member) => member.isTrusted)) return serving;
+    const trusted = serving.filter((member) => member.isTrusted);
+    return trusted.length === 0 ? serving : trusted;
+  }
+
+  #choose(candidates: readonly FleetMember[], { targetModel }: InvocationRequest): FleetMember {
+    const chance = this.#random();
+    const isRandom = this.#plan.variant.RoutingConfig?.RoutingStrategy === "RANDOM";
+    const choose = isRandom ? anyOf : leastBusy;
+    const chosen = targetModel === null ? choose(candidates, chance) : chooseInstance(candidates, targetModel);
+    assert(chosen !== null, "there is an instance to choose");
+    return chosen;
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */

@@ -1,19 +1,5 @@
 import { createHash } from "node:crypto";
 
-/** The variant a request goes to: by weight, `chance` in [0, 1). Null when every weight is zero. */
-export function chooseVariant<Variant extends { readonly weight: number }>(
-  variants: readonly Variant[],
-  chance: number,
-): Variant | null {
-  const total = variants.reduce((sum, { weight }) => sum + weight, 0);
-  let left = chance * total;
-  for (const variant of variants) {
-    left -= variant.weight;
-    if (left < 0) return variant;
-  }
-  return total > 0 ? (variants.findLast(({ weight }) => weight > 0) ?? null) : null;
-}
-
 /**
  * The instance a model sticks to: the highest of a hash of both names, so that an instance that comes or goes moves only the
  * models it gains or held (rendezvous hashing).
@@ -35,12 +21,21 @@ export function chooseInstance<Instance extends { readonly id: string }>(
   return best;
 }
 
-/** The instance with the fewest requests in flight; the first of equals. */
+/** The instance with the fewest requests in flight; of equals one at random, `chance` in [0, 1). */
 export function leastBusy<Instance extends { readonly inFlightCount: number }>(
   instances: readonly Instance[],
+  chance: number,
 ): Instance | null {
-  return instances.reduce<Instance | null>(
-    (least, each) => (least === null || each.inFlightCount < least.inFlightCount ? each : least),
-    null,
-  );
+  const from = Math.floor(chance * instances.length);
+  let least: Instance | null = null;
+  for (let index = 0; index < instances.length; index += 1) {
+    const each = instances[(from + index) % instances.length];
+    if (each !== undefined && (least === null || each.inFlightCount < least.inFlightCount)) least = each;
+  }
+  return least;
+}
+
+/** One of them, `chance` in [0, 1). */
+export function anyOf<Instance>(instances: readonly Instance[], chance: number): Instance | null {
+  return instances[Math.floor(chance * instances.length)] ?? null;
 }

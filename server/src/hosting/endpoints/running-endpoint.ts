@@ -5,13 +5,13 @@ import type { InvocationReply, InvocationRequest } from "../invocations/index.ts
 import type { EndpointRecord } from "./endpoint-state.ts";
 import { Fleet } from "./fleet.ts";
 import type { FleetOptions } from "./fleet-options.ts";
-import { chooseVariant } from "./routing.ts";
+import { WeightedRotation } from "./weighted-rotation.ts";
 
 /** An endpoint's fleets, from the start of their instances to their end. */
 export class RunningEndpoint implements AsyncDisposable {
   readonly #fleets: readonly Fleet[];
   readonly #name: string;
-  readonly #random: () => number;
+  readonly #rotation: WeightedRotation<Fleet>;
   readonly #idle = new Gate();
   #inFlightCount = 0;
 
@@ -21,12 +21,12 @@ export class RunningEndpoint implements AsyncDisposable {
     options: { readonly fleet: FleetOptions; readonly random: () => number; readonly newId: () => string },
   ) {
     this.#name = record.name;
-    this.#random = options.random;
     this.#fleets = plans.map((plan) => {
       const instanceIds = Array.from({ length: plan.variant.InitialInstanceCount }, options.newId);
       const names = { endpointName: record.name, configName, ...record.owner, instanceIds };
-      return new Fleet(plan, names, options.fleet);
+      return new Fleet(plan, names, options);
     });
+    this.#rotation = new WeightedRotation(this.#fleets);
   }
 
   get fleets(): readonly Fleet[] {
@@ -90,15 +90,14 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   #fleetOf(request: InvocationRequest): Fleet {
-    const [only] = this.#fleets;
     if (request.targetVariant !== null) {
       const named = this.#fleets.find((fleet) => fleet.variantName === request.targetVariant);
       if (named !== undefined) return named;
       const text = `Variant ${request.targetVariant} not found for Request of endpoint ${this.#name}.`;
       throw new AwsError("ValidationError", text);
     }
-    const chosen = this.#fleets.length === 1 ? only : chooseVariant(this.#fleets, this.#random());
-    if (chosen === undefined || chosen === null) {
+    const chosen = this.#rotation.next();
+    if (chosen === null) {
       throw new AwsError("ValidationError", `Every variant of endpoint ${this.#name} has weight zero.`);
     }
     return chosen;

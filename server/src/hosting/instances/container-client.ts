@@ -66,6 +66,9 @@ const unconfinedHeader = "x-galatea-unconfined";
 const unconfinedRowsMax = 16;
 const unconfinedCharsMax = 500;
 
+/** No connection was there, or none any more, when a request was to be sent. */
+const neverSent = new Set(["ECONNREFUSED", "ENOENT", "EPIPE"]);
+
 /** What the body of an answer fails with that its reader destroys. */
 const droppedCode = "UND_ERR_ABORTED";
 
@@ -79,6 +82,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pings: Pool;
   readonly #limits: ContainerClientLimits;
   readonly #clock: Clock;
+  readonly #isSocket: boolean;
   /** A connection broke and nothing has been answered since: the container may be dying. */
   #isSuspect = false;
   #answerCount = 0;
@@ -87,6 +91,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   constructor(address: InstanceAddress, limits: ContainerClientLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
+    this.#isSocket = address.kind === "socket";
     const { origin, ...place } = connectionOf(address);
     const connect = { ...place, timeout: limits.connectMsMax };
     this.#pings = new Pool(origin, { connect, connections: 1, pipelining: 1 });
@@ -109,6 +114,16 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
 
   get isSuspect(): boolean {
     return this.#isSuspect;
+  }
+
+  /**
+   * Whether a request that failed with this had not come whole to the container, so that nobody has acted on it. A Unix socket is reset
+   * where its process ended with something unread in it, and each connection has one request at a time; one over TCP is reset for
+   * other reasons, too.
+   */
+  hadNotBegun(error: unknown): boolean {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    return neverSent.has(code) || (this.#isSocket && code === "ECONNRESET");
   }
 
   /** What it said last; null where it says nothing of it. */

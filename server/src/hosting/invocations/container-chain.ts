@@ -30,6 +30,8 @@ export interface ChainOptions {
   /** Of what each container answers to the next. */
   readonly answerBytesMax: number;
   readonly clock: Clock;
+  /** Whether another instance can be asked while nothing has been computed. */
+  readonly mayGoElsewhere: boolean;
 }
 
 interface CarriedBody {
@@ -92,7 +94,10 @@ export class ContainerChain implements Disposable {
     const { body, stream } = carried;
     // A body that breaks off is no failure of the container that it was for.
     const signal = stream === null ? sent.signal : AbortSignal.any([sent.signal, stream.failed]);
-    const reply = await exchange(hop.target, { request, leases: hop.leases }, { headers, body, signal });
+    // What one container has answered is not computed again.
+    const mayGoElsewhere = this.#options.mayGoElsewhere && hop === this.#options.hops[0];
+    const exchanged = { headers, body, signal, mayGoElsewhere };
+    const reply = await exchange(hop.target, { request, leases: hop.leases }, exchanged);
     hop.status = reply.status;
     if (reply.status >= 200 && reply.status <= 299) return reply;
     const text = await errorText(reply.body);

@@ -10,7 +10,7 @@ import {
   type WholeReply,
   type WholeRequest,
 } from "../instances/index.ts";
-import type { InvocationRequest } from "./invocation.ts";
+import { NotBegun, type InvocationRequest } from "./invocation.ts";
 import { containerError, type InvocationPlace } from "./invocation-errors.ts";
 
 /** A container of an instance, and the agent of its models where it has many. */
@@ -32,6 +32,8 @@ export interface ContainerExchange {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | Readable;
   readonly signal: AbortSignal;
+  /** Rejects with NotBegun instead of waiting for the container's successor: there is another instance. */
+  readonly mayGoElsewhere: boolean;
 }
 
 /**
@@ -63,23 +65,30 @@ export async function exchange(
 }
 
 /**
- * A refused connection was never a request: it is made again, once, to the container's successor. Anything that broke later
- * is told to the client, because the model may have acted on it.
+ * A refused connection was never a request: it is made again, once, to another instance or to the container's successor. Anything that
+ * broke later is told to the client, because the model may have acted on it.
  */
 async function post(
   target: ExchangeTarget,
   path: string,
-  { headers, body, signal }: ContainerExchange,
+  { headers, body, signal, mayGoElsewhere }: ContainerExchange,
 ): Promise<ContainerReply> {
   const { container } = target;
   const { client } = container;
-  const trusted =
-    client === null || client.isSuspect
-      ? await waited(target, signal, (limit) => container.trustedClient(limit))
-      : client;
+  const isTrusted = client !== null && !client.isSuspect;
+  if (!isTrusted && mayGoElsewhere) throw new NotBegun();
+  const trusted = isTrusted ? client : await waited(target, signal, (limit) => container.trustedClient(limit));
   const sent = { path, headers: { ...headers }, body, signal };
   const mayRepeat = Buffer.isBuffer(body);
-  return await withSuccessor(target, { client: trusted, mayRepeat, signal }, (asked) => asked.invoke(sent));
+  if (!mayGoElsewhere || !mayRepeat) {
+    return await withSuccessor(target, { client: trusted, mayRepeat, signal }, (asked) => asked.invoke(sent));
+  }
+  try {
+    return await trusted.invoke(sent);
+  } catch (error) {
+    if (trusted.hadNotBegun(error)) throw new NotBegun({ cause: error });
+    throw error;
+  }
 }
 
 /** The whole answer of a container that has no models to be named. Made again as `post` does; rejects with what `admit` throws. */
@@ -108,8 +117,7 @@ async function withSuccessor<Reply>(
   try {
     return await ask(client);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if ((code !== "ECONNREFUSED" && code !== "ENOENT") || !mayRepeat) throw error;
+    if (!mayRepeat || !client.hadNotBegun(error)) throw error;
     const successor = await waited(target, signal, (limit) => target.container.successor(client, limit)).catch(() => {
       throw error;
     });

@@ -1,7 +1,7 @@
 /** One invocation: what is asked and answered, how it goes to an instance, and the sentences of what can go wrong. */
 export { beginHop, ContainerChain, type Hop } from "./container-chain.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";
-export { heldBytesMax, invocationLimits } from "./invocation.ts";
+export { heldBytesMax, invocationLimits, NotBegun } from "./invocation.ts";
 export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome } from "./invocation-outcome.ts";
 export { exchangeWhole, type InvokedContainer } from "./container-exchange.ts";

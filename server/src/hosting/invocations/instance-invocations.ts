@@ -6,7 +6,13 @@ import type { ContainerReply } from "../instances/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import { ContainerChain, beginHop, replyHeader, replyLength, type Hop } from "./container-chain.ts";
 import type { ExchangeTarget, InvokedContainer } from "./container-exchange.ts";
-import { heldBytesMax, type InvocationLimits, type InvocationReply, type InvocationRequest } from "./invocation.ts";
+import {
+  heldBytesMax,
+  NotBegun,
+  type InvocationLimits,
+  type InvocationReply,
+  type InvocationRequest,
+} from "./invocation.ts";
 import { containerError, modelErrorOf, timeoutText, tooLong } from "./invocation-errors.ts";
 import { beginOutcome, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
 
@@ -17,6 +23,11 @@ export interface InstanceInvocationsOptions {
   readonly metrics: VariantMetrics;
   readonly limits: InvocationLimits;
   readonly clock: Clock;
+}
+
+export interface InvokeOptions {
+  /** Whether there is another instance that a request can go to which this one has not begun. */
+  readonly mayGoElsewhere: boolean;
 }
 
 /**
@@ -40,8 +51,11 @@ export class InstanceInvocations {
     return this.#inFlightCount;
   }
 
-  /** Throws AwsError with the codes and sentences of SageMaker's runtime, or the request's own signal's reason. */
-  async invoke(request: InvocationRequest): Promise<InvocationReply> {
+  /**
+   * Throws AwsError with the codes and sentences of SageMaker's runtime, or the request's own signal's reason; where another instance may
+   * be asked also NotBegun, and then nothing is recorded here. Models that this instance holds are waited for.
+   */
+  async invoke(request: InvocationRequest, { mayGoElsewhere }: InvokeOptions): Promise<InvocationReply> {
     if (this.#inFlightCount >= this.#options.limits.requestsMax) {
       const text = "Too many requests are in flight on this instance";
       throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
@@ -50,21 +64,24 @@ export class InstanceInvocations {
     const hops = this.#targetsOf(request).map(beginHop);
     const outcome = beginOutcome(request, hops);
     let finished = false;
+    let isElsewhere = false;
     const finish = () => {
       if (finished) return;
       finished = true;
       this.#inFlightCount -= 1;
       for (const { leases } of hops) for (const lease of leases) lease[Symbol.dispose]();
-      this.#record(request, outcome);
+      if (!isElsewhere) this.#record(request, outcome);
     };
     try {
       // Before anything is computed: a model that is not there costs no container's time.
       for (const hop of hops) if (hop.target.agent !== null) await this.#lease(hop, hop.target.agent, request, outcome);
-      const reply = await this.#send(request, hops, { outcome, finish });
+      const isOfMany = hops.some(({ target }) => target.agent !== null);
+      const reply = await this.#send(request, hops, { outcome, finish, mayGoElsewhere: mayGoElsewhere && !isOfMany });
       if (Buffer.isBuffer(reply.body)) finish();
       return reply;
     } catch (error) {
       if (error instanceof AwsError && outcome.status === 0) outcome.status = error.statusFallback;
+      isElsewhere = error instanceof NotBegun;
       finish();
       throw error;
     }
@@ -110,12 +127,16 @@ export class InstanceInvocations {
   async #send(
     request: InvocationRequest,
     hops: readonly Hop[],
-    { outcome, finish }: { readonly outcome: InvocationOutcome; readonly finish: () => void },
+    {
+      outcome,
+      finish,
+      mayGoElsewhere,
+    }: { readonly outcome: InvocationOutcome; readonly finish: () => void; readonly mayGoElsewhere: boolean },
   ): Promise<InvocationReply> {
     const { limits, clock, variantName } = this.#options;
     // Over all containers together.
     const deadline = openDeadline({ clock, afterMs: limits.answerMsMax, signal: request.signal });
-    const chain = new ContainerChain({ hops, answerBytesMax: limits.responseBytesMax, clock });
+    const chain = new ContainerChain({ hops, answerBytesMax: limits.responseBytesMax, clock, mayGoElsewhere });
     const last = hops.at(-1);
     const end = () => {
       if (last !== undefined && last.sentNs > 0) last.endedNs = clock.monotonicNs();
@@ -158,6 +179,7 @@ export class InstanceInvocations {
     },
   ): unknown {
     const { request, outcome, awaited, isLate } = on;
+    if (error instanceof NotBegun) return error;
     if (error instanceof AwsError) {
       const told = error.members["OriginalStatusCode"];
       outcome.status = typeof told === "number" ? told : 0;

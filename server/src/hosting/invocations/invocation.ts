@@ -30,12 +30,20 @@ export interface InvocationRequest {
   readonly targetVariant: string | null;
   /** The one container that is to answer, where each can be asked alone. */
   readonly targetContainer: string | null;
-  /** Called once at most, when the container is ready for it; a Buffer can be sent twice. */
+  /** Called once at most for an instance, when its container is ready for it; a Buffer can be sent twice. */
   readonly body: () => Promise<Buffer | Readable>;
   /** Of whoever asks; the answer's bytes are taken from it while they are held. */
   readonly memory: ByteLease;
   readonly receivedNs: number;
   readonly signal: AbortSignal;
+}
+
+/** The container that a request was for is gone, and had not had the whole of it: another instance may be asked. */
+export class NotBegun extends Error {
+  constructor(options?: ErrorOptions) {
+    super("the container ended before it had the request", options);
+    this.name = "NotBegun";
+  }
 }
 
 export interface InvocationReply {

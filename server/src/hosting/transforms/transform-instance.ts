@@ -238,7 +238,7 @@ export class TransformInstance implements AsyncDisposable {
     // What the hops hold was taken from the memory of all jobs for it.
     using memory = new ByteLease(new ByteBudget(Infinity));
     using deadline = this.#deadline(signal);
-    using chain = new ContainerChain({ hops, answerBytesMax: hopAnswerBytesMax, clock });
+    using chain = new ContainerChain({ hops, answerBytesMax: hopAnswerBytesMax, clock, mayGoElsewhere: false });
     const request: InvocationRequest = {
       headers: this.#headers(sent),
       targetModel: null,

@@ -1,0 +1,190 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
+import { openDirectoryStore } from "../blobs/index.ts";
+import type { Hosting, ProductionVariant } from "../hosting/index.ts";
+import { DocumentMemory } from "../records/contracts/index.ts";
+import { imaged, openHosting, owner } from "./hosting-fixture.ts";
+
+/**
+ * A container that answers a request with its name, its instance and its process. One with BREAKS ends at once, and one that is asked
+ * to `hold` answers when its process is told to (SIGUSR2).
+ */
+const program = `
+import { createServer } from "node:http";
+const [name, socketPath, breaks] = process.argv.slice(2);
+if (breaks) { console.error("the model breaks"); process.exit(1); }
+process.on("SIGTERM", () => process.exit(0));
+const held = [];
+process.on("SIGUSR2", () => { for (const answer of held.splice(0)) answer(); });
+const server = createServer(async (request, response) => {
+  if (request.url === "/ping") return response.end();
+  let body = "";
+  for await (const piece of request) body += piece;
+  const answer = () => response.end([name, socketPath.split("/").pop(), process.pid].join(" "));
+  if (body.startsWith("hold")) held.push(answer);
+  else setTimeout(answer, 1);
+});
+server.listen(socketPath);
+`;
+
+/** A variant of a test: the name of its containers, and what of a variant's settings matters. */
+export interface PlannedVariant extends Partial<ProductionVariant> {
+  readonly name: string;
+  readonly isBroken?: boolean;
+}
+
+/** Who answered a request. */
+export interface Answerer {
+  readonly variant: string;
+  readonly container: string;
+  readonly instance: string;
+  readonly pid: number;
+}
+
+/** What a steady client was answered, by what answered it, and what it was refused with, by the request. */
+export interface ClientCounts {
+  readonly answers: Map<string, number>;
+  readonly failures: Map<string, string>;
+}
+
+/** Hosting over containers that say who they are, and clients that ask all the time. */
+export class TrafficBench implements AsyncDisposable {
+  readonly hosting: Hosting;
+  /** Of metrics with the dimensions EndpointName and VariantName alone, by both and the metric. */
+  readonly sums: Map<string, number>;
+  readonly documents: DocumentMemory;
+  readonly #closing: AsyncDisposableStack;
+  #requestCount = 0;
+  #isClosed = false;
+
+  private constructor(hosting: Hosting, closing: AsyncDisposableStack, parts: BenchParts) {
+    this.hosting = hosting;
+    this.#closing = closing;
+    this.sums = parts.sums;
+    this.documents = parts.documents;
+  }
+
+  static async open(documents = new DocumentMemory()): Promise<TrafficBench> {
+    await using opening = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), "gal-traffic-"));
+    opening.defer(() => rm(directory, { recursive: true, force: true }));
+    const path = join(directory, "container.mjs");
+    await writeFile(path, program);
+    const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+    const parts: BenchParts = { sums: new Map(), documents };
+    const { hosting } = opening.use(
+      await openHosting({
+        directory,
+        store,
+        documents,
+        argumentsFor: ({ NAME = "", BREAKS = "" }, socketPath) => [path, NAME, socketPath, BREAKS],
+        onSample: () => {},
+        openSeries: ({ metricName, dimensions }) => {
+          const name = dimensions.map(({ value }) => value).join(" ");
+          return { record: (value) => count(parts.sums, `${name} ${metricName}`, value) };
+        },
+        logs: new Map(),
+      }),
+    );
+    return new TrafficBench(hosting, opening.move(), parts);
+  }
+
+  /** An endpoint configuration with models of its own. */
+  async configure(name: string, variants: readonly PlannedVariant[]): Promise<void> {
+    const shared = { owner, request: {}, tags: [] };
+    for (const { name: NAME, isBroken = false } of variants) {
+      const Environment = { NAME, ...(isBroken ? { BREAKS: "1" } : {}) };
+      const containers = imaged([{ Environment }]);
+      await this.hosting.createModel({ ...shared, name: `${name}-${NAME}`, containers, executionMode: "Serial" });
+    }
+    const planned = variants.map(({ name: own, isBroken: _, ...variant }) => ({
+      VariantName: own,
+      InitialInstanceCount: 1,
+      InstanceType: "ml.m5.large",
+      InitialVariantWeight: 1,
+      ...variant,
+      ModelName: `${name}-${own}`,
+    }));
+    await this.hosting.createConfig({ ...shared, name, variants: planned });
+  }
+
+  /** Resolves when the endpoint is in a state that stays. */
+  async deploy(name: string, variants: readonly PlannedVariant[]): Promise<void> {
+    await this.configure(name, variants);
+    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [] });
+    await this.settled(name);
+  }
+
+  async settled(name: string): Promise<void> {
+    await this.hosting.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
+  }
+
+  async ask(name: string, body: string, targetVariant: string | null = null): Promise<Answerer> {
+    using memory = new ByteLease(budget);
+    const reply = await this.hosting.invoke(name, owner.accountId, {
+      headers: {},
+      targetModel: null,
+      targetVariant,
+      targetContainer: null,
+      body: () => Promise.resolve(Buffer.from(body)),
+      memory,
+      receivedNs: systemClock.monotonicNs(),
+      signal: new AbortController().signal,
+    });
+    const [container = "", instance = "", pid] = String(reply.body).split(" ");
+    reply.done();
+    return { variant: reply.variantName, container, instance, pid: Number(pid) };
+  }
+
+  /** Clients that ask for one thing after the other until `end`, which gives what they heard: by variant and container, without the process. */
+  clients(name: string, clientCount = 4): { readonly counts: ClientCounts; readonly end: () => Promise<ClientCounts> } {
+    const counts: ClientCounts = { answers: new Map(), failures: new Map() };
+    let isOver = false;
+    const one = async () => {
+      while (!isOver && !this.#isClosed) {
+        const id = `r${this.#requestCount++}`;
+        try {
+          const { variant, container } = await this.ask(name, id);
+          count(counts.answers, `${variant} ${container}`, 1);
+        } catch (error) {
+          counts.failures.set(id, String(error));
+          // What is refused at once must not keep everything else from being done.
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      }
+    };
+    const all = Array.from({ length: clientCount }, one);
+    const end = async () => {
+      isOver = true;
+      await Promise.all(all);
+      return counts;
+    };
+    return { counts, end };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await this.#closing.disposeAsync();
+  }
+}
+
+interface BenchParts {
+  readonly sums: Map<string, number>;
+  readonly documents: DocumentMemory;
+}
+
+const budget = new ByteBudget(64 * 2 ** 20);
+
+function count(counts: Map<string, number>, key: string, by: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + by);
+}
+
+/** Looks until it is so. */
+export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
+  for (const untilMs = performance.now() + 30_000; !(await look());) {
+    if (performance.now() > untilMs) throw new Error(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

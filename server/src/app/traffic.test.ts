@@ -1,0 +1,54 @@
+/** Requests between the variants and instances of an endpoint: real processes, and clients that ask all the time. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TrafficBench, until } from "./traffic-fixture.ts";
+
+test("variants get requests by their weights to within one, one that is named gets what names it, and metrics agree with the client", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("weighted", [
+    { name: "a", InitialVariantWeight: 1 },
+    { name: "b", InitialVariantWeight: 2.5 },
+    { name: "c", InitialVariantWeight: 0 },
+  ]);
+  const counts = new Map<string, number>();
+  for (let index = 0; index < 70; index += 1) {
+    const { variant } = await bench.ask("weighted", "x");
+    counts.set(variant, (counts.get(variant) ?? 0) + 1);
+  }
+  assert.deepEqual(Object.fromEntries(counts), { a: 20, b: 50 });
+  for (const named of ["a", "c", "c"]) {
+    const { variant, container } = await bench.ask("weighted", "x", named);
+    assert.deepEqual([variant, container], [named, named]);
+  }
+  await assert.rejects(bench.ask("weighted", "x", "d"), /Variant d not found for Request of endpoint weighted/);
+  const sums = ["a", "b", "c"].map((variant) => bench.sums.get(`weighted ${variant} Invocations`));
+  assert.deepEqual(sums, [21, 50, 2]);
+});
+
+test("an instance that is killed fails what it had read and nothing else: its requests go to the other one until it is replaced", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("killed", [{ name: "a", InitialInstanceCount: 2 }]);
+  const clients = bench.clients("killed", 8);
+  const { answers, failures } = clients.counts;
+  let ownCount = 3;
+  for (let round = 0; round < 3; round += 1) {
+    const { instance, pid } = await bench.ask("killed", "x");
+    process.kill(pid, "SIGKILL");
+    await until("its successor answers", async () => {
+      ownCount += 1;
+      const answerer = await bench.ask("killed", "x").catch((error: unknown) => {
+        failures.set(`own ${ownCount}`, String(error));
+        ownCount -= 1;
+      });
+      return answerer?.instance === instance && answerer.pid !== pid;
+    });
+  }
+  await clients.end();
+  // A container that had a request whole ended with it; one that was not there, or not yet, is never heard of.
+  for (const error of failures.values()) assert.match(error, /error \(503\) from primary with message ".*other side closed"/);
+  assert.ok(failures.size <= 3 * 8, `${failures.size} failed`);
+  const sum = (metric: string) => bench.sums.get(`killed a ${metric}`) ?? 0;
+  assert.deepEqual([...answers.keys()], ["a a"]);
+  assert.equal(sum("Invocations"), (answers.get("a a") ?? 0) + failures.size + ownCount);
+  assert.equal(sum("Invocation5XXErrors"), failures.size);
+});

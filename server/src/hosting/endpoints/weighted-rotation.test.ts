@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { WeightedRotation } from "./weighted-rotation.ts";
+
+const weightsOf = (minLength: number, maxLength: number) =>
+  fc.array(fc.oneof(fc.integer({ min: 0, max: 1000 }), fc.double({ min: 0.001, max: 10, noNaN: true })), {
+    minLength,
+    maxLength,
+  });
+
+/** Whom each of so many requests goes to. */
+function sequence(weights: readonly number[], length: number): (number | undefined)[] {
+  const rotation = new WeightedRotation(weights.map((weight, index) => ({ weight, index })));
+  return Array.from({ length }, () => rotation.next()?.index);
+}
+
+test("after any number of requests each of up to twenty items has its share of them to within one request", () => {
+  fc.assert(
+    fc.property(weightsOf(1, 20), fc.integer({ min: 1, max: 600 }), (weights, length) => {
+      const whole = weights.reduce((sum, weight) => sum + weight, 0);
+      const counts = weights.map(() => 0);
+      for (const [before, index] of sequence(weights, length).entries()) {
+        if (whole === 0) return assert.equal(index, undefined);
+        assert.ok(index !== undefined);
+        counts[index] = (counts[index] ?? 0) + 1;
+        for (const [which, weight] of weights.entries()) {
+          const error = Math.abs((counts[which] ?? 0) - ((before + 1) * weight) / whole);
+          assert.ok(error < 1, `${which} of ${weights.join()} is off by ${error} after ${before + 1}`);
+        }
+      }
+    }),
+  );
+});
+
+test("of two items each has its share to within one request in any window, and of more to within two", () => {
+  fc.assert(
+    fc.property(weightsOf(2, 10), (weights) => {
+      const whole = weights.reduce((sum, weight) => sum + weight, 0);
+      fc.pre(whole > 0);
+      const chosen = sequence(weights, 120);
+      const bound = weights.filter((weight) => weight > 0).length === 2 ? 1 : 2;
+      for (const [which, weight] of weights.entries()) {
+        for (let from = 0; from < chosen.length; from += 1) {
+          let count = 0;
+          for (let to = from; to < chosen.length; to += 1) {
+            if (chosen[to] === which) count += 1;
+            const error = Math.abs(count - ((to - from + 1) * weight) / whole);
+            assert.ok(error < bound + 1e-6, `${which} of ${weights.join()} is off by ${error} in ${from}-${to}`);
+          }
+        }
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("an item of weight zero gets nothing", () => {
+  assert.deepEqual(new Set(sequence([1, 0, 3], 100)), new Set([0, 2]));
+  assert.equal(new WeightedRotation([{ weight: 0 }]).next(), null);
+});
