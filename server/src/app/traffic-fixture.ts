@@ -99,7 +99,7 @@ export class TrafficBench implements AsyncDisposable {
       const containers = imaged([{ Environment }]);
       await this.hosting.createModel({ ...shared, name: `${name}-${NAME}`, containers, executionMode: "Serial" });
     }
-    const planned = variants.map(({ name: own, isBroken: _, ...variant }) => ({
+    const planned = variants.map(({ name: own, ...variant }) => ({
       VariantName: own,
       InitialInstanceCount: 1,
       InstanceType: "ml.m5.large",
@@ -133,7 +133,7 @@ export class TrafficBench implements AsyncDisposable {
       receivedNs: systemClock.monotonicNs(),
       signal: new AbortController().signal,
     });
-    const [container = "", instance = "", pid] = String(reply.body).split(" ");
+    const [container = "", instance = "", pid] = (reply.body as Buffer).toString().split(" ");
     reply.done();
     return { variant: reply.variantName, container, instance, pid: Number(pid) };
   }
@@ -141,9 +141,9 @@ export class TrafficBench implements AsyncDisposable {
   /** Clients that ask for one thing after the other until `end`, which gives what they heard: by variant and container, without the process. */
   clients(name: string, clientCount = 4): { readonly counts: ClientCounts; readonly end: () => Promise<ClientCounts> } {
     const counts: ClientCounts = { answers: new Map(), failures: new Map() };
-    let isOver = false;
+    const over = new AbortController();
     const one = async () => {
-      while (!isOver && !this.#isClosed) {
+      while (!over.signal.aborted && !this.#isClosed) {
         const id = `r${this.#requestCount++}`;
         try {
           const { variant, container } = await this.ask(name, id);
@@ -157,7 +157,7 @@ export class TrafficBench implements AsyncDisposable {
     };
     const all = Array.from({ length: clientCount }, one);
     const end = async () => {
-      isOver = true;
+      over.abort();
       await Promise.all(all);
       return counts;
     };

@@ -45,7 +45,8 @@ test("an instance that is killed fails what it had read and nothing else: its re
   }
   await clients.end();
   // A container that had a request whole ended with it; one that was not there, or not yet, is never heard of.
-  for (const error of failures.values()) assert.match(error, /error \(503\) from primary with message ".*other side closed"/);
+  for (const error of failures.values())
+    assert.match(error, /error \(503\) from primary with message ".*other side closed"/);
   assert.ok(failures.size <= 3 * 8, `${failures.size} failed`);
   const sum = (metric: string) => bench.sums.get(`killed a ${metric}`) ?? 0;
   assert.deepEqual([...answers.keys()], ["a a"]);
