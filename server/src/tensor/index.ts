@@ -13,8 +13,8 @@ export {
   type IntegerRange,
   type JsonDataTarget,
 } from "./json-data.ts";
-export { JsonDataPrinting, printJsonElements } from "./json-print.ts";
+export { JsonDataPrinting } from "./json-print.ts";
 export { JsonScanner, JsonSyntaxError, type JsonKind, type NumberKind } from "./json-scanner.ts";
 export { JsonWalk } from "./json-walk.ts";
 export { JsonSink } from "./json-sink.ts";
-export { bytesSpell, readJsonString, unescapeJsonString } from "./json-string.ts";
+export { bytesSpell, readJsonString } from "./json-string.ts";

@@ -2,43 +2,71 @@ import { InferenceError } from "../base/index.ts";
 import { elementEnd } from "./bytes-elements.ts";
 import type { Datatype } from "./datatype.ts";
 import type { JsonSink } from "./json-sink.ts";
+import type { Tensor } from "./tensor.ts";
 
 /**
  * Prints a tensor's bytes as a flat JSON array. FP32 goes through double (0.1 prints as 0.10000000149011612), NaN and
  * infinities are literals, both as tritonserver 2.51 does. FP16 and BF16 throw Triton's INVALID_ARG.
  */
 export function printJsonData(sink: JsonSink, datatype: Datatype, data: Uint8Array): void {
-  const printing = new JsonDataPrinting(sink, datatype, data);
+  const printing = new JsonDataPrinting(sink, { datatype, data });
   printing.advance(Infinity);
 }
 
-/** The same in pieces. Nobody else writes to the sink meanwhile. */
+/**
+ * The same in pieces, of which a string may have several. Nobody else writes to the sink meanwhile. Without brackets around them, one element is a
+ * value of its own.
+ */
 export class JsonDataPrinting {
+  readonly datatype: Datatype;
   readonly #sink: JsonSink;
   readonly #printer: Printer | "strings";
   readonly #data: Uint8Array;
+  readonly #brackets: boolean;
   #at = 0;
+  /** Of the string that is being printed; 0 between strings. */
+  #stringEnd = 0;
 
-  constructor(sink: JsonSink, datatype: Datatype, data: Uint8Array) {
+  constructor(sink: JsonSink, { datatype, data }: Pick<Tensor, "datatype" | "data">, brackets: "[]" | "" = "[]") {
+    this.datatype = datatype;
     this.#sink = sink;
     this.#printer = printerOf(datatype);
     this.#data = data;
-    sink.byte(0x5b);
+    this.#brackets = brackets === "[]";
+    if (this.#brackets) sink.byte(0x5b);
   }
 
-  /** Goes on for about `dataBytes` of the tensor, further only by the rest of an element; true when all is printed. */
+  /** Goes on for about `dataBytes` of the tensor, further only by the rest of a number; true when all is printed. */
   advance(dataBytes: number): boolean {
-    this.#at = printElements(this.#sink, this.#printer, this.#data, { at: this.#at, until: this.#at + dataBytes });
-    const isOver = this.#at >= this.#data.length;
-    if (isOver) this.#sink.byte(0x5d);
+    const until = this.#at + dataBytes;
+    if (this.#printer === "strings") this.#printStrings(until);
+    else this.#at = printNumbers(this.#sink, this.#printer, this.#data, { at: this.#at, until });
+    const isOver = this.#at >= this.#data.length && this.#stringEnd === 0;
+    if (isOver && this.#brackets) this.#sink.byte(0x5d);
     return isOver;
   }
+
+  #printStrings(until: number): void {
+    const [sink, data] = [this.#sink, this.#data];
+    while (this.#stringEnd !== 0 || (this.#at < data.length && this.#at < until)) {
+      if (this.#stringEnd === 0) {
+        this.#stringEnd = elementEnd(data, this.#at);
+        if (this.#at > 0) sink.byte(0x2c);
+        sink.byte(0x22);
+        this.#at += lengthBytes;
+      }
+      const to = Math.min(this.#stringEnd, Math.max(this.#at, until));
+      sink.stringPart(data, this.#at, to);
+      this.#at = to;
+      if (to < this.#stringEnd) return;
+      sink.byte(0x22);
+      this.#stringEnd = 0;
+    }
+  }
 }
 
-/** Prints the elements with commas between them and no brackets: a value of its own where there is one element. */
-export function printJsonElements(sink: JsonSink, datatype: Datatype, data: Uint8Array): void {
-  printElements(sink, printerOf(datatype), data, { at: 0, until: Infinity });
-}
+/** Before each string of a tensor. */
+const lengthBytes = 4;
 
 function printerOf(datatype: Datatype): Printer | "strings" {
   const row = printers[datatype];
@@ -56,11 +84,9 @@ interface Stretch {
   readonly until: number;
 }
 
-/** Prints the elements that begin in a stretch of the data; returns where the next one begins. */
-function printElements(sink: JsonSink, row: Printer | "strings", data: Uint8Array, { at, until }: Stretch): number {
-  if (row === "strings") return printStrings(sink, data, { at, until });
+/** Prints the numbers that begin in a stretch of the data; returns where the next one begins. */
+function printNumbers(sink: JsonSink, { bytes, print }: Printer, data: Uint8Array, { at, until }: Stretch): number {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  const { bytes, print } = row;
   const end = data.length - (data.length % bytes);
   const stop = Math.min(end, until);
   let next = at;
@@ -69,17 +95,6 @@ function printElements(sink: JsonSink, row: Printer | "strings", data: Uint8Arra
     print(sink, view, next);
   }
   return next >= end ? data.length : next;
-}
-
-function printStrings(sink: JsonSink, data: Uint8Array, { at, until }: Stretch): number {
-  let next = at;
-  while (next < data.length && next < until) {
-    const end = elementEnd(data, next);
-    if (next > 0) sink.byte(0x2c);
-    sink.stringBytes(data, next + 4, end);
-    next = end;
-  }
-  return next;
 }
 
 function print64(sink: JsonSink, view: DataView, at: number, high: number, signed: boolean): void {

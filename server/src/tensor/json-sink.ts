@@ -93,6 +93,12 @@ export class JsonSink {
   /** A quoted string given as bytes, which need not be UTF-8: they go out as they are, as in Triton. */
   stringBytes(text: Uint8Array, start = 0, end = text.length): void {
     this.byte(0x22);
+    this.stringPart(text, start, end);
+    this.byte(0x22);
+  }
+
+  /** The same without the quotes around it. */
+  stringPart(text: Uint8Array, start: number, end: number): void {
     for (let from = start; from < end; from += 8192) {
       const to = Math.min(end, from + 8192);
       this.#reserve((to - from) * 6);
@@ -118,7 +124,6 @@ export class JsonSink {
       }
       this.#at = at;
     }
-    this.byte(0x22);
   }
 
   /** An integer that a double holds exactly. */

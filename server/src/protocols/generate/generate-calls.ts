@@ -11,7 +11,7 @@ import {
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
-import { jsonTextBytesMax } from "../infer-codec/index.ts";
+import { jsonTextBytesMax, wholeTextBytesMax } from "../infer-codec/index.ts";
 import {
   errorEvent,
   ownedOutcome,
@@ -22,7 +22,7 @@ import {
 } from "../infer-http/index.ts";
 import { answersOf, type Answers, type AnswersOf } from "./answers.ts";
 import { readGenerateBody, type GenerateBody } from "./generate-body.ts";
-import { GenerateEncoder, type AnswerText } from "./generate-encoder.ts";
+import { GenerateEncoder, type AnswerForm, type AnswerText } from "./generate-encoder.ts";
 
 export interface GenerateCallOptions {
   readonly limits: HttpLimits;
@@ -63,7 +63,7 @@ export class GenerateCalls {
     let count = 0;
     for await (const outcome of answers) {
       using answer = ownedOutcome(outcome);
-      if (++count === 1) first = this.#print(exchange, answer.outcome, id, "object");
+      if (++count === 1) first = await this.#print(exchange, answer.outcome, { id, form: "object", hasBegun: false });
     }
     if (exchange.signal.aborted) return;
     if (first === null || count > 1)
@@ -75,7 +75,9 @@ export class GenerateCalls {
   /** Sends each answer as an event once the one before has left; the status is the first one's. */
   async stream(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
     const { id, answers } = await this.#ask(exchange, request);
-    await replyEvents(exchange, answers, (outcome, hasBegun) => this.#print(exchange, outcome, id, "event", hasBegun));
+    await replyEvents(exchange, answers, (outcome, hasBegun) =>
+      this.#print(exchange, outcome, { id, form: "event", hasBegun }),
+    );
   }
 
   async #ask(exchange: Exchange, request: GenerateCallRequest): Promise<{ id: string; answers: Answers }> {
@@ -89,29 +91,40 @@ export class GenerateCalls {
     return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
   }
 
-  /** Throws an error that the engine had before there was an answer, unless a reply has `begun`. */
-  #print(exchange: Exchange, outcome: Outcome, id: string, form: "object" | "event", begun = false): PrintedAnswer {
-    if (outcome instanceof InferenceError) return printedError(outcome, form, begun);
+  /** Throws an error that the engine had before there was an answer, unless a reply has begun. */
+  async #print(exchange: Exchange, outcome: Outcome, asked: AskedText): Promise<PrintedAnswer> {
+    if (outcome instanceof InferenceError) return printedError(outcome, asked);
     try {
-      return { status: 200, text: this.#text(exchange, outcome, id, form) };
+      return { status: 200, text: await this.#text(exchange, outcome, asked) };
     } catch (error) {
-      return printedError(InferenceError.from(error), form, begun);
+      return printedError(InferenceError.from(error), asked);
     }
   }
 
-  #text(exchange: Exchange, response: InferenceResponse, id: string, form: "object" | "event"): AnswerText {
-    const { memory } = exchange;
+  async #text(exchange: Exchange, response: InferenceResponse, { id, form }: AskedText): Promise<AnswerText> {
+    const { memory, signal } = exchange;
     const heldBytes = memory.bytes;
-    takeForText(memory, jsonTextBytesMax(response, { outputs: null, binaryOutputs: false }));
-    const { text, textBytes } = this.#encoder.encode(response, id, form);
+    const textBytesMax = jsonTextBytesMax(response, { outputs: null, binaryOutputs: false });
+    takeForText(memory, textBytesMax);
+    const { text, textBytes } =
+      textBytesMax > wholeTextBytesMax
+        ? await this.#encoder.encodeInTurns(response, id, form, { turns: this.#turns, signal })
+        : this.#encoder.encode(response, id, form);
     settleText(memory, heldBytes, textBytes);
     return text;
   }
 }
 
-function printedError(error: InferenceError, form: "object" | "event", begun: boolean): PrintedAnswer {
+interface AskedText {
+  readonly id: string;
+  readonly form: AnswerForm;
+  /** Whether a part of the reply has been sent. */
+  readonly hasBegun: boolean;
+}
+
+function printedError(error: InferenceError, { form, hasBegun }: AskedText): PrintedAnswer {
   const isMemory = isMemoryReason(error.reason);
-  if (!begun && (isMemory || error.reason === "request-refused")) throw error;
+  if (!hasBegun && (isMemory || error.reason === "request-refused")) throw error;
   const status = isMemory ? statusOf(error) : modelErrorStatus;
   return { status, text: form === "event" ? errorEvent(error) : errorBody(error.message) };
 }

@@ -1,6 +1,6 @@
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
-import { elementCount, JsonSink, printJsonElements, type Tensor } from "../../tensor/index.ts";
-import { printParameter } from "../infer-codec/index.ts";
+import { elementCount, JsonDataPrinting, JsonSink, type Tensor } from "../../tensor/index.ts";
+import { printInTurns, printParameter, type TurnsOf } from "../infer-codec/index.ts";
 
 /** An answer's text: latin1 (each character is one byte of UTF-8), or pieces of it. */
 export type AnswerText = string | readonly Buffer[];
@@ -10,41 +10,57 @@ export class GenerateEncoder {
   readonly #sink = new JsonSink();
 
   /** Throws for outputs that JSON cannot hold. */
-  encode(response: InferenceResponse, id: string, form: "object" | "event"): { text: AnswerText; textBytes: number } {
+  encode(response: InferenceResponse, id: string, form: AnswerForm): PrintedText {
     const sink = this.#sink;
     try {
-      if (form === "event") sink.ascii("data: ");
-      this.#object(membersOf(response, id));
-      if (form === "event") sink.ascii("\n\n");
+      for (const tensor of printed(sink, membersOf(response, id), form)) tensor.advance(Infinity);
     } catch (error) {
       sink.reset();
       throw error;
     }
-    const textBytes = sink.byteLength;
-    return { text: sink.take(), textBytes };
+    return taken(sink);
   }
 
-  #object(members: ReadonlyMap<string, Tensor | ParameterValue>): void {
-    const sink = this.#sink;
-    let separator = 0x7b;
-    for (const [name, value] of sortedByBytes(members)) {
-      sink.byte(separator);
-      separator = 0x2c;
-      sink.string(name);
-      sink.byte(0x3a);
-      if (typeof value === "object") this.#tensor(value);
-      else printParameter(sink, value);
-    }
-    sink.byte(0x7d);
+  /** The same for a long text, piece by piece. The response's tensors stay as they are until it is over. */
+  async encodeInTurns(response: InferenceResponse, id: string, form: AnswerForm, of: TurnsOf): Promise<PrintedText> {
+    const sink = new JsonSink();
+    for (const tensor of printed(sink, membersOf(response, id), form)) await printInTurns(of, tensor);
+    return taken(sink);
   }
+}
 
-  /** One element stands for itself, whatever the shape says around it. */
-  #tensor({ datatype, shape, data }: Tensor): void {
-    const isElement = elementCount(shape) === 1;
-    if (!isElement) this.#sink.byte(0x5b);
-    printJsonElements(this.#sink, datatype, data);
-    if (!isElement) this.#sink.byte(0x5d);
+/** An object, or an event that carries one. */
+export type AnswerForm = "object" | "event";
+
+interface PrintedText {
+  readonly text: AnswerText;
+  readonly textBytes: number;
+}
+
+function taken(sink: JsonSink): PrintedText {
+  const textBytes = sink.byteLength;
+  return { text: sink.take(), textBytes };
+}
+
+/** Prints all but the elements of tensors, which whoever iterates has printed before the next step. */
+function* printed(
+  sink: JsonSink,
+  members: ReadonlyMap<string, Tensor | ParameterValue>,
+  form: AnswerForm,
+): Generator<JsonDataPrinting, void, undefined> {
+  if (form === "event") sink.ascii("data: ");
+  let separator = 0x7b;
+  for (const [name, value] of sortedByBytes(members)) {
+    sink.byte(separator);
+    separator = 0x2c;
+    sink.string(name);
+    sink.byte(0x3a);
+    // One element stands for itself, whatever the shape says around it.
+    if (typeof value === "object") yield new JsonDataPrinting(sink, value, elementCount(value.shape) === 1 ? "" : "[]");
+    else printParameter(sink, value);
   }
+  sink.byte(0x7d);
+  if (form === "event") sink.ascii("\n\n");
 }
 
 /** What the protocol says of the model comes before an output of the same name, and an output before a parameter. */

@@ -102,7 +102,7 @@ test("generate answers with the members in order, and all it held is given back"
   assert.equal(serving.engine.arena.usedBytes, 0);
 });
 
-test("a long request is read in pieces, each in a turn of the loop", async (t) => {
+test("a long request is read in pieces and its answer printed in pieces, each in a turn of the loop", async (t) => {
   const turns = t.mock.method(LoopTurns.prototype, "next");
   await using serving = await serve();
   const numbers = Array.from({ length: 300_000 }, (_, index) => index % 100);
@@ -110,7 +110,9 @@ test("a long request is read in pieces, each in a turn of the loop", async (t) =
   const reply = await post(serving.port, "/generate", body);
   assert.deepEqual((JSON.parse(await textOf(reply)) as { OUT: number[] }).OUT, numbers);
   // Looked through once, and read once, 64 KiB at a time.
-  const expected = 2 * Math.ceil(body.length / 2 ** 16);
+  const read = 2 * Math.ceil(body.length / 2 ** 16);
+  // The answer is printed 16 KiB of its tensor at a time.
+  const expected = read + Math.ceil((4 * numbers.length) / 2 ** 14);
   assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
 });
 
@@ -120,6 +122,21 @@ test("a stream sends each answer as an event, an error among them too, under the
   assert.equal(reply.statusCode, 200);
   assert.equal(reply.headers["content-type"], eventType);
   assert.equal(await textOf(reply), `${event("a")}data: {"error":"no \\"b\\""}\n\n${event("c")}`);
+});
+
+test("long texts are printed in pieces, each in a turn of the loop, in one object and in events", async (t) => {
+  const turns = t.mock.method(LoopTurns.prototype, "next");
+  const long = "x".repeat(2 ** 20);
+  await using one = await serve(from(texts(long)));
+  assert.equal(
+    await textOf(await post(one.port, "/generate")),
+    `{"OUT":"${long}","model_name":"m","model_version":"1"}`,
+  );
+  assert.ok(turns.mock.callCount() >= 4, `${turns.mock.callCount()} turns`);
+  turns.mock.resetCalls();
+  await using two = await serve(from(texts(long), texts("a"), texts(long)));
+  assert.equal(await textOf(await post(two.port, "/stream")), event(long) + event("a") + event(long));
+  assert.ok(turns.mock.callCount() >= 8, `${turns.mock.callCount()} turns`);
 });
 
 test("the answers of a decoupled model are events, and generate takes just one of them", async () => {

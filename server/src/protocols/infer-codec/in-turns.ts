@@ -1,5 +1,5 @@
 import type { LoopTurns } from "../../base/index.ts";
-import { JsonScanner, JsonWalk } from "../../tensor/index.ts";
+import { type JsonDataPrinting, JsonScanner, JsonWalk } from "../../tensor/index.ts";
 import { parsingRequestJson } from "./json-access.ts";
 
 /**
@@ -9,8 +9,10 @@ import { parsingRequestJson } from "./json-access.ts";
 export const wholeTextBytesMax = 128 * 1024;
 /** Of JSON that is read: about 0.2 ms. */
 export const readPieceBytes = 64 * 1024;
-/** Of a tensor that is printed: about 0.5 ms of FP32, which are the slowest. */
-export const printPieceBytes = 16 * 1024;
+/** Of a tensor of numbers that is printed: about 0.5 ms of FP32, which are the slowest. */
+const numbersPieceBytes = 16 * 1024;
+/** Of one of strings: about as long. */
+const stringsPieceBytes = 256 * 1024;
 
 /** Whose turns, and for whom. */
 export interface TurnsOf {
@@ -22,6 +24,12 @@ export interface TurnsOf {
 export async function inTurns({ turns, signal }: TurnsOf, advance: () => boolean): Promise<void> {
   do await turns.next(signal);
   while (!advance());
+}
+
+/** Prints a tensor, a piece a turn. */
+export async function printInTurns(of: TurnsOf, printing: JsonDataPrinting): Promise<void> {
+  const pieceBytes = printing.datatype === "BYTES" ? stringsPieceBytes : numbersPieceBytes;
+  await inTurns(of, () => printing.advance(pieceBytes));
 }
 
 /** A scanner of a request's whole JSON that steps over its long parts at once. Rejects with Triton's words for what is no JSON. */

@@ -1,7 +1,7 @@
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import { JsonDataPrinting, JsonSink, type Datatype, type Tensor } from "../../tensor/index.ts";
 import { classify } from "./classification.ts";
-import { inTurns, printPieceBytes, type TurnsOf } from "./in-turns.ts";
+import { printInTurns, type TurnsOf } from "./in-turns.ts";
 import type { OutputWish } from "./infer-header.ts";
 
 export interface EncodeOptions {
@@ -88,7 +88,7 @@ export class ResponseEncoder {
     for (const output of response.outputs) {
       const data = printing.output(output);
       if (data === null) continue;
-      await inTurns(turnsOf, () => data.advance(printPieceBytes));
+      await printInTurns(turnsOf, data);
       printing.endOutput();
     }
     return printing.end();
@@ -139,7 +139,7 @@ class ResponsePrinting {
       return null;
     }
     sink.ascii(',"data":');
-    return new JsonDataPrinting(sink, output.datatype, output.data);
+    return new JsonDataPrinting(sink, output);
   }
 
   endOutput(): void {

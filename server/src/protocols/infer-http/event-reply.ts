@@ -18,7 +18,7 @@ export interface PrintedAnswer {
 export async function replyEvents(
   exchange: Exchange,
   answers: AsyncIterable<Outcome>,
-  print: (outcome: Outcome, hasBegun: boolean) => PrintedAnswer,
+  print: (outcome: Outcome, hasBegun: boolean) => Promise<PrintedAnswer>,
 ): Promise<void> {
   const { signal, memory } = exchange;
   let stream: ReplyStream | null = null;
@@ -27,8 +27,9 @@ export async function replyEvents(
       using answer = ownedOutcome(outcome);
       if (signal.aborted) return;
       const heldBytes = memory.bytes;
-      const { status, text } = print(answer.outcome, stream !== null);
+      const { status, text } = await print(answer.outcome, stream !== null);
       answer.release();
+      if (signal.aborted) return;
       stream ??= new ReplyStream(exchange, status, eventStreamType);
       await stream.write(text);
       memory.shrinkTo(heldBytes);

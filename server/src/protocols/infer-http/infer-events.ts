@@ -3,7 +3,7 @@ import { labelsOf } from "../../engine/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
-import { jsonTextBytesMax, ResponseEncoder } from "../infer-codec/index.ts";
+import { type EncodeOptions, jsonTextBytesMax, ResponseEncoder, wholeTextBytesMax } from "../infer-codec/index.ts";
 import {
   bodyErrorOf,
   callErrorOf,
@@ -44,32 +44,37 @@ export class InferEvents {
     }
     refuseBinaryOutputs(decoded);
     const answers = new StreamedAnswers(model, inferenceRequest(decoded, target, exchange));
-    await replyEvents(exchange, answers, (outcome, hasBegun) => {
+    await replyEvents(exchange, answers, async (outcome, hasBegun) => {
       if (outcome instanceof InferenceError) return printedError(outcome, hasBegun);
       try {
-        return { status: 200, text: this.#text(exchange, outcome, request, decoded.header) };
+        return { status: 200, text: await this.#text(exchange, outcome, request, decoded.header) };
       } catch (error) {
         return printedError(InferenceError.from(error), hasBegun);
       }
     });
   }
 
-  #text(
+  async #text(
     exchange: Exchange,
     response: InferenceResponse,
     { model }: CallRequest,
     { id, outputs }: CallHeader,
-  ): PrintedAnswer["text"] {
-    const { memory } = exchange;
+  ): Promise<PrintedAnswer["text"]> {
+    const { memory, signal } = exchange;
     const heldBytes = memory.bytes;
-    takeForText(memory, jsonTextBytesMax(response, { outputs, binaryOutputs: false }));
-    const { json, jsonBytes } = this.#encoder.encode(response, {
+    const textBytesMax = jsonTextBytesMax(response, { outputs, binaryOutputs: false });
+    takeForText(memory, textBytesMax);
+    const options: EncodeOptions = {
       id,
       outputs,
       binaryOutputs: false,
       labelsOf: (output) => labelsOf(model.view, output),
       batches: () => model.view.config.maxBatchSize > 0,
-    });
+    };
+    const { json, jsonBytes } =
+      textBytesMax > wholeTextBytesMax
+        ? await this.#encoder.encodeInTurns(response, options, { turns: this.#turns, signal })
+        : this.#encoder.encode(response, options);
     settleText(memory, heldBytes, jsonBytes);
     return typeof json === "string" ? `data: ${json}\n\n` : [eventStart, ...json, eventEnd];
   }

@@ -1,15 +1,17 @@
 import { InferenceError, type LoopTurns } from "../../base/index.ts";
 import type { Engine, IndexEntry, LoadOverride } from "../../engine/index.ts";
-import { JsonScanner, unescapeJsonString } from "../../tensor/index.ts";
+import { JsonScanner } from "../../tensor/index.ts";
 import { readWholeBody, reply, replyJson, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import {
   booleanAt,
   eachMember,
   parsingRequestJson,
   stringAt,
+  type TurnsOf,
   walkedDocument,
   wholeTextBytesMax,
 } from "../infer-codec/index.ts";
+import { decodedBase64 } from "./base64-text.ts";
 
 export interface RepositoryRoutes {
   readonly engine: Engine;
@@ -17,9 +19,6 @@ export interface RepositoryRoutes {
   /** In which long documents are read. */
   readonly turns: LoopTurns;
 }
-
-/** Base64 of a file goes through one JavaScript string, which has this length at most. */
-const fileTextBytesMax = 2 ** 29 - 64;
 
 /** A checked document, or null for an empty body. Between the pieces of a long one others have the loop. */
 async function readJson(
@@ -94,40 +93,33 @@ function indexRow(entry: IndexEntry): Record<string, string> {
 
 export async function answerLoad(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
   const scanner = await readJson(exchange, routes, routes.limits);
-  const override = readOverride(scanner);
+  const override = await readOverride(scanner, { turns: routes.turns, signal: exchange.signal });
   await routes.engine.loadModel(modelName, override, exchange.signal);
   replyDone(exchange);
 }
 
-function readOverride(scanner: JsonScanner | null): LoadOverride | null {
+async function readOverride(scanner: JsonScanner | null, of: TurnsOf): Promise<LoadOverride | null> {
   let configJson: string | null = null;
-  const files = new Map<string, Uint8Array>();
+  const filesAt = new Map<string, number>();
   eachParameter(scanner, (document, name, at) => {
     if (name === "config") configJson = stringAt(document, at, internal);
-    else if (name.startsWith("file:")) files.set(name.slice("file:".length), fileContent(document, name, at));
+    else if (name.startsWith("file:")) filesAt.set(name, fileTextAt(document, at));
     else throw internal("unexpected error on creating Triton parameter");
   });
-  return configJson === null && files.size === 0 ? null : { configJson, files };
+  if (scanner === null || (configJson === null && filesAt.size === 0)) return null;
+  const files = new Map<string, Uint8Array>();
+  for (const [name, at] of filesAt) {
+    const refusal = () => new InferenceError("INVALID_ARG", `parameter '${name}' is not valid base64`);
+    scanner.at = at;
+    files.set(name.slice("file:".length), await decodedBase64(scanner, of, refusal));
+  }
+  return { configJson, files };
 }
 
-function fileContent(document: JsonScanner, name: string, at: number): Uint8Array {
+function fileTextAt(document: JsonScanner, at: number): number {
   document.at = at;
   if (document.peek() !== 0x22) throw internal("attempt to access JSON non-string as string");
-  document.skipString();
-  const textBytes = document.at - at;
-  if (textBytes > fileTextBytesMax) {
-    throw new InferenceError("INVALID_ARG", `parameter '${name}' exceeds ${fileTextBytesMax} bytes of base64`);
-  }
-  document.at = at;
-  const text = Buffer.allocUnsafeSlow(textBytes);
-  const length = unescapeJsonString(document, text, 0);
-  const encoded = text.toString("latin1", 0, length);
-  const content = Buffer.from(encoded, "base64");
-  // node drops what is no base64; Triton gives up on the whole load.
-  if (content.length < Math.floor((encoded.replaceAll("=", "").length * 3) / 4)) {
-    throw new InferenceError("INVALID_ARG", `parameter '${name}' is not valid base64`);
-  }
-  return content;
+  return document.at;
 }
 
 export async function answerUnload(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
