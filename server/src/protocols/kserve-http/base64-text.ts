@@ -1,4 +1,4 @@
-import { InferenceError } from "../../base/index.ts";
+import type { InferenceError } from "../../base/index.ts";
 import type { JsonScanner } from "../../tensor/index.ts";
 import { inTurns, type TurnsOf } from "../infer-codec/index.ts";
 
