@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -13,14 +13,17 @@ import { floats, infer, load } from "./framework-fixture.ts";
 
 let directory: string;
 let marker: string;
+let secret: string;
 let server: RunningServer;
 let refused: readonly string[];
 before(async () => {
   const { python } = await ensureFramework("pytorch");
   directory = await mkdtemp(join(tmpdir(), "galatea-hostile-pytorch-"));
   marker = join(directory, "marker");
+  secret = join(directory, "secret");
+  await writeFile(secret, new Float32Array([1, 2, 3, 4]));
   const script = fileURLToPath(new URL("pytorch_hostile.py", import.meta.url));
-  const { stdout } = await promisify(execFile)(python, [script, join(directory, "repository"), marker]);
+  const { stdout } = await promisify(execFile)(python, [script, join(directory, "repository"), marker, secret]);
   refused = stdout.trim().split("\n");
   const repositories = [join(directory, "repository")];
   server = await startGalatea({ repositories, flags: ["--model-control-mode=explicit", "--load-model=good"] });
@@ -44,6 +47,20 @@ test("what is damaged or runs code is refused in a sentence, and its neighbour g
     assert.match(error, new RegExp(`failed to load model '${model}': .{10}`, "s"), model);
     assert.ok(!error.includes("signal"), `${model}: ${error}`);
     assert.ok(!existsSync(marker), `${model} ran code`);
+    await goodAnswers();
+  }
+});
+
+test("a program of a file reads its own files and no others, and writes none", async () => {
+  const models = (await readdir(join(directory, "repository"))).filter((name) => name.startsWith("asks_"));
+  assert.equal(models.length, 6);
+  const before = await readFile(secret);
+  for (const model of models) {
+    assert.equal(await load(server, model), null, model);
+    const reply = await infer(server, model, [floats("INPUT__0", [1, 2, 3, 4], [1, 4])], ["OUTPUT__0"]);
+    assert.match(reply.error ?? "it was answered", /^PyTorch execute failure: .*Permission denied/s, model);
+    assert.ok(!existsSync(marker), `${model} made a file`);
+    assert.deepEqual(await readFile(secret), before, `${model} wrote to a file`);
     await goodAnswers();
   }
 });

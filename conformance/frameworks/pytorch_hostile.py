@@ -1,4 +1,5 @@
-"""Writes damaged and adversarial model files: `pytorch_hostile.py REPOSITORY MARKER`. No load of them may make the file MARKER.
+"""Writes damaged and adversarial model files: `pytorch_hostile.py REPOSITORY MARKER SECRET`. Nothing of them may make the file MARKER,
+or read the file SECRET, which is none of theirs.
 
 Prints the names of those that must be refused; the others, flipped behind right checksums, may load or not.
 """
@@ -14,7 +15,7 @@ import zipfile
 
 import torch
 
-ROOT, MARKER = sys.argv[1:]
+ROOT, MARKER, SECRET = sys.argv[1:]
 CONFIG = """backend: "pytorch"
 input { name: "INPUT__0" data_type: TYPE_FP32 dims: [ -1, 4 ] }
 output { name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ -1, 4 ] }
@@ -38,6 +39,21 @@ class Linear(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.relu(self.layer(x))
+
+
+class Reaches(torch.nn.Module):
+    """Maps a file by its name: PyTorch has an operator for it, which makes the file where it is to be shared and is not there."""
+
+    def __init__(self, path: str, shared: bool):
+        super().__init__()
+        self.path = path
+        self.shared = shared
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mapped = torch.from_file(self.path, self.shared, 4, dtype=torch.float32).reshape(1, 4)
+        if self.shared:
+            mapped.add_(1)
+        return mapped + x * 0
 
 
 class Runs:
@@ -90,6 +106,16 @@ file = io.BytesIO()
 torch.export.save(torch.export.export(module, (torch.zeros(2, 4),)), file)
 exported = file.getvalue()
 put("good", script)
+# What the exporter needs to know of the operator, and does not.
+library = torch.library.Library("aten", "IMPL")
+library.impl("from_file", lambda name, shared=None, size=0, **given: torch.empty(size, dtype=torch.float32, device="meta"), "Meta")
+for name, path, shared in (("read", SECRET, False), ("change", SECRET, True), ("make", MARKER, True)):
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(Reaches(path, shared)), file)
+    put("asks_to_" + name, file.getvalue())
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(Reaches(path, shared), (torch.zeros(1, 4),)), file)
+    put("asks_exported_to_" + name, file.getvalue(), "model.pt2")
 
 weights = script.index(module.layer.weight.detach().numpy().tobytes())
 refused = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 import triton_python_backend_utils as pb_utils
-from galatea_worker import current_worker, heap
+from galatea_worker import current_worker, heap, reading_only
 from galatea_worker.failures import Refused
 
 from galatea_frameworks.batched_model import BatchedModel
@@ -35,13 +35,16 @@ class TritonPythonModel(BatchedModel):
         """Loads the file and checks the configuration against it, in Triton's words."""
         self._name = args["model_name"]
         config = json.loads(args["model_config"])
+        directory = os.path.join(args["model_repository"], args["model_version"])
+        path = os.path.join(directory, _filename(config, directory))
+        if not path.endswith(".py") and _runs_on_cpu(args["model_instance_kind"]):
+            # Before PyTorch starts a thread: rules are of the thread that enters them.
+            reading_only.enter(args["model_repository"])
         settings = parameters.parse(config, self._name, pb_utils.Logger)
         settings.apply()
         self._inference_mode = settings.inference_mode
         self.batches = int(config.get("max_batch_size", 0)) > 0
         self._output_types = _checked_tensors(config, self._name, self.batches)
-        directory = os.path.join(args["model_repository"], args["model_version"])
-        path = os.path.join(directory, _filename(config, directory))
         with torch.inference_mode(self._inference_mode):
             self._program = self._load(path, args["model_instance_kind"])
         self.input_names = [one["name"] for one in config["input"]]
@@ -97,6 +100,11 @@ class TritonPythonModel(BatchedModel):
         if isinstance(error, MemoryError) or _OUT_OF_MEMORY in str(error):
             raise MemoryError(str(error)) from None
         return "PyTorch execute failure: %s" % error
+
+
+def _runs_on_cpu(kind: str) -> bool:
+    """What a GPU's libraries open is theirs to say."""
+    return kind == "CPU" or not torch.cuda.is_available()
 
 
 def _filename(config: dict[str, Any], directory: str) -> str:
