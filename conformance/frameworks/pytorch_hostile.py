@@ -108,7 +108,11 @@ exported = file.getvalue()
 put("good", script)
 # What the exporter needs to know of the operator, and does not.
 library = torch.library.Library("aten", "IMPL")
-library.impl("from_file", lambda name, shared=None, size=0, **given: torch.empty(size, dtype=torch.float32, device="meta"), "Meta")
+library.impl(
+    "from_file",
+    lambda name, shared=None, size=0, **given: torch.empty(size, dtype=torch.float32, device="meta"),
+    "Meta",
+)
 for name, path, shared in (("read", SECRET, False), ("change", SECRET, True), ("make", MARKER, True)):
     file = io.BytesIO()
     torch.jit.save(torch.jit.script(Reaches(path, shared)), file)
