@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import TYPE_CHECKING
 
 from .errors import ServingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 # A quoted value is given up after so many characters.
@@ -42,15 +45,16 @@ def bytes_of(text: str) -> bytes:
 
 def first_value(text: str) -> Any:
     """What follows the first value is not read. Raises ServingError."""
-    return _value_at(text, _space_end(text, 0))[0]
+    return _value_at(text, _space_end(text, 0), _decoder_for(text))[0]
 
 
 def values(text: str) -> list[Any]:
     """A stream of values, one behind the other, with nothing but space between them. Raises ServingError."""
     found = []
+    decode = _decoder_for(text)
     at = _space_end(text, 0)
     while at < len(text) or not found:
-        value, at = _value_at(text, at)
+        value, at = _value_at(text, at, decode)
         found.append(value)
         at = _space_end(text, at)
     return found
@@ -60,20 +64,41 @@ def _space_end(text: str, at: int) -> int:
     return json.decoder.WHITESPACE.match(text, at).end()
 
 
+def _checked_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise OverflowError
+    return number
+
+
+def _checked_integer(text: str) -> int:
+    number = int(text)
+    # Raises OverflowError for what is too large.
+    float(number)
+    return number
+
+
 _decode = json.JSONDecoder().raw_decode
+# Takes three times as long, and is asked where a number may be too large.
+_decode_checked = json.JSONDecoder(parse_float=_checked_float, parse_int=_checked_integer).raw_decode
+_MAYBE_TOO_LARGE = re.compile(r"[0-9.][eE]\+?0*[1-9][0-9]{2}|[0-9]{300}")
 
 
-def _value_at(text: str, at: int) -> tuple[Any, int]:
+def _decoder_for(text: str) -> Callable[..., Any]:
+    return _decode_checked if _MAYBE_TOO_LARGE.search(text) else _decode
+
+
+def _value_at(text: str, at: int, decode: Callable[..., Any]) -> tuple[Any, int]:
     if at == len(text):
         raise ServingError("JSON Parse error: The document is empty" + (" at offset: %d" % at if at > 0 else ""))
     try:
-        return _decode(text, at)
+        return decode(text, at)
     except json.JSONDecodeError as error:
         raise ServingError(_sentence(_words(error), text, error.pos)) from None
     except RecursionError:
         raise ServingError("JSON Parse error: arrays and objects are nested too deep to be read") from None
-    except ValueError:
-        # Python's bound for the digits of a whole number.
+    except (ValueError, OverflowError):
+        # ValueError is of Python's bound for the digits of a whole number.
         raise ServingError("JSON Parse error: Number too big to be stored in double.") from None
 
 

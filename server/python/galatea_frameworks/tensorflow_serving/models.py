@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from galatea_worker.failures import Refused
 
 from . import archive
 from .errors import NOT_FOUND, ServingError
 from .servable import Servable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Models:
@@ -27,6 +22,7 @@ class Models:
                 % (default, ", ".join(found))
             )
         self.default = default or next(iter(found))
+        self.is_one_of_many = served_name is not None
         self._found = {
             name: {version: Servable(name, version, path, threads) for version, path in sorted(model.versions.items())}
             for name, model in found.items()
@@ -47,7 +43,7 @@ class Models:
             raise ServingError("Servable not found for request: Specific(%s, %d)" % (name, version), NOT_FOUND)
         return found
 
-    def versions(self, name: str, version: int | None) -> Iterable[int]:
+    def versions(self, name: str, version: int | None) -> list[int]:
         """The versions that there are, the latest first. Raises ServingError."""
         found = sorted(self._found.get(name, ()), reverse=True)
         chosen = [one for one in found if version in (None, one)]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
 from galatea_worker import heap, reading_only
 
-from . import bodies, json_answer
-from .calls import Call, run_together
-from .errors import ServingError
+from .asked import Asked, Said, Scripted
+from .calls import run_together
 from .models import Models
-from .target import METHODS, target_of
+from .rest import RestListener
+from .script import Context, Script
 
 if TYPE_CHECKING:
     from triton_python_backend_utils import InferenceRequest, InferenceResponse
+
+    from .answer import Answer
 
 # `containers/scripts/script-codec.ts` knows these, too.
 _OUTPUT = "answer"
@@ -25,18 +28,8 @@ _ACCEPT = "accept"
 _ATTRIBUTES = "custom_attributes"
 _STATUS = "status"
 
-_JSON = "application/json"
-_ONE_LINE = (_JSON, "application/jsonlines")
 # See `tensorflow/program.py`.
 _RUNS_TO_TRIM = 2
-
-
-class Answer(NamedTuple):
-    """Of one request."""
-
-    status: int
-    content_type: str
-    body: bytes
 
 
 class ServingProgram:
@@ -47,16 +40,25 @@ class ServingProgram:
         root = args["model_repository"]
         said = {key: value["string_value"] for key, value in json.loads(args["model_config"])["parameters"].items()}
         self._rows_max = int(said["rows_max"])
-        reading_only.enter(root)
+        script = os.path.join(root, "code", "inference.py")
+        has_script = os.path.isfile(script)
+        if not has_script:
+            # Before TensorFlow starts a thread: rules are of the thread that enters them.
+            reading_only.enter(root)
         threads = int(said["intra_threads"]), int(said["inter_threads"])
         served_name = args["model_name"] if said["is_multi_model"] == "true" else None
         self._models = Models(root, said["default_model"], served_name, threads)
         self._runs_to_trim = _RUNS_TO_TRIM
+        self._script = None
+        if has_script:
+            Context.timeout = int(said["wait_seconds"])
+            self._rest = _listen(self._models)
+            self._script = Script(script, said["packages_dir"])
         heap.trim()
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """Those that fit together are run together, where batching is asked for."""
-        asked = [_Asked(request, self._models) for request in requests]
+        asked = [self._asked(request) for request in requests]
         if self._rows_max > 0:
             waiting = [one for one in asked if one.call is not None]
             answers = run_together([one.call for one in waiting], self._rows_max)
@@ -71,41 +73,25 @@ class ServingProgram:
                 heap.trim()
         return [_response(one.answer) for one in asked]
 
+    def _asked(self, request: InferenceRequest) -> Asked:
+        given = json.loads(request.parameters())
+        body = request.inputs()[0].as_numpy().reshape(-1)[0]
+        said = Said(body, *(given.get(name, "") for name in (_CONTENT_TYPE, _ACCEPT, _ATTRIBUTES)))
+        if self._script is None:
+            return Asked(said, self._models)
+        return Scripted(said, self._models, self._script, self._rest)
 
-class _Asked:
-    """A request without a script, and its answer once there is one."""
 
-    def __init__(self, request: InferenceRequest, models: Models) -> None:
-        said = json.loads(request.parameters())
-        self._accept = said.get(_ACCEPT, "")
-        self.call = self.answer = None
-        try:
-            target = target_of(said.get(_ATTRIBUTES, ""))
-            body = request.inputs()[0].as_numpy().reshape(-1)[0]
-            document = bodies.document_of(body, said.get(_CONTENT_TYPE, ""))
-            servable = models.find(target.model or models.default, target.version)
-            self.call = Call(servable, target.method or METHODS[0], document)
-        except ServingError as error:
-            self.settle(error)
-
-    def run(self) -> None:
-        """By itself."""
-        if self.call is None:
-            return
-        try:
-            self.settle(self.call.run())
-        except ServingError as error:
-            self.settle(error)
-
-    def settle(self, answer: bytes | ServingError) -> None:
-        """What the request is answered with."""
-        status = 200
-        if isinstance(answer, ServingError):
-            status, answer = answer.status, json_answer.error(str(answer))
-        accepted = [one.strip() for one in self._accept.split(",")]
-        if any(one in _ONE_LINE for one in accepted):
-            answer = answer.replace(b"\n", b"")
-        self.answer = Answer(status, _JSON, answer)
+def _listen(models: Models) -> str:
+    """The address of the REST API for the script."""
+    # A proxy that the container names would be asked for this machine's own addresses.
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "localhost", "127.0.0.1")))
+    try:
+        return RestListener(models).base
+    except OSError as error:
+        print("no port may be opened for context.rest_uri, which a script's handler would ask: %s" % error, flush=True)
+        return "http://localhost:0"
 
 
 def _response(answer: Answer) -> InferenceResponse:

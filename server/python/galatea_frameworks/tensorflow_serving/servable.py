@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,6 +60,7 @@ class Servable:
         self.name = name
         self.version = version
         self._callables = {}
+        self._lock = threading.Lock()
         try:
             self._open(path, threads)
         except (Refused, MemoryError) as error:
@@ -108,17 +110,19 @@ class Servable:
         return {port: _array(value) for port, value in zip(self.signature(name).outputs, results)}
 
     def _callable(self, name: str) -> Any:
-        found = self._callables.get(name)
-        if found is None:
-            signature = self.signature(name)
-            options = config_pb2.CallableOptions(
-                feed=[port.tensor for port in signature.inputs.values()],
-                fetch=[port.tensor for port in signature.outputs.values()],
-            )
-            while len(self._callables) >= _CALLABLES_MAX:
-                self._callables.pop(next(iter(self._callables)), None)
-            found = self._callables[name] = self._session._make_callable_from_options(options)
-        return found
+        with self._lock:
+            found = self._callables.get(name)
+            if found is None:
+                signature = self.signature(name)
+                options = config_pb2.CallableOptions(
+                    feed=[port.tensor for port in signature.inputs.values()],
+                    fetch=[port.tensor for port in signature.outputs.values()],
+                )
+                if len(self._callables) >= _CALLABLES_MAX:
+                    del self._callables[next(iter(self._callables))]
+                # See `tensorflow/graphs.py`.
+                found = self._callables[name] = self._session._make_callable_from_options(options)
+            return found
 
     def metadata(self) -> meta_graph_pb2.MetaGraphDef:
         """Its signatures, as a message that has only those."""

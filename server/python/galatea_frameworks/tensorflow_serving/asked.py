@@ -1,0 +1,115 @@
+"""One request to the container, on its way to the model and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import bodies, json_answer, json_text
+from .answer import Answer
+from .calls import Call
+from .errors import ServingError
+from .script import Context
+from .target import METHODS, target_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .models import Models
+    from .script import Script
+    from .target import Target
+
+_JSON = "application/json"
+_ONE_LINE = (_JSON, "application/jsonlines")
+
+
+class Said(NamedTuple):
+    """A body and its headers; "" for those that were not sent."""
+
+    body: bytes
+    content_type: str
+    accept: str
+    attributes: str
+
+
+class Asked:
+    """A request without a script. `answer` is there once it is settled; until then `call` is what is to be run."""
+
+    def __init__(self, said: Said, models: Models) -> None:
+        self._said = said
+        self._models = models
+        self.call = self.answer = None
+        try:
+            target = target_of(said.attributes)
+        except ServingError as error:
+            self.answer = self._own(error.status, json_answer.error(str(error)))
+            return
+        self._begin(target)
+
+    def _begin(self, target: Target) -> None:
+        try:
+            self._call(target, bodies.document_of(self._said.body, self._said.content_type))
+        except ServingError as error:
+            self.settle(error)
+
+    def _call(self, target: Target, document: Any) -> None:
+        servable = self._models.find(target.model or self._models.default, target.version)
+        self.call = Call(servable, target.method or METHODS[0], document)
+
+    def run(self) -> None:
+        """By itself."""
+        if self.call is None:
+            return
+        try:
+            self.settle(self.call.run())
+        except ServingError as error:
+            self.settle(error)
+
+    def settle(self, result: bytes | ServingError) -> None:
+        """Makes the answer of what the model answered."""
+        if isinstance(result, ServingError):
+            self.answer = self._answer(result.status, json_answer.error(str(result)))
+        else:
+            self.answer = self._answer(200, result)
+
+    def _answer(self, status: int, body: bytes) -> Answer:
+        return self._own(status, body)
+
+    def _own(self, status: int, body: bytes) -> Answer:
+        """On one line for who accepts JSON."""
+        if any(one.strip() in _ONE_LINE for one in self._said.accept.split(",")):
+            body = body.replace(b"\n", b"")
+        return Answer(status, _JSON, body)
+
+
+class Scripted(Asked):
+    """A request to an archive with a script, which is asked before and behind the model."""
+
+    def __init__(self, said: Said, models: Models, script: Script, base: str) -> None:
+        """`base`: what the addresses of the REST API begin with."""
+        self._script = script
+        self._base = base
+        super().__init__(said, models)
+
+    def _begin(self, target: Target) -> None:
+        body, content_type, accept, attributes = self._said
+        models = self._models
+        # In a container of one archive it is what the request names; of many each has its name.
+        name = models.default if models.is_one_of_many else target.model
+        version = None if target.version is None else str(target.version)
+        uri = target.uri(self._base, target.model or models.default)
+        self._context = Context(
+            name, version, target.method, uri, None, None, attributes or None, content_type or _JSON, accept or _JSON, len(body)
+        )  # fmt: skip
+        if self._script.asks_itself:
+            self.answer = self._script.handle(body, self._context)
+            return
+        request, self.answer = self._script.request_of(body, self._context)
+        if self.answer is not None:
+            return
+        try:
+            self._call(target, json_text.first_value(json_text.text_of(request)))
+        except ServingError as error:
+            self.settle(error)
+
+    def _answer(self, status: int, body: bytes) -> Answer:
+        return self._script.answer_of(status, body, self._context)

@@ -1,0 +1,136 @@
+"""An archive's `code/inference.py`: its handlers, and what they are given."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import sys
+import traceback
+from collections import namedtuple
+from typing import TYPE_CHECKING
+
+import requests
+from requests.structures import CaseInsensitiveDict
+
+from .answer import Answer
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+_NAME = "inference"
+_FAILED = 500
+_JSON = "application/json"
+_ERROR_CHARACTERS_MAX = 1 << 20
+
+_Fields = namedtuple(
+    "Context",
+    "model_name, model_version, method, rest_uri, grpc_port, channel, custom_attributes, request_content_type, accept_header, content_length",
+)  # fmt: skip
+
+
+class Context(_Fields):
+    """What a handler is told of its request. There is no gRPC: `grpc_port` and `channel` are None."""
+
+    # How long a request to `rest_uri` may take; newer containers tell it, in a field behind the ten.
+    timeout = 60
+
+
+class Script:
+    """The script of one archive. Raises whatever its import raises."""
+
+    def __init__(self, path: str, packages: str) -> None:
+        """`packages`: where its requirements were installed; "" for none."""
+        code = os.path.dirname(path)
+        own = [code, os.path.join(code, "lib"), packages]
+        sys.path[:0] = [one for one in own if one and os.path.isdir(one)]
+        try:
+            module = _imported(path)
+            self._handler = getattr(module, "handler", None)
+            self._input_handler = getattr(module, "input_handler", None)
+            self._output_handler = getattr(module, "output_handler", None)
+            if self._handler is None and (self._input_handler is None or self._output_handler is None):
+                raise NotImplementedError("Handlers are not implemented correctly in user script.")
+        except BaseException:
+            # The load fails with the error; where in the script it was the container's log has in full.
+            traceback.print_exc()
+            raise
+
+    @property
+    def asks_itself(self) -> bool:
+        """Whether the script asks the models when and how it likes, by their REST API."""
+        return self._handler is not None
+
+    def handle(self, body: bytes, context: Context) -> Answer:
+        """The answer of a script that asks itself."""
+        try:
+            return _answer_of(self._handler(io.BytesIO(body), context))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer to its request
+            return _failed(error)
+
+    def request_of(self, body: bytes, context: Context) -> tuple[bytes | None, Answer | None]:
+        """The request to the model that the script makes of a body, or the answer where it fails."""
+        try:
+            made = self._input_handler(io.BytesIO(body), context)
+            # As `requests` would send it.
+            sent = requests.Request("POST", context.rest_uri, data=made).prepare().body
+            if hasattr(sent, "read"):
+                sent = sent.read()
+            elif sent is not None and not isinstance(sent, (bytes, str)):
+                sent = b"".join(sent)
+            return sent.encode("utf-8") if isinstance(sent, str) else sent or b"", None
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            return None, _failed(error)
+
+    def answer_of(self, status: int, body: bytes, context: Context) -> Answer:
+        """The answer that the script makes of the model's."""
+        response = requests.Response()
+        response.status_code = status
+        response.reason = requests.status_codes._codes.get(status, ("",))[0]
+        response.url = context.rest_uri
+        response.encoding = "utf-8"
+        response.headers = CaseInsensitiveDict({"Content-Type": _JSON, "Content-Length": str(len(body))})
+        response._content = body
+        response._content_consumed = True
+        try:
+            return _answer_of(self._output_handler(response, context))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            return _failed(error)
+
+
+def _imported(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(_NAME, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[_NAME] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _answer_of(result: Any) -> Answer:
+    body, content_type = result
+    if isinstance(body, str):
+        body = body.encode("utf-8")
+    elif body is None:
+        body = b""
+    elif not isinstance(body, (bytes, bytearray, memoryview)):
+        raise TypeError("a handler gives text or bytes and a content type, got %s" % type(body).__name__)
+    return Answer(200, _JSON if content_type is None else str(content_type), bytes(body))
+
+
+def _failed(error: BaseException) -> Answer:
+    """The container's answer; where in the script it was the container's log has in full."""
+    traceback.print_exception(type(error), error, error.__traceback__)
+    try:
+        text = str(error)
+    except Exception as second:  # noqa: BLE001 - what the error says of itself is the script's code
+        text = "%s: its message is not available" % type(second).__name__
+    body = json.dumps({"error": text[:_ERROR_CHARACTERS_MAX]})
+    return Answer(_FAILED, _JSON, body.encode("utf-8"))
