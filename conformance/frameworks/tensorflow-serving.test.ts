@@ -224,9 +224,14 @@ const refusals: readonly Refused[] = [
   refused("examples", { examples: [{ n: 2 ** 64 }] }, /only int64_t is supported|has uint64_t element/i, {
     attributes: "tfs-method=classify",
   }),
-  refused("examples", { examples: [{}], signature_name: "raw" }, /^No regression inputs found in SignatureDef: inputs \{/, {
-    attributes: "tfs-method=regress",
-  }),
+  refused(
+    "examples",
+    { examples: [{}], signature_name: "raw" },
+    /^No regression inputs found in SignatureDef: inputs \{/,
+    {
+      attributes: "tfs-method=regress",
+    },
+  ),
   refused("examples", { examples: [{ x: [1.5] }] }, /Key: x\.|shape/, { attributes: "tfs-method=classify" }),
   refused("lines", { instances: [1] }, "Servable not found for request: Specific(lines, 3)", {
     status: 404,

@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import resource
+import socket
 import struct
 import sys
 import sysconfig
@@ -74,6 +75,22 @@ def facts(root: str, users: tuple[int, int] | None) -> dict[str, object]:
     }
 
 
+_listener = None
+
+
+def own_listener() -> socket.socket | None:
+    """Listens at a port of this machine to which of all tenants this process, and what it starts, alone may connect; None without a plan
+    that asks for it."""
+    return _listener
+
+
+def _listen() -> int:
+    """Opens it; gives its port."""
+    global _listener
+    _listener = socket.create_server(("127.0.0.1", 0))
+    return _listener.getsockname()[1]
+
+
 class Tenancy:
     """What is the same for all tenants of this interpreter, found once before it forks."""
 
@@ -96,11 +113,15 @@ class Tenancy:
             self._drop(plan["user"])
         call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if plan["landlock"] > 0:
+            tcp = plan["tcp"]
+            if plan["opensPort"]:
+                port = _listen()
+                tcp = None if tcp is None else [*tcp, port]
             rules = {
                 "read": [*read, "/proc"],
                 "write": [plan["scratch"], *plan["write"]],
                 "devices": self._devices,
-                "tcp": plan["tcp"],
+                "tcp": tcp,
             }
             landlock.tenant(plan["landlock"], rules).enter()
         _settle(plan["scratch"])

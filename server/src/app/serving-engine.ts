@@ -208,6 +208,7 @@ function tenantOptions({
       ...(opened === null ? [] : [...opened.readPaths, scriptPackagesDirectory(directories)]),
       ...(options.backendDirectory === null ? [] : [resolve(options.backendDirectory)]),
     ],
+    opensPort: opened?.opensPort === true,
     fixedPaths: options.container === null ? [] : fixedPaths(resolve(options.container.mlRoot), opened),
     allMemoryBytesMax: options.memoryBudgetBytes === null ? null : options.memoryBudgetBytes + sharedBytes,
     directory: processDirectory(join(directories.cache, "workers")),

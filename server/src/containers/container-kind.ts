@@ -21,6 +21,8 @@ export interface OpenedContainer {
   readonly codec: PayloadCodec;
   /** Read by every model's code, beside its own archive. */
   readonly readPaths: readonly string[];
+  /** Whether model code speaks HTTP with its own worker. */
+  readonly opensPort: boolean;
   /** How long a call of model code may take before its process ends; null: as long as it likes. */
   readonly callMsMax: number | null;
   /** The longest body of a call; null: as long as the server takes any. */

@@ -1,6 +1,7 @@
 """TensorFlow Serving's REST API on a port of this machine, for the archive's own script.
 
-Only processes of this process's own user are answered: what else runs in the container has other users, where the machine allows it.
+Other tenants cannot connect to it (see `own_listener`). Where the kernel has no rules for TCP, only processes of this process's own user
+are answered: other tenants have other users, where the machine allows it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from galatea_worker import tenant
 from google.protobuf import json_format
 
 from . import json_answer, json_text
@@ -42,7 +44,13 @@ class RestListener(ThreadingHTTPServer):
     address_family = socket.AF_INET
 
     def __init__(self, models: Models) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _Handler, bind_and_activate=False)
+        given = tenant.own_listener()
+        self.socket.close()
+        # A tenant may not open ports: it is given one.
+        self.socket = socket.create_server(self.server_address) if given is None else given
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = self.server_address
         self.models = models
         self._places = threading.BoundedSemaphore(_CONNECTIONS_MAX)
         threading.Thread(target=self.serve_forever, name="rest", daemon=True).start()
@@ -51,12 +59,6 @@ class RestListener(ThreadingHTTPServer):
     def base(self) -> str:
         """What addresses begin with."""
         return "http://localhost:%d" % self.server_port
-
-    def server_bind(self) -> None:
-        """Without the question what this machine is called."""
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = self.server_address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Whether who asks is this process's user."""

@@ -13,6 +13,7 @@ const options: TenantOptions = {
   writePaths: ["/out"],
   fixedPaths: [{ path: "/opt/ml/model", leadsTo: "model" }],
   tcpPorts: [443],
+  opensPort: true,
   memoryBytesMax: null,
   allMemoryBytesMax: 1000,
   processesMax: 64,
@@ -41,6 +42,8 @@ test("where everything can be had nothing is missing, and the plan has it all", 
     [plan.user, plan.view, plan.scratch, plan.read],
     [2_000_000_007, "/own/root", "/tmp", ["/model", "/shared"]],
   );
+  assert.deepEqual([plan.tcp, plan.opensPort], [[443], true]);
+  assert.equal(planFor({ ...options, tcpPorts: [] }, whole, "/own/root", parts).opensPort, false);
   assert.deepEqual(plan.write, ["/out"]);
   assert.deepEqual(plan.links, [["/opt/ml/model", "/model"]]);
   assert.deepEqual(plan.limits, { RLIMIT_CORE: 1, RLIMIT_NPROC: 64 });

@@ -12,6 +12,11 @@ export interface TenantOptions {
   readonly fixedPaths: readonly FixedPath[];
   /** TCP ports that may be connected to; null allows all, and listening too. */
   readonly tcpPorts: readonly number[] | null;
+  /**
+   * Each worker has a listener of this machine's own at a TCP port, to which of all tenants it alone may connect: what it runs may speak
+   * HTTP with itself. Not where no port may be connected to: a port is known to Landlock without its host.
+   */
+  readonly opensPort: boolean;
   /** Of one tenant; null: a tenant is bounded with all the others. */
   readonly memoryBytesMax: number | null;
   /** Of all tenants and the interpreters that they share. */
@@ -77,6 +82,7 @@ export interface ConfinementPlan {
   /** In the view: a path and where it leads. Where something lies there already that stays. */
   readonly links: readonly (readonly [path: string, target: string])[];
   readonly tcp: readonly number[] | null;
+  readonly opensPort: boolean;
   readonly cgroups: readonly string[];
   readonly limits: Readonly<Record<string, number>>;
 }
@@ -108,6 +114,7 @@ export function planFor(
     write: [...options.writePaths, ...sharedMemory],
     links: options.fixedPaths.map(({ path, leadsTo }) => [path, targetOf(leadsTo, parts.modelDirectory)]),
     tcp: options.tcpPorts,
+    opensPort: options.opensPort && options.tcpPorts?.length !== 0,
     cgroups,
     limits: {
       RLIMIT_CORE: coreBytesMax,

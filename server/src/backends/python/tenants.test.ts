@@ -25,6 +25,7 @@ const tenantOptions = (more: Partial<TenantOptions> = {}): TenantOptions => ({
   writePaths: [],
   fixedPaths: [],
   tcpPorts: [],
+  opensPort: false,
   memoryBytesMax: null,
   allMemoryBytesMax: 2 ** 31,
   processesMax: 64,

@@ -42,6 +42,7 @@ function openAlgorithmContainer(options: AlgorithmContainerOptions, { environmen
   return {
     codec: algorithmCodec(options, environment[acceptVariable] ?? ""),
     readPaths: [],
+    opensPort: false,
     callMsMax: null,
     bodyBytesMax: null,
     notes: [],

@@ -34,6 +34,7 @@ function openScriptContainer({ runner, framework }: ScriptContainerOptions, star
   };
   return {
     codec: scriptCodec,
+    opensPort: false,
     readPaths: codeDirectory === null ? [] : [codeDirectory],
     callMsMax,
     bodyBytesMax,

@@ -37,6 +37,7 @@ function openServingContainer(start: KindStart): OpenedContainer {
   return {
     codec: servingCodec,
     readPaths: [],
+    opensPort: true,
     callMsMax: settings.callMsMax,
     bodyBytesMax: null,
     notes: settings.notes,
