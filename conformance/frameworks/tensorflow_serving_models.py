@@ -81,6 +81,14 @@ def write_lines():
     case("other", {"instances": big.tolist()}, {"predictions": listed(line.three(big)["y"])})
 
 
+class Together(tf.Module):
+    """How many rows were computed together."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, "x")])
+    def __call__(self, x):
+        return {"x": x, "rows": tf.fill(tf.shape(x), tf.shape(x)[0])}
+
+
 class Pair(tf.Module):
     @tf.function(
         input_signature=[
@@ -198,6 +206,8 @@ def write_examples():
 
 
 write_lines()
+together = Together()
+saved("together/1", together, together.__call__)
 write_pair()
 write_text()
 write_examples()
