@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { awsServices, ensureRole, StsSessions, type ServiceRow } from "../aws/index.ts";
+import { alarmLimits, Alarms, type AlarmActions } from "../alarms/index.ts";
+import { alarmValues, awsServices, ensureRole, StsSessions, type ServiceRow } from "../aws/index.ts";
 import { systemClock as clock, type Logger } from "../base/index.ts";
 import type { BucketStore } from "../blobs/index.ts";
 import type { Hosting, LogStreams } from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import type { Documents } from "../records/index.ts";
+import { recordedDashboards } from "./dashboards.ts";
 import { recordedIdentities } from "./identities.ts";
 
 /** SageMaker's own limit for the body of an invocation. */
@@ -23,8 +25,12 @@ export interface ServicesParts {
   readonly logger: Logger;
 }
 
-/** Every AWS service, as the gateway takes them, and the credentials that STS lends. */
+/** What alarms may do: nothing yet. */
+const alarmActions: AlarmActions = () => null;
+
+/** Every AWS service, as the gateway takes them, and the credentials that STS lends. Alarms are looked at until `opening` is disposed. */
 export async function platformServices(
+  opening: AsyncDisposableStack,
   parts: ServicesParts,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
   const { hosting, store, logs, documents, series, accountId, logger } = parts;
@@ -33,8 +39,15 @@ export async function platformServices(
   await ensureRole(iam, accountId, executionRoleName);
   const sessions = new StsSessions({ clock, randomBytes, sessionsMax });
   const executionRole = { roleName: executionRoleName, sessionName: "galatea" };
+  const readValues = alarmValues({ series, clock });
+  const alarms = opening.use(
+    await Alarms.open({ documents, readValues, actions: alarmActions, limits: alarmLimits, clock, logger }),
+  );
   const services = awsServices({
     hosting,
+    alarms,
+    alarmActions,
+    dashboards: recordedDashboards(documents, logger),
     requestBytesMax,
     store,
     s3Domain: null,

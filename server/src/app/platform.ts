@@ -119,7 +119,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   );
   await hosting.resume();
   const { accountId } = owner;
-  const aws = await platformServices({ hosting, store, logs, documents, series, accountId, logger: log });
+  const aws = await platformServices(opening, { hosting, store, logs, documents, series, accountId, logger: log });
   const { refuses, gateway } = openDoor(options, aws, instances);
   const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
   const unconfined = () => hosting.figures().unconfined;

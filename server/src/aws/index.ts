@@ -11,6 +11,7 @@ export {
   type ServiceRow,
 } from "./wire/index.ts";
 export { awsServices, type AwsServicesParts } from "./services/index.ts";
+export { alarmValues, type DashboardRecord, type DashboardStore } from "./services/cloudwatch/index.ts";
 export { s3Service, type S3Parts } from "./services/s3/index.ts";
 export {
   ensureRole,

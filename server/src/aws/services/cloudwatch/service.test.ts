@@ -23,10 +23,13 @@ const dimensions = [
 const latency: SeriesKey = { namespace: "AWS/SageMaker", metricName: "ModelLatency", dimensions, unit: "Microseconds" };
 const asked = dimensions.map(({ name, value }) => ({ Name: name, Value: value }));
 
+/** What nobody asks for here. */
+const unasked = { alarms: null as never, alarmActions: () => null, dashboards: null as never };
+
 async function served() {
   const clock = new HandClock();
   const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
-  const gateway = await serveServices([cloudwatchService({ series, clock })]);
+  const gateway = await serveServices([cloudwatchService({ series, clock, ...unasked })]);
   const client = new CloudWatchClient(gateway.client);
   return {
     clock,
@@ -288,7 +291,7 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
   }
   const turns = new LoopTurns();
   const never = new AbortController().signal;
-  const { handle } = cloudwatchService({ series, clock }).operations.ListMetrics;
+  const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.ListMetrics;
   const list = (input: Parameters<typeof handle>[0]) => handle(input, { turn: () => turns.next(never) } as CallContext);
   const valuesOf = ({ Metrics }: Awaited<ReturnType<typeof list>>) =>
     Metrics?.map((each) => each.Dimensions?.[0]?.Value);
@@ -311,7 +314,7 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
 test("PutMetricData records a hundred data a turn, those of entities too, and none where one of them is wrong", async () => {
   const clock = new HandClock();
   const series = new MinuteSeries({ clock, seriesMax: 1000, bytesMax: 1e8 });
-  const { handle } = cloudwatchService({ series, clock }).operations.PutMetricData;
+  const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.PutMetricData;
   let recorded = 0;
   let most = 0;
   const metricCount = () => [...series.metrics()].length;

@@ -17,15 +17,20 @@ import {
   type ModelledService,
   type OperationRows,
 } from "../../wire/index.ts";
+import { alarmOperations, type AlarmParts } from "./alarm-operations.ts";
+import { dashboardOperations, type DashboardStore } from "./dashboards.ts";
 import { dimensionsOf } from "./dimensions.ts";
 import { getMetricData } from "./get-metric-data.ts";
 import { putMetricData } from "./put-metric-data.ts";
 import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
 
-export interface CloudWatchParts {
+export interface CloudWatchParts extends AlarmParts {
   readonly series: MinuteSeries;
+  readonly dashboards: DashboardStore;
   readonly clock: Clock;
 }
+
+type SeriesParts = Pick<CloudWatchParts, "series" | "clock">;
 
 const datapointsMax = 1440;
 const metricsPerPage = 500;
@@ -33,8 +38,9 @@ const hourMs = 3_600_000;
 /** A metric without a new datapoint for so long is not listed. */
 const listedMs = 14 * 24 * hourMs;
 
-/** CloudWatch's metrics over the platform's own minute series. An exact set of dimensions identifies a metric. */
-export function cloudwatchService({ series, clock }: CloudWatchParts) {
+/** CloudWatch's metrics over the platform's own minute series, alarms over them, and dashboards. An exact set of dimensions identifies a metric. */
+export function cloudwatchService(parts: CloudWatchParts) {
+  const { series, clock } = parts;
   const operations: OperationRows<CloudwatchOperations> = {
     GetMetricStatistics: {
       action: "cloudwatch:GetMetricStatistics",
@@ -56,6 +62,8 @@ export function cloudwatchService({ series, clock }: CloudWatchParts) {
       resource: anyResource,
       handle: (input, context) => listMetrics({ series, clock }, input, context),
     },
+    ...alarmOperations(parts),
+    ...dashboardOperations(parts.dashboards, clock),
   };
   return {
     kind: "modelled",
@@ -123,7 +131,7 @@ interface ListedMetric {
 }
 
 async function listMetrics(
-  { series, clock }: CloudWatchParts,
+  { series, clock }: SeriesParts,
   input: CloudwatchInputs["ListMetricsInput"],
   { turn }: CallContext,
 ) {

@@ -1,0 +1,321 @@
+import { AwsError, delay, KeyedLock, TaskGroup, type Clock, type Logger } from "../base/index.ts";
+import type { Documents } from "../records/index.ts";
+import type {
+  AlarmActions,
+  AlarmDefinition,
+  AlarmRecord,
+  AlarmState,
+  AlarmStatus,
+  HistoryItem,
+  MetricAlarm,
+  ReadValues,
+} from "./alarm.ts";
+import { AlarmActing } from "./alarm-acting.ts";
+import { AlarmStore } from "./alarm-store.ts";
+import { alarmsOfRule, parseRule, ruleHolds, type AlarmRule } from "./composite-rule.ts";
+import { evaluateWindow, windowPeriods, type EvaluationRule } from "./evaluation.ts";
+import { reasonDataOf, reasonOf, reasonOfNew } from "./reasons.ts";
+
+export interface AlarmLimits {
+  /** Alarms that there may be. */
+  readonly alarmsMax: number;
+  /** What an alarm's history keeps, the newest. */
+  readonly historyMax: number;
+  /** How often alarms are looked at. */
+  readonly tickMs: number;
+  readonly actionMs: number;
+  /** Actions that run at once. */
+  readonly actionsMax: number;
+}
+
+export const alarmLimits: AlarmLimits = {
+  alarmsMax: 5000,
+  historyMax: 100,
+  tickMs: 10_000,
+  actionMs: 60_000,
+  actionsMax: 16,
+};
+
+export interface AlarmsOptions {
+  readonly documents: Documents;
+  readonly readValues: ReadValues;
+  readonly actions: AlarmActions;
+  readonly limits: AlarmLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Entry extends AlarmRecord {
+  /** Of a composite alarm. */
+  readonly rule: AlarmRule | null;
+}
+
+/** Metrics of the minute that ends are recorded before they are looked at. */
+const afterTickMs = 500;
+const rulesDeep = 10;
+
+/** The alarms there are. Everything is on disk before it is answered or acted on. */
+export class Alarms implements AsyncDisposable {
+  readonly #options: AlarmsOptions;
+  readonly #store: AlarmStore;
+  readonly #entries = new Map<string, Entry>();
+  readonly #locks = new KeyedLock();
+  readonly #tasks: TaskGroup;
+  readonly #acting: AlarmActing;
+
+  private constructor(options: AlarmsOptions) {
+    this.#options = options;
+    this.#store = new AlarmStore(options);
+    this.#tasks = new TaskGroup((error) =>
+      options.logger.error("alarms are no longer looked at", { error: String(error) }),
+    );
+    this.#acting = new AlarmActing({ ...options, tasks: this.#tasks, tell: (name, item) => this.#tell(name, item) });
+  }
+
+  static async open(options: AlarmsOptions): Promise<Alarms> {
+    const alarms = new Alarms(options);
+    for (const record of await alarms.#store.all()) alarms.#entries.set(record.definition.name, entryOf(record));
+    alarms.#tasks.run((closing) => alarms.#watch(closing));
+    return alarms;
+  }
+
+  get(name: string): AlarmRecord | null {
+    return this.#entries.get(name) ?? null;
+  }
+
+  /** By name. */
+  list(): readonly AlarmRecord[] {
+    return [...this.#entries.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
+  }
+
+  history(name: string): Promise<readonly HistoryItem[]> {
+    return this.#store.history(name);
+  }
+
+  /** Makes an alarm, or configures one anew, which keeps its state until it is looked at. Throws AwsError. */
+  async put(definition: AlarmDefinition): Promise<void> {
+    const rule = definition.kind === "composite" ? parseRule(definition.rule) : null;
+    await this.#locks.run(definition.name, async () => {
+      const known = this.#entries.get(definition.name);
+      if (known !== undefined && known.definition.kind !== definition.kind) {
+        const is = known.definition.kind === "metric" ? "metric" : "composite";
+        throw new AwsError("ValidationError", `The alarm ${definition.name} is a ${is} alarm and stays one.`);
+      }
+      if (known === undefined && this.#entries.size >= this.#options.limits.alarmsMax) {
+        throw new AwsError(
+          "LimitExceeded",
+          `There are ${this.#options.limits.alarmsMax} alarms, and no more are possible.`,
+        );
+      }
+      if (rule !== null) this.#checkRule(definition.name, rule);
+      const atMs = this.#options.clock.epochMs();
+      const fresh: AlarmStatus = {
+        state: "INSUFFICIENT_DATA",
+        reason: reasonOfNew,
+        reasonData: null,
+        updatedMs: atMs,
+        transitionedMs: atMs,
+      };
+      const record = { definition, status: known?.status ?? fresh };
+      const did = known === undefined ? "created" : "updated";
+      const data = JSON.stringify({ version: "1.0", type: known === undefined ? "Create" : "Update" });
+      const item: HistoryItem = {
+        atMs,
+        kind: "ConfigurationUpdate",
+        summary: `Alarm "${definition.name}" ${did}`,
+        data,
+      };
+      await this.#store.put(record, [item]);
+      this.#entries.set(definition.name, { ...record, rule });
+    });
+    await this.#evaluate(definition.name);
+  }
+
+  /** Changes what an alarm says of itself and keeps its state. */
+  async amend(name: string, change: (definition: AlarmDefinition) => AlarmDefinition): Promise<void> {
+    await this.#locks.run(name, async () => {
+      const entry = this.#entries.get(name);
+      if (entry === undefined) return;
+      const amended = { ...entry, definition: change(entry.definition) };
+      await this.#store.put(amended, []);
+      this.#entries.set(name, amended);
+    });
+  }
+
+  /** All of them or none. Throws AwsError for one that is not there, or that a composite alarm outside reads. */
+  async delete(names: readonly string[]): Promise<void> {
+    const going = new Set(names);
+    const absent = names.filter((name) => !this.#entries.has(name));
+    if (absent.length > 0) throw absentAlarm(absent);
+    for (const { definition, rule } of this.#entries.values()) {
+      const read = rule === null || going.has(definition.name) ? [] : alarmsOfRule(rule);
+      const held = read.find((name) => going.has(name));
+      if (held === undefined) continue;
+      const text = `${held} cannot be deleted: the composite alarm ${definition.name} reads it.`;
+      throw new AwsError("ValidationError", text);
+    }
+    await this.#store.delete(names);
+    for (const name of names) {
+      this.#entries.delete(name);
+      this.#acting.forget(name);
+    }
+  }
+
+  /** Lasts until the alarm is looked at the next time. */
+  async setState(name: string, state: AlarmState, reason: string, reasonData: string | null): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) throw absentAlarm([name]);
+    await this.#move(entry.definition, { state, reason, reasonData });
+  }
+
+  /** Looks at all of them now. Rejects with the signal's reason. */
+  async look(signal: AbortSignal): Promise<void> {
+    for (const name of this.#entries.keys()) {
+      signal.throwIfAborted();
+      await this.#evaluate(name);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  /** Looks at every metric alarm at each tick of the clock. */
+  async #watch(closing: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#options;
+    for (;;) {
+      const sinceTickMs = (clock.epochMs() - afterTickMs) % limits.tickMs;
+      await delay(clock, limits.tickMs - sinceTickMs, closing);
+      await this.look(closing);
+    }
+  }
+
+  async #evaluate(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return;
+    if (entry.rule !== null) return this.#evaluateRule(entry, entry.rule);
+    const definition = entry.definition as MetricAlarm;
+    try {
+      await this.#evaluateMetric(definition);
+    } catch (error) {
+      // What cannot be computed is told where people look for it: in the alarm's reason.
+      const reason = `Evaluation error: ${error instanceof Error ? error.message : String(error)}`;
+      if (entry.status.reason !== reason)
+        await this.#move(entry.definition, { state: "INSUFFICIENT_DATA", reason, reasonData: null });
+    }
+  }
+
+  async #evaluateMetric(definition: MetricAlarm): Promise<void> {
+    const { clock, readValues } = this.#options;
+    const { periodMs } = definition.watched;
+    const queriedMs = clock.epochMs();
+    // Periods end where minutes do, or every ten seconds for short ones.
+    const stepMs = Math.min(periodMs, 60_000);
+    const rule: EvaluationRule = { ...definition, missing: definition.missing ?? "missing" };
+    const endMs = Math.floor(queriedMs / stepMs) * stepMs;
+    const startMs = endMs - windowPeriods(rule) * periodMs;
+    const found = await readValues(definition.watched, { startMs, endMs });
+    const values = Array.from(
+      { length: windowPeriods(rule) },
+      (_, place) => found.get(startMs + place * periodMs) ?? null,
+    );
+    const now = this.#entries.get(definition.name);
+    // It was configured anew meanwhile, and is looked at anew.
+    if (now?.definition !== definition) return;
+    const evaluation = evaluateWindow(values, rule, now.status.state);
+    if (evaluation.state === now.status.state && now.status.reason !== reasonOfNew) {
+      return this.#acting.stays(now, queriedMs);
+    }
+    const looked = { values, startMs, queriedMs };
+    const reason = reasonOf(definition, evaluation, looked, now.status.state);
+    await this.#move(definition, {
+      state: evaluation.state,
+      reason,
+      reasonData: reasonDataOf(definition, evaluation, looked),
+    });
+  }
+
+  async #evaluateRule(entry: Entry, rule: AlarmRule): Promise<void> {
+    const state = ruleHolds(rule, (name) => this.#entries.get(name)?.status.state ?? "INSUFFICIENT_DATA")
+      ? "ALARM"
+      : "OK";
+    if (state === entry.status.state) return;
+    const reason = `The alarm rule is ${state === "ALARM" ? "true" : "false"} for the states of its alarms.`;
+    const states = alarmsOfRule(rule).map((name) => {
+      const of = this.#entries.get(name);
+      return of === undefined ? { name } : { arn: of.definition.arn, state: { value: of.status.state } };
+    });
+    await this.#move(entry.definition, { state, reason, reasonData: JSON.stringify({ triggeringAlarms: states }) });
+  }
+
+  /** A state as it is now found: on disk, then in the book, then acted on, then read by the composite alarms above. */
+  async #move(definition: AlarmDefinition, found: Pick<AlarmStatus, "state" | "reason" | "reasonData">): Promise<void> {
+    const { name } = definition;
+    const moved = await this.#locks.run(name, async () => {
+      const entry = this.#entries.get(name);
+      // It was configured anew meanwhile, or is gone.
+      if (entry?.definition !== definition) return null;
+      const atMs = this.#options.clock.epochMs();
+      const before = entry.status.state;
+      const isNew = found.state !== before;
+      const transitionedMs = isNew ? atMs : entry.status.transitionedMs;
+      const status: AlarmStatus = { ...found, updatedMs: atMs, transitionedMs };
+      const record = { definition, status };
+      await this.#store.put(record, isNew ? [stateUpdate(record, entry.status)] : []);
+      this.#entries.set(name, { ...record, rule: entry.rule });
+      return isNew ? { definition, status, before, atMs } : null;
+    });
+    if (moved === null) return;
+    this.#acting.begins(moved);
+    for (const { definition: above, rule } of this.#entries.values()) {
+      if (rule !== null && alarmsOfRule(rule).includes(name)) await this.#evaluate(above.name);
+    }
+  }
+
+  #checkRule(name: string, rule: AlarmRule): void {
+    const absent = alarmsOfRule(rule).filter((each) => each !== name && !this.#entries.has(each));
+    if (absent.length > 0) {
+      throw new AwsError("ValidationError", `AlarmRule names alarms that are not there: ${absent.join(", ")}.`);
+    }
+    const visit = (each: AlarmRule, depth: number): void => {
+      if (depth > rulesDeep)
+        throw new AwsError("ValidationError", `Composite alarms read each other ${rulesDeep} deep at most.`);
+      for (const read of alarmsOfRule(each)) {
+        if (read === name)
+          throw new AwsError("ValidationError", `AlarmRule reads ${name} itself, by way of the alarms it names.`);
+        const next = this.#entries.get(read)?.rule ?? null;
+        if (next !== null) visit(next, depth + 1);
+      }
+    };
+    visit(rule, 0);
+  }
+
+  async #tell(name: string, item: HistoryItem): Promise<void> {
+    await this.#locks.run(name, async () => {
+      if (this.#entries.has(name)) await this.#store.tell(name, [item]);
+    });
+  }
+}
+
+function entryOf(record: AlarmRecord): Entry {
+  const { definition } = record;
+  return { ...record, rule: definition.kind === "composite" ? parseRule(definition.rule) : null };
+}
+
+function stateUpdate({ status }: AlarmRecord, before: AlarmStatus): HistoryItem {
+  const told = ({ state, reason, reasonData }: AlarmStatus) => ({
+    stateValue: state,
+    stateReason: reason,
+    ...(reasonData === null ? {} : { stateReasonData: JSON.parse(reasonData) as unknown }),
+  });
+  return {
+    atMs: status.updatedMs,
+    kind: "StateUpdate",
+    summary: `Alarm updated from ${before.state} to ${status.state}`,
+    data: JSON.stringify({ version: "1.0", oldState: told(before), newState: told(status) }),
+  };
+}
+
+function absentAlarm(names: readonly string[]): AwsError {
+  return new AwsError("ResourceNotFound", `There is no alarm ${names.join(", ")}.`);
+}

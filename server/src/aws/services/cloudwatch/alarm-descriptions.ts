@@ -1,0 +1,78 @@
+import { unreachable } from "../../../base/index.ts";
+import type { AlarmDefinition, AlarmRecord, HistoryItem, MetricAlarm } from "../../../alarms/index.ts";
+import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
+
+/** A metric alarm as DescribeAlarms prints it. */
+export function printMetricAlarm(definition: MetricAlarm, record: AlarmRecord) {
+  return {
+    ...printFacts(record),
+    ...printWatched(definition),
+    EvaluationPeriods: definition.evaluationPeriods,
+    DatapointsToAlarm: definition.hasDatapointsToAlarm ? definition.datapointsToAlarm : undefined,
+    Threshold: definition.threshold,
+    ComparisonOperator: definition.comparison,
+    TreatMissingData: definition.missing ?? undefined,
+  };
+}
+
+export function printCompositeAlarm(rule: string, record: AlarmRecord) {
+  return { ...printFacts(record), AlarmRule: rule };
+}
+
+export function printHistory(definition: AlarmDefinition, item: HistoryItem) {
+  return {
+    AlarmName: definition.name,
+    AlarmType: alarmType(definition),
+    Timestamp: new Date(item.atMs),
+    HistoryItemType: item.kind,
+    HistorySummary: item.summary,
+    HistoryData: item.data,
+  };
+}
+
+export function alarmType({ kind }: AlarmDefinition): "MetricAlarm" | "CompositeAlarm" {
+  switch (kind) {
+    case "metric":
+      return "MetricAlarm";
+    case "composite":
+      return "CompositeAlarm";
+    default:
+      return unreachable(kind);
+  }
+}
+
+function printFacts({ definition, status }: AlarmRecord) {
+  return {
+    AlarmName: definition.name,
+    AlarmArn: definition.arn,
+    AlarmDescription: definition.description ?? undefined,
+    AlarmConfigurationUpdatedTimestamp: new Date(definition.configuredMs),
+    ActionsEnabled: definition.actionsEnabled,
+    OKActions: definition.actions.OK,
+    AlarmActions: definition.actions.ALARM,
+    InsufficientDataActions: definition.actions.INSUFFICIENT_DATA,
+    StateValue: status.state,
+    StateReason: status.reason,
+    StateReasonData: status.reasonData ?? undefined,
+    StateUpdatedTimestamp: new Date(status.updatedMs),
+    StateTransitionedTimestamp: new Date(status.transitionedMs),
+  };
+}
+
+function printWatched({ watched }: MetricAlarm) {
+  if (watched.kind === "queries") {
+    const queries = watched.queries as readonly CloudwatchInputs["MetricDataQuery"][];
+    return { Dimensions: [], Metrics: queries.map((query) => ({ ReturnData: true, ...query })) };
+  }
+  const { metric, statistic, unit, periodMs } = watched;
+  const isPercentile = statistic.startsWith("p");
+  return {
+    Namespace: metric.namespace,
+    MetricName: metric.metricName,
+    Dimensions: metric.dimensions.map(({ name, value }) => ({ Name: name, Value: value })),
+    Statistic: isPercentile ? undefined : statistic,
+    ExtendedStatistic: isPercentile ? statistic : undefined,
+    Unit: unit ?? undefined,
+    Period: periodMs / 1000,
+  };
+}

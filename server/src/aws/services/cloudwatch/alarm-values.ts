@@ -1,0 +1,41 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ReadValues, Watched } from "../../../alarms/index.ts";
+import type { Clock } from "../../../base/index.ts";
+import type { MinuteSeries } from "../../../metrics/index.ts";
+import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
+import { dataQueries, type DataQuery } from "./data-queries.ts";
+import { mathError, type TimeSeries } from "./metric-math.ts";
+import { stepsInTurns, QueryEvaluation } from "./query-evaluation.ts";
+
+const id = "watched";
+
+/** What alarms look at, computed as GetMetricData does, between other work. Rejects with AwsError for what cannot be computed. */
+export function alarmValues({ series, clock }: { readonly series: MinuteSeries; readonly clock: Clock }): ReadValues {
+  return async (watched, range) => {
+    const queries = queriesOf(watched);
+    const returned = queries.find((query) => query.isReturned);
+    if (returned === undefined) throw mathError("no metric or expression is returned");
+    const evaluation = new QueryEvaluation(series, clock.epochMs(), range, queries);
+    const value = await stepsInTurns(evaluation.resolve(returned.id), () => nextTurn());
+    if (typeof value === "number") throw mathError(`the expression of ${returned.id} gives a number, not a series`);
+    if (!Array.isArray(value)) return value as TimeSeries;
+    if (value.length !== 1) throw mathError(`the expression of ${returned.id} gives ${value.length} series, not one`);
+    return (value as readonly TimeSeries[])[0] as TimeSeries;
+  };
+}
+
+function queriesOf(watched: Watched): readonly DataQuery[] {
+  if (watched.kind === "queries") return dataQueries(watched.queries as readonly CloudwatchInputs["MetricDataQuery"][]);
+  const { metric, statistic, unit, periodMs } = watched;
+  const stat = {
+    Metric: {
+      Namespace: metric.namespace,
+      MetricName: metric.metricName,
+      Dimensions: metric.dimensions.map(({ name, value }) => ({ Name: name, Value: value })),
+    },
+    Period: periodMs / 1000,
+    Stat: statistic,
+    ...(unit === null ? {} : { Unit: unit as NonNullable<CloudwatchInputs["MetricStat"]["Unit"]> }),
+  };
+  return [{ kind: "metric", id, label: id, isReturned: true, stat }];
+}
