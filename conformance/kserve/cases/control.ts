@@ -156,11 +156,6 @@ const refusedOtherwise: Readonly<Record<string, Difference>> = {
     includes: ["model output 'B' is specified more than once"],
   },
   no_execute: { row: "newer-release", status: 400, includes: ["does not implement `execute` method"] },
-  broken_input_shape_tensor: {
-    row: "shape-tensors",
-    status: 400,
-    includes: ["load failed for model 'broken_input_shape_tensor'", "is_shape_tensor"],
-  },
 };
 
 /** Where Triton says no more than that it failed to poll, the recorded text is a prefix of ours. */

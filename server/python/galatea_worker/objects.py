@@ -383,3 +383,13 @@ def tensor_of_wire(name: str, datatype: int, shape: tuple[int, ...], place: tupl
     tensor._array = None
     tensor._buffer, tensor._offset, tensor._size = place
     return tensor
+
+
+def bits_of(tensor: Tensor) -> np.ndarray:
+    """The elements of a tensor of BF16, for which numpy has no name, as numbers of 16 bits."""
+    return tensor._elements(np.uint16)
+
+
+def tensor_of_bits(name: str, array: np.ndarray) -> Tensor:
+    """A tensor of BF16 over such numbers, which are contiguous."""
+    return tensor_of_wire(name, datatypes.BF16, array.shape, (array, 0, array.nbytes))

@@ -110,7 +110,7 @@ function backends({ options, plan, log, directories, onConfinement, gpuCount }: 
   const findRunner: FindPythonRunner = async (backend) => {
     const { frameworkRunners, runnersIn } = await import("../backends/python/index.ts");
     const own = backendDirectory === null ? null : await runnersIn(resolve(backendDirectory))(backend);
-    const ours = frameworkRunners({ workers: workerDirectory, environments: directories.frameworks });
+    const ours = frameworkRunners({ workers: workerDirectory, environments: directories.frameworks, gpuCount });
     return own ?? (await ours(backend));
   };
   return [

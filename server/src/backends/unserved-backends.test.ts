@@ -28,9 +28,12 @@ test("a model that brings its backend's shared library is told that native backe
 test("a plan is told what the machine lacks, and what to serve in its place", async () => {
   assert.equal(
     insteadOfPlan(["an NVIDIA GPU (/dev/nvidiactl)", "TensorRT (libnvinfer.so)"]),
-    "TensorRT plans are not served yet, and this machine lacks an NVIDIA GPU (/dev/nvidiactl), TensorRT (libnvinfer.so). Serve the ONNX " +
+    "TensorRT plans run on an NVIDIA GPU, and this machine lacks an NVIDIA GPU (/dev/nvidiactl), TensorRT (libnvinfer.so). Serve the ONNX " +
       "model that the plan was built from, with backend 'onnxruntime'; `galatea convert` makes one of an encoder's weights",
   );
-  assert.match(insteadOfPlan([]), /^TensorRT plans are not served yet\. Serve the ONNX model /);
-  assert.match((await insteadOfBackend("tensorrt", []))!, /^TensorRT plans are not served yet/);
+  assert.match(
+    insteadOfPlan([]),
+    /^TensorRT plans run on an NVIDIA GPU, and this server may see none\. Serve the ONNX model /,
+  );
+  assert.match((await insteadOfBackend("tensorrt", []))!, /^TensorRT plans run on an NVIDIA GPU/);
 });

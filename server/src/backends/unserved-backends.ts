@@ -14,11 +14,11 @@ const unserved: Readonly<Record<string, string>> = {
     "TensorRT-LLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",
 };
 
-/** A plan is code for one kind of GPU and one version of TensorRT. */
+/** A plan is code for one kind of GPU and one version of TensorRT. `missing` is what the machine has not. */
 export function insteadOfPlan(missing: readonly string[]): string {
-  const lacks = missing.length === 0 ? "" : `, and this machine lacks ${missing.join(", ")}`;
+  const lacks = missing.length === 0 ? "this server may see none" : `this machine lacks ${missing.join(", ")}`;
   return (
-    `TensorRT plans are not served yet${lacks}. Serve the ONNX model that the plan was built from, with backend 'onnxruntime'; ` +
+    `TensorRT plans run on an NVIDIA GPU, and ${lacks}. Serve the ONNX model that the plan was built from, with backend 'onnxruntime'; ` +
     "`galatea convert` makes one of an encoder's weights"
   );
 }

@@ -21,8 +21,6 @@ const unbuiltFeatures: readonly UnbuiltFeature[] = [
     field: "input.allow_ragged_batch",
     used: (m) => joiningBackends.has(m.backend) && m.input.some((input) => input.allowRaggedBatch),
   },
-  { field: "input.is_shape_tensor", used: (m) => m.input.some((input) => input.isShapeTensor) },
-  { field: "output.is_shape_tensor", used: (m) => m.output.some((output) => output.isShapeTensor) },
   {
     field: "model_operations.op_library_filename",
     used: (m) => (m.modelOperations?.opLibraryFilename.length ?? 0) > 0,

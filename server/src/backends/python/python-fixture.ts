@@ -24,6 +24,11 @@ import {
   type PythonBackendOptions,
 } from "./index.ts";
 
+export interface WrittenModel {
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+}
+
 /** For tests of this folder: a real backend over a real interpreter with numpy, made once and kept. */
 export interface PythonFixture extends AsyncDisposable {
   readonly backend: Backend;
@@ -34,8 +39,11 @@ export interface PythonFixture extends AsyncDisposable {
   readonly directory: string;
   /** Writes a model, completes and loads it. */
   load(name: string, modelPy: string, config?: string): Promise<LoadedModel>;
-  source(name: string, modelPy: string, config?: string): Promise<{ source: ModelSource; config: ModelConfig }>;
+  source(name: string, modelPy: string, config?: string): Promise<WrittenModel>;
   complete(name: string, modelPy: string, config?: string): Promise<ModelConfig>;
+  /** The same for a model that has been written. */
+  completeWritten(model: WrittenModel): Promise<ModelConfig>;
+  loadWritten(model: WrittenModel): Promise<LoadedModel>;
 }
 
 export const pythonEnv = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir(), LANG: "C.UTF-8" };
@@ -124,10 +132,8 @@ export async function openFixture(
     });
     return { source: { servedName: name, modelDirectory, version: 1, versionDirectory }, config: parsed };
   };
-  const complete: PythonFixture["complete"] = async (name, modelPy, config) => {
-    const model = await source(name, modelPy, config);
-    return await backend.complete(model.source, model.config, context);
-  };
+  const completeWritten = (model: WrittenModel) => backend.complete(model.source, model.config, context);
+  const loadWritten = async (model: WrittenModel) => backend.load(model.source, await completeWritten(model), context);
   return {
     backend,
     arena,
@@ -135,11 +141,10 @@ export async function openFixture(
     log,
     health,
     source,
-    complete,
-    async load(name, modelPy, config) {
-      const model = await source(name, modelPy, config);
-      return await backend.load(model.source, await backend.complete(model.source, model.config, context), context);
-    },
+    completeWritten,
+    loadWritten,
+    complete: async (...model) => completeWritten(await source(...model)),
+    load: async (...model) => loadWritten(await source(...model)),
     async [Symbol.asyncDispose]() {
       await backend[Symbol.asyncDispose]();
       arena[Symbol.dispose]();

@@ -11,7 +11,7 @@ test("a framework that is not set up is refused with the command that does it, a
   const data = await mkdtemp(join(tmpdir(), "galatea-runners-"));
   t.after(() => rm(data, { recursive: true, force: true }));
   const environments = join(data, "frameworks");
-  const find = frameworkRunners({ workers: "/workers", environments });
+  const find = frameworkRunners({ workers: "/workers", environments, gpuCount: 0 });
   assert.equal(await find("nobodys"), null);
   await assert.rejects(find("pytorch"), {
     code: "UNAVAILABLE",
@@ -34,4 +34,15 @@ test("a framework that is not set up is refused with the command that does it, a
   const scripts = await find("pytorch_script");
   assert.equal(scripts?.directory, "/workers/galatea_frameworks/pytorch_script");
   assert.equal(scripts.environment?.directory, directory);
+});
+
+test("TensorRT's runner is there where a GPU is, and runs in what Python models run in", async () => {
+  const places = { workers: "/workers", environments: "/nowhere" };
+  assert.equal(await frameworkRunners({ ...places, gpuCount: 0 })("tensorrt"), null);
+  assert.deepEqual(await frameworkRunners({ ...places, gpuCount: 1 })("tensorrt"), {
+    directory: "/workers/galatea_frameworks/tensorrt",
+    filename: "model.py",
+    mapsFiles: false,
+    environment: null,
+  });
 });

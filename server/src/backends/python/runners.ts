@@ -40,20 +40,33 @@ export function runnersIn(directory: string): FindPythonRunner {
   };
 }
 
+/**
+ * Runners for libraries that public indexes do not carry: the operator installs them where Python models run, beside the driver that they
+ * are made for. They run on GPUs only.
+ */
+const operatorsLibraries: ReadonlySet<string> = new Set(["tensorrt"]);
+
 /** Where the product's own runners and what they need are looked for. */
-export interface FrameworkDirectories {
+export interface FrameworkPlaces {
   /** Holds `galatea_frameworks`. */
   readonly workers: string;
   /** Holds the environments that `galatea model add` made. */
   readonly environments: string;
+  /** How many GPUs models may be placed on. */
+  readonly gpuCount: number;
 }
 
 /**
  * The runners that come with the product, in the environments of their frameworks. Throws UNAVAILABLE where a framework is known and not
  * set up, with the command that does it.
  */
-export function frameworkRunners(directories: FrameworkDirectories): FindPythonRunner {
+export function frameworkRunners(directories: FrameworkPlaces): FindPythonRunner {
   return async (backend) => {
+    if (operatorsLibraries.has(backend)) {
+      if (directories.gpuCount === 0) return null;
+      const directory = join(directories.workers, "galatea_frameworks", backend);
+      return { directory, filename, mapsFiles: false, environment: null };
+    }
     const framework = frameworkOfRunner(backend);
     if (framework === null) return null;
     const place = await madeFramework(directories.environments, framework);

@@ -1,0 +1,152 @@
+"""The few functions of CUDA's runtime library that a run needs, through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import importlib.util
+import os
+from typing import TYPE_CHECKING
+
+from galatea_worker.failures import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_NAMES = ("libcudart.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0")
+_OUT_OF_MEMORY = 2
+_HOST_TO_DEVICE = 1
+_DEVICE_TO_HOST = 2
+# The stream does not wait for the one that CUDA has by default.
+_NON_BLOCKING = 1
+_CAPABILITY_MAJOR = 75
+_CAPABILITY_MINOR = 76
+_POINTER = ctypes.c_void_p
+_OUT = ctypes.POINTER(ctypes.c_void_p)
+_OUT_INT = ctypes.POINTER(ctypes.c_int)
+_SIGNATURES = {
+    "cudaSetDevice": (ctypes.c_int,),
+    "cudaDeviceGetAttribute": (_OUT_INT, ctypes.c_int, ctypes.c_int),
+    "cudaMalloc": (_OUT, ctypes.c_size_t),
+    "cudaFree": (_POINTER,),
+    "cudaMemset": (_POINTER, ctypes.c_int, ctypes.c_size_t),
+    "cudaMemcpyAsync": (_POINTER, _POINTER, ctypes.c_size_t, ctypes.c_int, _POINTER),
+    "cudaStreamCreateWithFlags": (_OUT, ctypes.c_uint),
+    "cudaStreamSynchronize": (_POINTER,),
+    "cudaStreamDestroy": (_POINTER,),
+}
+
+
+class CudaError(Exception):
+    """A call failed; its text is CUDA's."""
+
+
+class OutOfDeviceMemory(CudaError, MemoryError):
+    """The GPU has no memory left for it."""
+
+
+def load_library() -> Any:
+    """CUDA's runtime library: the loader's own, or the one that came with the environment's packages. Raises Refused."""
+    for path in (*_NAMES, *_packaged()):
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        for name, arguments in _SIGNATURES.items():
+            getattr(library, name).argtypes = arguments
+        library.cudaGetErrorString.argtypes = (ctypes.c_int,)
+        library.cudaGetErrorString.restype = ctypes.c_char_p
+        return library
+    raise Refused("CUDA's runtime library (libcudart.so) is not there: %s were looked for" % ", ".join(_NAMES))
+
+
+def _packaged() -> list[str]:
+    found = importlib.util.find_spec("nvidia")
+    places = [] if found is None else found.submodule_search_locations or []
+    return sorted(
+        path
+        for place in places
+        for path in glob.glob(os.path.join(place, "*", "lib", "libcudart.so.*"))
+        if path[-1:].isdigit()
+    )
+
+
+class Device:
+    """One GPU, with a stream in which all is done in order. It is for the thread that makes it."""
+
+    def __init__(self, library: Any, number: int) -> None:
+        self._library = library
+        self.number = number
+        self._call(library.cudaSetDevice, number)
+        stream = ctypes.c_void_p()
+        self._call(library.cudaStreamCreateWithFlags, ctypes.byref(stream), _NON_BLOCKING)
+        self.stream = stream.value or 0
+
+    def capability(self) -> str:
+        """Its compute capability: 9.0."""
+        return ".".join(str(self._attribute(one)) for one in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR))
+
+    def _attribute(self, which: int) -> int:
+        value = ctypes.c_int()
+        self._call(self._library.cudaDeviceGetAttribute, ctypes.byref(value), which, self.number)
+        return value.value
+
+    def allocate(self, size: int) -> int:
+        """Memory of the GPU, cleared: what lay there before may be another model's. Raises OutOfDeviceMemory."""
+        pointer = ctypes.c_void_p()
+        self._call(self._library.cudaMalloc, ctypes.byref(pointer), max(size, 1))
+        address = pointer.value or 0
+        self._call(self._library.cudaMemset, address, 0, max(size, 1))
+        return address
+
+    def free(self, address: int) -> None:
+        """Gives memory back."""
+        self._call(self._library.cudaFree, address)
+
+    def put(self, address: int, host: int, size: int) -> None:
+        """Copies to the GPU, after all that was begun before. The host's memory must stay until `finish`."""
+        self._call(self._library.cudaMemcpyAsync, address, host, size, _HOST_TO_DEVICE, self.stream)
+
+    def take(self, host: int, address: int, size: int) -> None:
+        """Copies from the GPU, likewise."""
+        self._call(self._library.cudaMemcpyAsync, host, address, size, _DEVICE_TO_HOST, self.stream)
+
+    def finish(self) -> None:
+        """Waits until all that was begun is done. Raises CudaError for what failed meanwhile."""
+        self._call(self._library.cudaStreamSynchronize, self.stream)
+
+    def close(self) -> None:
+        """Ends the stream."""
+        self._call(self._library.cudaStreamDestroy, self.stream)
+
+    def _call(self, function: Callable[..., int], *arguments: Any) -> None:
+        status = function(*arguments)
+        if status == 0:
+            return
+        text = self._library.cudaGetErrorString(status).decode("utf-8", "replace")
+        raise OutOfDeviceMemory(text) if status == _OUT_OF_MEMORY else CudaError(text)
+
+
+class Buffer:
+    """Memory of a GPU that grows where more is asked of it."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.address = 0
+        self.size = -1
+
+    def reach(self, size: int) -> int:
+        """The address of memory of at least that size; what was there before is gone where it grows. Raises OutOfDeviceMemory."""
+        if size > self.size:
+            self.free()
+            self.address = self._device.allocate(size)
+            self.size = size
+        return self.address
+
+    def free(self) -> None:
+        """Gives it back."""
+        if self.size >= 0:
+            self._device.free(self.address)
+        self.address = 0
+        self.size = -1

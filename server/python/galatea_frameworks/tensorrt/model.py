@@ -1,0 +1,13 @@
+"""What the Python backend loads for a model of backend `tensorrt`."""
+
+from galatea_worker.failures import Refused
+
+try:
+    from galatea_frameworks.tensorrt.program import TritonPythonModel
+except ImportError as error:
+    raise Refused(
+        "TensorRT cannot be imported where Python models run (--python, or the model's EXECUTION_ENV_PATH): %s. "
+        "Its package there is 'tensorrt', from NVIDIA's package index" % error
+    ) from None
+
+__all__ = ["TritonPythonModel"]

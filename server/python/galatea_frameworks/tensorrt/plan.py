@@ -1,0 +1,122 @@
+"""A plan as TensorRT reads it, and what its engine says of its tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import tensorrt as trt
+import triton_python_backend_utils as pb_utils
+from galatea_worker.failures import Refused
+
+if TYPE_CHECKING:
+    from typing import Any
+
+# Names of TensorRT's datatypes, and the configuration's for them.
+_DATATYPES = {
+    "FLOAT": "TYPE_FP32",
+    "HALF": "TYPE_FP16",
+    "BF16": "TYPE_BF16",
+    "INT8": "TYPE_INT8",
+    "UINT8": "TYPE_UINT8",
+    "INT32": "TYPE_INT32",
+    "INT64": "TYPE_INT64",
+    "BOOL": "TYPE_BOOL",
+}
+DATATYPES = frozenset(_DATATYPES.values())
+
+
+class Port(NamedTuple):
+    """A tensor that the engine takes or gives."""
+
+    name: str
+    datatype: str
+    # With the batch's dimension; -1 for what differs from run to run.
+    shape: tuple[int, ...]
+    is_input: bool
+    # Whether its values, and not its shape, say of what shape others are. They are the machine's, not the GPU's.
+    is_shape: bool
+    is_linear: bool
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a run has to say of what shape it is."""
+        return -1 in self.shape
+
+
+class Log(trt.ILogger):
+    """TensorRT's lines in the server's log; the last error is kept for whoever asks why a call gave nothing."""
+
+    def __init__(self) -> None:
+        trt.ILogger.__init__(self)
+        self.last_error = ""
+
+    def log(self, severity: Any, msg: str) -> None:
+        """One line."""
+        said = trt.ILogger.Severity
+        if severity in (said.INTERNAL_ERROR, said.ERROR):
+            self.last_error = msg
+            pb_utils.Logger.log_error(msg)
+        elif severity == said.WARNING:
+            pb_utils.Logger.log_warn(msg)
+        elif severity == said.INFO:
+            pb_utils.Logger.log_info(msg)
+        else:
+            pb_utils.Logger.log_verbose(msg)
+
+
+class Unreadable(Refused):
+    """TensorRT makes no engine of the file; its own lines in the log say why."""
+
+
+class Plan:
+    """An engine and what belongs to it. Raises Refused in Triton's words."""
+
+    def __init__(self, path: str, model: str, *, allows_host_code: bool) -> None:
+        self.log = Log()
+        runtime = trt.Runtime(self.log)
+        if allows_host_code:
+            runtime.engine_host_code_allowed = True
+        with open(path, "rb") as file:
+            engine = runtime.deserialize_cuda_engine(file.read())
+        if engine is None:
+            raise Unreadable("unable to create TensorRT engine: %s" % self.log.last_error)
+        if not hasattr(engine, "num_io_tensors"):
+            raise Refused("unable to load model '%s': TensorRT %s is older than 8.5" % (model, trt.__version__))
+        if getattr(engine, "has_implicit_batch_dimension", False):
+            raise Refused(
+                "unable to load model '%s': its plan has an implicit batch dimension; build it anew with an explicit one"
+                % model
+            )
+        # An engine is good as long as the runtime that made it.
+        self._runtime = runtime
+        self.engine = engine
+        names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
+        self.ports = {name: _port(engine, name) for name in names}
+
+    @property
+    def inputs(self) -> list[Port]:
+        """In the engine's order."""
+        return [port for port in self.ports.values() if port.is_input]
+
+    @property
+    def outputs(self) -> list[Port]:
+        """In the engine's order."""
+        return [port for port in self.ports.values() if not port.is_input]
+
+    def limits(self, name: str, profile: int) -> tuple[tuple[int, ...], ...]:
+        """What a profile allows of an input: the smallest, the best and the largest shape, or values of a shape tensor."""
+        if not self.ports[name].is_shape:
+            return tuple(tuple(one) for one in self.engine.get_tensor_profile_shape(name, profile))
+        return tuple(tuple(one) for one in self.engine.get_tensor_profile_values(profile, name))
+
+
+def _port(engine: Any, name: str) -> Port:
+    dtype = engine.get_tensor_dtype(name)
+    return Port(
+        name,
+        _DATATYPES.get(str(dtype).rpartition(".")[2], "TYPE_INVALID"),
+        tuple(engine.get_tensor_shape(name)),
+        engine.get_tensor_mode(name) == trt.TensorIOMode.INPUT,
+        bool(engine.is_shape_inference_io(name)),
+        engine.get_tensor_format(name) == trt.TensorFormat.LINEAR,
+    )

@@ -1,0 +1,71 @@
+"""Which of a plan's optimization profiles a batch runs with."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from galatea_worker.failures import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    # What a profile allows of each input: the smallest, the best and the largest.
+    Limits = Mapping[str, tuple[tuple[int, ...], ...]]
+
+
+def number_of(name: str) -> int:
+    """A profile's number, read as C++ reads one: what follows its digits is left. Raises Refused in Triton's words."""
+    if name == "":
+        raise Refused("profile name must not be empty")
+    found = re.match(r"\s*[+-]?\d{1,9}", name)
+    if found is None:
+        raise Refused("unable to parse '%s': stoi" % name)
+    return int(found.group())
+
+
+def names_of(config: Mapping[str, Any], instance: str) -> list[str]:
+    """The profiles of the group that an instance belongs to."""
+    group = instance.rpartition("_")[0]
+    for one in config.get("instance_group", ()):
+        if one.get("name") == group:
+            return [str(name) for name in one.get("profile", ())]
+    return []
+
+
+def problem(sizes: Sequence[int], smallest: Sequence[int], largest: Sequence[int]) -> str | None:
+    """Why a profile does not allow a shape, in Triton's words; None where it does."""
+    if len(sizes) != len(largest):
+        return "model expected %d dimensions but received %d dimensions" % (len(largest), len(sizes))
+    for place, (size, least, most) in enumerate(zip(sizes, smallest, largest)):
+        if not least <= size <= most:
+            return "model expected the shape of dimension %d to be between %d and %d but received %d" % (
+                place,
+                least,
+                most,
+                size,
+            )
+    return None
+
+
+def distance(asked: Mapping[str, Sequence[int]], limits: Limits) -> int | None:
+    """How far a batch is from what a profile is best for: the sum of all differences; None where the profile does not allow it."""
+    total = 0
+    for name, sizes in asked.items():
+        smallest, best, largest = limits[name]
+        if problem(sizes, smallest, largest) is not None:
+            return None
+        total += sum(abs(size - wanted) for size, wanted in zip(sizes, best))
+    return total
+
+
+def nearest(asked: Mapping[str, Sequence[int]], profiles: Iterable[tuple[int, Limits]]) -> int | None:
+    """The number of the profile whose best shapes are nearest, the first of several; None where none allows the batch."""
+    found = None
+    shortest = None
+    for number, limits in profiles:
+        far = distance(asked, limits)
+        if far is not None and (shortest is None or far < shortest):
+            found, shortest = number, far
+    return found
