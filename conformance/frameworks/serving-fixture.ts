@@ -18,12 +18,13 @@ export interface ServingCase {
 
 /** Archives of SavedModels. */
 export class ServingArchives implements AsyncDisposable {
+  /** Holds a directory for each. */
+  readonly directory: string;
   readonly cases: readonly ServingCase[];
-  readonly #directory: string;
 
   private constructor(directory: string, cases: readonly ServingCase[]) {
     this.cases = cases;
-    this.#directory = directory;
+    this.directory = directory;
   }
 
   static async make(): Promise<ServingArchives> {
@@ -39,7 +40,7 @@ export class ServingArchives implements AsyncDisposable {
 
   /** Of one archive, or of a directory below it. */
   files(archive: string): Promise<Record<string, Buffer>> {
-    return filesBelow(join(this.#directory, archive));
+    return filesBelow(join(this.directory, archive));
   }
 
   /** The same below another directory, for archives that have several. */
@@ -49,6 +50,6 @@ export class ServingArchives implements AsyncDisposable {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return rm(this.#directory, { recursive: true });
+    return rm(this.directory, { recursive: true });
   }
 }

@@ -1,0 +1,21 @@
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
+import { ServingArchives } from "./serving-fixture.ts";
+
+let archives: ServingArchives;
+let platform: ScriptedPlatform;
+
+before(async () => {
+  archives = await ServingArchives.make();
+  platform = await ScriptedPlatform.open();
+});
+after(async () => {
+  await platform[Symbol.asyncDispose]();
+  await archives[Symbol.asyncDispose]();
+});
+
+test("the sagemaker SDK: TensorFlowModel and its predictor, a script, MultiDataModel, and a transform job", async () => {
+  const program = fileURLToPath(new URL("tensorflow_containers.py", import.meta.url));
+  await platform.run(program, [archives.directory], { proxy: true });
+});
