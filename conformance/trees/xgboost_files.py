@@ -44,19 +44,26 @@ labels = {
 }
 rows = features[:6]
 models = []
-for objective, label in labels.items():
+LINEAR = ("reg:squarederror", "binary:logistic", "multi:softprob", "multi:softmax")
+for objective, label, booster in [(*each, "gbtree") for each in labels.items()] + [
+    (objective, labels[objective], "gblinear") for objective in LINEAR
+]:
     if not IS_NEW and objective not in ("reg:squarederror", "binary:logistic", "multi:softprob"):
         continue
-    parameters = {"objective": objective, "max_depth": 3, "seed": 1}
+    parameters = {"objective": objective, "seed": 1}
+    parameters |= (
+        {"max_depth": 3} if booster == "gbtree" else {"booster": booster, "updater": "coord_descent", "nthread": 1}
+    )
     if objective.startswith("multi"):
         parameters["num_class"] = 3
-    booster = xgboost.train(parameters, xgboost.DMatrix(features, label=label), 4)
+    trained = xgboost.train(parameters, xgboost.DMatrix(features, label=label), 4)
     models.append(
         {
             "objective": objective,
+            "booster": booster,
             "version": xgboost.__version__,
-            "predictions": booster.predict(xgboost.DMatrix(rows)).astype(float).tolist(),
-            "files": {form: base64.b64encode(content).decode() for form, content in forms(booster, objective)},
+            "predictions": trained.predict(xgboost.DMatrix(rows)).astype(float).tolist(),
+            "files": {form: base64.b64encode(content).decode() for form, content in forms(trained, objective)},
         }
     )
 if not IS_NEW:

@@ -1,4 +1,4 @@
-import { algorithmContainer } from "./algorithms/index.ts";
+import { algorithmContainer, sparkExecution, xgboostBodyBytes, xgboostExecution } from "./algorithms/index.ts";
 import type { ContainerKind } from "./container-kind.ts";
 import { scriptContainer, scriptOrElse } from "./scripts/index.ts";
 import { tensorflowServingContainer } from "./tensorflow-serving/index.ts";
@@ -13,14 +13,20 @@ export const containerKinds = {
     scriptContainer({ runner: "xgboost_script", framework: "xgboost" }),
     algorithmContainer({
       backend: "xgboost",
-      variables: ["SAGEMAKER_INFERENCE_OUTPUT", "SAGEMAKER_INFERENCE_ENSEMBLE", "SAGEMAKER_BATCH"],
-      execution: { strategy: "MULTI_RECORD", payloadMegabytes: 6 },
+      variables: [
+        "SAGEMAKER_INFERENCE_OUTPUT",
+        "SAGEMAKER_INFERENCE_ENSEMBLE",
+        "SAGEMAKER_BATCH",
+        "SAGEMAKER_MULTI_MODEL",
+      ],
+      execution: xgboostExecution,
+      bodyBytesMax: xgboostBodyBytes,
     }),
   ),
   "sparkml-serving": algorithmContainer({
     backend: "sparkml",
     variables: ["SAGEMAKER_SPARKML_SCHEMA"],
-    execution: { strategy: "SINGLE_RECORD", payloadMegabytes: 5 },
+    execution: sparkExecution,
   }),
 } as const satisfies Readonly<Record<string, ContainerKind>>;
 

@@ -9,6 +9,7 @@ import {
   textAnswer,
 } from "../payloads/algorithm-request.ts";
 import { recordIoLabels } from "../payloads/record-io.ts";
+import { manyModelsAnswer } from "./many-models-answer.ts";
 import { selectedCsv, selectedJson, type SelectedRow, selectedRows } from "./selected-output.ts";
 import { predictRows, type RowPrediction, type TreePredictor } from "./tree-predictor.ts";
 import { readXgboostRows, type XgboostRows } from "./xgboost-rows.ts";
@@ -31,6 +32,8 @@ export interface XgboostServing {
   readonly selection: readonly string[] | null;
   /** Whether it serves a transform job. */
   readonly isBatch: boolean;
+  /** Whether its container serves many models. */
+  readonly isOneOfMany: boolean;
 }
 
 /** Answers a request as SageMaker's XGBoost container does in algorithm mode. Throws AlgorithmRefusal. */
@@ -44,6 +47,7 @@ export function answerXgboost(serving: XgboostServing, request: AlgorithmRequest
     if (!(error instanceof RangeError)) throw error;
     throw new AlgorithmRefusal(400, `Unable to evaluate payload provided: ${error.message}`);
   }
+  if (serving.isOneOfMany) return manyModelsAnswer(predictions, request.accept, serving.isBatch);
   const accept = acceptOf(request.accept);
   return serving.selection === null
     ? encodedScores(predictions, accept, serving)
@@ -64,8 +68,7 @@ function fittedRows({ models, isPickled }: XgboostServing, { type, rows }: Xgboo
       `Feature size of ${type} inference data ${columnCount} is not consistent with feature size of trained model ${featureCount}.`,
     );
   }
-  const mayLack = type === "libsvm" || isPickled;
-  if (columnCount > featureCount || (columnCount < featureCount && !mayLack)) {
+  if (columnCount > featureCount) {
     throw new RangeError(
       `Number of columns does not match number of features in booster. (${featureCount} vs. ${columnCount})`,
     );

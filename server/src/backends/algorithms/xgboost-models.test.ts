@@ -12,6 +12,7 @@ interface XgboostVectors {
   readonly rows: readonly (readonly (number | null)[])[];
   readonly models: readonly {
     readonly objective: string;
+    readonly booster: "gbtree" | "gblinear";
     readonly version: string;
     readonly predictions: readonly (number | readonly number[])[];
     readonly files: Readonly<Record<string, string>>;
@@ -76,8 +77,8 @@ function assertClose(text: string, expected: XgboostVectors["models"][number]["p
   }
 }
 
-for (const { objective, version, predictions, files } of vectors.models) {
-  test(`${objective} of XGBoost ${version} predicts as its library does: ${Object.keys(files).join(", ")}`, () => {
+for (const { objective, booster, version, predictions, files } of vectors.models) {
+  test(`${booster}, ${objective} of XGBoost ${version} predicts as its library does: ${Object.keys(files).join(", ")}`, () => {
     for (const [form, bytes] of Object.entries(files)) {
       const answer = ask({ "xgboost-model": Buffer.from(bytes, "base64"), ".hidden": Buffer.from("x") });
       assert.equal(answer.contentType, "text/csv");
@@ -123,6 +124,39 @@ test("accepted types, transform jobs and selected outputs have the container's f
   assert.equal(ask(logistic, { ...whole, settings }).text, `${label},"[0, 1]",${score},nan`);
 });
 
+test("with many models the forms are those of the model server, as its handler was seen to answer", () => {
+  const many = (accept: string, objective = "binary:logistic", more: Settings = {}) => {
+    const settings = { SAGEMAKER_MULTI_MODEL: "true", ...more };
+    const files = { "xgboost-model": fileOf(objective) };
+    const { text, contentType } = ask(files, { settings, accept, body: "1,2,3,4\n1,,,2" });
+    return [contentType, text];
+  };
+  const single = (objective: string) =>
+    ask({ "xgboost-model": fileOf(objective) }, { body: "1,2,3,4" })
+      .text.trim()
+      .replaceAll(",", ", ");
+  const [one, three] = [single("binary:logistic"), `[${single("multi:softprob")}]`];
+  assert.deepEqual(many(""), ["application/json", `[${one}, ${one}]`]);
+  assert.deepEqual(many("Application/JSON"), ["Application/JSON", `[${one}, ${one}]`]);
+  assert.deepEqual(many("text/csv"), ["text/csv", `${one},${one}`]);
+  assert.deepEqual(many("csv", "multi:softprob"), ["csv", `${three},${three}`]);
+  assert.deepEqual(many("*/*", "multi:softprob"), ["application/json", `[${three}, ${three}]`]);
+  assert.deepEqual(many("csv", "multi:softprob", { SAGEMAKER_BATCH: "True" }), ["csv", `${three}\n${three}\n`]);
+  assert.deepEqual(
+    refused(logistic, { settings: { SAGEMAKER_MULTI_MODEL: "true" }, accept: "application/jsonlines" }),
+    [
+      415,
+      "Encoding to accept type application/jsonlines failed with exception: application/jsonlines is not an accepted " +
+        "Accept type. Please choose one of the following: ['text/csv', 'application/json'].",
+    ],
+  );
+});
+
+test("columns that are not there are missing", () => {
+  assert.equal(ask(logistic, { body: "1,2" }).text, ask(logistic, { body: "1,2,," }).text);
+  assert.equal(refused(pickled, { body: "1,2" })[0], 400);
+});
+
 test("several models are an ensemble: the mean of their scores, the label that most have", () => {
   const old = fileOf("binary:logistic", "binary");
   const of = (files: Readonly<Record<string, Buffer>>, settings: Settings = {}) =>
@@ -151,7 +185,11 @@ test("what the container does not take is refused with 415, 406, 400 and 204", (
     400,
     "Unable to evaluate payload provided: Feature size of csv inference data 5 is not consistent with feature size of trained model 4.",
   ]);
-  assert.equal(refused(logistic, { body: "1,2,3" })[0], 400);
+  assert.equal(refused(logistic, { body: "1,2,3,4,5" })[0], 400);
+  assert.deepEqual(refused(logistic, { contentType: "application/x-parquet" }), [
+    415,
+    "Content-type application/x-parquet is not supported.",
+  ]);
   assert.deepEqual(refused(logistic, { accept: "image/png" }), [
     406,
     "Accept type image/png is not supported. Please use supported accept types: ['application/json', 'application/jsonlines', " +

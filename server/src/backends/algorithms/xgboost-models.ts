@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isPickle, readPickledBooster, type TreePredictor, type XgboostServing } from "../../algorithms/index.ts";
 import { InferenceError } from "../../base/index.ts";
-import { readTreeScorer } from "../fil/index.ts";
+import { readXgboostScorer } from "../fil/index.ts";
 
 const fileBytesMax = 500 * 2 ** 20;
 const modelsMax = 100;
@@ -34,6 +34,7 @@ export function readXgboostServing(
       isPickled: read[0]?.isPickled === true,
       selection: selection === undefined ? null : selection.replaceAll(" ", "").toLowerCase().split(","),
       isBatch: (settings.SAGEMAKER_BATCH ?? "") !== "",
+      isOneOfMany: (settings.SAGEMAKER_MULTI_MODEL ?? "") !== "",
     },
   };
 }
@@ -61,7 +62,7 @@ function readModel(directory: string, name: string): ReadBooster {
     const bytes = readFileSync(path);
     const pickled = isPickle(bytes) ? readPickledBooster(bytes) : null;
     const model = unwrapped(pickled?.model ?? bytes);
-    const scorer = readTreeScorer(model, typeOf(model), { treesMax: pickled?.bestTreeLimit ?? 0 });
+    const scorer = readXgboostScorer(model, typeOf(model), { treesMax: pickled?.bestTreeLimit ?? 0 });
     return {
       isPickled: pickled !== null,
       memoryBytes: scorer.memoryBytes,

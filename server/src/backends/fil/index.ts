@@ -3,5 +3,5 @@
  * walked here: reading and large batches in threads, small batches where the request is served.
  */
 export { checkTreeModel } from "./check-tree-model.ts";
-export { readTreeScorer, type TreeScorer } from "./tree-scorer.ts";
+export { readXgboostScorer, type XgboostScorer } from "./xgboost-scorer.ts";
 export { createFilBackend, type FilBackendOptions } from "./fil-backend.ts";

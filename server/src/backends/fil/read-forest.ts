@@ -7,6 +7,9 @@ import { readTreeliteCheckpoint } from "./formats/treelite-checkpoint.ts";
 import { readUbjDocument } from "./formats/ubj-document.ts";
 import { readXgboostBinary } from "./formats/xgboost-binary.ts";
 import { readXgboostDocument, type XgboostOptions } from "./formats/xgboost-document.ts";
+import { treesOf, type XgboostModel } from "./formats/xgboost-model.ts";
+
+export type XgboostType = "xgboost" | "xgboost_json" | "xgboost_ubj";
 
 /**
  * Reads a model file. Throws InferenceError where the file is none, or asks for what cannot be run; time and memory are bounded by
@@ -15,16 +18,28 @@ import { readXgboostDocument, type XgboostOptions } from "./formats/xgboost-docu
 export function readForest(bytes: Uint8Array, modelType: ModelType, options: XgboostOptions): Forest {
   switch (modelType) {
     case "xgboost":
-      return readXgboostBinary(bytes, options);
     case "xgboost_json":
-      return readXgboostDocument((taking) => readJsonDocument(bytes, taking), options);
     case "xgboost_ubj":
-      return readXgboostDocument((taking) => readUbjDocument(bytes, taking), options);
+      return treesOf(readXgboost(bytes, modelType, options));
     case "lightgbm":
       return readLightgbmText(bytes, options);
     case "treelite_checkpoint":
       return readTreeliteCheckpoint(bytes, options);
     default:
       return unreachable(modelType);
+  }
+}
+
+/** Reads a model file of XGBoost, as `readForest` does; one of its linear booster, too. */
+export function readXgboost(bytes: Uint8Array, type: XgboostType, options: XgboostOptions): XgboostModel {
+  switch (type) {
+    case "xgboost":
+      return readXgboostBinary(bytes, options);
+    case "xgboost_json":
+      return readXgboostDocument((taking) => readJsonDocument(bytes, taking), options);
+    case "xgboost_ubj":
+      return readXgboostDocument((taking) => readUbjDocument(bytes, taking), options);
+    default:
+      return unreachable(type);
   }
 }

@@ -8,13 +8,16 @@ import {
   type OpenedContainer,
 } from "../container-kind.ts";
 import { bodyInput, bodyOutput, scriptCodec } from "../scripts/script-codec.ts";
+import type { ExecutionText } from "./execution-parameters.ts";
 
 export interface AlgorithmContainerOptions {
   readonly backend: string;
   /** Variables of the container that its models are told. */
   readonly variables: readonly string[];
-  /** What a transform job that leaves it open is told; null for nothing. */
-  readonly execution: { readonly strategy: "MULTI_RECORD" | "SINGLE_RECORD"; readonly payloadMegabytes: number } | null;
+  /** What a transform job that leaves its settings open is told; null for nothing. */
+  readonly execution: ExecutionText | null;
+  /** The longest body of a call, where it has a bound of its own. */
+  readonly bodyBytesMax?: (start: KindStart) => number | null;
 }
 
 /** Framework containers of the same image have it. */
@@ -25,8 +28,9 @@ export function algorithmContainer(options: AlgorithmContainerOptions): Containe
   return { open: (start) => openAlgorithmContainer(options, start) };
 }
 
-function openAlgorithmContainer(options: AlgorithmContainerOptions, { environment }: KindStart): OpenedContainer {
-  const { backend, variables } = options;
+function openAlgorithmContainer(options: AlgorithmContainerOptions, start: KindStart): OpenedContainer {
+  const { backend, variables, execution, bodyBytesMax } = options;
+  const { environment } = start;
   if ((environment[scriptVariable] ?? "") !== "") {
     throw new ContainerRefusal(
       `${scriptVariable}=${environment[scriptVariable]}: this container runs no scripts, only models of its algorithm. A ` +
@@ -40,11 +44,14 @@ function openAlgorithmContainer(options: AlgorithmContainerOptions, { environmen
     }),
   );
   return {
-    codec: algorithmCodec(options, environment[acceptVariable] ?? ""),
+    codec: algorithmCodec(
+      execution === null ? null : execution(start, availableParallelism()),
+      environment[acceptVariable] ?? "",
+    ),
     readPaths: [],
     opensPort: false,
     callMsMax: null,
-    bodyBytesMax: null,
+    bodyBytesMax: bodyBytesMax?.(start) ?? null,
     notes: [],
     modelsIn: (directory) => {
       const model: ArchivedModel = {
@@ -65,7 +72,7 @@ function openAlgorithmContainer(options: AlgorithmContainerOptions, { environmen
 }
 
 /** Where a client leaves the type of its answer open, the container's variable says it. */
-function algorithmCodec({ execution }: AlgorithmContainerOptions, acceptOtherwise: string): PayloadCodec {
+function algorithmCodec(executionText: string | null, acceptOtherwise: string): PayloadCodec {
   return {
     ...scriptCodec,
     decode: (payload, model) => {
@@ -73,16 +80,6 @@ function algorithmCodec({ execution }: AlgorithmContainerOptions, acceptOtherwis
       return scriptCodec.decode(isOpen ? { ...payload, accept: acceptOtherwise } : payload, model);
     },
     executionParameters:
-      execution === null
-        ? null
-        : {
-            status: 200,
-            contentType: "application/json",
-            body: JSON.stringify({
-              MaxConcurrentTransforms: availableParallelism(),
-              BatchStrategy: execution.strategy,
-              MaxPayloadInMB: execution.payloadMegabytes,
-            }),
-          },
+      executionText === null ? null : { status: 200, contentType: "application/json", body: executionText },
   };
 }

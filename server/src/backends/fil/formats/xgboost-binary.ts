@@ -1,17 +1,22 @@
 import { InferenceError } from "../../../base/index.ts";
-import { broken, featuresMax, type Forest, newTree, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
+import { broken, featuresMax, newTree, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
 import { splitBelow } from "../splits.ts";
 import { ByteReader } from "./byte-reader.ts";
+import { linearBooster, noTrees, type XgboostModel } from "./xgboost-model.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
 
 /** Sizes of the structures that XGBoost wrote as they lay in memory. */
 const nodeBytes = 20;
 const statisticsBytes = 16;
+const linearParameterBytes = 136;
 const nameBytesMax = 1024;
 const defaultLeftBit = 0x80000000;
 
 /** Reads the binary form, which XGBoost wrote up to version 3.0. */
-export function readXgboostBinary(bytes: Uint8Array, { explains = false }: { readonly explains?: boolean }): Forest {
+export function readXgboostBinary(
+  bytes: Uint8Array,
+  { explains = false }: { readonly explains?: boolean },
+): XgboostModel {
   const from = new ByteReader(bytes, { littleEndian: true });
   if (from.left >= 4) {
     const magic = from.text(4);
@@ -21,12 +26,22 @@ export function readXgboostBinary(bytes: Uint8Array, { explains = false }: { rea
   }
   const head = readHead(from);
   const booster = readName(from);
-  if (booster !== "gbtree" && booster !== "dart") {
-    throw new InferenceError(
-      "UNSUPPORTED",
-      `XGBoost's booster '${booster}' has no trees: only gbtree and dart are run by this backend`,
-    );
+  const { featureCount, outputCount, objective } = head;
+  // Older versions wrote the margin itself.
+  const baseScore = head.majorVersion >= 1 ? objective.marginOf(head.baseScore) : head.baseScore;
+  const common = {
+    featureCount,
+    outputCount,
+    baseScores: Array.from({ length: outputCount }, () => baseScore),
+    transform: objective.transform,
+    objective: objective.name,
+  };
+  if (booster === "gblinear") {
+    const weights = readLinearWeights(from);
+    skipEnd(from, head);
+    return linearBooster({ ...common, weights }, "the file");
   }
+  if (booster !== "gbtree" && booster !== "dart") throw noTrees(booster);
   const treeCount = from.int32();
   from.take(156);
   if (treeCount < 0 || treeCount > treesMax) throw broken("the file", `has ${treeCount} trees`);
@@ -36,22 +51,28 @@ export function readXgboostBinary(bytes: Uint8Array, { explains = false }: { rea
     trees.push(readTree(from, { index, nodes, majorVersion: head.majorVersion, explains }));
   const targets = trees.map(() => from.int32());
   const weights = booster === "dart" ? readWeights(from, treeCount) : null;
-  // Attributes are names and values, metrics are names; nobody needs them, and a file that lacks them was cut short.
-  if (head.hasAttributes) skipTexts(from, 2);
-  if (head.hasMetrics) skipTexts(from, 1);
-  const { featureCount, outputCount, objective } = head;
-  // Older versions wrote the margin itself.
-  const baseScore = head.majorVersion >= 1 ? objective.marginOf(head.baseScore) : head.baseScore;
-  return {
-    featureCount,
-    outputCount,
-    trees: trees.map((tree, index) =>
-      withTarget(tree, { index, target: targets[index] as number, weight: weights?.[index] ?? 1, outputCount }),
-    ),
-    baseScores: Array.from({ length: outputCount }, () => baseScore),
-    transform: objective.transform,
-    objective: objective.name,
-  };
+  skipEnd(from, head);
+  const placed = trees.map((tree, index) =>
+    withTarget(tree, { index, target: targets[index] as number, weight: weights?.[index] ?? 1, outputCount }),
+  );
+  return { kind: "trees", forest: { ...common, trees: placed } };
+}
+
+/** Attributes are names and values, metrics are names; nobody needs them, and a file that lacks them was cut short. */
+function skipEnd(from: ByteReader, { hasAttributes, hasMetrics }: ReturnType<typeof readHead>): void {
+  if (hasAttributes) skipTexts(from, 2);
+  if (hasMetrics) skipTexts(from, 1);
+}
+
+function readLinearWeights(from: ByteReader): Float32Array {
+  from.take(linearParameterBytes);
+  const count = from.uint64();
+  const at = from.takeElements(count, 4);
+  const behind = from.at;
+  from.at = at;
+  const weights = Float32Array.from({ length: count }, () => from.float32());
+  from.at = behind;
+  return weights;
 }
 
 function readHead(from: ByteReader) {

@@ -1,7 +1,8 @@
 import { InferenceError } from "../../../base/index.ts";
-import { broken, featuresMax, type Forest, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
+import { broken, featuresMax, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
 import { Members, type TakenElements, type Value } from "./document.ts";
 import { plantXgboostTree, readXgboostTree, type WrittenTree, xgboostTreeExtras } from "./xgboost-tree.ts";
+import { linearBooster, noTrees, type XgboostModel } from "./xgboost-model.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
 
 export interface XgboostOptions {
@@ -18,10 +19,11 @@ const knownFields = {
   parameters: ["base_score", "num_class", "num_target", "num_feature", "boost_from_average"],
   booster: ["name", "model", "gbtree", "weight_drop"],
   trees: ["trees", "tree_info", "gbtree_model_param", "iteration_indptr", "cats"],
+  linear: ["weights", "boosted_rounds"],
 } as const;
 
-/** Makes a forest of a model that XGBoost saved as JSON or UBJSON, tree by tree as `read` comes to them. */
-export function readXgboostDocument(read: (taking: TakenElements) => Value, options: XgboostOptions): Forest {
+/** Reads a model that XGBoost saved as JSON or UBJSON; of trees a forest is made, tree by tree as `read` comes to them. */
+export function readXgboostDocument(read: (taking: TakenElements) => Value, options: XgboostOptions): XgboostModel {
   let model = new Members(read(takenTrees(options)), "");
   checkFields(model, knownFields.model, options);
   // A checkpoint, which carries a configuration beside the model.
@@ -39,14 +41,20 @@ export function readXgboostDocument(read: (taking: TakenElements) => Value, opti
   if (outputCount > outputsMax)
     throw new InferenceError("UNSUPPORTED", `the model has more than ${outputsMax} outputs`);
   const objective = xgboostObjective(learner.object("objective").text("name"));
-  return {
+  const common = {
     featureCount,
     outputCount,
-    trees: readBooster(learner.object("gradient_booster"), { outputCount, options }),
     baseScores: readBaseScores(parameters, outputCount).map((score) => objective.marginOf(score)),
     transform: objective.transform,
     objective: objective.name,
   };
+  const booster = learner.object("gradient_booster");
+  checkFields(booster, knownFields.booster, options);
+  if (booster.text("name") !== "gblinear")
+    return { kind: "trees", forest: { ...common, trees: readTrees(booster, { outputCount, options }) } };
+  const written = booster.object("model");
+  checkFields(written, knownFields.linear, options);
+  return linearBooster({ ...common, weights: Float32Array.from(written.numbers("weights")) }, written.path);
 }
 
 function takenTrees(options: XgboostOptions): TakenElements {
@@ -82,15 +90,9 @@ interface BoosterOptions {
   readonly options: XgboostOptions;
 }
 
-function readBooster(booster: Members, { outputCount, options }: BoosterOptions): readonly Tree[] {
-  checkFields(booster, knownFields.booster, options);
+function readTrees(booster: Members, { outputCount, options }: BoosterOptions): readonly Tree[] {
   const name = booster.text("name");
-  if (name !== "gbtree" && name !== "dart") {
-    throw new InferenceError(
-      "UNSUPPORTED",
-      `XGBoost's booster '${name}' has no trees: only gbtree and dart are run by this backend`,
-    );
-  }
+  if (name !== "gbtree" && name !== "dart") throw noTrees(name);
   const model = (name === "dart" ? booster.object("gbtree") : booster).object("model");
   checkFields(model, knownFields.trees, options);
   const written = model.taken("trees") as readonly WrittenTree[];

@@ -1,16 +1,16 @@
 import { compactForest } from "./evaluation/compact-forest.ts";
 import { compileWalk, Evaluator } from "./evaluation/evaluator.ts";
-import type { ModelType } from "./fil-parameters.ts";
 import type { Forest } from "./forest.ts";
-import { readForest } from "./read-forest.ts";
+import { linearScore } from "./linear-scorer.ts";
+import { readXgboost, type XgboostType } from "./read-forest.ts";
 
-/** Trees that one thread asks: what their library's own `predict` gives. */
-export interface TreeScorer {
+/** A model of XGBoost that one thread asks: what its library's own `predict` gives. */
+export interface XgboostScorer {
   readonly featureCount: number;
   readonly outputCount: number;
-  /** As XGBoost names it; "" for other libraries. */
+  /** As XGBoost names it. */
   readonly objective: string;
-  /** What the trees take. */
+  /** What the trees or weights take. */
   readonly memoryBytes: number;
   /** Rows of `featureCount` numbers, one behind the other, missing ones NaN; `outputCount` numbers for each. */
   readonly score: (rows: Float32Array) => Float32Array;
@@ -21,9 +21,15 @@ export interface ScorerOptions {
   readonly treesMax: number;
 }
 
-/** Reads a model file. Throws InferenceError where it is none. */
-export function readTreeScorer(bytes: Uint8Array, modelType: ModelType, { treesMax }: ScorerOptions): TreeScorer {
-  const read = readForest(bytes, modelType, { allowUnknownField: true });
+/** Reads a model file of trees, or of the linear booster. Throws InferenceError where it is none. */
+export function readXgboostScorer(bytes: Uint8Array, type: XgboostType, { treesMax }: ScorerOptions): XgboostScorer {
+  const read = readXgboost(bytes, type, { allowUnknownField: true });
+  if (read.kind === "trees") return treeScorer(read.forest, treesMax);
+  const { featureCount, outputCount, objective, weights } = read.linear;
+  return { featureCount, outputCount, objective, memoryBytes: weights.byteLength, score: linearScore(read.linear) };
+}
+
+function treeScorer(read: Forest, treesMax: number): XgboostScorer {
   const whole: Forest = treesMax === 0 ? read : { ...read, trees: read.trees.slice(0, treesMax * read.outputCount) };
   const forest = compactForest(whole, { deskCount: 1 });
   const evaluator = new Evaluator(compileWalk(), { forest, answer: { kind: "scores" } }, 0);

@@ -1,0 +1,35 @@
+import { type AlgorithmAnswer, AlgorithmRefusal, textAnswer } from "../payloads/algorithm-request.ts";
+import { isOpen } from "../payloads/media-type.ts";
+import { pythonFloat, pythonJsonFloat } from "../payloads/number-text.ts";
+import type { RowPrediction } from "./tree-predictor.ts";
+
+/**
+ * The answer of the XGBoost container with many models, which is served by another server than one model, and has forms of its own: a list as
+ * JSON unless CSV is accepted, and that in one line. Throws AlgorithmRefusal for other types.
+ */
+export function manyModelsAnswer(
+  predictions: readonly RowPrediction[],
+  accept: string,
+  isBatch: boolean,
+): AlgorithmAnswer {
+  const type = isOpen(accept) ? "application/json" : accept;
+  switch (type.toLowerCase()) {
+    case "application/json":
+      return textAnswer(type, `[${predictions.map((each) => listed(each, pythonJsonFloat)).join(", ")}]`);
+    case "text/csv":
+    case "csv": {
+      const texts = predictions.map((each) => listed(each, pythonFloat));
+      return textAnswer(type, isBatch ? texts.map((text) => `${text}\n`).join("") : texts.join(","));
+    }
+    default:
+      throw new AlgorithmRefusal(
+        415,
+        `Encoding to accept type ${type} failed with exception: ${type} is not an accepted Accept type. ` +
+          "Please choose one of the following: ['text/csv', 'application/json'].",
+      );
+  }
+}
+
+function listed(prediction: RowPrediction, print: (value: number) => string): string {
+  return typeof prediction === "number" ? print(prediction) : `[${prediction.map(print).join(", ")}]`;
+}

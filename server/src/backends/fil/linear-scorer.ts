@@ -1,0 +1,28 @@
+import { finishRow } from "./evaluation/finish-rows.ts";
+import type { LinearBooster } from "./formats/xgboost-model.ts";
+
+/** Asks a linear booster; sums are float32, as XGBoost's. What is missing adds nothing. */
+export function linearScore({ featureCount, outputCount, weights, baseScores, transform }: LinearBooster) {
+  const finish = finishRow(transform, { kind: "scores" });
+  const biasesAt = featureCount * outputCount;
+  // XGBoost adds the first to each output, where it wrote one for each, too.
+  const baseScore = baseScores[0] as number;
+  return (rows: Float32Array): Float32Array => {
+    const rowCount = rows.length / featureCount;
+    const answers = new Float32Array(rowCount * outputCount);
+    const sums = new Float64Array(outputCount);
+    for (let row = 0; row < rowCount; row += 1) {
+      for (let output = 0; output < outputCount; output += 1) {
+        let sum = Math.fround((weights[biasesAt + output] as number) + baseScore);
+        for (let feature = 0; feature < featureCount; feature += 1) {
+          const value = rows[row * featureCount + feature] as number;
+          if (Number.isNaN(value)) continue;
+          sum = Math.fround(sum + Math.fround(value * (weights[feature * outputCount + output] as number)));
+        }
+        sums[output] = sum;
+      }
+      finish(sums, answers, row * outputCount);
+    }
+    return answers;
+  };
+}
