@@ -9,7 +9,7 @@ import { readXgboostBinary } from "./formats/xgboost-binary.ts";
 import { readXgboostDocument, type XgboostOptions } from "./formats/xgboost-document.ts";
 import { treesOf, type XgboostModel } from "./formats/xgboost-model.ts";
 
-export type XgboostType = "xgboost" | "xgboost_json" | "xgboost_ubj";
+export type XgboostFileType = "xgboost" | "xgboost_json" | "xgboost_ubj";
 
 /**
  * Reads a model file. Throws InferenceError where the file is none, or asks for what cannot be run; time and memory are bounded by
@@ -31,7 +31,7 @@ export function readForest(bytes: Uint8Array, modelType: ModelType, options: Xgb
 }
 
 /** Reads a model file of XGBoost, as `readForest` does; one of its linear booster, too. */
-export function readXgboost(bytes: Uint8Array, type: XgboostType, options: XgboostOptions): XgboostModel {
+export function readXgboost(bytes: Uint8Array, type: XgboostFileType, options: XgboostOptions): XgboostModel {
   switch (type) {
     case "xgboost":
       return readXgboostBinary(bytes, options);

@@ -2,7 +2,7 @@ import { compactForest } from "./evaluation/compact-forest.ts";
 import { compileWalk, Evaluator } from "./evaluation/evaluator.ts";
 import type { Forest } from "./forest.ts";
 import { linearScore } from "./linear-scorer.ts";
-import { readXgboost, type XgboostType } from "./read-forest.ts";
+import { readXgboost, type XgboostFileType } from "./read-forest.ts";
 
 /** A model of XGBoost that one thread asks: what its library's own `predict` gives. */
 export interface XgboostScorer {
@@ -22,7 +22,11 @@ export interface ScorerOptions {
 }
 
 /** Reads a model file of trees, or of the linear booster. Throws InferenceError where it is none. */
-export function readXgboostScorer(bytes: Uint8Array, type: XgboostType, { treesMax }: ScorerOptions): XgboostScorer {
+export function readXgboostScorer(
+  bytes: Uint8Array,
+  type: XgboostFileType,
+  { treesMax }: ScorerOptions,
+): XgboostScorer {
   const read = readXgboost(bytes, type, { allowUnknownField: true });
   if (read.kind === "trees") return treeScorer(read.forest, treesMax);
   const { featureCount, outputCount, objective, weights } = read.linear;
