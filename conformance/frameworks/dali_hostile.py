@@ -4,13 +4,14 @@
 """
 
 import os
-import random
 import sys
 
+from damage import damaged
 from nvidia.dali import fn, pipeline_def, types
 
 ROOT, MARKER = sys.argv[1:]
-FLIPPED = 60
+FLIPPED = 240
+CUT = 60
 
 
 def put(name, data, file="model.dali"):
@@ -139,15 +140,6 @@ for name, data in more.items():
 # A serialized file is data: Python in it is not run.
 put("python_as_data", marks.encode())
 
-
-def flipped(seed):
-    chance = random.Random(seed)
-    data = bytearray(good)
-    for _ in range(chance.choice((1, 1, 2, 8))):
-        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-    return bytes(data)
-
-
-for index in range(FLIPPED):
-    put("flipped_%d" % index, flipped(index))
+for name, data in damaged(good, FLIPPED, CUT):
+    put(name, data)
 print("\n".join([*refused, *more, "python_as_data"]))

@@ -74,6 +74,13 @@ export async function load(server: RunningServer, model: string): Promise<string
   return response.ok ? null : (JSON.parse(text) as { error: string }).error;
 }
 
+/** Resolves when the model's unloading has begun. */
+export async function unload(server: RunningServer, model: string): Promise<void> {
+  const url = `http://127.0.0.1:${server.httpPort}/v2/repository/models/${model}/unload`;
+  const response = await fetch(url, { method: "POST", signal: AbortSignal.timeout(120_000) });
+  assert.equal(response.status, 200, await response.text());
+}
+
 /** Asks with binary tensors, for binary tensors. */
 export async function infer(
   server: RunningServer,

@@ -1,7 +1,7 @@
 """Writes damaged and adversarial model files: `pytorch_hostile.py REPOSITORY MARKER SECRET`. Nothing of them may make the file MARKER,
 or read the file SECRET, which is none of theirs.
 
-Prints the names of those that must be refused; the others, flipped behind right checksums, may load or not.
+Prints the names of those that must be refused; the others, with flipped bits, may load or not.
 """
 
 import io
@@ -14,13 +14,15 @@ import warnings
 import zipfile
 
 import torch
+from damage import damaged, flipped
 
 ROOT, MARKER, SECRET = sys.argv[1:]
 CONFIG = """backend: "pytorch"
 input { name: "INPUT__0" data_type: TYPE_FP32 dims: [ -1, 4 ] }
 output { name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ -1, 4 ] }
 """
-FLIPPED = 24
+FLIPPED = 120
+CUT = 40
 
 
 def put(name, data, file="model.pt"):
@@ -76,18 +78,9 @@ def at(suffix, value):
     return lambda name, data: value if name.endswith(suffix) else data
 
 
-def flipped(data, chance):
-    """A few bits of the records that a reader parses."""
-
-    def change(name, record):
-        if not record or "/data/" in name:
-            return record
-        record = bytearray(record)
-        for _ in range(chance.randint(1, 3)):
-            record[chance.randrange(len(record))] ^= 1 << chance.randrange(8)
-        return bytes(record)
-
-    return rewritten(data, change)
+def resealed(data, chance):
+    """A few bits of the records that a reader parses are turned, and every checksum is right."""
+    return rewritten(data, lambda name, record: record if not record or "/data/" in name else flipped(record, chance))
 
 
 def flip_one(data, where):
@@ -151,6 +144,10 @@ for name, data in more.items():
     put(name, data, "model.pt2" if name.startswith("exported") else "model.pt")
 # What PyTorch itself dies of.
 put("deep", rewritten(script, at("data.pkl", b"\x80\x02" + b"(" * 200000 + b"t" * 200000 + b".")))
-for index in range(FLIPPED):
-    put("flipped_%d" % index, flipped(script, random.Random(index)))
+for name, data in damaged(script, FLIPPED // 4, CUT):
+    put(name, data)
+for name, data in damaged(exported, FLIPPED // 4, CUT // 2):
+    put("exported_" + name, data, "model.pt2")
+for index in range(FLIPPED // 2):
+    put("resealed_%d" % index, resealed(script, random.Random(index)))
 print("\n".join([*refused, *more]))

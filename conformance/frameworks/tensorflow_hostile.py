@@ -13,6 +13,7 @@ import sys
 
 import numpy as np
 import tensorflow as tf
+from damage import damaged, flipped
 from tensorflow.core.framework import graph_pb2, types_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 
@@ -23,7 +24,8 @@ IO = """input { name: "x" data_type: TYPE_FP32 dims: [ -1, 4 ] }
 output { name: "y" data_type: TYPE_%s dims: [ %s ] }
 instance_group { count: 1 kind: KIND_CPU }
 """
-FLIPPED = 24
+FLIPPED = 200
+CUT = 40
 
 
 def put_config(name, platform, datatype="FP32", dims="-1, 4"):
@@ -51,14 +53,6 @@ def changed(definition, change):
     other.CopyFrom(definition)
     change({node.name: node for node in other.node}, other)
     return other.SerializeToString()
-
-
-def flipped(data, seed):
-    chance = random.Random(seed)
-    data = bytearray(data)
-    for _ in range(chance.randint(1, 3)):
-        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-    return bytes(data)
 
 
 weights = np.random.default_rng(1).random((4, 4), dtype=np.float32)
@@ -225,9 +219,11 @@ asks("save", lambda x: after(tf.raw_ops.Save(filename=MARKER, tensor_names=["x"]
 asks("write_memory", lambda x: after(tf.raw_ops.WriteFile(filename="/proc/self/mem", contents="written")))
 asks("python", lambda x: v1.py_func(lambda: open(MARKER, "w").close() or b"", [], tf.string, name="y"))
 
-for index in range(FLIPPED):
-    put_graph("flipped_%d" % index, flipped(data, index))
-for index in range(FLIPPED // 2):
-    put_saved("flipped_saved_%d" % index, "saved_model.pb", lambda found, index=index: flipped(found, index))
-    put_saved("flipped_index_%d" % index, INDEX, lambda found, index=index: flipped(found, index))
+for name, one in damaged(data, FLIPPED // 2, CUT):
+    put_graph(name, one)
+for index in range(FLIPPED // 4):
+    put_saved(
+        "flipped_saved_%d" % index, "saved_model.pb", lambda found, index=index: flipped(found, random.Random(index))
+    )
+    put_saved("flipped_index_%d" % index, INDEX, lambda found, index=index: flipped(found, random.Random(index)))
 print("\n".join([*refused, *saved, "starts"]))

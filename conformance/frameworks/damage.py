@@ -1,0 +1,19 @@
+"""Bytes with a few bits turned, and bytes that end too early, from seeds."""
+
+import random
+
+
+def flipped(data, chance):
+    """A few bits, mostly one."""
+    data = bytearray(data)
+    for _ in range(chance.choice((1, 1, 2, 8))):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    return bytes(data)
+
+
+def damaged(data, flips, cuts):
+    """Pairs of a name and bytes: `flipped_0` and so on, and `cut_0` and so on, each shorter than `data`."""
+    for seed in range(flips):
+        yield "flipped_%d" % seed, flipped(data, random.Random(seed))
+    for seed in range(cuts):
+        yield "cut_%d" % seed, data[: random.Random(seed).randrange(len(data))]
