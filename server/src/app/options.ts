@@ -120,6 +120,8 @@ export interface WorkerSettings {
   readonly memoryBytesMax: number | null;
   readonly processesMax: number;
   readonly scratchBytesMax: number;
+  /** Of unpacked Python environments together; as much of those of packages by name, and of scripts' packages. */
+  readonly environmentBytesMax: number;
 }
 
 export interface UpOptions {

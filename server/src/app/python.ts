@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto";
 import { totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
-import { dirname, join } from "node:path";
-import { systemClock, type Logger } from "../base/index.ts";
+import { join } from "node:path";
+import { asDiskError, systemClock, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 import type { ConfinementRow, FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
 import type { DataDirectories } from "./directories.ts";
@@ -30,14 +31,42 @@ export async function findPython(parts: PythonParts, signal = new AbortControlle
   return await prepare(parts, { packages: ownPackages, pythons: knownPythons, wheelsOnly: false }, signal);
 }
 
-/** The directory of an environment with these packages beside ours, made once for each list of them; null for none. */
+/**
+ * The directory of an environment with these packages beside ours, made once for each list of them and held as long as this process lives; null
+ * for none.
+ */
 async function packagesDirectory(parts: PythonBackendParts, signal: AbortSignal): Promise<string | null> {
-  const { packages, python } = parts;
+  const { packages, python, log, directories, environmentBytesMax: bytesMax } = parts;
   if (packages.length === 0) return null;
-  // What was asked for comes first: it is what errors should be about.
-  const all = [...packages, ...ownPackages];
-  const pythons = python === null ? knownPythons : [python];
-  return dirname(dirname(await prepare(parts, { packages: all, pythons, wheelsOnly: true }, signal)));
+  const { KeptDirectories, makePythonEnvironment } = await import("../backends/python/index.ts");
+  const directory = join(directories.root, "python-packages");
+  const kept = new KeptDirectories({ directory, bytesMax, clock: systemClock });
+  const wanted = {
+    // What was asked for comes first: it is what errors should be about.
+    packages: [...packages, ...ownPackages],
+    pythons: python === null ? knownPythons : [python],
+    wheelsOnly: true,
+  };
+  const name = createHash("sha256").update(JSON.stringify(wanted)).digest("hex").slice(0, 32);
+  const make = async (files: string) => {
+    await makePythonEnvironment(files, { ...wanted, ...installing(log), signal });
+    return null;
+  };
+  try {
+    return (await kept.hold(name, make, signal)).directory;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw asDiskError(error, `'${kept.filesOf(name)}'`);
+  }
+}
+
+/** What installers run with. */
+function installing(log: Logger) {
+  return {
+    env: { ...installerEnvironment(), PIP_QUIET: "1" },
+    clock: systemClock,
+    onProgress: (line: string) => log.info(`python environment: ${line}`),
+  };
 }
 
 interface Wanted {
@@ -51,9 +80,7 @@ async function prepare({ log, directories }: PythonParts, wanted: Wanted, signal
   return await preparePythonEnvironment({
     ...wanted,
     dataDirectory: directories.root,
-    env: { ...installerEnvironment(), PIP_QUIET: "1" },
-    clock: systemClock,
-    onProgress: (line) => log.info(`python environment: ${line}`),
+    ...installing(log),
     signal,
   });
 }
@@ -84,6 +111,8 @@ export interface PythonBackendParts extends PythonParts {
   /** Null where models are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
+  /** See KeptDirectories: of unpacked environments together, and of those that packages were asked for in. */
+  readonly environmentBytesMax: number;
   /** How long an execution may take before its worker ends; null: as long as it likes. */
   readonly callMsMax: number | null;
 }
@@ -95,6 +124,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     ...pythonBackendDefaults,
     ...environmentDefaults,
     tenants: parts.tenants,
+    environmentBytesMax: parts.environmentBytesMax,
     ignoresVariables: parts.tenants !== null,
     hangKillMs: parts.callMsMax,
     onConfinement: parts.onConfinement,

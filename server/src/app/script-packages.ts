@@ -1,6 +1,7 @@
 import { join } from "node:path";
+import type { KeptDirectories } from "../backends/python/index.ts";
 import { assert, systemClock, type Logger } from "../base/index.ts";
-import type { PackageInstaller } from "../containers/index.ts";
+import type { PackageKeeper } from "../containers/index.ts";
 import type { DataDirectories } from "./directories.ts";
 import { installerEnvironment } from "./passed-environment.ts";
 
@@ -16,16 +17,20 @@ export function scriptPackagesDirectory({ root }: DataDirectories): string {
 export function scriptPackages(parts: {
   readonly directories: DataDirectories;
   readonly log: Logger;
-}): PackageInstaller {
-  const { directories, log } = parts;
+  /** See KeptDirectories. */
+  readonly bytesMax: number;
+}): PackageKeeper {
+  const { directories, log, bytesMax } = parts;
+  let kept: KeptDirectories | null = null;
   return async (name, packages) => {
-    const { addPackages, frameworkNamed } = await import("../backends/python/index.ts");
+    const { addPackages, frameworkNamed, KeptDirectories } = await import("../backends/python/index.ts");
+    kept ??= new KeptDirectories({ directory: scriptPackagesDirectory(directories), bytesMax, clock: systemClock });
     const framework = frameworkNamed(name);
     assert(framework !== null, `a kind of container names the framework ${name}`);
     return await addPackages({
       framework,
       environments: directories.frameworks,
-      directory: scriptPackagesDirectory(directories),
+      kept,
       packages,
       env: installerEnvironment(),
       clock: systemClock,

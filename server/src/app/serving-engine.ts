@@ -47,7 +47,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
   const { options, budget, plan, log, metrics, directories, gpuCount } = parts;
   const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount };
   const opened = plan?.opened ?? null;
-  const installer = scriptPackages({ directories, log });
+  const installer = scriptPackages({ directories, log, bytesMax: options.workers.environmentBytesMax });
   const overrides = processDirectory(join(directories.cache, "overrides"));
   const repositories = [...(plan?.repositories ?? []), ...options.repositories];
   return createEngine({
@@ -123,6 +123,7 @@ function backends({ options, plan, log, directories, onConfinement, gpuCount }: 
           threads,
           preImports,
           tenants,
+          environmentBytesMax: options.workers.environmentBytesMax,
           findRunner,
           gpuCount,
           onConfinement,
@@ -196,7 +197,7 @@ function tenantOptions({
   plan,
   directories,
 }: Pick<ServingParts, "options" | "plan" | "directories">): TenantOptions | null {
-  const { confinement, ...allowed } = options.workers;
+  const { confinement, environmentBytesMax: _bytes, ...allowed } = options.workers;
   const isContainer = options.container?.fromEnvironment === true;
   if ((confinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
   const opened = plan?.opened ?? null;

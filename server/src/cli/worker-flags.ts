@@ -43,6 +43,15 @@ export const workerFlags: readonly Flag[] = [
     about: "what one tenant may write to its scratch directory",
   },
   {
+    name: "python-environments-bytes",
+    kind: "integer",
+    default: 32 * 1024 * mebibyte,
+    min: mebibyte,
+    about:
+      "disk for unpacked EXECUTION_ENV_PATH environments; as much for those of --python-packages, and for what scripts' requirements ask " +
+      "for; those that no model uses go, the least recently used first",
+  },
+  {
     name: "onnx-in-process",
     kind: "switch",
     about: "run ONNX models in the server's own process, which a faulty one then ends",
@@ -85,6 +94,7 @@ export function workerOptions({ values, lists }: ParsedFlags): WorkerSettings {
     memoryBytesMax: (values.get("worker-memory-bytes") as number | undefined) ?? null,
     processesMax: values.get("worker-processes") as number,
     scratchBytesMax: values.get("worker-scratch-bytes") as number,
+    environmentBytesMax: values.get("python-environments-bytes") as number,
   };
 }
 

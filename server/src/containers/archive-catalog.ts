@@ -1,11 +1,11 @@
 import { InferenceError } from "../base/index.ts";
 import type { Catalog, CatalogModel, LoadOverride } from "../engine/index.ts";
 import { completeConfig, parseConfigOverride } from "../modelconfig/index.ts";
-import type { ArchivedModel, OpenedContainer, PackageInstaller } from "./container-kind.ts";
+import type { ArchivedModel, OpenedContainer, PackageKeeper } from "./container-kind.ts";
 
 export interface ArchiveCatalogOptions {
   readonly container: OpenedContainer;
-  readonly installer: PackageInstaller;
+  readonly installer: PackageKeeper;
   /** Where the archive was unpacked. */
   readonly directory: string;
   /** What its own model is served under. */
@@ -15,6 +15,8 @@ export interface ArchiveCatalogOptions {
 /** An unpacked archive without a repository's layout, as the models that a kind of container sees in it. */
 export class ArchiveCatalog implements Catalog {
   readonly #options: ArchiveCatalogOptions;
+  /** What models import stays as long as the archive is served. */
+  readonly #packages = new Map<string, Disposable>();
 
   constructor(options: ArchiveCatalogOptions) {
     this.#options = options;
@@ -45,11 +47,18 @@ export class ArchiveCatalog implements Catalog {
 
   async #models(): Promise<readonly ArchivedModel[]> {
     const { container, installer, directory, servedName } = this.#options;
-    const [own, ...others] = await container.modelsIn(directory, installer);
+    const [own, ...others] = await container.modelsIn(directory, async (framework, packages) => {
+      const held = await installer(framework, packages);
+      if (this.#packages.has(held.directory)) held[Symbol.dispose]();
+      else this.#packages.set(held.directory, held);
+      return held.directory;
+    });
     return [{ ...own, name: servedName }, ...others];
   }
 
   [Symbol.asyncDispose](): Promise<void> {
+    for (const held of this.#packages.values()) held[Symbol.dispose]();
+    this.#packages.clear();
     return Promise.resolve();
   }
 }

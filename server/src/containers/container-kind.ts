@@ -16,6 +16,12 @@ export interface ArchivedModel {
 /** Installs packages of Python beside those of a framework that `galatea model add` set up; gives their directory. Throws InferenceError. */
 export type PackageInstaller = (framework: string, packages: readonly string[]) => Promise<string>;
 
+/** The same, for whoever disposes what it gives: until then the directory stays. */
+export type PackageKeeper = (
+  framework: string,
+  packages: readonly string[],
+) => Promise<Disposable & { readonly directory: string }>;
+
 /** What a kind of container makes of the environment that one of it is started with. */
 export interface OpenedContainer {
   readonly codec: PayloadCodec;

@@ -13,5 +13,6 @@ export {
   type KindStart,
   type OpenedContainer,
   type PackageInstaller,
+  type PackageKeeper,
 } from "./container-kind.ts";
 export { containerKinds, type ContainerKindName } from "./kinds.ts";

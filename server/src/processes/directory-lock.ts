@@ -13,24 +13,33 @@ const damageCodes: ReadonlySet<number> = new Set([11, 26]);
  * Throws where the directory cannot be written.
  */
 export function lockDirectory(directory: string): Disposable | null {
+  return locked(directory, "PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+}
+
+/** Keeps `lockDirectory` from having `directory`, as any number of callers may at once, until disposed or the process has ended; null where it has it. */
+export function shareDirectory(directory: string): Disposable | null {
+  return locked(directory, "PRAGMA journal_mode = MEMORY; BEGIN; SELECT count(*) FROM sqlite_schema");
+}
+
+function locked(directory: string, statements: string): Disposable | null {
   const path = join(directory, "lock");
   try {
-    return lockFile(path);
+    return lockFile(path, statements);
   } catch (error) {
     const { errcode, message } = error as Error & { errcode?: number };
     if (errcode === busy) return null;
     if (damageCodes.has(errcode ?? 0)) {
       // Nothing was ever kept in it.
       rmSync(path);
-      return lockFile(path);
+      return lockFile(path, statements);
     }
     throw new Error(`the directory ${directory} cannot be locked: ${message}`, { cause: error });
   }
 }
 
-function lockFile(path: string): Disposable {
+function lockFile(path: string, statements: string): Disposable {
   using opening = new DisposableStack();
   const database = opening.adopt(new DatabaseSync(path), (open) => open.close());
-  database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+  database.exec(statements);
   return opening.move();
 }

@@ -8,7 +8,7 @@
 export { backoffMs, type BackoffOptions } from "./backoff.ts";
 export { adoptOrphans, endRemains, isAdoptable, isWatched, watchAdopted } from "./adopted-children.ts";
 export { OutputLines, type OutputLimits } from "./output-lines.ts";
-export { lockDirectory } from "./directory-lock.ts";
+export { lockDirectory, shareDirectory } from "./directory-lock.ts";
 export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 export { childrenOf, readProcessFile } from "./process-files.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, readdir, rm, writeFile, mkdir } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, rm, symlink, writeFile, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -125,9 +125,9 @@ parameters { key: "EXECUTION_ENV_PATH" value: { string_value: "${path}" } }`;
       const text = Buffer.from(outcome.outputs[0]!.data).subarray(4).toString();
       const [activated, prefix = "", libraries] = text.split(" ");
       assert.equal(activated, "yes");
-      assert.match(prefix, /\/environments\/[0-9a-f]{64}$/);
+      assert.match(prefix, /\/environments\/[0-9a-f]{64}\/files$/);
       assert.equal(libraries, `${prefix}/lib:/opt/inherited`);
-      assert.equal((await readdir(join(prefix, ".."))).length, 1);
+      assert.equal((await readdir(join(prefix, "..", ".."))).length, 1);
     }
     await assert.rejects(
       fixture.load(
@@ -140,6 +140,43 @@ parameters { key: "EXECUTION_ENV_PATH" value: { string_value: "${path}" } }`;
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+});
+
+test("an unpacked environment stays while a model has it, and goes when others need its place", async () => {
+  await using fixture = await openFixture({ environmentBytesMax: 2 ** 20 });
+  const python = await readInterpreter();
+  const modelPy = `${header}class TritonPythonModel:
+    def execute(self, requests):
+        import this
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", r.inputs()[0].as_numpy())]) for r in requests]
+`;
+  const unpacked = async () => (await readdir(join(fixture.directory, "environments"))).length;
+  const load = async (name: string) => {
+    const { source } = await fixture.source(name, "");
+    const environment = join(fixture.directory, `packed-${name}`);
+    await mkdir(join(environment, "bin"), { recursive: true });
+    await symlink(python.executable, join(environment, "bin", "python"));
+    await writeFile(join(environment, "pyvenv.cfg"), `home = ${python.home}\n`);
+    await writeFile(join(environment, "bin", "activate"), `export PYTHONPATH=${python.packages} NAME=${name}\n`);
+    // Two of them are beyond the bound.
+    await writeFile(join(environment, "data"), Buffer.alloc(600_000));
+    const file = join(source.modelDirectory, "env.tar.gz");
+    await create({ gzip: true, cwd: environment, file }, ["bin", "pyvenv.cfg", "data"]);
+    const parameter = `parameters { key: "EXECUTION_ENV_PATH" value: { string_value: "env.tar.gz" } }`;
+    return await fixture.load(name, modelPy, `${oneInOneOut()} ${parameter}`);
+  };
+  const first = await load("first");
+  const second = await load("second");
+  assert.equal(await unpacked(), 2);
+  await second[Symbol.asyncDispose]();
+  await using _third = await load("third");
+  assert.equal(await unpacked(), 2);
+  // What it has not imported yet is there.
+  const { outcomes } = await first.instances[0]!.execute([request([floats("IN", [1])])]);
+  assert.deepEqual(floatsOf((outcomes[0] as InferenceResponse).outputs[0]!), [1]);
+  await first[Symbol.asyncDispose]();
+  await using _fourth = await load("fourth");
+  assert.equal(await unpacked(), 2);
 });
 
 /** The interpreter below the test environment, and where that keeps its packages. */

@@ -1,9 +1,10 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
+import { access, readlink, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InferenceError } from "../../base/index.ts";
+import type { HeldDirectory, KeptDirectories } from "./kept-directories.ts";
 import { unpackEnvironment } from "./packed-environment.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import type { RunnerEnvironment } from "./runners.ts";
@@ -19,8 +20,14 @@ export interface EnvironmentOptions {
   readonly packagesDirectory: string | null;
   /** Where packed environments are unpacked, by content. */
   readonly environmentsDirectory: string;
+  /** What unpacked ones may take together, those in use aside. */
   readonly environmentBytesMax: number;
   readonly environmentEntriesMax: number;
+}
+
+/** An environment that stays where it is until this is disposed: to be held as long as an interpreter of it may start or import. */
+export interface HeldEnvironment extends Disposable {
+  readonly environment: PythonEnvironment;
 }
 
 /** A model that asks for an environment. */
@@ -35,7 +42,7 @@ export interface EnvironmentAsker {
 export const environmentDefaults = {
   ignoresVariables: false,
   packagesDirectory: null,
-  environmentBytesMax: 64 * 2 ** 30,
+  environmentBytesMax: 32 * 2 ** 30,
   environmentEntriesMax: 500_000,
 } as const;
 
@@ -47,13 +54,16 @@ const modelDirectoryPrefix = "$$TRITON_MODEL_DIRECTORY";
  */
 export async function environmentOf(
   options: EnvironmentOptions,
+  unpacked: KeptDirectories,
   { modelDirectory, executionEnvPath, within }: EnvironmentAsker,
   signal: AbortSignal,
-): Promise<PythonEnvironment> {
+): Promise<HeldEnvironment> {
   if (executionEnvPath === undefined || executionEnvPath === "")
-    return options.packagesDirectory === null
-      ? operatorsEnvironment(options)
-      : packagesEnvironment(options, options.packagesDirectory);
+    return unheld(
+      options.packagesDirectory === null
+        ? operatorsEnvironment(options)
+        : packagesEnvironment(options, options.packagesDirectory),
+    );
   const asked = environmentPath(executionEnvPath, modelDirectory);
   // What is read is the file that was checked: links are followed here and not again.
   const path = await realpath(asked).catch(() => null);
@@ -62,8 +72,17 @@ export async function environmentOf(
     throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' does not exist: ${asked}`);
   if (within !== null && !(await liesWithin(path, within)))
     throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' leaves the model's archive`);
-  const directory = found.isDirectory() ? path : await unpacked(options, path, signal);
-  return await environmentIn(options, directory);
+  if (found.isDirectory()) return unheld(await environmentIn(options, path));
+  using holding = new DisposableStack();
+  const { directory } = holding.use(await unpack(options, unpacked, path, signal));
+  const environment = await environmentIn(options, directory);
+  const held = holding.move();
+  return { environment, [Symbol.dispose]: () => held.dispose() };
+}
+
+/** What is nobody's to delete. */
+export function unheld(environment: PythonEnvironment): HeldEnvironment {
+  return { environment, [Symbol.dispose]: () => {} };
 }
 
 /** Packages may run code when an interpreter starts: in the containers of a platform that is a tenant's, as in what a model brings. */
@@ -135,23 +154,15 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
 }
 
 /** Unpacks an archive into a directory named by its content, unless that is there already. */
-async function unpacked(options: EnvironmentOptions, archive: string, signal: AbortSignal): Promise<string> {
+async function unpack(
+  options: EnvironmentOptions,
+  unpacked: KeptDirectories,
+  archive: string,
+  signal: AbortSignal,
+): Promise<HeldDirectory> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(archive), hash, { signal });
-  const directory = join(options.environmentsDirectory, hash.digest("hex"));
-  if ((await stat(directory).catch(() => null)) !== null) return directory;
-  const partial = join(options.environmentsDirectory, `.partial-${randomUUID()}`);
-  await mkdir(partial, { recursive: true });
-  try {
-    const limits = { bytesMax: options.environmentBytesMax, entriesMax: options.environmentEntriesMax };
-    await unpackEnvironment(archive, partial, limits, signal);
-    await rename(partial, directory);
-  } catch (error) {
-    // What was about to be written when the archive was refused may still be.
-    await rm(partial, { recursive: true, force: true, maxRetries: 9, retryDelay: 50 });
-    // Another load of the same bytes may have been faster.
-    if ((await stat(directory).catch(() => null)) !== null) return directory;
-    throw error;
-  }
-  return directory;
+  const limits = { bytesMax: options.environmentBytesMax, entriesMax: options.environmentEntriesMax };
+  const make = (files: string) => unpackEnvironment(archive, files, limits, signal);
+  return await unpacked.hold(hash.digest("hex"), make, signal);
 }

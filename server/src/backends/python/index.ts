@@ -7,7 +7,13 @@
  */
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
 export { environmentDefaults, environmentPath, type EnvironmentOptions } from "./environments.ts";
-export { madePythonEnvironment, preparePythonEnvironment, type PrepareOptions } from "./prepare-environment.ts";
+export { KeptDirectories, type HeldDirectory } from "./kept-directories.ts";
+export {
+  madePythonEnvironment,
+  makePythonEnvironment,
+  preparePythonEnvironment,
+  type PrepareOptions,
+} from "./prepare-environment.ts";
 export { frameworkRunners, runnersIn, type FindPythonRunner, type PythonRunner } from "./runners.ts";
 export { addFramework, removeFramework, type AddOptions } from "./frameworks/add-framework.ts";
 export { addPackages, type AddedPackagesOptions } from "./frameworks/added-packages.ts";

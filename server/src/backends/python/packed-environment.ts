@@ -12,22 +12,25 @@ export interface UnpackLimits {
 
 /**
  * Unpacks an archive of conda-pack's or venv-pack's into `directory`, which is there and empty. Nothing is written outside it, whatever the archive
- * says. Throws INVALID_ARG with what is wrong with the archive, UNAVAILABLE for a full disk; what was unpacked until then is the caller's.
+ * says. Gives the bytes that it holds. Throws INVALID_ARG with what is wrong with the archive, UNAVAILABLE for a full disk; what was unpacked until then is the caller's.
  */
 export async function unpackEnvironment(
   archive: string,
   directory: string,
   limits: UnpackLimits,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   // Links that lead out of it are made when all files are there: nothing is written through them.
   const leadingOut = new Map<string, string>();
   let byteCount = 0;
   let entryCount = 0;
   const check = (entry: ReadEntry): boolean => {
-    byteCount += entry.size;
+    byteCount += headerBytes + entry.size;
     if (++entryCount > limits.entriesMax || byteCount > limits.bytesMax)
-      throw new InferenceError("INVALID_ARG", `the packed environment ${archive} is larger than allowed`);
+      throw new InferenceError(
+        "INVALID_ARG",
+        `the packed environment ${archive} is larger than allowed (--python-environments-bytes)`,
+      );
     if (!kinds.has(entry.type)) throw refused(archive, `'${entry.path}' is a ${entry.type}`);
     // Any user of a model's may read what is unpacked; nobody becomes another by running it.
     if (entry.mode !== undefined)
@@ -42,6 +45,7 @@ export async function unpackEnvironment(
   try {
     await extractAll(archive, directory, check, signal);
     for (const [path, target] of leadingOut) await makeLink(directory, path, target);
+    return byteCount;
   } catch (error) {
     signal.throwIfAborted();
     const found = asDiskError(error, `'${directory}'`) as Error;
@@ -95,6 +99,8 @@ async function extractAll(
 const kinds: ReadonlySet<string> = new Set(["File", "OldFile", "ContiguousFile", "Directory", "SymbolicLink", "Link"]);
 
 const linksOutMax = 1000;
+/** What a name takes. */
+const headerBytes = 512;
 
 /** venv-pack links to the machine's interpreter, as a virtual environment does. */
 function leadsOut(path: string, target: string): boolean {

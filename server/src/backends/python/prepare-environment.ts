@@ -22,6 +22,8 @@ export interface PrepareOptions {
   readonly signal: AbortSignal;
 }
 
+export type MakeOptions = Omit<PrepareOptions, "dataDirectory">;
+
 type Place = Pick<PrepareOptions, "dataDirectory" | "packages" | "wheelsOnly" | "pythons">;
 
 /** The interpreter of the environment where it has been made; null where it has not. */
@@ -55,7 +57,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   // What is there without its stamp was cut short. The environment is made where it stays: its scripts name their place.
   try {
     await rm(directory, { recursive: true, force: true });
-    await makeEnvironment(directory, options);
+    await makePythonEnvironment(directory, options);
     await writeFile(join(directory, "ready.part"), `${options.packages.join("\n")}\n`);
     await rename(join(directory, "ready.part"), join(directory, "ready"));
   } catch (error) {
@@ -77,7 +79,8 @@ export async function takeTurn(
   }
 }
 
-async function makeEnvironment(directory: string, options: PrepareOptions): Promise<void> {
+/** Makes an environment with the packages in `directory`, where it stays: its scripts name their place. Throws as preparePythonEnvironment. */
+export async function makePythonEnvironment(directory: string, options: MakeOptions): Promise<void> {
   const own = { ...options, directory };
   const python = await findInterpreter(options.pythons, { oldest: "3.9", newest: null }, own);
   if (!mayUseUv(options.env) || !(await canRun("uv", ["--version"], own)))
@@ -93,7 +96,7 @@ async function makeEnvironment(directory: string, options: PrepareOptions): Prom
   }
 }
 
-async function makeWithUv(python: string, directory: string, options: PrepareOptions): Promise<void> {
+async function makeWithUv(python: string, directory: string, options: MakeOptions): Promise<void> {
   options.onProgress(`making the Python environment with uv and ${python}`);
   const own = { ...options, directory };
   await runInstaller("uv", ["--quiet", "venv", "--python", python, directory], own);
@@ -103,7 +106,7 @@ async function makeWithUv(python: string, directory: string, options: PrepareOpt
   await runInstaller("uv", [...install, ...wheelsOnly(options), ...options.packages], own);
 }
 
-async function makeWithPip(python: string, directory: string, options: PrepareOptions): Promise<void> {
+async function makeWithPip(python: string, directory: string, options: MakeOptions): Promise<void> {
   options.onProgress(`making the Python environment with ${python} -m venv`);
   const own = { ...options, directory };
   await makeVenv(python, own);
@@ -112,6 +115,6 @@ async function makeWithPip(python: string, directory: string, options: PrepareOp
   await runInstaller(join(directory, "bin", "python"), [...pip, ...wheelsOnly(options), ...options.packages], own);
 }
 
-function wheelsOnly(options: PrepareOptions): readonly string[] {
+function wheelsOnly(options: MakeOptions): readonly string[] {
   return options.wheelsOnly ? ["--only-binary", ":all:"] : [];
 }

@@ -5,8 +5,15 @@ import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { onMachine, type DeviceBytes } from "../device-bytes.ts";
 import type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";
-import { environmentOf, operatorsEnvironment, environmentOfRunner, type EnvironmentOptions } from "./environments.ts";
+import {
+  environmentOf,
+  operatorsEnvironment,
+  environmentOfRunner,
+  unheld,
+  type EnvironmentOptions,
+} from "./environments.ts";
 import type { FrameFacts } from "./execution-codec.ts";
+import { KeptDirectories } from "./kept-directories.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
@@ -79,6 +86,7 @@ export function createPythonBackend(options: PythonBackendOptions): Backend {
 interface CompletedWorker {
   readonly worker: PythonWorker;
   readonly timer: Disposable;
+  readonly environment: Disposable;
 }
 
 class PythonBackend implements Backend {
@@ -89,6 +97,7 @@ class PythonBackend implements Backend {
   readonly #tenants: Tenants | null;
   readonly #encoder = new ExecuteEncoder();
   readonly #sharedFiles: SharedFiles;
+  readonly #unpacked: KeptDirectories;
   readonly #traffic: Traffic;
   readonly #completed = new Map<string, CompletedWorker>();
   /** Ends of workers that nobody else waits for. */
@@ -98,6 +107,11 @@ class PythonBackend implements Backend {
     this.#options = options;
     this.#traffic = new Traffic(options.clock);
     this.#sharedFiles = new SharedFiles({ bytesMax: options.sharedFileBytesMax, fileBytesMin: sharedFileBytesMin });
+    this.#unpacked = new KeptDirectories({
+      directory: options.environmentsDirectory,
+      bytesMax: options.environmentBytesMax,
+      clock: options.clock,
+    });
     this.#ending = new TaskGroup((error) => options.logger.error(`a worker's end failed: ${String(error)}`));
     const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, preImports, tenants, clock, logger } =
       options;
@@ -136,12 +150,13 @@ class PythonBackend implements Backend {
   }
 
   async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
-    const plan = await this.#plan(source, config, context);
+    using holding = new DisposableStack();
+    const plan = await this.#plan(source, config, context, holding);
     const worker = await startWorker(this.#starter(), plan, firstInstanceName(source, config), context.signal);
     try {
       const found = await askedConfig(worker, config, context.signal);
       const completed = found === null ? config : mergeAutoComplete(config, found);
-      this.#keep(keyOf(plan), worker);
+      this.#keep(keyOf(plan), worker, holding.move());
       return completed;
     } catch (error) {
       worker.kill("its auto_complete_config failed");
@@ -160,7 +175,8 @@ class PythonBackend implements Backend {
       this.#options.logger.warning(
         `model '${config.name}' asks for KIND_GPU; its instances run, and are told to run, on the CPU`,
       );
-    const plan = await this.#plan(source, config, context);
+    using holding = new DisposableStack();
+    const plan = await this.#plan(source, config, context, holding);
     const facts = factsOf(source, config, plan);
     const configJson = printConfigJsonText(config);
     const unhealthy = new Map<number, string>();
@@ -213,7 +229,7 @@ class PythonBackend implements Backend {
         worker,
       );
     });
-    return new LoadedPythonModel(await allOrNone(opening), () => fileBytes);
+    return new LoadedPythonModel(await allOrNone(opening), () => fileBytes, holding.move());
   }
 
   /** Models of python-based backends, where the program of one is found. */
@@ -226,13 +242,20 @@ class PythonBackend implements Backend {
     const { tenants } = this.#options;
     const executionEnvPath = config.parameters.get("EXECUTION_ENV_PATH");
     const ownOfRunner = runner?.environment ?? null;
-    if (ownOfRunner !== null && (executionEnvPath ?? "") === "") return environmentOfRunner(this.#options, ownOfRunner);
+    if (ownOfRunner !== null && (executionEnvPath ?? "") === "")
+      return unheld(environmentOfRunner(this.#options, ownOfRunner));
     const within = tenants === null ? null : [...tenantPaths(source), ...tenants.readPaths];
     const asker = { modelDirectory: source.modelDirectory, executionEnvPath, within };
-    return await environmentOf(this.#options, asker, signal);
+    return await environmentOf(this.#options, this.#unpacked, asker, signal);
   }
 
-  async #plan(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<WorkerPlan> {
+  /** `holding` then holds the environment, which lasts as long as workers of the plan may start or import. */
+  async #plan(
+    source: ModelSource,
+    config: ModelConfig,
+    context: LoadContext,
+    holding: DisposableStack,
+  ): Promise<WorkerPlan> {
     const { inlineBytesMax, findRunner } = this.#options;
     const runner = config.backend === this.name ? null : await findRunner(config.backend);
     const own = config.defaultModelFilename === "" ? "model.py" : config.defaultModelFilename;
@@ -240,7 +263,7 @@ class PythonBackend implements Backend {
       source,
       program: runner ?? { directory: source.versionDirectory, filename: own, mapsFiles: false, environment: null },
       sharedFile: runner?.mapsFiles === true ? mappedFile(config) : null,
-      environment: await this.#environment(source, config, runner, context.signal),
+      environment: holding.use(await this.#environment(source, config, runner, context.signal)).environment,
       arena: context.arena,
       others: context.others,
       metrics: context.metrics,
@@ -256,12 +279,12 @@ class PythonBackend implements Backend {
   }
 
   /** Keeps a worker for the load that usually follows; the oldest goes when there are too many. */
-  #keep(key: string, worker: PythonWorker): void {
+  #keep(key: string, worker: PythonWorker, environment: Disposable): void {
     this.#drop(key);
     const [oldest] = this.#completed.keys();
     if (this.#completed.size >= this.#options.completedWorkersMax && oldest !== undefined) this.#drop(oldest);
     const timer = this.#options.clock.timer(this.#options.completedWorkerMs, () => this.#drop(key));
-    this.#completed.set(key, { worker, timer });
+    this.#completed.set(key, { worker, timer, environment });
   }
 
   #takeCompleted(key: string): PythonWorker | null {
@@ -269,6 +292,8 @@ class PythonBackend implements Backend {
     if (kept === undefined) return null;
     this.#completed.delete(key);
     kept.timer[Symbol.dispose]();
+    // Whoever takes the worker holds its environment.
+    kept.environment[Symbol.dispose]();
     return kept.worker.alive ? kept.worker : null;
   }
 
@@ -301,10 +326,12 @@ function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
 class LoadedPythonModel implements LoadedModel {
   readonly instances: readonly PythonInstance[];
   readonly #fileBytes: () => number;
+  readonly #environment: Disposable;
 
-  constructor(instances: readonly PythonInstance[], fileBytes: () => number) {
+  constructor(instances: readonly PythonInstance[], fileBytes: () => number, environment: Disposable) {
     this.instances = instances;
     this.#fileBytes = fileBytes;
+    this.#environment = environment;
   }
 
   async memoryBytes(): Promise<DeviceBytes> {
@@ -320,6 +347,7 @@ class LoadedPythonModel implements LoadedModel {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    using _environment = this.#environment;
     await Promise.all(this.instances.map((instance) => instance[Symbol.asyncDispose]()));
   }
 }

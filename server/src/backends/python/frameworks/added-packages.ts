@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { chmod, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { asDiskError, InferenceError, makeDirectory, type Clock } from "../../../base/index.ts";
 import { canRun, mayUseUv, runInstaller, type InstallerOptions } from "../installer-process.ts";
-import { takeTurn } from "../prepare-environment.ts";
+import type { HeldDirectory, KeptDirectories } from "../kept-directories.ts";
 import { constraintLine, readPins } from "./framework-lock.ts";
 import type { Framework } from "./framework-rows.ts";
 import { madeFramework } from "./framework-store.ts";
@@ -12,8 +12,8 @@ export interface AddedPackagesOptions {
   readonly framework: Framework;
   /** Below it environments of frameworks are kept. */
   readonly environments: string;
-  /** Below it packages are installed, in a directory for each list of them. Models may read it. */
-  readonly directory: string;
+  /** Where packages are installed, in a directory for each list of them. Models may read it. */
+  readonly kept: KeptDirectories;
   /** As pip reads them; checked: names and versions and nothing else. */
   readonly packages: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -27,8 +27,8 @@ export interface AddedPackagesOptions {
  * serves models with and without them. Wheels alone are taken and nothing of them runs here, nor where the interpreter starts. What the
  * framework has keeps its version. Made once for each list; throws INVALID_ARG with the installer's reason.
  */
-export async function addPackages(options: AddedPackagesOptions): Promise<string> {
-  const { framework, environments, directory: parent, packages } = options;
+export async function addPackages(options: AddedPackagesOptions): Promise<HeldDirectory> {
+  const { framework, environments, kept, packages, signal } = options;
   const place = await madeFramework(environments, framework);
   if (place === null)
     throw new InferenceError(
@@ -41,37 +41,31 @@ export async function addPackages(options: AddedPackagesOptions): Promise<string
   const identity = createHash("sha256")
     .update(JSON.stringify([place.directory, packages, Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1))]))
     .digest("hex");
-  const directory = join(parent, identity.slice(0, 32));
-  if (await isMade(directory)) return directory;
-  await makeDirectory(parent);
-  // Who reads in it knows the list: what others asked for is not listed to models.
-  await chmod(parent, 0o711);
-  using _turn = await takeTurn(parent, options);
-  if (await isMade(directory)) return directory;
-  const partial = `${directory}.part`;
+  const name = identity.slice(0, 32);
   try {
-    await rm(partial, { recursive: true, force: true });
-    await makeDirectory(partial);
-    await install(partial, place.python, { ...options, env });
-    await rename(partial, directory);
+    // Who reads in it knows the list: what others asked for is not listed to models.
+    await makeDirectory(kept.directory);
+    await chmod(kept.directory, 0o711);
+    return await kept.hold(
+      name,
+      async (files) => {
+        await install(files, place.python, { ...options, env });
+        return null;
+      },
+      signal,
+    );
   } catch (error) {
-    await rm(partial, { recursive: true, force: true });
-    options.signal.throwIfAborted();
-    const { message } = asDiskError(error, `'${directory}'`) as Error;
+    signal.throwIfAborted();
+    const { message } = asDiskError(error, `'${kept.filesOf(name)}'`) as Error;
     throw new InferenceError("INVALID_ARG", `the packages ${packages.join(", ")} cannot be installed: ${message}`, {
       cause: error,
     });
   }
-  return directory;
 }
 
 /** Without what would have Python import something of somebody else's: the container's environment is its owner's. */
 function installerEnvironment(env: AddedPackagesOptions["env"]): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));
-}
-
-async function isMade(directory: string): Promise<boolean> {
-  return (await stat(directory).catch(() => null))?.isDirectory() === true;
 }
 
 async function install(directory: string, python: string, options: AddedPackagesOptions): Promise<void> {
