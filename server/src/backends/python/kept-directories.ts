@@ -6,7 +6,7 @@ import { delay, InferenceError, makeDirectory, type Clock } from "../../base/ind
 import { lockDirectory, shareDirectory } from "../../processes/index.ts";
 
 export interface KeptOptions {
-  /** Holds them, each as `<name>/files`, and nothing else. */
+  /** Holds them, each as `<name>/files`, and no other directories. */
   readonly directory: string;
   /** Of all together on the disk, beside what is being made or used. */
   readonly bytesMax: number;
@@ -143,7 +143,8 @@ export class KeptDirectories {
   async #bound(): Promise<void> {
     const { directory, bytesMax } = this.#options;
     const entries: KeptEntry[] = [];
-    for (const name of await readdir(directory)) {
+    const found = await readdir(directory, { withFileTypes: true });
+    for (const { name } of found.filter((entry) => entry.isDirectory())) {
       if (name.startsWith(goneMark)) await rm(join(directory, name), { recursive: true, force: true });
       else entries.push({ name, ...(await readStamp(join(directory, name))) });
     }

@@ -217,7 +217,7 @@ export PYTHONPATH=${python.packages}
     assert.ok(!readdirSync(fixture.directory).includes("activated"));
     assert.equal(who, user);
     assert.equal(Number(user) === process.getuid?.(), !isRoot);
-    assert.match(prefix!, /environments\/[0-9a-f]{64}$/);
+    assert.match(prefix!, /environments\/[0-9a-f]{64}\/files$/);
     if (isRoot) assert.notEqual(processesOf(Number(user)).length, 0);
     if (isRoot) assert.equal(statSync(join(prefix!, "bin", "python")).uid, 0);
   }
