@@ -1,6 +1,6 @@
 /** The backend `pytorch` with real architectures; the truth is PyTorch's own forward in the same environment. */
 import assert from "node:assert/strict";
-import { readdir, readFile, readlink, stat } from "node:fs/promises";
+import { copyFile, link, mkdir, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { startGalatea } from "../environments/index.ts";
 import { eventually } from "../../server/src/base/eventually-fixture.ts";
@@ -264,6 +264,24 @@ test("a file is held as long as a worker has it, and no longer", async () => {
   assert.ok(await isHeld());
   await unload("drifting_once");
   await eventually(async () => !(await isHeld()));
+});
+
+test("models of one file fit where a copy for each of them would not: it is charged once", async () => {
+  const again = join(fixture.repository, "resnet50_again");
+  const file = join(fixture.repository, "resnet50", "1", "model.pt");
+  await mkdir(join(again, "1"), { recursive: true });
+  await link(file, join(again, "1", "model.pt"));
+  await copyFile(join(fixture.repository, "resnet50", "config.pbtxt"), join(again, "config.pbtxt"));
+  const { size } = await stat(file);
+  const server = await startGalatea({
+    repositories: [fixture.repository],
+    flags: ["--model-control-mode=explicit", `--memory-budget-bytes=${Math.round(2.1 * size)}`],
+  });
+  try {
+    for (const model of ["resnet50", "resnet50_again"]) assert.equal(await load(server, model), null);
+  } finally {
+    await server.stop();
+  }
 });
 
 test("a tenant's worker, kept to its own files, maps what the server holds of its model", async () => {

@@ -19,6 +19,7 @@ export function lazyBackend(
     runs,
     complete: async (source, config, context) => (await backend()).complete(source, config, context),
     estimateBytes: async (source, config) => (await backend()).estimateBytes(source, config),
+    heldBytes: async (source, config) => (await (await backend()).heldBytes?.(source, config)) ?? 0,
     load: async (source, config, context) => (await backend()).load(source, config, context),
     warmUp: async () => {
       if ((await mayWarmUp()) && !closing.signal.aborted) await (await backend()).warmUp();

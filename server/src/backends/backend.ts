@@ -58,6 +58,8 @@ export interface Backend extends AsyncDisposable {
    * another model has loaded already. Null where it does not.
    */
   estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes | null>;
+  /** Of the model's files, the bytes that another model has in memory already and shares; absent where models share no files. */
+  heldBytes?(source: ModelSource, config: ModelConfig): Promise<number>;
   load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel>;
   /** Starts what the first model would wait for, where all it takes is there. */
   warmUp(): Promise<void>;

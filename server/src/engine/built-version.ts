@@ -58,8 +58,10 @@ export interface BuildOrder {
 /** Brings up what a version runs on, within the memory budget. */
 export class VersionBuilder {
   readonly #parts: BuilderParts;
-  /** Models whose backend shares memory between equal ones, by their charge. */
-  readonly #sharing = new Map<ChargeOwner, LoadedModel>();
+  /** By their charge, which is corrected when a model says that it holds more or less. */
+  readonly #loaded = new Map<ChargeOwner, LoadedModel>();
+  /** Those of them whose backend shares memory between equal ones and does not say which of them it is charged to next. */
+  readonly #sharing = new Set<ChargeOwner>();
 
   constructor(parts: BuilderParts) {
     this.#parts = parts;
@@ -102,7 +104,8 @@ export class VersionBuilder {
           `This server has: ${known}.${instead === null ? "" : ` ${instead}.`}`,
       );
     }
-    const content = await contentOf(source, found);
+    const heldBytes = (await backend.heldBytes?.(source, found)) ?? 0;
+    const content = await contentOf(source, found, heldBytes);
     const charge: ChargeOwner = { namespace: order.namespace };
     const what = `model '${source.servedName}' version ${source.version}`;
     const known = await backend.estimateBytes(source, found);
@@ -116,7 +119,8 @@ export class VersionBuilder {
       try {
         const warmUps = await warmUp(model, { ...order, ...this.#parts, config });
         this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
-        if (known !== null) this.#sharing.set(charge, model);
+        this.#loaded.set(charge, model);
+        if (known !== null) this.#sharing.add(charge);
         return { config, model: this.#charged(model, charge), warmUps };
       } catch (error) {
         await model[Symbol.asyncDispose]();
@@ -152,7 +156,7 @@ export class VersionBuilder {
   /** The model holds more or less than when it was loaded. */
   #correct(charge: ChargeOwner): void {
     const { budget, log } = this.#parts;
-    this.#sharing
+    this.#loaded
       .get(charge)
       ?.memoryBytes()
       .then(
@@ -164,7 +168,11 @@ export class VersionBuilder {
   /** What the model held alone goes; memory it shared is charged to another holder from now on. */
   async #uncharge(charge: ChargeOwner): Promise<void> {
     this.#parts.budget.release(charge);
+    this.#loaded.delete(charge);
     if (!this.#sharing.delete(charge)) return;
-    for (const [other, model] of this.#sharing) this.#parts.budget.correct(other, await model.memoryBytes());
+    for (const other of this.#sharing) {
+      const model = this.#loaded.get(other);
+      if (model !== undefined) this.#parts.budget.correct(other, await model.memoryBytes());
+    }
   }
 }

@@ -7,6 +7,7 @@ import {
   noNamespaceMetrics,
   onMachine,
   type Backend,
+  type LoadContext,
   type LoadedModel,
   type NamespaceMetrics,
 } from "../backends/index.ts";
@@ -47,10 +48,14 @@ export class EchoBackend implements Backend {
   readonly name = "echo";
   loadedCount = 0;
   memoryBytes = 1000;
+  /** Of the model that was loaded last: says that it holds more or less. */
+  onMemory: LoadContext["onMemory"];
   arena: Arena | null = null;
   metrics: NamespaceMetrics | null = null;
   /** What executions of a model wait for, by its name. */
   readonly held = new Map<string, Promise<void>>();
+
+  heldBytes: NonNullable<Backend["heldBytes"]> = () => Promise.resolve(0);
 
   complete: Backend["complete"] = (_source, config) => Promise.resolve(config);
 
@@ -63,6 +68,7 @@ export class EchoBackend implements Backend {
     if (fails === "all" || fails === String(source.version)) throw new InferenceError("INTERNAL", "ValueError: no");
     this.loadedCount++;
     this.arena = context.arena;
+    this.onMemory = context.onMemory;
     this.metrics = context.metrics;
     let isUp = true;
     const instance: Instance = {

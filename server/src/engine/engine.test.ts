@@ -225,4 +225,27 @@ describe("engine", () => {
     assert.equal(bench.backend.loadedCount, 2);
     assert.equal(bench.engine.memory().usedBytes, 2000);
   });
+
+  it("expects of a model whose files another has in memory what such a one cost before, or next to nothing", async () => {
+    await bench.engine[Symbol.asyncDispose]();
+    bench.engine = bench.open(1500);
+    await bench.load("echo");
+    bench.backend.heldBytes = () => Promise.resolve(Number.MAX_SAFE_INTEGER);
+    bench.backend.memoryBytes = 400;
+    await bench.load("echo2");
+    assert.equal(bench.engine.memory().usedBytes, 1400);
+  });
+
+  it("charges a model with what it holds when it says that this has changed, and not once it is gone", async () => {
+    await bench.load("echo");
+    await bench.load("echo2");
+    const { onMemory } = bench.backend;
+    bench.backend.memoryBytes = 1500;
+    onMemory?.();
+    await eventually(() => bench.engine.memory().usedBytes === 2500);
+    await bench.unload("echo2");
+    await eventually(() => bench.engine.memory().usedBytes === 1000);
+    onMemory?.();
+    assert.equal(bench.engine.memory().usedBytes, 1000);
+  });
 });

@@ -9,11 +9,13 @@ const filesMax = 10_000;
 
 /**
  * What a version is made of, for guessing its memory: names and sizes of its files make the key under which a measured cost is
- * remembered (equal archives of many tenants cost the same), their sum the first guess.
+ * remembered (equal archives of many tenants cost the same), their sum the first guess. Of these files `heldBytes` are in memory already, and
+ * charged to another model.
  */
 export async function contentOf(
   source: ModelSource,
   config: ModelConfig,
+  heldBytes: number,
 ): Promise<{ readonly key: string; readonly guessBytes: number }> {
   const rows: string[] = [];
   let bytes = 0;
@@ -31,9 +33,10 @@ export async function contentOf(
   };
   await walk(source.versionDirectory, "");
   const instanceCount = config.instanceGroups.reduce((sum, group) => sum + group.count, 0);
+  const newBytes = Math.max(0, bytes - heldBytes);
   const isPython = config.backend === "python";
   return {
-    key: [config.backend, instanceCount, ...rows.sort()].join("\n"),
-    guessBytes: isPython ? bytes + instanceCount * pythonInstanceBytes : bytes * 2,
+    key: [config.backend, instanceCount, heldBytes > 0 ? "held" : "", ...rows.sort()].join("\n"),
+    guessBytes: isPython ? newBytes + instanceCount * pythonInstanceBytes : newBytes * 2,
   };
 }

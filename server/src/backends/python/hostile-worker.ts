@@ -56,7 +56,7 @@ export async function openHostileWorker(
     others,
     metrics,
     arena,
-    fileBytes: 0,
+    file: null,
     inlineBytesMax: 64,
   });
   const socket = new Socket({ fd: pair.theirs, readable: true, writable: true });

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { mergeAutoComplete, placedInstances, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
@@ -149,6 +150,12 @@ class PythonBackend implements Backend {
     return Promise.resolve(null);
   }
 
+  async heldBytes(source: ModelSource, config: ModelConfig): Promise<number> {
+    const runner = config.backend === this.name ? null : await this.#options.findRunner(config.backend);
+    const file = runner?.mapsFiles === true ? mappedFile(config) : null;
+    return file === null ? 0 : await this.#sharedFiles.heldBytesOf(join(source.versionDirectory, file));
+  }
+
   async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
     using holding = new DisposableStack();
     const plan = await this.#plan(source, config, context, holding);
@@ -180,7 +187,8 @@ class PythonBackend implements Backend {
     const facts = factsOf(source, config, plan);
     const configJson = printConfigJsonText(config);
     const unhealthy = new Map<number, string>();
-    let fileBytes = 0;
+    const onMemory = context.onMemory ?? (() => {});
+    const workers = new Map<number, PythonWorker>();
     const planned = placedInstances(config, gpuCount);
     const pace = new Pace(this.#options.clock, planned.length);
     const opening = planned.map(async (placed, place) => {
@@ -190,10 +198,13 @@ class PythonBackend implements Backend {
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
         worker.others = context.others;
-        fileBytes = worker.fileBytes;
+        workers.set(place, worker);
+        if (worker.file !== null) worker.file.onCharged = onMemory;
         const about = { source, config, configJson, placed, program: plan.program };
         try {
           this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
+          // Of a worker that takes the place of another the memory has not been measured.
+          if (fresh) onMemory();
           return worker;
         } catch (error) {
           worker.kill("its initialize failed");
@@ -229,7 +240,8 @@ class PythonBackend implements Backend {
         worker,
       );
     });
-    return new LoadedPythonModel(await allOrNone(opening), () => fileBytes, holding.move());
+    const chargedFileBytes = () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0);
+    return new LoadedPythonModel(await allOrNone(opening), chargedFileBytes, holding.move());
   }
 
   /** Models of python-based backends, where the program of one is found. */
@@ -325,12 +337,13 @@ function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
 
 class LoadedPythonModel implements LoadedModel {
   readonly instances: readonly PythonInstance[];
-  readonly #fileBytes: () => number;
+  /** Of a file that several models share, what this one is charged with. */
+  readonly #chargedFileBytes: () => number;
   readonly #environment: Disposable;
 
-  constructor(instances: readonly PythonInstance[], fileBytes: () => number, environment: Disposable) {
+  constructor(instances: readonly PythonInstance[], chargedFileBytes: () => number, environment: Disposable) {
     this.instances = instances;
-    this.#fileBytes = fileBytes;
+    this.#chargedFileBytes = chargedFileBytes;
     this.#environment = environment;
   }
 
@@ -338,8 +351,7 @@ class LoadedPythonModel implements LoadedModel {
     const sizes = await Promise.all(
       this.instances.map(async ({ pid }) => (pid === null ? 0 : await privateBytes(pid))),
     );
-    // A file that other models share is charged to each: whichever goes last still holds it.
-    return onMachine(sizes.reduce((sum, size) => sum + size, this.#fileBytes()));
+    return onMachine(sizes.reduce((sum, size) => sum + size, this.#chargedFileBytes()));
   }
 
   abandon(reason: string): void {

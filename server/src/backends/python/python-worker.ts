@@ -14,6 +14,7 @@ import { frameLimits } from "./frame-limits.ts";
 import { LogRate } from "./log-rate.ts";
 import { encodeFrame, encodeJson, frameBytesMax, kinds, MalformedRecord } from "./wire.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
+import type { SharedFile } from "./shared-files.ts";
 import { WorkerCalls } from "./worker-calls.ts";
 import { WorkerMetrics } from "./worker-metrics.ts";
 import type { ForkedWorker } from "./zygote.ts";
@@ -33,8 +34,8 @@ export interface WorkerOptions {
   /** The memory in which the tensors of other models are. */
   readonly arena: Arena;
   readonly inlineBytesMax: number;
-  /** Of the model's file, where it shares it with others. */
-  readonly fileBytes: number;
+  /** The model's file, where it shares it with others; its starter disposes of it when the process is no more. */
+  readonly file: SharedFile | null;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Takes a line that the worker printed. */
@@ -62,7 +63,7 @@ export class PythonWorker {
   others: OtherModels;
   readonly lent = new LentBlocks();
   readonly environment: PythonEnvironment;
-  readonly fileBytes: number;
+  readonly file: SharedFile | null;
   /** Resolves with why the process is no more, once it is reaped and its loans have ended. */
   readonly ended: Promise<string>;
   readonly #options: WorkerOptions;
@@ -84,7 +85,7 @@ export class PythonWorker {
     this.name = name;
     this.#options = options;
     this.environment = options.environment;
-    this.fileBytes = options.fileBytes;
+    this.file = options.file;
     this.others = options.others;
     this.pid = forked.pid;
     this.#lifelineFd = forked.lifelineFd;

@@ -38,6 +38,29 @@ test("equal files are in memory once, by whatever name, and go with their last h
     assert.throws(() => bytesOf(held[0]!));
   }));
 
+test("a file is charged once, to the holder that has had it longest; the next one is told when that has let go", () =>
+  inDirectory(async (path) => {
+    const files = new SharedFiles(options);
+    await writeFile(path("a"), filled(1));
+    await writeFile(path("c"), filled(1));
+    const held = [(await files.open(path("a")))!, (await files.open(path("c")))!, (await files.open(path("a")))!];
+    const told: number[] = [];
+    for (const [index, one] of held.entries()) one.onCharged = () => told.push(index);
+    const charged = () => held.map((one) => one.chargedBytes);
+    assert.deepEqual(charged(), [50_000, 0, 0]);
+    assert.deepEqual(
+      await Promise.all(["a", "c", "absent"].map((name) => files.heldBytesOf(path(name)))),
+      [50_000, 50_000, 0],
+    );
+    held[1]![Symbol.dispose]();
+    assert.deepEqual([charged(), told], [[50_000, 0, 0], []]);
+    held[0]![Symbol.dispose]();
+    assert.deepEqual([charged(), told], [[0, 0, 50_000], [2]]);
+    held[2]![Symbol.dispose]();
+    assert.deepEqual([charged(), told], [[0, 0, 0], [2]]);
+    assert.equal(await files.heldBytesOf(path("a")), 0);
+  }));
+
 test("what is held stays as it was while the file changes, and who opens the changed file gets the new bytes", () =>
   inDirectory(async (path) => {
     const files = new SharedFiles(options);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { constants, write, type BigIntStats } from "node:fs";
-import { open, type FileHandle } from "node:fs/promises";
+import { lstat, open, type FileHandle } from "node:fs/promises";
 import { promisify } from "node:util";
 import { openSealableMemory, type SealableMemory } from "../../native/index.ts";
 
@@ -12,6 +12,10 @@ export interface SharedFile extends Disposable {
   /** Sealed: whoever gets it can read, and map privately. Open as long as anybody holds the file. */
   readonly fd: number;
   readonly byteLength: number;
+  /** What its holder is charged with: all of it where nobody has held it longer, else nothing. */
+  readonly chargedBytes: number;
+  /** Called when that becomes all of it, because the holder that was charged has let go. */
+  onCharged: (() => void) | null;
 }
 
 interface Held {
@@ -20,7 +24,8 @@ interface Held {
   readonly contentHash: string;
   /** By which the file was found: equal files have one entry and a name each. */
   readonly identities: Set<string>;
-  holders: number;
+  /** The one that has held it longest first. */
+  readonly holders: Set<SharedFile>;
 }
 
 export interface SharedFilesOptions {
@@ -74,6 +79,12 @@ export class SharedFiles {
     }
   }
 
+  /** Of the file of the path, what somebody holds already: all or nothing. Of a copy under another name only reading it would tell. */
+  async heldBytesOf(path: string): Promise<number> {
+    const found = await lstat(path, { bigint: true }).catch(() => null);
+    return found === null ? 0 : (this.#byIdentity.get(identityOf(found))?.byteLength ?? 0);
+  }
+
   /** What is held now. */
   get bytes(): number {
     return this.#bytes;
@@ -96,7 +107,7 @@ export class SharedFiles {
         return this.#lend(equal);
       }
       memory.seal();
-      const held: Held = { memory, byteLength, contentHash, identities: new Set([identity]), holders: 0 };
+      const held: Held = { memory, byteLength, contentHash, identities: new Set([identity]), holders: new Set() };
       this.#byContent.set(contentHash, held);
       this.#byIdentity.set(identity, held);
       kept = true;
@@ -110,18 +121,25 @@ export class SharedFiles {
   }
 
   #lend(held: Held): SharedFile {
-    held.holders += 1;
-    let isHeld = true;
-    return {
-      fd: held.memory.fd,
-      byteLength: held.byteLength,
+    const { memory, byteLength, holders } = held;
+    const lent: SharedFile = {
+      fd: memory.fd,
+      byteLength,
+      get chargedBytes() {
+        const [oldest] = holders;
+        return oldest === lent ? byteLength : 0;
+      },
+      onCharged: null,
       [Symbol.dispose]: () => {
-        if (!isHeld) return;
-        isHeld = false;
-        held.holders -= 1;
-        if (held.holders === 0) this.#drop(held);
+        const wasCharged = lent.chargedBytes > 0;
+        if (!holders.delete(lent)) return;
+        const [next] = holders;
+        if (next === undefined) this.#drop(held);
+        else if (wasCharged) next.onCharged?.();
       },
     };
+    holders.add(lent);
+    return lent;
   }
 
   #drop(held: Held): void {

@@ -62,7 +62,7 @@ export async function startWorker(
     throw new InferenceError("INTERNAL", `${filename} does not exist in the model repository path: ${path}`);
   signal.throwIfAborted();
   const { clock, logger, print } = options;
-  const { forked, environment, release, fileBytes } = await forkWorker(options, plan, signal);
+  const { forked, environment, release, file } = await forkWorker(options, plan, signal);
   const worker = new PythonWorker(name, forked, {
     clock,
     logger,
@@ -72,7 +72,7 @@ export async function startWorker(
     metrics: plan.metrics,
     arena: plan.arena,
     inlineBytesMax: plan.inlineBytesMax,
-    fileBytes,
+    file,
   });
   void worker.ended.then(release);
   const body = {
@@ -126,7 +126,7 @@ async function forkWorker(
     const plan = asked.directory === null ? (tenant?.plan ?? null) : null;
     forking = pool.fork(environment, { arenaFd: arena.fd, family, plan, fileFd: file?.fd ?? null });
     const forked = await unlessAborted(forking, signal);
-    return { forked, environment, release, fileBytes: file?.byteLength ?? 0 };
+    return { forked, environment, release, file };
   } catch (error) {
     await release();
     throw error;
