@@ -246,3 +246,34 @@ for (const [model, output, values, shape, sentence] of failures)
     assert.equal(reply.status, 500);
     assert.equal(await workerOf(fixture, model), before);
   });
+
+test("ragged batches: inputs of any length run together, with the tensors that tell of them, and outputs are cut by them", async () => {
+  for (const model of ["ragged", "ragged_graph"]) assert.equal(await load(fixture.server, model), null);
+  // A batch begins when it is full: each of the four is told of all.
+  const rows = [[1, 2, 3], [4], [5, 6], [7, 8, 9, 10, 11]];
+  const ask = (model: string, outputs: readonly string[]) =>
+    Promise.all(rows.map((row) => infer(fixture.server, model, [floats("values", row, [1, row.length])], outputs)));
+  const replies = await ask("ragged", ["sums", "told", "doubled"]);
+  for (const [index, { error, outputs }] of replies.entries()) {
+    assert.equal(error, undefined);
+    const row = rows[index]!;
+    const found = (name: string) => [outputs.get(name)!.shape, [...numbers(outputs.get(name)!.data)]];
+    assert.deepEqual(found("sums"), [[1, 1], [row.reduce((sum, one) => sum + one, 0)]]);
+    assert.deepEqual(found("told"), [
+      [1, 3],
+      [row.length, row.length, 5],
+    ]);
+    assert.deepEqual(found("doubled"), [[1, row.length], row.map((one) => 2 * one)]);
+  }
+  // The sums of all values up to each request's last: of how the four came, those are the orders.
+  const told = (await ask("ragged_graph", ["told"])).map(({ outputs }) => [...numbers(outputs.get("told")!.data)]);
+  assert.equal(Math.max(...told.map(([sum]) => sum!)), 66);
+  assert.deepEqual(
+    told.map(([, length]) => length),
+    [3, 1, 2, 5],
+  );
+  assert.match(
+    (await load(fixture.server, "load_ragged_name"))!,
+    /unexpected inference input 'lengths', allowed inputs are: counts, longest, shapes, splits, values/,
+  );
+});

@@ -377,6 +377,71 @@ def write_small_graphs():
     )  # fmt: skip
 
 
+def ragged(config, kinds, outputs):
+    made = "".join(
+        'batch_input { kind: %s target_name: "%s" data_type: TYPE_%s source_input: "values" }\n' % one for one in kinds
+    )
+    values = io("input", "values", "FP32", [-1], "allow_ragged_batch: true")
+    batching = "max_batch_size: 4\ndynamic_batching { max_queue_delay_microseconds: 30000000 }\n"
+    return ONE + batching + config + values + made + outputs
+
+
+def write_ragged():
+    """A sum for each request, of as many values as it has, and the values doubled."""
+
+    class Sums(tf.Module):
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([None], tf.float32, "values"),
+                tf.TensorSpec([None], tf.int32, "splits"),
+                tf.TensorSpec([None], tf.float32, "counts"),
+                tf.TensorSpec([None, None], tf.int32, "shapes"),
+                tf.TensorSpec([None], tf.float32, "longest"),
+            ]
+        )
+        def __call__(self, values, splits, counts, shapes, longest):
+            rows = tf.RaggedTensor.from_row_splits(values, splits)
+            told = [
+                counts,
+                tf.cast(shapes[:, 0], tf.float32),
+                tf.fill(tf.shape(counts), tf.cast(tf.shape(longest)[0], tf.float32)),
+            ]
+            return {"sums": tf.reduce_sum(rows, 1), "told": tf.stack(told, 1), "doubled": 2.0 * values}
+
+    kinds = [
+        ("BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO", "splits", "INT32"),
+        ("BATCH_ELEMENT_COUNT", "counts", "FP32"),
+        ("BATCH_ITEM_SHAPE", "shapes", "INT32"),
+        ("BATCH_MAX_ELEMENT_COUNT_AS_SHAPE", "longest", "FP32"),
+    ]
+    outputs = (
+        io("output", "sums", "FP32", [1], "reshape { shape: [] }")
+        + io("output", "told", "FP32", [3])
+        + io("output", "doubled", "FP32", [-1])
+        + 'batch_output { target_name: "doubled" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "values" }\n'
+    )
+    module = Sums()
+    put_saved("ragged", module, module.__call__, ragged('platform: "tensorflow_savedmodel"\n', kinds, outputs))
+    put_saved(
+        "load_ragged_name",
+        module,
+        module.__call__,
+        ragged('platform: "tensorflow_savedmodel"\n', [("BATCH_ELEMENT_COUNT", "lengths", "FP32")], outputs),
+    )
+    with tf.Graph().as_default() as graph:
+        values = v1.placeholder(tf.float32, [None], "values")
+        ends = v1.placeholder(tf.int32, [None], "ends")
+        shapes = v1.placeholder(tf.int32, [None], "shapes")
+        tf.stack([tf.gather(tf.cumsum(values), ends - 1), tf.cast(shapes, tf.float32)], 1, name="told")
+    kinds = [
+        ("BATCH_ACCUMULATED_ELEMENT_COUNT", "ends", "INT32"),
+        ("BATCH_ITEM_SHAPE_FLATTEN", "shapes", "INT32"),
+    ]
+    definition = ragged("", kinds, io("output", "told", "FP32", [2]))
+    put_graph("ragged_graph", graph.as_graph_def(), definition.replace(ONE, "").replace("max_batch_size: 4\n", ""), 4)
+
+
+write_ragged()
 write_encoder()
 write_inception()
 write_recurrent()

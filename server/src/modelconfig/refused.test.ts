@@ -139,9 +139,15 @@ suite("what is not built yet is refused by name", () => {
   test("ragged batches are what backends take that see each request's own tensors, and no other", () => {
     const ragged = io.replace("dims: 1 }", "dims: -1 allow_ragged_batch: true }");
     const of = (backend: string) => complete("m", `backend: "${backend}" max_batch_size: 4 ${ragged}`);
-    for (const backend of ["python", "dali", "own"]) refuseUnbuilt(of(backend));
+    for (const backend of ["python", "dali", "own", "tensorflow"]) refuseUnbuilt(of(backend));
     for (const backend of ["onnxruntime", "fil", "pytorch"])
       assert.throws(() => refuseUnbuilt(of(backend)), /^InferenceError: model 'm' uses 'input\.allow_ragged_batch'/);
+  });
+
+  test("the tensors of ragged batches are made by the backend of TensorFlow", () => {
+    const tensors =
+      'batch_input { source_input: "I" data_type: TYPE_FP32 } batch_output { source_input: "I" target_name: "O" }';
+    refuseUnbuilt(complete("m", `platform: "tensorflow_graphdef" max_batch_size: 4 ${io} ${tensors}`));
   });
 
   test("hints that change only speed are accepted", () => {

@@ -8,15 +8,18 @@ interface UnbuiltFeature {
 }
 
 /** Backends that join the tensors of a batch, which those of different shapes are not joined to. The others see each request's own. */
-const joiningBackends: ReadonlySet<string> = new Set(["onnxruntime", "fil", "pytorch", "tensorflow", "tensorrt"]);
+const joiningBackends: ReadonlySet<string> = new Set(["onnxruntime", "fil", "pytorch", "tensorrt"]);
+
+/** Backends that make the tensors of ragged batches, and cut outputs by them. */
+const raggedBackends: ReadonlySet<string> = new Set(["tensorflow"]);
 
 /** What the configuration can say and this server does not do yet. Hints that change speed only are accepted and not listed. */
 const unbuiltFeatures: readonly UnbuiltFeature[] = [
   { field: "sequence_batching", used: (m) => m.schedulingChoice.case === "sequenceBatching" },
   { field: "response_cache", used: (m) => m.responseCache?.enable === true },
   { field: "model_repository_agents", used: (m) => (m.modelRepositoryAgents?.agents.length ?? 0) > 0 },
-  { field: "batch_input", used: (m) => m.batchInput.length > 0 },
-  { field: "batch_output", used: (m) => m.batchOutput.length > 0 },
+  { field: "batch_input", used: (m) => !raggedBackends.has(m.backend) && m.batchInput.length > 0 },
+  { field: "batch_output", used: (m) => !raggedBackends.has(m.backend) && m.batchOutput.length > 0 },
   {
     field: "input.allow_ragged_batch",
     used: (m) => joiningBackends.has(m.backend) && m.input.some((input) => input.allowRaggedBatch),

@@ -10,7 +10,7 @@ from . import datatypes
 from .signatures import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from .signatures import Port, Signature
@@ -47,18 +47,42 @@ def check_signature(config: dict[str, Any], signature: Signature, model: str) ->
     batches = int(config.get("max_batch_size", 0)) > 0
     inputs, outputs = config.get("input", ()), config.get("output", ())
     check_names("input", inputs, signature.inputs)
-    if len(inputs) != len(signature.inputs):
+    made = check_made_inputs(config, signature.inputs)
+    if len(inputs) + made != len(signature.inputs):
         raise Refused(
             "unable to load model '%s', configuration expects %d inputs, model provides %d"
-            % (model, len(inputs), len(signature.inputs))
+            % (model, len(inputs) + made, len(signature.inputs))
         )
+    scattered = {name for one in config.get("batch_output", ()) for name in one["target_name"]}
     for one in inputs:
+        if one.get("allow_ragged_batch"):
+            _check_ragged(model, one["name"], signature.inputs[one["name"]].dims)
+            check_datatype("input", one, signature.inputs[one["name"]].datatype, model)
+            continue
         _check_dims(model, one, signature.inputs[one["name"]], batches, is_exact=False)
         check_datatype("input", one, signature.inputs[one["name"]].datatype, model)
     check_names("output", outputs, signature.outputs)
     for one in outputs:
+        if one["name"] in scattered:
+            check_datatype("output", one, signature.outputs[one["name"]].datatype, model)
+            continue
         _check_dims(model, one, signature.outputs[one["name"]], batches, is_exact=True)
         check_datatype("output", one, signature.outputs[one["name"]].datatype, model)
+
+
+def check_made_inputs(config: dict[str, Any], allowed: Iterable[str]) -> int:
+    """How many inputs of the model the server makes. Raises Refused for a name that the model has not."""
+    names = [{"name": name} for one in config.get("batch_input", ()) for name in one.get("target_name", ())]
+    check_names("input", names, allowed)
+    return len(names)
+
+
+def _check_ragged(model: str, name: str, provided: Sequence[int]) -> None:
+    if provided and tuple(provided) != (-1,):
+        raise Refused(
+            "unable to load model '%s', configuration expects model provides input with shape [-1]  for ragged input '%s', model "
+            "provides %s" % (model, name, shown(provided))
+        )
 
 
 def check_datatype(kind: str, tensor: dict[str, Any], provided: str, model: str) -> None:

@@ -101,7 +101,8 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
     with graph.as_default():
         _v1.import_graph_def(definition, name="")
     del definition
-    inputs = {one["name"]: one["name"] + ":0" for one in config["input"]}
+    made = [name for one in config.get("batch_input", ()) for name in one.get("target_name", ())]
+    inputs = {name: name + ":0" for name in (*(one["name"] for one in config["input"]), *made)}
     outputs = {one["name"]: one["name"] + ":0" for one in config["output"]}
     for kind, names in (("input", inputs), ("output", outputs)):
         for one in config[kind]:
@@ -111,10 +112,11 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
 
 def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -> None:
     inputs = {node.name for node in nodes if node.op in _PLACEHOLDERS}
-    if len(inputs) < len(config["input"]):
+    made = configured.check_made_inputs(config, inputs)
+    if len(inputs) < len(config["input"]) + made:
         raise Refused(
             "unable to load model '%s', configuration expects %d inputs, model provides at most %d"
-            % (model, len(config["input"]), len(inputs))
+            % (model, len(config["input"]) + made, len(inputs))
         )
     configured.check_names("input", config["input"], inputs)
     configured.check_names("output", config["output"], {node.name for node in nodes} - inputs)

@@ -15,6 +15,7 @@ from galatea_frameworks import parameter_values
 from galatea_frameworks.batched_model import BatchedModel
 
 from . import completion, configured, graphs, tensors
+from .ragged import RaggedBatches
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class TritonPythonModel(BatchedModel):
         session_config = settings.session_config(current_worker.backend_config(), pb_utils.Logger)
         self.batches = int(config.get("max_batch_size", 0)) > 0
         self.input_names = [one["name"] for one in config["input"]]
+        self._ragged = RaggedBatches(config)
         try:
             for library in settings.libraries:
                 tf.load_op_library(library)
@@ -83,7 +85,7 @@ class TritonPythonModel(BatchedModel):
             init_ops = settings.init_ops_path(args["model_repository"], directory)
             if init_ops is not None:
                 graph.initialize(init_ops)
-            graph.prepare(self.input_names, [one["name"] for one in config["output"]])
+            graph.prepare([*self.input_names, *self._ragged.made_names], [one["name"] for one in config["output"]])
         except (Refused, MemoryError):
             raise
         except Exception as error:
@@ -95,8 +97,9 @@ class TritonPythonModel(BatchedModel):
         heap.trim()
 
     def value_of(self, tensor: Tensor | None, name: str) -> Any:
-        """An array."""
-        return tensors.value_of(tensor, name)
+        """An array; of one dimension where what is behind it may be longer or shorter."""
+        value = tensors.value_of(tensor, name)
+        return value.reshape(-1) if name in self._ragged.inputs else value
 
     def joined(self, column: Sequence[Any]) -> Any:
         """One array of them all."""
@@ -107,13 +110,13 @@ class TritonPythonModel(BatchedModel):
     ) -> Iterable[Iterable[Tensor]]:
         """Runs the part of the graph that the requested outputs come of."""
         wanted = frozenset(name for request in requests for name in request.requested_output_names())
-        results = self._graph.run(inputs, wanted)
+        results = self._graph.run([*inputs, *self._ragged.made(requests)], wanted)
         if self._runs_to_trim > 0:
             self._runs_to_trim -= 1
             if self._runs_to_trim == 0:
                 heap.trim()
         for name, value in results.items():
-            yield tensors.split(name, value, rows)
+            yield self._ragged.scattered(name, value, requests) or tensors.split(name, value, rows)
 
     def failure(self, error: Exception) -> str:
         """TensorFlow's own words, as in Triton."""

@@ -1,0 +1,101 @@
+"""Ragged batches: inputs of any length behind each other in one dimension, tensors that say what of them is whose, and outputs cut by them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+from galatea_frameworks.batched_model import Unfit
+
+from . import configured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from triton_python_backend_utils import InferenceRequest, Tensor
+
+_TYPES = {"TYPE_INT32": np.int32, "TYPE_FP32": np.float32}
+_ELEMENT_COUNT = "BATCH_ELEMENT_COUNT"
+_MAX_ELEMENT_COUNT = "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE"
+# A tensor that long stands for a number.
+_ELEMENTS_MAX = 1 << 28
+
+
+class RaggedBatches:
+    """What a configuration says of them: `allow_ragged_batch`, `batch_input` and `batch_output`."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.inputs = frozenset(one["name"] for one in config["input"] if one.get("allow_ragged_batch"))
+        self._made = list(config.get("batch_input", ()))
+        self.made_names = [name for one in self._made for name in one.get("target_name", ())]
+        batches = int(config.get("max_batch_size", 0)) > 0
+        outputs = {one["name"]: one for one in config["output"]}
+        # By output: the input that has its shape, and the output's own dimensions.
+        self._scattered = {
+            one["target_name"][0]: (
+                one["source_input"][0],
+                [*([-1] if batches else []), *configured.dims_of(outputs[one["target_name"][0]])],
+            )
+            for one in config.get("batch_output", ())
+        }
+
+    def made(self, requests: Sequence[InferenceRequest]) -> list[np.ndarray]:
+        """The tensors that tell of the requests' inputs, in the order of their names. Raises Unfit."""
+        found = []
+        for one in self._made:
+            shapes = [shape_of(request, one["source_input"][0]) for request in requests]
+            tensor = _made(one.get("kind", _ELEMENT_COUNT), shapes, _TYPES[one["data_type"]])
+            found.extend([tensor] * len(one.get("target_name", ())))
+        return found
+
+    def scattered(self, name: str, value: Any, requests: Sequence[InferenceRequest]) -> Iterable[Tensor] | None:
+        """An output's tensor for each request, of the shape of that request's input; None for an output that has rows. Raises Unfit."""
+        if name not in self._scattered:
+            return None
+        source, dims = self._scattered[name]
+        flat = np.asarray(value).reshape(-1)
+        found = []
+        begin = 0
+        for request in requests:
+            shape = shape_of(request, source)
+            if len(shape) < len(dims):
+                raise Unfit("input '%s' has fewer dimensions than output '%s', which has its shape" % (source, name))
+            own = [given if dim == -1 else dim for dim, given in zip(dims, shape)]
+            end = begin + math.prod(own)
+            if end > len(flat):
+                raise Unfit(
+                    "output '%s' has %d elements, fewer than the requests' inputs '%s'" % (name, len(flat), source),
+                    pb_utils.TritonError.INTERNAL,
+                )
+            found.append(pb_utils.Tensor(name, flat[begin:end].reshape(own)))
+            begin = end
+        return found
+
+
+def shape_of(request: InferenceRequest, name: str) -> Sequence[int]:
+    """The shape of a request's input. Raises Unfit."""
+    for tensor in request.inputs():
+        if tensor.name() == name:
+            return tensor.shape()
+    raise Unfit("input '%s' is missing: a graph is fed all of its inputs" % name)
+
+
+def _made(kind: str, shapes: Sequence[Sequence[int]], datatype: type) -> np.ndarray:
+    counts = [math.prod(shape) for shape in shapes]
+    if kind == _ELEMENT_COUNT:
+        return np.array(counts, datatype)
+    if kind == "BATCH_ACCUMULATED_ELEMENT_COUNT":
+        return np.cumsum(counts).astype(datatype)
+    if kind == "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO":
+        return np.cumsum([0, *counts]).astype(datatype)
+    if kind == _MAX_ELEMENT_COUNT:
+        if max(counts) > _ELEMENTS_MAX:
+            raise Unfit("an input of %d elements is too long for a batch's largest" % max(counts))
+        return np.zeros(max(counts), datatype)
+    # BATCH_ITEM_SHAPE and its flat form: of each row its dimensions but the batch's.
+    rows = np.array([shape[1:] for shape in shapes for _ in range(shape[0])], datatype)
+    return rows if kind == "BATCH_ITEM_SHAPE" else rows.reshape(-1)
