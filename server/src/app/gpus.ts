@@ -1,26 +1,71 @@
+import type { DeviceBytes, MemoryDevice } from "../backends/index.ts";
 import { systemClock, type Logger } from "../base/index.ts";
-import { GpuWatch, hasGpuDriver, visibleGpuCount } from "../gpus/index.ts";
+import { asCudaNumbers, GpuWatch, hasGpuDriver, visibleGpuCount } from "../gpus/index.ts";
 import { runnerEnvironment } from "./passed-environment.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+/** What is read of a GPU here. */
+type Reading = Parameters<typeof asCudaNumbers>[0][number];
+
+/** What of the machine's GPUs the server uses. */
+export interface GpuMachineParts extends AsyncDisposable {
+  /** How many models may be placed on. */
+  readonly count: number;
+  /** What was free of each at the start: models have all of it. One that did not tell has no bound. */
+  readonly budgets: DeviceBytes;
+  /** What processes hold of them now. */
+  readonly bytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
+  /** Null where NVIDIA's driver is not there. */
+  readonly watch: GpuWatch | null;
+}
 
 /** Triton reads its gauges twice in each interval. */
 const readingsInInterval = 2;
 const intervalMsMin = 100;
+/** A driver that takes longer for its first answer bounds nothing. */
+const firstMsMax = 5000;
+const answerMsMax = 2000;
 
-/** Reads GPUs from now on, where NVIDIA's driver is and they are to be shown; null otherwise. */
-export function openGpus(areShown: boolean, intervalMs: number, log: Logger): GpuWatch | null {
-  if (!areShown || !hasGpuDriver()) return null;
-  return new GpuWatch({
-    intervalMs: Math.max(intervalMsMin, Math.ceil(intervalMs / readingsInInterval)),
-    clock: systemClock,
-    log,
-    random: Math.random,
-    env: runnerEnvironment(),
-  });
+/** Reads GPUs from now on, where NVIDIA's driver is. */
+export async function openGpus(environment: Environment, intervalMs: number, log: Logger): Promise<GpuMachineParts> {
+  const visible = environment["CUDA_VISIBLE_DEVICES"] ?? null;
+  const watch = hasGpuDriver()
+    ? new GpuWatch({
+        intervalMs: Math.max(intervalMsMin, Math.ceil(intervalMs / readingsInInterval)),
+        clock: systemClock,
+        log,
+        random: Math.random,
+        env: runnerEnvironment(),
+      })
+    : null;
+  const first = (await watch?.firstReading(firstMsMax)) ?? [];
+  return {
+    count: visibleGpuCount(visible),
+    budgets: freeBytes(asCudaNumbers(first, visible)),
+    bytesOf: async (pids) => heldBytes(asCudaNumbers((await watch?.readNow(answerMsMax)) ?? [], visible), pids),
+    watch,
+    [Symbol.asyncDispose]: async () => await watch?.[Symbol.asyncDispose](),
+  };
 }
 
-/** How many GPUs models may be placed on. */
-export function gpuCountOf(environment: Readonly<Record<string, string | undefined>>): number {
-  return visibleGpuCount(environment["CUDA_VISIBLE_DEVICES"] ?? null);
+/** What is free of each GPU that tells. */
+export function freeBytes(readings: readonly Reading[]): DeviceBytes {
+  return new Map(
+    readings.flatMap(({ memoryTotalBytes: total, memoryUsedBytes: used }, gpu): [MemoryDevice, number][] =>
+      total === null || used === null ? [] : [[`gpu ${gpu}`, total - used]],
+    ),
+  );
+}
+
+/** What these processes hold of each GPU, where they hold something. */
+export function heldBytes(readings: readonly Reading[], pids: readonly number[]): DeviceBytes {
+  const wanted = new Set(pids);
+  return new Map(
+    readings.flatMap(({ processes }, gpu): [MemoryDevice, number][] => {
+      const bytes = processes.reduce((sum, { pid, memoryBytes }) => sum + (wanted.has(pid) ? memoryBytes : 0), 0);
+      return bytes === 0 ? [] : [[`gpu ${gpu}`, bytes]];
+    }),
+  );
 }
 
 /** CUDA numbers GPUs by their speed unless it is told to do so by their place, as the driver's library does. */

@@ -3,7 +3,7 @@ import { totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import { asDiskError, systemClock, type Logger } from "../base/index.ts";
-import type { Backend } from "../backends/index.ts";
+import type { Backend, DeviceBytes } from "../backends/index.ts";
 import type { ConfinementRow, FindPythonRunner, TenantOptions } from "../backends/python/index.ts";
 import type { DataDirectories } from "./directories.ts";
 import { modelOutput } from "./model-output.ts";
@@ -108,6 +108,8 @@ export interface PythonBackendParts extends PythonParts {
   readonly findRunner: FindPythonRunner;
   /** How many GPUs models may be placed on. */
   readonly gpuCount: number;
+  /** What processes hold of them. */
+  readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
   /** Null where models are kept from each other's processes and no more. */
   readonly tenants: TenantOptions | null;
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
@@ -131,6 +133,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     python: await findPython(parts, signal),
     packagesDirectory: await packagesDirectory(parts, signal),
     gpuCount: parts.gpuCount,
+    gpuBytesOf: parts.gpuBytesOf,
     pythonEnv: withThreads(withGpuOrder(modelEnvironment(), parts.gpuCount), parts.threads),
     preImports: parts.preImports,
     findRunner: parts.findRunner,

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import type { ConfinementRow } from "../backends/python/index.ts";
-import { asDiskError, InferenceError, systemClock, type Logger } from "../base/index.ts";
+import { asDiskError, InferenceError, systemClock, type ByteBudget, type Logger } from "../base/index.ts";
 import type { EngineCore } from "../engine/index.ts";
 import type { Listener } from "../protocols/index.ts";
 import { ContainerRefusal } from "../containers/index.ts";
@@ -11,10 +11,10 @@ import {
   type ContainerPlan,
 } from "./container-environment.ts";
 import { dataDirectories } from "./directories.ts";
-import { gpuCountOf, openGpus } from "./gpus.ts";
+import { openGpus, type GpuMachineParts } from "./gpus.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import type { ServeOptions } from "./options.ts";
-import { createServerMetrics } from "./server-metrics.ts";
+import { createServerMetrics, type ServerMetrics } from "./server-metrics.ts";
 import { requestMemory } from "./request-memory.ts";
 import { openListeners } from "./serve-listeners.ts";
 import { createServingEngine } from "./serving-engine.ts";
@@ -49,10 +49,9 @@ export async function serve(options: ServeOptions): Promise<number> {
     log.info(`stopping: ${reason}`);
     stopping.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
   });
-  const { hostGauges = false, gpuGauges = false, intervalMs = 0 } = options.metrics ?? {};
   const budget = requestMemory(options.requestMemoryBytes);
-  await using gpus = openGpus(gpuGauges, intervalMs, log);
-  const metrics = createServerMetrics({ hostGauges, intervalMs, clock: systemClock, budget, gpus });
+  await using gpus = await openGpus(process.env, options.metrics?.intervalMs ?? 0, log);
+  const metrics = metricsOf(options, budget, gpus);
   let unconfined: Readonly<Record<string, string>> | null = null;
   const engine = createServingEngine({
     onConfinement: (rows) => (unconfined = missingOf(rows)),
@@ -61,7 +60,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     plan,
     log,
     metrics,
-    gpuCount: gpuCountOf(process.env),
+    gpus,
     directories: dataDirectories(options.dataDirectory, process.env),
   });
   const listeners: Listener[] = [];
@@ -90,6 +89,17 @@ export async function serve(options: ServeOptions): Promise<number> {
   // A reader that takes nothing any more must not keep the process.
   if (!(await log.written(lastLinesMsMax))) process.exit(code);
   return code;
+}
+
+function metricsOf({ metrics }: ServeOptions, budget: ByteBudget, gpus: GpuMachineParts): ServerMetrics {
+  const { hostGauges = false, gpuGauges = false, intervalMs = 0 } = metrics ?? {};
+  return createServerMetrics({
+    hostGauges,
+    intervalMs,
+    clock: systemClock,
+    budget,
+    gpus: gpuGauges ? gpus.watch : null,
+  });
 }
 
 function planOf({ container }: ServeOptions): ContainerPlan | null {

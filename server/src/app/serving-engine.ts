@@ -10,6 +10,7 @@ import { DirectoryCatalog } from "../repository/index.ts";
 import type { ContainerPlan } from "./container-environment.ts";
 import type { DataDirectories } from "./directories.ts";
 import { lazyBackend } from "./lazy-backend.ts";
+import type { GpuMachineParts } from "./gpus.ts";
 import type { ServeOptions } from "./options.ts";
 import { runnerEnvironment } from "./passed-environment.ts";
 import { processDirectory } from "./process-directory.ts";
@@ -36,16 +37,15 @@ export interface ServingParts {
   readonly log: Logger;
   readonly metrics: ServerMetrics;
   readonly directories: DataDirectories;
-  /** How many GPUs models may be placed on. */
-  readonly gpuCount: number;
+  readonly gpus: GpuMachineParts;
   /** See PythonBackendParts. */
   readonly onConfinement: PythonBackendParts["onConfinement"];
 }
 
 /** The engine with its backends and catalogs, nothing loaded. */
 export function createServingEngine(parts: ServingParts): EngineCore {
-  const { options, budget, plan, log, metrics, directories, gpuCount } = parts;
-  const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount };
+  const { options, budget, plan, log, metrics, directories, gpus } = parts;
+  const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount: gpus.count };
   const opened = plan?.opened ?? null;
   const installer = scriptPackages({ directories, log, bytesMax: options.workers.environmentBytesMax });
   const overrides = processDirectory(join(directories.cache, "overrides"));
@@ -94,6 +94,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
     requestMemory: budget,
     namespaceArenaBytes,
     memoryBudgetBytes: options.memoryBudgetBytes,
+    gpuBudgetBytes: gpus.budgets,
     queueLengthMax: options.queueLengthMax,
     loadsMax: options.loadsMax,
     drainMsMax: options.unloadTimeoutSecs * 1000,
@@ -103,14 +104,18 @@ export function createServingEngine(parts: ServingParts): EngineCore {
   });
 }
 
-function backends({ options, plan, log, directories, onConfinement, gpuCount }: ServingParts): readonly Backend[] {
+function backends({ options, plan, log, directories, onConfinement, gpus }: ServingParts): readonly Backend[] {
   const { python, pythonPackages: packages, pythonThreads: threads, pythonPreimport: preImports } = options;
   const { backendDirectory } = options;
   // The operator's own come first, as they do in Triton.
   const findRunner: FindPythonRunner = async (backend) => {
     const { frameworkRunners, runnersIn } = await import("../backends/python/index.ts");
     const own = backendDirectory === null ? null : await runnersIn(resolve(backendDirectory))(backend);
-    const ours = frameworkRunners({ workers: workerDirectory, environments: directories.frameworks, gpuCount });
+    const ours = frameworkRunners({
+      workers: workerDirectory,
+      environments: directories.frameworks,
+      gpuCount: gpus.count,
+    });
     return own ?? (await ours(backend));
   };
   return [
@@ -125,7 +130,8 @@ function backends({ options, plan, log, directories, onConfinement, gpuCount }: 
           tenants,
           environmentBytesMax: options.workers.environmentBytesMax,
           findRunner,
-          gpuCount,
+          gpuCount: gpus.count,
+          gpuBytesOf: gpus.bytesOf,
           onConfinement,
           callMsMax: plan?.opened?.callMsMax ?? null,
         };

@@ -1,7 +1,6 @@
 import { InferenceError, type Clock, type Logger } from "../base/index.ts";
 import {
   insteadOfBackend,
-  onMachine,
   type Backend,
   type LoadContext,
   type LoadedModel,
@@ -13,7 +12,7 @@ import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/ind
 import type { RequestRecord } from "../inference/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { readLabels } from "./labels.ts";
-import { contentOf } from "./model-content.ts";
+import { contentOf, guessOf } from "./model-content.ts";
 import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
 import { ModelDoor, type DoorParts } from "./model-door.ts";
 import { warmUp } from "./warm-up.ts";
@@ -109,7 +108,7 @@ export class VersionBuilder {
     const charge: ChargeOwner = { namespace: order.namespace };
     const what = `model '${source.servedName}' version ${source.version}`;
     const known = await backend.estimateBytes(source, found);
-    const guess = onMachine(content.guessBytes);
+    const guess = guessOf(found, content);
     this.#parts.budget.reserve(charge, what, { known, contentKey: content.key, guess });
     try {
       const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;

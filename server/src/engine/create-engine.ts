@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto";
 import { type ByteBudget, type Clock, InferenceError, type Logger, TaskGroup } from "../base/index.ts";
-import { onMachine, type Backend } from "../backends/index.ts";
+import { onMachine, type Backend, type DeviceBytes } from "../backends/index.ts";
 import { createArena } from "../tensor/index.ts";
 import { CallGraph } from "./call-graph.ts";
 import type { Catalog } from "./catalog.ts";
@@ -41,6 +41,8 @@ export interface EngineOptions {
   /** The blocks of all arenas are taken from it. */
   readonly requestMemory: ByteBudget;
   readonly memoryBudgetBytes: number | null;
+  /** What models may take of each GPU; one that is not named has no bound. */
+  readonly gpuBudgetBytes?: DeviceBytes;
   readonly queueLengthMax: number;
   readonly loadsMax: number;
   /** How long an unload waits for requests in flight and for the model's own code before it ends them. */
@@ -76,7 +78,10 @@ export class EngineCore implements Engine, AsyncDisposable {
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#budget = new MemoryBudget(
-      options.memoryBudgetBytes === null ? new Map() : onMachine(options.memoryBudgetBytes),
+      new Map([
+        ...(options.memoryBudgetBytes === null ? [] : onMachine(options.memoryBudgetBytes)),
+        ...(options.gpuBudgetBytes ?? []),
+      ]),
       learnedCostsMax,
     );
     this.#observers = new VersionObservers(options.metrics);

@@ -34,7 +34,8 @@ test("each device has a budget of its own, and a load that exceeds one charges n
   assert.throws(() => budget.reserve(owner(), "b", greedy), {
     code: "UNAVAILABLE",
     reason: "out-of-memory",
-    message: /^Out of memory: b needs about 20 bytes of gpu 0, 40 of the budget of 50 bytes are in use/,
+    message:
+      /^Out of memory: b needs about 20 bytes of gpu 0, 40 of the budget of 50 bytes are in use\. Unload other models, or place some on another GPU\.$/,
   });
   assert.deepEqual([budget.usedBytes("machine"), budget.usedBytes("gpu 0")], [60, 40]);
   budget.reserve(

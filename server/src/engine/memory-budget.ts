@@ -80,11 +80,14 @@ export class MemoryBudget {
     for (const [device, bytes] of cost) {
       const budget = this.budgetBytes(device);
       if (budget === null || this.usedBytes(device) + bytes <= budget) continue;
-      const where = device === "machine" ? "" : ` of ${device}`;
+      const [where, cure] =
+        device === "machine"
+          ? ["", " or raise --memory-budget-bytes"]
+          : [` of ${device}`, ", or place some on another GPU"];
       throw new InferenceError(
         "UNAVAILABLE",
         `Out of memory: ${what} needs about ${bytes} bytes${where}, ${this.usedBytes(device)} of the budget of ${budget} bytes are in use. ` +
-          "Unload other models or raise --memory-budget-bytes.",
+          `Unload other models${cure}.`,
         { reason: "out-of-memory" },
       );
     }

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { ModelSource } from "../backends/index.ts";
+import { onMachine, type DeviceBytes, type MemoryDevice, type ModelSource } from "../backends/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 
 /** Private memory of a fresh Python worker, for the first guess; measured costs replace it. */
@@ -16,7 +16,7 @@ export async function contentOf(
   source: ModelSource,
   config: ModelConfig,
   heldBytes: number,
-): Promise<{ readonly key: string; readonly guessBytes: number }> {
+): Promise<{ readonly key: string; readonly bytes: number; readonly guessBytes: number }> {
   const rows: string[] = [];
   let bytes = 0;
   const walk = async (directory: string, prefix: string): Promise<void> => {
@@ -36,7 +36,30 @@ export async function contentOf(
   const newBytes = Math.max(0, bytes - heldBytes);
   const isPython = config.backend === "python";
   return {
-    key: [config.backend, instanceCount, heldBytes > 0 ? "held" : "", ...rows.sort()].join("\n"),
+    key: [config.backend, placesOf(config), heldBytes > 0 ? "held" : "", ...rows.sort()].join("\n"),
+    bytes,
     guessBytes: isPython ? newBytes + instanceCount * pythonInstanceBytes : newBytes * 2,
   };
+}
+
+/** Backends whose instances on a GPU have the model's weights there. */
+const weightsOnGpu: ReadonlySet<string> = new Set(["tensorrt", "pytorch"]);
+
+/** What loading may take before anybody has measured it: of each GPU at least the files, once for each instance there. */
+export function guessOf(
+  config: ModelConfig,
+  content: { readonly bytes: number; readonly guessBytes: number },
+): DeviceBytes {
+  const found = new Map<MemoryDevice, number>(onMachine(content.guessBytes));
+  if (!weightsOnGpu.has(config.backend)) return found;
+  for (const { kind, count, gpus } of config.instanceGroups) {
+    if (kind !== "KIND_GPU") continue;
+    for (const gpu of gpus) found.set(`gpu ${gpu}`, (found.get(`gpu ${gpu}`) ?? 0) + count * content.bytes);
+  }
+  return found;
+}
+
+/** Instances, and where they are: the same files elsewhere take other memory. */
+function placesOf({ instanceGroups }: ModelConfig): string {
+  return instanceGroups.map(({ count, gpus }) => [count, ...gpus].join("@")).join(" ");
 }

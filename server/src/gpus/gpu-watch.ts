@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Clock, Logger } from "../base/index.ts";
 import type { GpuReading } from "../native/index.ts";
+import { readNowSignal } from "./read-gpus.ts";
 import { backoffMs, describeEnd, spawnProcess, type SpawnedProcess } from "../processes/index.ts";
 import type { GpuWorkerArguments } from "./gpu-worker.ts";
 import { gpuLineBytesMax, parseGpuLine } from "./gpu-lines.ts";
@@ -44,6 +45,8 @@ export class GpuWatch implements AsyncDisposable {
   #saidMessage: string | null = null;
   #isClosed = false;
   #begun: Promise<void> = Promise.resolve();
+  /** Told of the next reading; null: there is none, the GPUs cannot be read. */
+  readonly #waiting = new Set<(readings: readonly GpuReading[] | null) => void>();
 
   constructor(options: GpuWatchOptions) {
     this.#options = options;
@@ -54,7 +57,38 @@ export class GpuWatch implements AsyncDisposable {
   readings(): readonly GpuReading[] {
     const { clock, intervalMs } = this.#options;
     const staleMs = Math.max(staleMsMin, staleIntervals * intervalMs);
-    return clock.monotonicNs() - this.#readAtNs > staleMs * 1e6 ? [] : this.#readings;
+    return this.#readAtNs === 0 || clock.monotonicNs() - this.#readAtNs > staleMs * 1e6 ? [] : this.#readings;
+  }
+
+  /** What the GPUs say now, asked after this call; what they said last where they do not answer within `msMax`, or cannot be read. */
+  async readNow(msMax: number): Promise<readonly GpuReading[]> {
+    const late = Promise.withResolvers<null>();
+    using _late = this.#options.clock.timer(msMax, () => late.resolve(null));
+    // What is said first may have been read before.
+    for (let said = 0; said < 2; said += 1) {
+      if (this.#readAtNs > 0) this.#child?.signal(readNowSignal);
+      if ((await Promise.race([this.#next(), late.promise])) === null) break;
+    }
+    return this.readings();
+  }
+
+  /** The first reading; none where `msMax` goes by or the GPUs cannot be read. */
+  async firstReading(msMax: number): Promise<readonly GpuReading[]> {
+    const late = Promise.withResolvers<null>();
+    using _late = this.#options.clock.timer(msMax, () => late.resolve(null));
+    if (this.#readings.length > 0) return this.#readings;
+    return (await Promise.race([this.#next(), late.promise])) ?? [];
+  }
+
+  async #next(): Promise<readonly GpuReading[] | null> {
+    const { promise, resolve } = Promise.withResolvers<readonly GpuReading[] | null>();
+    if (this.#isClosed || this.#saidMessage !== null) return null;
+    this.#waiting.add(resolve);
+    return await promise.finally(() => this.#waiting.delete(resolve));
+  }
+
+  #tell(readings: readonly GpuReading[] | null): void {
+    for (const resolve of this.#waiting) resolve(readings);
   }
 
   /** Joules that the GPU has used since its first reading. */
@@ -114,6 +148,7 @@ export class GpuWatch implements AsyncDisposable {
     if (this.#saidMessage !== null) this.#options.log.info("the GPUs are read again");
     this.#saidMessage = null;
     this.#await();
+    this.#tell(readings);
   }
 
   /** From now on the process may be silent for so long. */
@@ -130,6 +165,8 @@ export class GpuWatch implements AsyncDisposable {
   #ended(message: string): void {
     this.#child = null;
     this.#readings = [];
+    this.#readAtNs = 0;
+    this.#tell(null);
     this.#timer?.[Symbol.dispose]();
     if (this.#isClosed) return;
     this.#say(message);
@@ -139,6 +176,7 @@ export class GpuWatch implements AsyncDisposable {
   }
 
   #say(message: string): void {
+    this.#tell(null);
     if (this.#saidMessage !== null) return;
     this.#saidMessage = message;
     this.#options.log.warning(`the GPUs cannot be read, and their metrics are absent until they can: ${message}`);

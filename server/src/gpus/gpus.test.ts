@@ -6,18 +6,18 @@ import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createLogger, delay, systemClock } from "../base/index.ts";
 import { Nvml, NvmlError, openNvmlCalls } from "../native/index.ts";
-import { GpuWatch, visibleGpuCount } from "./index.ts";
+import { asCudaNumbers, GpuWatch, visibleGpuCount } from "./index.ts";
 import { nvmlTwin, twinGpu } from "./fake-nvml.ts";
 
 const program = fileURLToPath(new URL("fake-gpu-worker.ts", import.meta.url));
 
-async function watch(t: TestContext, does: string, silentMsMax = 60_000) {
+async function watch(t: TestContext, does: string, silentMsMax = 60_000, intervalMs = 20) {
   const directory = await mkdtemp(join(tmpdir(), "galatea-gpus-"));
   const driver = join(directory, "driver");
   await writeFile(driver, does);
   const lines: string[] = [];
   const opened = new GpuWatch({
-    intervalMs: 20,
+    intervalMs,
     clock: systemClock,
     log: createLogger((_level, message) => lines.push(message)),
     random: () => 0,
@@ -92,6 +92,23 @@ test("the GPUs are read in a process of their own, again and again", async (t) =
   assert.deepEqual(lines, []);
 });
 
+test("what is asked now is read now, whatever the interval", async (t) => {
+  const { opened } = await watch(t, "answers", 60_000, 3_600_000);
+  assert.equal((await opened.firstReading(60_000)).length, 1);
+  const before = opened.readings()[0]!.energyJoules!;
+  const now = (await opened.readNow(60_000))[0]!.energyJoules!;
+  assert(now >= before + 2, `read again after the question: ${before}, ${now}`);
+});
+
+test("who asks GPUs that do not answer has nothing of them, and waits no longer than it says", async (t) => {
+  const { opened } = await watch(t, "gone");
+  assert.deepEqual(await opened.firstReading(60_000), []);
+  assert.deepEqual(await opened.readNow(60_000), []);
+  const { opened: hung } = await watch(t, "hangs", 60_000);
+  assert.equal((await hung.firstReading(60_000)).length, 1);
+  await hung.readNow(50);
+});
+
 for (const [does, says] of [
   ["gone", /libnvidia-ml\.so\.1: cannot open shared object file/],
   ["unloaded", /nvmlInit: Driver Not Loaded/],
@@ -137,4 +154,14 @@ test("GPUs that models can be placed on are those whose devices are there and th
     ["NoDevFiles", 0],
   ] as const)
     assert.equal(visibleGpuCount(visible, root), count, String(visible));
+});
+
+test("readings are those of the GPUs that CUDA shows, in its order", () => {
+  const gpus = ["GPU-aa", "GPU-bb", "GPU-cc"].map((uuid) => ({ ...twinGpu, uuid }));
+  const readings = new Nvml(nvmlTwin(gpus)).read();
+  const shown = (visible: string | null) => asCudaNumbers(readings, visible).map(({ uuid }) => uuid);
+  assert.deepEqual(shown(null), ["GPU-aa", "GPU-bb", "GPU-cc"]);
+  assert.deepEqual(shown("2,0"), ["GPU-cc", "GPU-aa"]);
+  assert.deepEqual(shown("GPU-b,0"), ["GPU-bb", "GPU-aa"]);
+  assert.deepEqual(shown(""), []);
 });

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { GpuReading } from "../native/index.ts";
 
 /** Whether NVIDIA's kernel module is there. `root` is the machine's file system. */
 export function hasGpuDriver(root = "/"): boolean {
@@ -8,11 +9,23 @@ export function hasGpuDriver(root = "/"): boolean {
 
 /**
  * How many GPUs models can be placed on: those whose devices are in this machine or container, of which `visible`
- * (CUDA_VISIBLE_DEVICES; null where it is not set) may name some. CUDA numbers them from 0 on, and stops at the first that is not there.
+ * (CUDA_VISIBLE_DEVICES; null where it is not set) may name some.
  */
 export function visibleGpuCount(visible: string | null, root = "/"): number {
   const present = hasGpuDriver(root) ? countDevices(join(root, "dev")) : 0;
-  if (visible === null) return present;
+  return visible === null || present === 0 ? present : namedGpus(visible, present).length;
+}
+
+/** The readings of GPUs that CUDA shows, each at the number that it has there. */
+export function asCudaNumbers(readings: readonly GpuReading[], visible: string | null): readonly GpuReading[] {
+  if (visible === null) return readings;
+  return namedGpus(visible, readings.length).flatMap(
+    (name) => readings.find(({ index, uuid }) => String(index) === name || uuid.startsWith(name)) ?? [],
+  );
+}
+
+/** CUDA numbers those that are named from 0 on, and stops at the first that is not there. */
+function namedGpus(visible: string, present: number): readonly string[] {
   const named: string[] = [];
   for (const part of visible.split(",")) {
     const name = part.trim();
@@ -20,10 +33,10 @@ export function visibleGpuCount(visible: string | null, root = "/"): number {
     if (!isNumber && !/^(GPU|MIG)-/.test(name)) break;
     if (isNumber && Number(name) >= present) break;
     // CUDA shows none at all where one is named twice.
-    if (named.includes(name)) return 0;
+    if (named.includes(name)) return [];
     named.push(name);
   }
-  return present === 0 ? 0 : named.length;
+  return named;
 }
 
 function countDevices(directory: string): number {

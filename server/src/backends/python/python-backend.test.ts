@@ -433,27 +433,6 @@ test("a model that asks for a GPU is told that it has none, and so is the log", 
   );
 });
 
-test("instances on GPUs are told which, and one that is not there is refused", async () => {
-  const log: string[] = [];
-  await using onGpus = await openFixture({ gpuCount: 3, print: (line) => log.push(line) });
-  const source = model(
-    echo,
-    "    def initialize(self, args): print(args['model_instance_name'], args['model_instance_kind'], args['model_instance_device_id'])\n",
-  );
-  const groups = "instance_group [{ kind: KIND_GPU gpus: [ 2, 0 ] }, { kind: KIND_CPU }]";
-  await using loaded = await onGpus.load("placed", source, oneInOneOut("TYPE_FP32", groups));
-  assert.deepEqual(
-    loaded.instances.map(({ name }) => name),
-    ["placed_0_0", "placed_0_0", "placed_1_0"],
-  );
-  await until(() => log.length === 3);
-  assert.deepEqual(log.toSorted(), ["placed_0_0 GPU 0", "placed_0_0 GPU 2", "placed_1_0 CPU 0"]);
-  await assert.rejects(
-    onGpus.load("absent", source, oneInOneOut("TYPE_FP32", "instance_group { kind: KIND_GPU gpus: [ 3 ] }")),
-    { code: "INVALID_ARG", message: /specifies invalid or unsupported gpu id 3/ },
-  );
-});
-
 test("auto_complete_config completes, its worker becomes the first instance, and its refusals are load errors", async () => {
   const complete = (body: string) => `import os\n${header}class TritonPythonModel:
     @staticmethod

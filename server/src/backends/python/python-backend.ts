@@ -46,6 +46,8 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   /** How many GPUs models may be placed on. */
   readonly gpuCount: number;
+  /** What processes hold of GPUs; asked for models that are placed on some. */
+  readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
@@ -71,6 +73,7 @@ export const pythonBackendDefaults = {
   tenants: null,
   onConfinement: () => {},
   gpuCount: 0,
+  gpuBytesOf: () => Promise.resolve(new Map()),
   hangReportMs: 30_000,
   hangKillMs: null,
   finalizeMs: 30_000,
@@ -240,8 +243,13 @@ class PythonBackend implements Backend {
         worker,
       );
     });
-    const chargedFileBytes = () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0);
-    return new LoadedPythonModel(await allOrNone(opening), chargedFileBytes, holding.move());
+    const measures = {
+      chargedFileBytes: () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0),
+      gpuBytesOf: planned.some(({ kind }) => kind === "GPU")
+        ? this.#options.gpuBytesOf
+        : pythonBackendDefaults.gpuBytesOf,
+    };
+    return new LoadedPythonModel(await allOrNone(opening), measures, holding.move());
   }
 
   /** Models of python-based backends, where the program of one is found. */
@@ -335,23 +343,30 @@ function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
   return name.includes("/") ? null : name;
 }
 
+/** How what a model holds is found out beside its processes' own memory. */
+interface Measures extends Pick<PythonBackendOptions, "gpuBytesOf"> {
+  /** Of a file that several models share, what this one is charged with. */
+  readonly chargedFileBytes: () => number;
+}
+
 class LoadedPythonModel implements LoadedModel {
   readonly instances: readonly PythonInstance[];
-  /** Of a file that several models share, what this one is charged with. */
-  readonly #chargedFileBytes: () => number;
+  readonly #measures: Measures;
   readonly #environment: Disposable;
 
-  constructor(instances: readonly PythonInstance[], chargedFileBytes: () => number, environment: Disposable) {
+  constructor(instances: readonly PythonInstance[], measures: Measures, environment: Disposable) {
     this.instances = instances;
-    this.#chargedFileBytes = chargedFileBytes;
+    this.#measures = measures;
     this.#environment = environment;
   }
 
   async memoryBytes(): Promise<DeviceBytes> {
-    const sizes = await Promise.all(
-      this.instances.map(async ({ pid }) => (pid === null ? 0 : await privateBytes(pid))),
-    );
-    return onMachine(sizes.reduce((sum, size) => sum + size, this.#chargedFileBytes()));
+    const pids = this.instances.flatMap(({ pid }) => pid ?? []);
+    const [sizes, onGpus] = await Promise.all([Promise.all(pids.map(privateBytes)), this.#measures.gpuBytesOf(pids)]);
+    return new Map([
+      ...onMachine(sizes.reduce((sum, size) => sum + size, this.#measures.chargedFileBytes())),
+      ...onGpus,
+    ]);
   }
 
   abandon(reason: string): void {
