@@ -61,6 +61,8 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly random: () => number;
 }
 
+const noGpuBytes = (): Promise<DeviceBytes> => Promise.resolve(new Map());
+
 /** Everything that has a sensible value without being asked for. */
 export const pythonBackendDefaults = {
   zygotesMax: 8,
@@ -73,7 +75,7 @@ export const pythonBackendDefaults = {
   tenants: null,
   onConfinement: () => {},
   gpuCount: 0,
-  gpuBytesOf: () => Promise.resolve(new Map()),
+  gpuBytesOf: noGpuBytes,
   hangReportMs: 30_000,
   hangKillMs: null,
   finalizeMs: 30_000,
@@ -243,12 +245,9 @@ class PythonBackend implements Backend {
         worker,
       );
     });
-    const measures = {
-      chargedFileBytes: () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0),
-      gpuBytesOf: planned.some(({ kind }) => kind === "GPU")
-        ? this.#options.gpuBytesOf
-        : pythonBackendDefaults.gpuBytesOf,
-    };
+    const chargedFileBytes = () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0);
+    const gpuBytesOf = planned.some(({ kind }) => kind === "GPU") ? this.#options.gpuBytesOf : noGpuBytes;
+    const measures = { chargedFileBytes, gpuBytesOf };
     return new LoadedPythonModel(await allOrNone(opening), measures, holding.move());
   }
 
