@@ -33,17 +33,22 @@ export interface FrameworkFixture extends AsyncDisposable {
 
 /**
  * Our server over a repository that `<name>_models.py` wrote with the framework itself, and beside it `cases.json`; nothing is loaded.
- * `more` are further arguments of that script.
+ * `more` are further arguments of that script, or of another one; `flags` are further ones of the server.
  */
-export async function openFramework(name: FrameworkName, more: readonly string[] = []): Promise<FrameworkFixture> {
+export async function openFramework(
+  name: FrameworkName,
+  more: readonly string[] = [],
+  { script = `${name}_models.py`, flags = [] }: { readonly script?: string; readonly flags?: readonly string[] } = {},
+): Promise<FrameworkFixture> {
   const { python } = await ensureFramework(name);
   const directory = await mkdtemp(join(tmpdir(), `galatea-${name}-`));
   const repository = join(directory, "repository");
   await mkdir(repository);
-  const models = fileURLToPath(new URL(`${name}_models.py`, import.meta.url));
+  const models = fileURLToPath(new URL(script, import.meta.url));
   await promisify(execFile)(python, [models, repository, ...more]);
   const cases = JSON.parse(await readFile(join(directory, "cases.json"), "utf8")) as Case[];
-  const server = await startGalatea({ repositories: [repository], flags: ["--model-control-mode=explicit"] });
+  const explicit = ["--model-control-mode=explicit", ...flags];
+  const server = await startGalatea({ repositories: [repository], flags: explicit });
   return {
     server,
     directory,

@@ -66,6 +66,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
 
 def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
     """Raises Refused, in Triton's words, where a configuration is not the pipeline's."""
+    _check_video(config, definition)
     split = split_outputs(config)
     inputs, tensors = config.get("input", []), definition.inputs
     _refuse_others(inputs, tensors)
@@ -85,6 +86,23 @@ def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> N
     unknown = [name for name in split if name not in names]
     if unknown:
         raise Refused("parameter 'split_along_outer_axis' names '%s', which is no output of the model" % unknown[0])
+
+
+def is_decoupled(config: dict[str, Any]) -> bool:
+    """Whether the model gives any number of answers to a request."""
+    return bool(config.get("model_transaction_policy", {}).get("decoupled", False))
+
+
+def _check_video(config: dict[str, Any], definition: Definition) -> None:
+    if definition.video is None:
+        return
+    if len(definition.inputs) != 1:
+        raise Refused("input '%s' is a video, beside which a pipeline has no other input" % definition.video)
+    if not is_decoupled(config):
+        raise Refused(
+            "input '%s' is a video, of which each answer has a part: such a model needs model_transaction_policy { decoupled: true }"
+            % definition.video
+        )
 
 
 def split_outputs(config: dict[str, Any]) -> list[str]:

@@ -17,6 +17,8 @@ THREADS_MAX = 1024
 # DALI's number of "no device": a pipeline for the CPU alone.
 CPU_ONLY = -99999
 _UNTOLD = -1
+_UINT8 = 0
+_VIDEO_INPUTS = ("inputs__Video", "experimental__inputs__Video")
 
 
 class _Pipeline:
@@ -84,6 +86,11 @@ class Operator:
         """Whether no other operator is before it."""
         return not self._message.has(_Operator.INPUT)
 
+    @property
+    def takes_video(self) -> bool:
+        """Whether it is an input that takes a video apart over several runs."""
+        return self.name in _VIDEO_INPUTS
+
     def argument(self, name: str) -> protobuf.Message | None:
         """An argument by its name, null where it has none of the name."""
         found = [one for own, one in self._arguments if own == name]
@@ -135,7 +142,9 @@ class Definition:
         self.threads = self._message.number(_Pipeline.THREADS, 1)
         self._edges = self._message.messages(_Pipeline.OUTPUT)
         # The external sources, in the order of their names.
-        self.inputs = sorted(_input(one) for one in self.operators if one.name == "ExternalSource")
+        self.inputs = sorted(_input(one) for one in self.operators if one.name == "ExternalSource" or one.takes_video)
+        # The input whose data last for several runs, None where there is none.
+        self.video = next((one.instance for one in self.operators if one.takes_video), None)
         # In the pipeline's own order.
         self.outputs = [_output(one) for one in self._edges]
 
@@ -154,6 +163,8 @@ class Definition:
 
 
 def _input(operator: Operator) -> Tensor:
+    if operator.takes_video:
+        return Tensor(operator.instance, _UINT8, 1)
     layout = operator.text("layout")
     dimensions = operator.number("ndim", len(layout) if layout else _UNTOLD)
     return Tensor(operator.instance, operator.number("dtype", _UNTOLD), dimensions)

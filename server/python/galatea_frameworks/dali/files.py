@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from galatea_worker import failures
 from galatea_worker.failures import Refused
 
-from . import operators
+from . import operators, plugins
 from .definition import FILE_BYTES_MAX, Definition
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _MODULES_MAX = 100_000
 @functools.lru_cache(maxsize=1)
 def load(directory: str, filename: str) -> Definition:
     """The pipeline of a version's directory, ready for the CPU. Raises Refused with Triton's words where there is none."""
+    plugins.load()
     filename = filename or _DEFAULT
     if re.search(r"[^\w.-]", filename, re.ASCII):
         raise Refused("DALI Backend error: Model file name '%s' may have letters, digits, _, . and - only" % filename)

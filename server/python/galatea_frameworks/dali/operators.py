@@ -12,31 +12,30 @@ if TYPE_CHECKING:
 
 # The file has the address of their function in the memory of the process that wrote it.
 _RUN_ADDRESSES = ("PythonFunction", "NumbaFunc", "JaxFunction", "TorchPythonFunction")
-_ON_CPU = frozenset(dali.RegisteredCPUOps())
-_ON_GPU = frozenset((*dali.RegisteredGPUOps(), *dali.RegisteredMixedOps()))
 
 
 def check(definition: Definition) -> None:
     """Raises Refused, with the operator's name, for a pipeline that cannot run here or does what a served pipeline may not."""
+    # Plugins have added theirs.
+    on_cpu = frozenset(dali.RegisteredCPUOps())
+    on_gpu = frozenset((*dali.RegisteredGPUOps(), *dali.RegisteredMixedOps()))
     for operator in definition.operators:
-        reason = _refusal(operator)
+        reason = _refusal(operator, on_cpu, on_gpu)
         if reason is not None:
             raise Refused("operator '%s' (%s) %s" % (operator.shown, operator.instance, reason))
 
 
-def _refusal(operator: Operator) -> str | None:
+def _refusal(operator: Operator, on_cpu: frozenset[str], on_gpu: frozenset[str]) -> str | None:
     name = operator.name
     if any(one in name for one in _RUN_ADDRESSES):
         return "calls a function of the process that wrote the file, which is not there"
     if "readers__" in name or name.endswith(("Reader", "ReaderResize")):
         return "reads files by itself, and requests have no part in what it gives"
-    if "inputs__" in name:
-        return "takes a stream apart over several runs, which is not served: decode it with 'decoders.video'"
     if name == "DumpImage":
         return "writes files"
-    if name in _ON_CPU:
+    if name in on_cpu:
         return None
-    if name in _ON_GPU:
+    if name in on_gpu:
         return "has no implementation for the CPU, and pipelines run there"
     return "is none of this DALI's (%s)" % _version()
 

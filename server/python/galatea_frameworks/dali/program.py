@@ -10,7 +10,7 @@ import triton_python_backend_utils as pb_utils
 from galatea_worker.failures import Refused
 from nvidia.dali.pipeline import Pipeline
 
-from . import configuration, files, samples
+from . import configuration, files, plugins, samples
 from .definition import THREADS_MAX
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .definition import Definition
 
 _BATCH_SIZE_MAX = 1 << 20
+_FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
 # What the pipelines of DALI raise; pybind11 makes one of these of each exception in C++.
 _RUN_ERRORS = (RuntimeError, IndexError, ValueError, TypeError)
 
@@ -34,6 +35,7 @@ class TritonPythonModel:
         """Inputs are the external sources, outputs are by their place; a batch may have samples of different shapes."""
         wanted = config.as_dict()
         directory = pb_utils.get_model_dir()
+        plugins.refuse_own(wanted)
         definition = files.load(directory, wanted.get("default_model_filename", ""))
         batched = not configuration.says_unbatched(os.path.dirname(directory))
         configuration.complete(wanted, definition, batched=batched)
@@ -44,8 +46,11 @@ class TritonPythonModel:
         config = json.loads(args["model_config"])
         self._batched = int(config.get("max_batch_size", 0)) > 0
         directory = os.path.join(args["model_repository"], args["model_version"])
+        plugins.refuse_own(config)
         definition = files.load(directory, config.get("default_model_filename", ""))
         configuration.check(config, definition, batched=self._batched)
+        self._decoupled = configuration.is_decoupled(config)
+        self._video = definition.video
         self._input_names = [one.name for one in definition.inputs]
         self._output_names = [one["name"] for one in config["output"]]
         self._split = frozenset(configuration.split_outputs(config))
@@ -58,6 +63,7 @@ class TritonPythonModel:
             self._pipeline = self._built()
         except _RUN_ERRORS as error:
             raise Refused("Error while instantiating DALI pipeline: %s" % error) from error
+        self._at_end = None if self._video is None else self._told_without_data()
 
     def _built(self) -> Pipeline:
         """A pipeline that runs one batch when it is told to: there is nothing to prefetch."""
@@ -70,8 +76,54 @@ class TritonPythonModel:
             exec_async=False,
         )
 
-    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+    def _told_without_data(self) -> str:
+        """What a run says that finds no data, which a pipeline tells in no other way."""
+        try:
+            self._built().run()
+        except _RUN_ERRORS as error:
+            return _encountered(error)
+        raise Refused("a run of the pipeline without a video does not fail, so none would end")
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse] | None:
         """One run for the whole batch; a model without batching gets its requests one by one."""
+        if not self._decoupled:
+            return self._answers(requests)
+        if self._video is not None:
+            for request in requests:
+                self._stream(request)
+        else:
+            for request, response in zip(requests, self._answers(requests)):
+                request.get_response_sender().send(response, flags=_FINAL)
+        return None
+
+    def _stream(self, request: InferenceRequest) -> None:
+        """An answer for each run of a pipeline of its own, until the video has been decoded or nobody waits for more."""
+        sender = request.get_response_sender()
+        try:
+            (column,), count = samples.inputs_of(request, self._input_names)
+            if count != 1:
+                raise samples.Unfit("input '%s' is one video, and not %d" % (self._video, count))
+            pipeline = self._built()
+            pipeline.feed_input(self._video, column)
+        except (samples.Unfit, *_RUN_ERRORS) as error:
+            return sender.send(_failed("DALI Backend error: %s" % error), flags=_FINAL)
+        has_begun = False
+        while not sender.is_cancelled():
+            try:
+                given = pipeline.run()
+            except _RUN_ERRORS as error:
+                if has_begun and _encountered(error) == self._at_end:
+                    break
+                return sender.send(_failed("Runtime error: %s" % error), flags=_FINAL)
+            columns = [
+                samples.outputs_of(name, one, [len(one)], split=name in self._split, keep=False)
+                for name, one in zip(self._output_names, given)
+            ]
+            sender.send(_answer(self._output_names, columns, 0))
+            has_begun = True
+        return sender.send(flags=_FINAL)
+
+    def _answers(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         responses = [None] * len(requests)
         taken = []
         for place, request in enumerate(requests):
@@ -123,6 +175,11 @@ def _answer(names: Sequence[str], columns: Sequence[Sequence[Any] | None], index
             return _failed("DALI Backend error: %s" % column[index])
         tensors.append(column[index])
     return pb_utils.InferenceResponse(tensors)
+
+
+def _encountered(error: Exception) -> str:
+    """What an error says without where the pipeline was written."""
+    return str(error).rpartition("encountered:")[2]
 
 
 def _failed(message: str) -> InferenceResponse:

@@ -1,0 +1,117 @@
+/** DALI's `inputs.Video` in decoupled models, an answer for each batch of sequences, and plugins, which the server's operator names. */
+import assert from "node:assert/strict";
+import { copyFileSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type FrameworkFixture, load, openFramework, workerOf } from "./framework-fixture.ts";
+
+let fixture: FrameworkFixture;
+let directory: string;
+let plugin: string;
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "galatea-dali-plugin-"));
+  plugin = join(directory, "libplugin.so");
+  // Any library does: one without operators adds none.
+  const [library] = /\S*\/libm\.so\S*/.exec(readFileSync("/proc/self/maps", "latin1")) as RegExpExecArray;
+  copyFileSync(library, plugin);
+  const flags = [`--backend-config=dali,plugin_libs=${plugin}`];
+  fixture = await openFramework("dali", [], { script: "dali_video.py", flags });
+});
+after(async () => {
+  await fixture?.[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+/** VP9, 17 frames of 32x16 in one grey each, which begins at 10 and goes up by 12. */
+const seventeenFrames = readFileSync(new URL("seventeen-frames.webm", import.meta.url));
+const [framesOfSequence, frameBytes] = [5, 16 * 32 * 3];
+
+interface Event {
+  readonly error?: string;
+  readonly frames?: readonly number[];
+}
+
+async function streamed(model: string, video: Uint8Array): Promise<readonly Event[]> {
+  const url = `http://127.0.0.1:${fixture.server.httpPort}/v2/models/${model}/generate_stream`;
+  const body = JSON.stringify({ video: [...video] });
+  const response = await fetch(url, { method: "POST", body, signal: AbortSignal.timeout(60_000) });
+  const events = (await response.text()).split("\n\n").filter((event) => event !== "");
+  return events.map((event) => JSON.parse(event.replace(/^data: /, "")) as Event);
+}
+
+/** The grey of each frame of an answer, all of whose pixels are near it. */
+function greysOf({ frames, error }: Event): readonly number[] {
+  assert.equal(error, undefined);
+  return Array.from({ length: (frames as number[]).length / frameBytes }, (_, index) => {
+    const pixels = (frames as number[]).slice(index * frameBytes, (index + 1) * frameBytes);
+    const mean = pixels.reduce((sum, pixel) => sum + pixel, 0) / frameBytes;
+    assert.ok(pixels.every((pixel) => Math.abs(pixel - mean) < 4));
+    return mean;
+  });
+}
+
+const greys = Array.from({ length: 17 }, (_, index) => 10 + 12 * index);
+
+function assertGreys(answers: readonly Event[], expected: readonly (readonly number[])[]): void {
+  const found = answers.map(greysOf);
+  assert.deepEqual(
+    found.map(({ length }) => length),
+    expected.map(({ length }) => length),
+  );
+  for (const [index, grey] of expected.flat().entries())
+    assert.ok(
+      Math.abs((found.flat()[index] as number) - grey) < 4,
+      `frame ${index}: ${found.flat()[index]} of ${grey}`,
+    );
+}
+
+test("a video is answered a batch of sequences at a time, and the next one begins anew", async () => {
+  const whole = 3 * framesOfSequence;
+  for (const [model, rest] of [
+    ["padded", [...greys.slice(whole), 0, 0, 0]],
+    ["mixed", [...greys.slice(whole), 0, 0, 0]],
+    ["partial", greys.slice(whole)],
+  ] as const) {
+    assert.equal(await load(fixture.server, model), null);
+    for (let time = 0; time < 2; time += 1)
+      assertGreys(await streamed(model, seventeenFrames), [greys.slice(0, whole), rest]);
+  }
+});
+
+test("what is no video, or ends too early, fails with a sentence or has fewer frames, and the model goes on", async () => {
+  const refused = await streamed("padded", Buffer.from("this is no video"));
+  assert.equal(refused.length, 1);
+  assert.match(refused[0]?.error ?? "", /^Runtime error: .*Failed to create video decoder/s);
+  for (let cut = 1; cut < 8; cut += 1) {
+    const events = await streamed("padded", seventeenFrames.subarray(0, (cut * seventeenFrames.length) / 8));
+    assert.ok(events.length > 0 && events.length <= 3, `${events.length} answers`);
+  }
+  assert.equal((await streamed("padded", seventeenFrames)).length, 2);
+});
+
+test("a decoupled model without a video gives one answer", async () => {
+  assert.equal(await load(fixture.server, "plain"), null);
+  assert.deepEqual(
+    (await streamed("plain", Uint8Array.of(3, 1, 2))).map(({ frames }) => frames),
+    [[3, 1, 2]],
+  );
+});
+
+test("libraries that the operator names are loaded, and a model names none", async () => {
+  const maps = readFileSync(`/proc/${await workerOf(fixture, "plain")}/maps`, "latin1");
+  assert.ok(maps.includes(plugin));
+  assert.match(
+    (await load(fixture.server, "refuse_plugin")) ?? "",
+    /parameter 'plugin_libs' is not taken from a model/,
+  );
+});
+
+test("a video in a model that is not decoupled, or beside another input, is refused with what to do", async () => {
+  assert.match((await load(fixture.server, "refuse_coupled")) ?? "", /such a model needs model_transaction_policy/);
+  assert.match(
+    (await load(fixture.server, "refuse_two_inputs")) ?? "",
+    /is a video, beside which a pipeline has no other/,
+  );
+});

@@ -1,0 +1,35 @@
+"""Libraries with more operators. They are code, so the operator of the server names them, and no model does."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import nvidia.dali.backend as dali
+from galatea_worker import current_worker
+from galatea_worker.failures import Refused
+
+_KEY = "plugin_libs"
+
+
+def refuse_own(config: dict[str, Any]) -> None:
+    """Raises Refused for a model that names libraries itself."""
+    if _KEY in config.get("parameters", {}):
+        raise Refused(
+            "parameter '%s' is not taken from a model: such libraries run with the server's operator's word alone, as "
+            "--backend-config=dali,%s=<path>:<path>" % (_KEY, _KEY)
+        )
+
+
+@functools.lru_cache(maxsize=1)
+def load() -> None:
+    """Loads what the operator names, in this process. Raises Refused for one that DALI does not load."""
+    for path in current_worker.backend_config().get(_KEY, "").split(":"):
+        if not path:
+            continue
+        try:
+            dali.LoadLibrary(path, False)
+        except RuntimeError as error:
+            raise Refused(
+                "--backend-config=dali,%s names '%s', which DALI does not load: %s" % (_KEY, path, error)
+            ) from None
