@@ -63,6 +63,7 @@ function runClient(options: LoadOptions, endMs: number, one: (sentMs: number, no
   return new Promise((resolve, reject) => {
     const buffer = Buffer.allocUnsafe(readBytes);
     let sentMs = 0;
+    let isOver = false;
     const parser = answerParser();
     const send = (socket: Socket) => {
       sentMs = performance.now();
@@ -84,12 +85,17 @@ function runClient(options: LoadOptions, endMs: number, one: (sentMs: number, no
           const nowMs = performance.now();
           one(sentMs, nowMs);
           if (nowMs < endMs) send(socket);
-          else socket.end();
+          else {
+            isOver = true;
+            socket.end();
+          }
           return true;
         },
       },
     });
-    socket.on("connect", () => send(socket)).on("error", reject);
+    socket.on("connect", () => send(socket));
+    // Some servers answer the end of a connection by resetting it: everything has been answered by then.
+    socket.on("error", (error) => isOver || reject(error));
     socket.on("close", () =>
       performance.now() < endMs ? reject(new Error("the server closed a connection")) : resolve(),
     );

@@ -14,6 +14,7 @@ import { modelLoadRow } from "./model-load.ts";
 import { pipelineEnsembleRow } from "./pipeline-ensemble.ts";
 import { pipelineRow } from "./pipeline.ts";
 import { pytorchRow } from "./pytorch.ts";
+import { rivalsRow } from "./rivals.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow, identityLargeRow } from "./throughput.ts";
 import { transformRow } from "./transform.ts";
@@ -35,6 +36,7 @@ export const rows: readonly Row[] = [
   encoderRow,
   treesRow,
   pytorchRow,
+  rivalsRow,
   modelLoadRow,
   coldInvocationRow,
   coldMiniLmRow,

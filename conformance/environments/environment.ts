@@ -4,10 +4,10 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { acquireLock } from "./lock.ts";
 import { prepareOracle } from "./oracle-files.ts";
-import { recipes, type EnvironmentName, type Recipe } from "./recipes.ts";
+import { recipes, rivalRecipes, type EnvironmentName, type Recipe, type RivalName } from "./recipes.ts";
 
 export interface Environment {
-  readonly name: EnvironmentName;
+  readonly name: EnvironmentName | RivalName;
   readonly directory: string;
   readonly python: string;
   readonly sitePackages: string;
@@ -31,10 +31,10 @@ const stampName = "complete.json";
  */
 export async function ensureEnvironment(
   cacheDirectory: string,
-  name: EnvironmentName,
+  name: EnvironmentName | RivalName,
   options: MakingOptions = {},
 ): Promise<Environment> {
-  const recipe: Recipe = recipes[name];
+  const recipe: Recipe = { ...recipes, ...rivalRecipes }[name];
   const key = createHash("sha256").update(JSON.stringify(recipe)).digest("hex").slice(0, 12);
   const directory = join(cacheDirectory, "environments", `${name}-${key}`);
   const found = await readStamp(directory);
@@ -48,7 +48,7 @@ export async function ensureEnvironment(
 }
 
 async function make(
-  name: EnvironmentName,
+  name: EnvironmentName | RivalName,
   recipe: Recipe,
   directory: string,
   options: Required<MakingOptions>,

