@@ -27,7 +27,6 @@ NAMED = {
     "CreatePipeline": "an inference pipeline is CreateModel with Containers",
     "CreateNotebookInstance": "this platform hosts models",
     "CreateInferenceComponent": "endpoints have weighted variants",
-    "UpdateEndpointWeightsAndCapacities": "endpoints have weighted variants",
 }
 
 

@@ -10,6 +10,7 @@ import {
   type ContainerDefinition,
   type Containers,
   type FleetOptions,
+  type HostingOptions,
   type InvocationLimits,
 } from "../hosting/index.ts";
 import { MemoryDocuments, type DocumentMemory } from "../records/contracts/index.ts";
@@ -31,6 +32,8 @@ export interface HostingFixtureOptions {
   readonly memory?: ByteBudget;
   /** Instead of `onSample`, where a test asks whose series they are. */
   readonly openSeries?: FleetOptions["openSeries"];
+  /** There are no alarms unless given. */
+  readonly alarmState?: HostingOptions["alarmState"];
 }
 
 /** Containers of an image that a model may name, which these are not. */
@@ -69,6 +72,7 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
       documents: new MemoryDocuments(options.documents),
       limits: hostingLimits,
       random: Math.random,
+      alarmState: options.alarmState ?? (() => null),
       fleet: {
         host,
         store,

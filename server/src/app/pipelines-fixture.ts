@@ -152,7 +152,7 @@ export class PipelineBench implements AsyncDisposable {
       InitialVariantWeight: 1,
     };
     await this.hosting.createConfig({ ...shared, variants: [variant] });
-    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [] });
+    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.hosting.settled(name, { waitMsMax: 30_000, signal: new AbortController().signal });
   }
 

@@ -102,6 +102,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       documents,
       limits: hostingLimits,
       random: Math.random,
+      alarmState: () => null,
       fleet: {
         host,
         store,

@@ -1,9 +1,10 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
 import { openDirectoryStore } from "../blobs/index.ts";
-import type { Hosting, ProductionVariant } from "../hosting/index.ts";
+import { failureReason, type EndpointUpdate, type Hosting, type ProductionVariant } from "../hosting/index.ts";
 import { DocumentMemory } from "../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
@@ -54,16 +55,20 @@ export class TrafficBench implements AsyncDisposable {
   readonly hosting: Hosting;
   /** Of metrics with the dimensions EndpointName and VariantName alone, by both and the metric. */
   readonly sums: Map<string, number>;
-  readonly documents: DocumentMemory;
+  /** By their names; others there are none. */
+  readonly alarms: Map<string, "OK" | "ALARM">;
   readonly #closing: AsyncDisposableStack;
   #requestCount = 0;
   #isClosed = false;
 
+  readonly #program: string;
+
   private constructor(hosting: Hosting, closing: AsyncDisposableStack, parts: BenchParts) {
     this.hosting = hosting;
+    this.#program = parts.program;
     this.#closing = closing;
     this.sums = parts.sums;
-    this.documents = parts.documents;
+    this.alarms = parts.alarms;
   }
 
   static async open(documents = new DocumentMemory()): Promise<TrafficBench> {
@@ -73,7 +78,7 @@ export class TrafficBench implements AsyncDisposable {
     const path = join(directory, "container.mjs");
     await writeFile(path, program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
-    const parts: BenchParts = { sums: new Map(), documents };
+    const parts: BenchParts = { program: path, sums: new Map(), alarms: new Map() };
     const { hosting } = opening.use(
       await openHosting({
         directory,
@@ -86,6 +91,7 @@ export class TrafficBench implements AsyncDisposable {
           return { record: (value) => count(parts.sums, `${name} ${metricName}`, value) };
         },
         logs: new Map(),
+        alarmState: (name) => parts.alarms.get(name) ?? null,
       }),
     );
     return new TrafficBench(hosting, opening.move(), parts);
@@ -110,10 +116,37 @@ export class TrafficBench implements AsyncDisposable {
     await this.hosting.createConfig({ ...shared, name, variants: planned });
   }
 
+  /** Resolves when the update is begun. */
+  async update(name: string, configName: string, more: Partial<EndpointUpdate> = {}): Promise<void> {
+    const retained = new Set<never>();
+    const plain = { deploymentConfig: null, retainsDeployment: false, retained };
+    await this.hosting.updateEndpoint({ ...plain, ...more, name, configName, owner });
+  }
+
+  /** The endpoint's status, its configuration, and why it is so. */
+  async status(name: string): Promise<readonly [at: string, configName: string, reason: string | null]> {
+    const { state, generations } = await this.hosting.endpoint(name, owner);
+    return [state.at, generations[0].configName, failureReason(state)];
+  }
+
+  /** Of each generation, its part of the requests. */
+  async shares(name: string): Promise<readonly number[]> {
+    const { generations } = await this.hosting.endpoint(name, owner);
+    return generations.map(({ trafficShare }) => trafficShare);
+  }
+
+  /** The containers that run, by their names. */
+  running(): readonly string[] {
+    return commandsBelow(process.pid).flatMap((command) => {
+      const at = command.indexOf(this.#program);
+      return at === -1 ? [] : [command[at + 1] ?? ""];
+    });
+  }
+
   /** Resolves when the endpoint is in a state that stays. */
   async deploy(name: string, variants: readonly PlannedVariant[]): Promise<void> {
     await this.configure(name, variants);
-    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [] });
+    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.settled(name);
   }
 
@@ -171,14 +204,28 @@ export class TrafficBench implements AsyncDisposable {
 }
 
 interface BenchParts {
+  readonly program: string;
   readonly sums: Map<string, number>;
-  readonly documents: DocumentMemory;
+  readonly alarms: Map<string, "OK" | "ALARM">;
 }
 
 const budget = new ByteBudget(64 * 2 ** 20);
 
 function count(counts: Map<string, number>, key: string, by: number): void {
   counts.set(key, (counts.get(key) ?? 0) + by);
+}
+
+/** What the processes that a process started were started with. */
+function commandsBelow(pid: number): readonly (readonly string[])[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+  return children.flatMap((child) => {
+    try {
+      return [readFileSync(`/proc/${child}/cmdline`, "utf8").split("\0")];
+    } catch {
+      // It has just ended.
+      return [];
+    }
+  });
 }
 
 /** Looks until it is so. */

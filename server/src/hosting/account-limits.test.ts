@@ -28,6 +28,7 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
     documents: await openDocuments(records),
     limits: { ...hostingLimits, modelsMax: 1, configsMax: 1, endpointsMax: 0 },
     random: Math.random,
+    alarmState: () => null,
     // Nothing is started.
     fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
   });
@@ -39,7 +40,12 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
   for (const [asked, what, unit, limit] of [
     [model("b"), "Number of models", "Models", 1],
     [config("b"), "Number of endpoint configurations", "Endpoint Configurations", 1],
-    [hosting.createEndpoint({ name: "a", configName: "a", owner, tags: [] }), "Number of endpoints", "Endpoints", 0],
+    [
+      hosting.createEndpoint({ name: "a", configName: "a", owner, tags: [], deploymentConfig: null }),
+      "Number of endpoints",
+      "Endpoints",
+      0,
+    ],
   ] as const) {
     await assert.rejects(asked, {
       code: "ResourceLimitExceeded",
@@ -55,6 +61,7 @@ test("containers are counted over all instances of endpoints and transform jobs,
     documents: new MemoryDocuments(new DocumentMemory()),
     limits: { ...hostingLimits, containersMax: 8 },
     random: Math.random,
+    alarmState: () => null,
     fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
   });
   const three = [{}, {}, {}] as const;
@@ -63,7 +70,7 @@ test("containers are counted over all instances of endpoints and transform jobs,
   const config = async (name: string, InitialInstanceCount: number) => {
     const variant = { VariantName: "v", ModelName: "three", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
     await hosting.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
-    return hosting.createEndpoint({ name, configName: name, owner, tags: [] });
+    return hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
   };
   const refusal = (used: number, wanted: number) => ({
     code: "ResourceLimitExceeded",

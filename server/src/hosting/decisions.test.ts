@@ -2,48 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { hostingArn, parseHostingArn } from "./definitions/arns.ts";
-import {
-  failureReason,
-  isTransient,
-  moveEndpoint,
-  type EndpointEvent,
-  type EndpointState,
-} from "./endpoints/endpoint-state.ts";
 import { resolveImage, unsupportedImageText } from "./definitions/image-names.ts";
 import { instanceBudget, instanceType } from "./definitions/instance-types.ts";
 import { anyOf, chooseInstance, leastBusy } from "./endpoints/routing.ts";
 import { parseS3Uri } from "./definitions/s3-uri.ts";
 
 const gibi = 2 ** 30;
-
-test("an endpoint moves as the service's does, and an event out of turn is a bug", () => {
-  const update: EndpointEvent = { kind: "update", configName: "next", plans: [] };
-  const path: [EndpointEvent, EndpointState["at"]][] = [
-    [{ kind: "ready" }, "InService"],
-    [update, "Updating"],
-    [{ kind: "failed", reason: "no ping" }, "RollingBack"],
-    [{ kind: "rolled-back" }, "InService"],
-    [update, "Updating"],
-    [{ kind: "ready" }, "InService"],
-    [{ kind: "delete" }, "Deleting"],
-  ];
-  let state: EndpointState = { at: "Creating" };
-  const reasons: (string | null)[] = [];
-  for (const [event, at] of path) {
-    state = moveEndpoint(state, event);
-    assert.equal(state.at, at);
-    assert.equal(isTransient(state), at !== "InService");
-    reasons.push(failureReason(state));
-  }
-  assert.deepEqual(reasons, [null, null, "no ping", "no ping", null, null, null]);
-  assert.equal(moveEndpoint({ at: "Creating" }, { kind: "failed", reason: "r".repeat(2000) }).at, "Failed");
-  assert.equal(
-    failureReason(moveEndpoint({ at: "Creating" }, { kind: "failed", reason: "r".repeat(2000) }))?.length,
-    1024,
-  );
-  assert.throws(() => moveEndpoint({ at: "Failed", reason: "" }, { kind: "ready" }), /bug: ready while Failed/);
-  assert.throws(() => moveEndpoint({ at: "Creating" }, update), /bug: update while Creating/);
-});
 
 test("an instance that goes moves only the models it held", () => {
   fc.assert(

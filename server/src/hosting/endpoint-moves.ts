@@ -1,14 +1,20 @@
-import { KeyedLock, openDeadline, TaskGroup } from "../base/index.ts";
-import { nameKey, type VariantPlan } from "./definitions/index.ts";
+import { delay, KeyedLock, openDeadline, TaskGroup, unreachable } from "../base/index.ts";
+import { DocumentConflict } from "../records/index.ts";
+import { nameKey } from "./definitions/index.ts";
 import {
   moveEndpoint,
+  nextAction,
   RunningEndpoint,
+  type Change,
+  type EndpointAction,
   type EndpointEvent,
   type EndpointRecord,
-  type EndpointState,
   type FleetOptions,
 } from "./endpoints/index.ts";
 import type { HostingStore } from "./store/index.ts";
+
+/** Of a CloudWatch alarm by its name; null for one that there is not. */
+export type AlarmState = (name: string) => "OK" | "ALARM" | "INSUFFICIENT_DATA" | null;
 
 export interface EndpointMovesOptions {
   readonly store: HostingStore;
@@ -17,23 +23,21 @@ export interface EndpointMovesOptions {
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
   readonly newInstanceId: () => string;
+  readonly alarmState: AlarmState;
 }
 
-/** What an endpoint is moved to run. */
-interface Deployment {
-  readonly configName: string;
-  readonly plans: readonly VariantPlan[];
-}
+/** Between looks at the alarms of an endpoint that bakes. */
+const alarmLookMs = 1000;
 
 /**
- * Makes the moves of endpoints: what runs for one follows what its record says. Each move is recorded before anybody is told of it, and
- * only from the state that it is made from. The moves of one endpoint are made one after the other: what a deletion gives up has ended before
- * its name is free again.
+ * Makes the moves of endpoints: what runs for one follows what its record says. Each move is recorded before anything follows from it, and
+ * only while the record is the one that the move was decided on, so whatever was recorded meanwhile (a deletion, another update) goes
+ * first. The moves of one endpoint are made one after the other: what a deletion gives up has ended before its name is free again.
  */
 export class EndpointMoves implements AsyncDisposable {
   readonly #options: EndpointMovesOptions;
   readonly #running = new Map<string, RunningEndpoint>();
-  readonly #starting = new Map<string, AbortController>();
+  readonly #driving = new Map<string, AbortController>();
   readonly #queues = new KeyedLock();
   readonly #tasks: TaskGroup;
 
@@ -44,7 +48,7 @@ export class EndpointMoves implements AsyncDisposable {
     });
   }
 
-  /** What runs for an endpoint; undefined while nothing does. */
+  /** What runs for an endpoint; undefined while nothing answers for it. */
   running(name: string): RunningEndpoint | undefined {
     return this.#running.get(nameKey(name));
   }
@@ -56,47 +60,40 @@ export class EndpointMoves implements AsyncDisposable {
   /** Goes on with what an earlier life of the platform was doing. */
   resume(record: EndpointRecord): void {
     const { logger } = this.#options.fleet;
-    try {
-      this.#takeUp(record);
-    } catch (error) {
-      logger.error("an endpoint cannot be brought back", { endpoint: record.name, error: String(error) });
-    }
+    const { at } = record.state;
+    if (at === "Failed" || at === "OutOfService") return;
+    this.#tasks.run((closing) =>
+      this.#queues.run(nameKey(record.name), async () => {
+        if (at !== "Creating" && at !== "Deleting") {
+          try {
+            const running = this.#open(record);
+            running.resume(record);
+            this.#running.set(nameKey(record.name), running);
+          } catch (error) {
+            return logger.error("an endpoint cannot be brought back", { endpoint: record.name, error: String(error) });
+          }
+          logger.info("an endpoint is brought back", { endpoint: record.name });
+        }
+        await this.#drive(nameKey(record.name), closing);
+      }),
+    );
   }
 
-  /** For one that is recorded as being created. */
-  bringUp({ name }: EndpointRecord): void {
-    this.#enqueue(name, (closing) => this.#bringUp(nameKey(name), closing));
-  }
-
-  /** For one that is recorded as being updated. */
-  replace({ name }: EndpointRecord): void {
-    this.#enqueue(name, (closing) => this.#replace(nameKey(name), closing));
-  }
-
-  /** For one that is recorded as being deleted: what is being brought up for it is given up. */
-  tearDown({ name }: EndpointRecord): void {
+  /** Goes on with an endpoint whose record was moved: what was being done for the record before is given up. */
+  go({ name }: EndpointRecord): void {
     const key = nameKey(name);
-    this.#starting.get(key)?.abort(new Error("the endpoint is deleted"));
-    this.#enqueue(name, (closing) => this.#tearDown(key, closing));
+    this.#driving.get(key)?.abort(new Error("the endpoint is to be something else"));
+    this.#tasks.run((closing) => this.#queues.run(key, () => this.#drive(key, closing)));
   }
 
-  /** Records a move; null where the endpoint is not in the state any more that the move is made from. */
-  async record(
-    key: string,
-    from: EndpointState["at"],
-    event: EndpointEvent,
-    deployed: Deployment | null = null,
-  ): Promise<EndpointRecord | null> {
-    const { store, fleet } = this.#options;
-    const { endpoints } = store.kinds;
+  /** Records a move that is decided on the record as it is; null where `decide` finds that there is none to make. */
+  async record(key: string, decide: (record: EndpointRecord) => EndpointEvent | null): Promise<EndpointRecord | null> {
+    const { store } = this.#options;
     return await store.attempt(async () => {
-      const found = await endpoints.find(key);
-      if (found.at !== "found" || found.value.state.at !== from) return null;
-      const { state } = found.value;
-      const modifiedMs = fleet.clock.epochMs();
-      const moved = { ...found.value, ...deployed, state: moveEndpoint(state, event), modifiedMs };
-      await store.write([endpoints.put(key, moved, found.version)]);
-      return moved;
+      const found = await store.kinds.endpoints.find(key);
+      if (found.at !== "found") return null;
+      const event = decide(found.value);
+      return event === null ? null : await this.#write(key, found, event);
     });
   }
 
@@ -107,62 +104,140 @@ export class EndpointMoves implements AsyncDisposable {
     this.#running.clear();
   }
 
-  #takeUp(record: EndpointRecord): void {
-    const { at } = record.state;
-    if (at === "Creating") this.bringUp(record);
-    if (at === "Deleting") this.tearDown(record);
-    if (at !== "InService" && at !== "Updating" && at !== "RollingBack") return;
-    this.#enqueue(record.name, async (closing) => {
-      const key = nameKey(record.name);
-      const running = this.#open(record, record);
-      this.#running.set(key, running);
-      running.resume();
-      this.#options.fleet.logger.info("an endpoint is brought back", { endpoint: record.name });
-      if (at === "Updating") await this.#replace(key, closing);
-      if (at === "RollingBack") await this.record(key, "RollingBack", { kind: "rolled-back" });
-    });
-  }
-
-  #enqueue(name: string, move: (closing: AbortSignal) => Promise<void>): void {
-    this.#tasks.run((closing) => this.#queues.run(nameKey(name), () => move(closing)));
-  }
-
-  #open(record: EndpointRecord, deployment: Deployment): RunningEndpoint {
+  #open(record: EndpointRecord): RunningEndpoint {
     const { fleet, random, newInstanceId: newId } = this.#options;
-    return new RunningEndpoint(record, deployment, { fleet, random, newId });
+    return new RunningEndpoint(record, { fleet, random, newId });
   }
 
-  async #bringUp(key: string, closing: AbortSignal): Promise<void> {
-    const record = await this.#inState(key, "Creating");
-    if (record === null) return;
-    const running = this.#open(record, record);
-    const failure = await this.#start(key, running, closing);
-    if (closing.aborted) return await running[Symbol.asyncDispose]();
-    if (failure === null) this.#running.set(key, running);
-    const event: EndpointEvent = failure === null ? { kind: "ready" } : { kind: "failed", reason: failure };
-    if ((await this.record(key, "Creating", event)) === null) await this.#drop(key, running);
+  async #write(
+    key: string,
+    { value, version }: { readonly value: EndpointRecord; readonly version: number },
+    event: EndpointEvent,
+  ): Promise<EndpointRecord> {
+    const { store, fleet } = this.#options;
+    const moved = { ...moveEndpoint(value, event), modifiedMs: fleet.clock.epochMs() };
+    await store.write([store.kinds.endpoints.put(key, moved, version)]);
+    return moved;
   }
 
-  /** Blue and green at once: the new fleets come up beside the old ones, then all traffic goes to them. */
-  async #replace(key: string, closing: AbortSignal): Promise<void> {
-    const record = await this.#inState(key, "Updating");
-    if (record === null || record.state.at !== "Updating") return;
-    const { next } = record.state;
-    const running = this.#open(record, next);
-    const failure = await this.#start(key, running, closing);
-    if (closing.aborted) return await running[Symbol.asyncDispose]();
-    if (failure !== null) {
-      const moved = await this.record(key, "Updating", { kind: "failed", reason: failure });
-      if (moved !== null) await this.record(key, "RollingBack", { kind: "rolled-back" });
-      return;
+  /** Null where the record is another by now. */
+  async #writeUnlessMoved(
+    key: string,
+    found: { readonly value: EndpointRecord; readonly version: number },
+    event: EndpointEvent,
+  ): Promise<EndpointRecord | null> {
+    try {
+      return await this.#write(key, found, event);
+    } catch (error) {
+      if (error instanceof DocumentConflict) return null;
+      throw error;
     }
-    // Deleted meanwhile: what was in service is what the deletion retires.
-    const moved = await this.record(key, "Updating", { kind: "ready" }, next);
-    if (moved === null) return await running[Symbol.asyncDispose]();
-    const before = this.#running.get(key);
-    this.#running.set(key, running);
-    // Not part of the move: the next one need not wait for the requests that the old instances hold.
-    if (before !== undefined) this.#tasks.run((over) => this.#retire(before, over));
+  }
+
+  /** Makes one move after the other until there is none to make, or somebody else has moved the record: who did so goes on. */
+  async #drive(key: string, closing: AbortSignal): Promise<void> {
+    const { store, fleet } = this.#options;
+    const aborter = new AbortController();
+    this.#driving.set(key, aborter);
+    const signal = AbortSignal.any([closing, aborter.signal]);
+    // Of one that is being created nothing answers before it is in service.
+    let created: RunningEndpoint | null = null;
+    try {
+      while (!signal.aborted) {
+        const found = await store.kinds.endpoints.find(key);
+        if (found.at !== "found") return;
+        const { value: record } = found;
+        const action = nextAction(record, fleet.clock.epochMs());
+        if (action.do === "tear-down") return await this.#tearDown(key, closing);
+        if (action.do === "nothing") return this.#stopped(key, record);
+        const running = this.#running.get(key) ?? (created ??= this.#open(record));
+        const event = await this.#make(action, record, { running, signal });
+        if (event === null) return;
+        const moved = await this.#writeUnlessMoved(key, found, event);
+        if (moved === null) return;
+        if (moved.state.at === "Failed") return;
+        this.#running.set(key, running);
+        created = null;
+        this.#follow(running, moved);
+      }
+    } finally {
+      if (this.#driving.get(key) === aborter) this.#driving.delete(key);
+      await created?.[Symbol.asyncDispose]();
+    }
+  }
+
+  /** What came of an action; null where it was given up. */
+  async #make(
+    action: Exclude<EndpointAction, { readonly do: "nothing" | "tear-down" }>,
+    record: EndpointRecord,
+    { running, signal }: { readonly running: RunningEndpoint; readonly signal: AbortSignal },
+  ): Promise<EndpointEvent | null> {
+    const { clock } = this.#options.fleet;
+    const { state } = record;
+    const change = state.at === "Updating" || state.at === "RollingBack" ? state.change : null;
+    const afterMs = change === null || change.deadlineMs === null ? null : change.deadlineMs - clock.epochMs();
+    using limit = afterMs === null ? null : openDeadline({ clock, afterMs, signal, late: tooLate });
+    try {
+      await this.#await(action, record, { running, signal: limit?.signal ?? signal });
+      if (action.do === "bake") this.#lookAtAlarms(change);
+    } catch (error) {
+      if (signal.aborted) return null;
+      return { kind: "failed", reason: error instanceof Error ? error.message : String(error) };
+    }
+    if (signal.aborted) return null;
+    if (state.at === "Creating") return { kind: "ready" };
+    return action.do === "bring-up" ? { kind: "reached", nowMs: clock.epochMs() } : { kind: "advanced" };
+  }
+
+  async #await(
+    action: Exclude<EndpointAction, { readonly do: "nothing" | "tear-down" }>,
+    record: EndpointRecord,
+    { running, signal }: { readonly running: RunningEndpoint; readonly signal: AbortSignal },
+  ): Promise<void> {
+    switch (action.do) {
+      case "bring-up":
+        this.#lookAtAlarms(record.state.at === "Updating" ? record.state.change : null);
+        return await running.bringUp(record, signal);
+      case "bake":
+        await this.#bake(record, action.untilMs, signal);
+        return await running.inService(signal);
+      case "advance":
+        return await running.inService(signal);
+      default:
+        return unreachable(action);
+    }
+  }
+
+  async #bake({ state }: EndpointRecord, untilMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options.fleet;
+    const change = state.at === "Updating" ? state.change : null;
+    for (;;) {
+      this.#lookAtAlarms(change);
+      const leftMs = untilMs - clock.epochMs();
+      if (leftMs <= 0) return;
+      await delay(
+        clock,
+        change === null || change.alarms.length === 0 ? leftMs : Math.min(leftMs, alarmLookMs),
+        signal,
+      );
+    }
+  }
+
+  #lookAtAlarms(change: Change | null): void {
+    const raised = change?.alarms.find((name) => this.#options.alarmState(name) === "ALARM");
+    if (raised !== undefined) throw new Error(`The CloudWatch alarm ${raised} is in the state ALARM.`);
+  }
+
+  /** Nothing is waited for: the next move need not wait for the requests that old instances hold. */
+  #follow(running: RunningEndpoint, record: EndpointRecord): void {
+    this.#tasks.run((closing) => this.#withinRetirement(closing, (signal) => running.follow(record, signal)));
+  }
+
+  #stopped(key: string, { state }: EndpointRecord): void {
+    const running = this.#running.get(key);
+    if (state.at !== "OutOfService" || running === undefined) return;
+    this.#running.delete(key);
+    this.#tasks.run((closing) => this.#withinRetirement(closing, (signal) => running.retire(signal)));
   }
 
   async #tearDown(key: string, closing: AbortSignal): Promise<void> {
@@ -170,7 +245,7 @@ export class EndpointMoves implements AsyncDisposable {
     const { endpoints, tags } = store.kinds;
     const running = this.#running.get(key);
     this.#running.delete(key);
-    if (running !== undefined) await this.#retire(running, closing);
+    if (running !== undefined) await this.#withinRetirement(closing, (signal) => running.retire(signal));
     await store.attempt(async () => {
       const found = await endpoints.find(key);
       if (found.at !== "found") return;
@@ -178,34 +253,12 @@ export class EndpointMoves implements AsyncDisposable {
     });
   }
 
-  async #inState(key: string, at: EndpointState["at"]): Promise<EndpointRecord | null> {
-    const found = await this.#options.store.kinds.endpoints.find(key);
-    return found.at === "found" && found.value.state.at === at ? found.value : null;
-  }
-
-  /** Null when every instance is in service, else the failure sentence. */
-  async #start(key: string, running: RunningEndpoint, closing: AbortSignal): Promise<string | null> {
-    const aborter = new AbortController();
-    this.#starting.set(key, aborter);
-    try {
-      await running.start(AbortSignal.any([closing, aborter.signal]));
-      return null;
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    } finally {
-      if (this.#starting.get(key) === aborter) this.#starting.delete(key);
-    }
-  }
-
-  async #drop(key: string, running: RunningEndpoint): Promise<void> {
-    if (this.#running.get(key) === running) this.#running.delete(key);
-    await running[Symbol.asyncDispose]();
-  }
-
   /** The limit is longer than any request: a cold model is waited for 55 s, its answer 59 s. */
-  async #retire(running: RunningEndpoint, closing: AbortSignal): Promise<void> {
+  async #withinRetirement(closing: AbortSignal, retire: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { fleet, retireMsMax } = this.#options;
     using limit = openDeadline({ clock: fleet.clock, afterMs: retireMsMax, signal: closing });
-    await running.retire(limit.signal);
+    await retire(limit.signal);
   }
 }
+
+const tooLate = () => new Error("The deployment took longer than its MaximumExecutionTimeoutInSeconds.");

@@ -22,6 +22,10 @@ export function jobExists(arn: string): AwsError {
   return new AwsError("ResourceInUse", text);
 }
 
+export function inProgress({ arn }: { readonly arn: string }): AwsError {
+  return invalid(`Cannot update in-progress endpoint "${arn}".`);
+}
+
 export function invalid(text: string): AwsError {
   return new AwsError("ValidationException", text);
 }

@@ -20,6 +20,7 @@ async function open(
     documents,
     limits: { ...hostingLimits, ...limits },
     random: Math.random,
+    alarmState: () => null,
     // Nothing is started.
     fleet: { clock: systemClock, logger } as unknown as FleetOptions,
   });

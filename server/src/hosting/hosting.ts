@@ -5,21 +5,43 @@ import { Catalogue, type NewRecord } from "./catalogue.ts";
 import {
   hostingArn,
   nameKey,
+  type DeploymentConfig,
   type EndpointConfigRecord,
   type ModelRecord,
   type Owner,
   type VariantPlan,
 } from "./definitions/index.ts";
-import { EndpointMoves } from "./endpoint-moves.ts";
+import { EndpointMoves, type AlarmState } from "./endpoint-moves.ts";
 import {
-  footprintOf,
+  alarmsOf,
+  groupsOf,
+  limitsOf,
+  resized,
+  retaining,
+  settledSizes,
+  typeOf,
+  type EndpointUpdate,
+  type VariantSize,
+} from "./endpoint-updates.ts";
+import {
+  beginChange,
+  checkDeployment,
   containerModels,
+  footprintOf,
   isTransient,
+  mayStop,
+  mayUpdate,
+  newGeneration,
+  plannedFootprint,
+  resizingSteps,
+  restoringSteps,
+  updateSteps,
   type EndpointRecord,
   type EndpointState,
   type FleetOptions,
+  type Generation,
 } from "./endpoints/index.ts";
-import { alreadyExists, invalid, notFound } from "./hosting-errors.ts";
+import { alreadyExists, inProgress, invalid, notFound } from "./hosting-errors.ts";
 import type { InstanceOwner, Unconfined } from "./instances/index.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
 import { Quotas, type HostingLimits } from "./quotas.ts";
@@ -35,9 +57,10 @@ export interface HostingOptions {
   readonly limits: HostingLimits;
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
+  readonly alarmState: AlarmState;
 }
 
-/** An endpoint's record, and how many instances of each of its variants are in service. */
+/** An endpoint's record, and how many instances of each of its groups are in service, by `groupKey`. */
 export interface EndpointDescription {
   readonly record: EndpointRecord;
   readonly inServiceCounts: ReadonlyMap<string, number>;
@@ -66,12 +89,19 @@ export class Hosting implements AsyncDisposable {
   readonly #holding = new AbortController();
 
   private constructor(options: HostingOptions, store: HostingStore) {
-    const { fleet, limits, random } = options;
+    const { fleet, limits, random, alarmState } = options;
     this.#options = options;
     this.#store = store;
     this.#quotas = new Quotas(store, limits);
     this.#catalogue = new Catalogue(store, this.#quotas, fleet.clock);
-    this.#moves = new EndpointMoves({ store, fleet, random, newInstanceId, retireMsMax: limits.retireMsMax });
+    this.#moves = new EndpointMoves({
+      store,
+      fleet,
+      random,
+      newInstanceId,
+      alarmState,
+      retireMsMax: limits.retireMsMax,
+    });
     this.transforms = new Transforms({
       store,
       quotas: this.#quotas,
@@ -109,6 +139,7 @@ export class Hosting implements AsyncDisposable {
     readonly configName: string;
     readonly owner: Owner;
     readonly tags: readonly Tag[];
+    readonly deploymentConfig: DeploymentConfig | null;
   }): Promise<EndpointRecord> {
     const { name, configName, owner, tags } = asked;
     const { endpoints } = this.#store.kinds;
@@ -117,11 +148,20 @@ export class Hosting implements AsyncDisposable {
     const found = await endpoints.find(key);
     if (found.at === "found") throw alreadyExists("endpoint", arn);
     using _reserved = this.#quotas.reserveRecord("endpoints", key);
-    const deployment = await this.#plan(configName, owner);
-    using _instances = this.#reserveInstances(key, deployment.plans);
+    const generation = newGeneration(1, await this.#plan(configName, owner));
+    this.#checkDeployment(asked.deploymentConfig, generation);
+    using _instances = this.#reserveInstances(key, [generation]);
     const nowMs = this.#options.fleet.clock.epochMs();
-    const state = { at: "Creating" } as const;
-    const record: EndpointRecord = { name, arn, owner, createdMs: nowMs, modifiedMs: nowMs, state, ...deployment };
+    const record: EndpointRecord = {
+      name,
+      arn,
+      owner,
+      createdMs: nowMs,
+      modifiedMs: nowMs,
+      state: { at: "Creating" },
+      generations: [generation],
+      deploymentConfig: asked.deploymentConfig,
+    };
     const expects = found.at === "absent" ? "absent" : found.version;
     try {
       await this.#store.write([endpoints.put(key, record, expects), ...this.#catalogue.firstTags(arn, tags)]);
@@ -130,35 +170,99 @@ export class Hosting implements AsyncDisposable {
       if (error instanceof DocumentConflict) throw alreadyExists("endpoint", arn);
       throw error;
     }
-    this.#moves.bringUp(record);
+    this.#moves.go(record);
     return record;
   }
 
-  async updateEndpoint(name: string, configName: string, owner: Owner): Promise<EndpointRecord> {
+  /** At any time but while there is nothing to go back to: an update that is under way is superseded. */
+  async updateEndpoint(asked: EndpointUpdate): Promise<EndpointRecord> {
+    const { name, configName, owner } = asked;
     const record = await this.endpoint(name, owner);
-    if (record.state.at === "Failed") {
-      throw invalid(`Cannot update endpoint "${record.arn}": it has failed; delete it.`);
-    }
-    const inProgress = () => invalid(`Cannot update in-progress endpoint "${record.arn}".`);
-    if (record.state.at !== "InService") throw inProgress();
+    this.#checkMayUpdate(record);
     const key = nameKey(name);
-    const deployment = await this.#plan(configName, owner);
-    using _instances = this.#reserveInstances(key, deployment.plans);
-    const moved = await this.#moves.record(key, "InService", { kind: "update", ...deployment });
-    if (moved === null) throw inProgress();
-    this.#moves.replace(moved);
+    const plan = await this.#plan(configName, owner);
+    const deploymentConfig = asked.retainsDeployment ? record.deploymentConfig : asked.deploymentConfig;
+    const next = newGeneration(0, plan);
+    this.#checkDeployment(deploymentConfig, next);
+    using _instances = this.#reserveInstances(key, [retaining(next, record.generations[0], asked)]);
+    const nowMs = this.#options.fleet.clock.epochMs();
+    const moved = await this.#moves.record(key, (now) => {
+      this.#checkMayUpdate(now);
+      const [first] = now.generations;
+      const number = Math.max(...now.generations.map((generation) => generation.number)) + 1;
+      const numbered = retaining({ ...next, number }, first, asked);
+      // What an earlier update has come to is undone first.
+      const isSettled = now.state.at === "InService";
+      const all: EndpointRecord["generations"] = [...now.generations, numbered];
+      const restoring = isSettled ? [] : restoringSteps(all, now.deploymentConfig);
+      const steps = [...restoring, ...updateSteps(first, numbered, deploymentConfig)];
+      const change = beginChange(nowMs, steps, limitsOf(deploymentConfig, nowMs));
+      return { kind: "update", next: numbered, change, deploymentConfig };
+    });
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#moves.go(moved);
+    return moved;
+  }
+
+  /** Other weights and numbers of instances for some variants of an endpoint in service. */
+  async resizeEndpoint(name: string, asked: readonly VariantSize[], owner: Owner): Promise<EndpointRecord> {
+    const record = await this.endpoint(name, owner);
+    const key = nameKey(name);
+    const before = plannedFootprint(record);
+    const sizesFor = (now: EndpointRecord) => {
+      if (now.state.at !== "InService") throw inProgress(now);
+      return resized(now.generations[0], asked);
+    };
+    const wanted = groupsOf(record.generations[0], sizesFor(record));
+    const after = footprintOf(wanted);
+    const more = {
+      instanceCount: Math.max(0, after.instanceCount - before.instanceCount),
+      containerCount: Math.max(0, after.containerCount - before.containerCount),
+    };
+    using _instances = this.#quotas.reserveEndpoint(key, more, typeOf(record.generations[0]));
+    const nowMs = this.#options.fleet.clock.epochMs();
+    const moved = await this.#moves.record(key, (now) => {
+      const steps = resizingSteps(now.generations[0], sizesFor(now));
+      return { kind: "resize", change: beginChange(nowMs, steps) };
+    });
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#moves.go(moved);
+    return moved;
+  }
+
+  /** Ends what runs for an endpoint in service; `startEndpoint` has it come up again. */
+  async stopEndpoint(name: string, owner: Owner): Promise<EndpointRecord> {
+    const record = await this.endpoint(name, owner);
+    const moved = await this.#moves.record(nameKey(name), (now) => {
+      if (!mayStop(now.state)) throw invalid(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
+      return { kind: "stop" };
+    });
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#moves.go(moved);
+    return moved;
+  }
+
+  async startEndpoint(name: string, owner: Owner): Promise<EndpointRecord> {
+    const record = await this.endpoint(name, owner);
+    using _instances = this.#reserveInstances(nameKey(name), record.generations);
+    const moved = await this.#moves.record(nameKey(name), (now) => {
+      if (now.state.at !== "OutOfService") {
+        throw invalid(`Cannot start endpoint "${now.arn}": it is ${now.state.at}.`);
+      }
+      return { kind: "start" };
+    });
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#moves.go(moved);
     return moved;
   }
 
   /** At any time: what is being brought up is given up. Resolves when the deletion is recorded, not when it is done. */
   async deleteEndpoint(name: string, owner: Owner): Promise<void> {
-    for (;;) {
-      const { state } = await this.endpoint(name, owner);
-      if (state.at === "Deleting") return;
-      const moved = await this.#moves.record(nameKey(name), state.at, { kind: "delete" });
-      // Otherwise another move was recorded in between, of which there are only so many.
-      if (moved !== null) return this.#moves.tearDown(moved);
-    }
+    await this.endpoint(name, owner);
+    const moved = await this.#moves.record(nameKey(name), ({ state }) =>
+      state.at === "Deleting" ? null : { kind: "delete" },
+    );
+    if (moved !== null) this.#moves.go(moved);
   }
 
   deleteModel(name: string, owner: Owner): Promise<void> {
@@ -185,8 +289,7 @@ export class Hosting implements AsyncDisposable {
 
   async describeEndpoint(name: string, owner: Owner): Promise<EndpointDescription> {
     const record = await this.endpoint(name, owner);
-    const fleets = this.#moves.running(name)?.fleets ?? [];
-    return { record, inServiceCounts: new Map(fleets.map((fleet) => [fleet.variantName, fleet.inServiceCount])) };
+    return { record, inServiceCounts: this.#moves.running(name)?.inServiceCounts ?? new Map<string, number>() };
   }
 
   listModels(question: ListQuestion, turn: LoopTurn): Promise<ListAnswer<ModelRecord>> {
@@ -278,8 +381,27 @@ export class Hosting implements AsyncDisposable {
     return { configName: config.name, plans };
   }
 
-  #reserveInstances(key: string, plans: readonly VariantPlan[]): Disposable {
-    return this.#quotas.reserveEndpoint(key, footprintOf(plans), plans[0]?.variant.InstanceType ?? "");
+  #reserveInstances(key: string, generations: readonly Generation[]): Disposable {
+    const groups = generations.flatMap((generation) => groupsOf(generation, settledSizes(generation)));
+    return this.#quotas.reserveEndpoint(key, footprintOf(groups), typeOf(generations[0]));
+  }
+
+  #checkMayUpdate(record: EndpointRecord): void {
+    const { state, arn } = record;
+    if (state.at === "Failed") throw invalid(`Cannot update endpoint "${arn}": it has failed; delete it.`);
+    if (state.at === "OutOfService") throw invalid(`Cannot update endpoint "${arn}": it is stopped; start it first.`);
+    if (!mayUpdate(state)) throw inProgress(record);
+  }
+
+  #checkDeployment(config: DeploymentConfig | null, generation: Generation): void {
+    if (config === null) return;
+    const { instanceCount } = footprintOf(groupsOf(generation, settledSizes(generation)));
+    const refusal = checkDeployment(config, instanceCount);
+    if (refusal !== null) throw invalid(refusal);
+    const unknown = alarmsOf(config).filter((name) => this.#options.alarmState(name) === null);
+    if (unknown.length > 0) {
+      throw invalid(`Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`);
+    }
   }
 
   async #allEndpoints(): Promise<readonly EndpointRecord[]> {
@@ -295,13 +417,16 @@ export class Hosting implements AsyncDisposable {
 }
 
 /** The multi-model containers of an endpoint that comes back with the platform. */
-function wantedInstances({ name, state, plans }: EndpointRecord): readonly InstanceOwner[] {
-  if (state.at !== "InService" && state.at !== "Updating" && state.at !== "RollingBack") return [];
-  return plans.flatMap(({ variant, model }) =>
-    model.containers.flatMap((container) => {
-      const models = containerModels(container, { variant, endpointName: name });
-      return models.kind === "one" ? [] : Array.from({ length: variant.InitialInstanceCount }, () => models.owner);
-    }),
+function wantedInstances({ name, state, generations }: EndpointRecord): readonly InstanceOwner[] {
+  const { at } = state;
+  if (at === "Creating" || at === "Deleting" || at === "Failed" || at === "OutOfService") return [];
+  return generations.flatMap(({ variants }) =>
+    variants.flatMap(({ plan: { variant, model }, observed }) =>
+      model.containers.flatMap((container) => {
+        const models = containerModels(container, { variant, endpointName: name });
+        return models.kind === "one" ? [] : Array.from({ length: observed.instanceCount }, () => models.owner);
+      }),
+    ),
   );
 }
 

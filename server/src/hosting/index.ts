@@ -16,6 +16,7 @@ export {
   type BuiltInRuntime,
   type ContainerDefinition,
   type Containers,
+  type DeploymentConfig,
   type EndpointConfigRecord,
   type HostingResource,
   type InstanceBudget,
@@ -24,7 +25,18 @@ export {
   type Owner,
   type ProductionVariant,
 } from "./definitions/index.ts";
-export { failureReason, type EndpointRecord, type EndpointState, type FleetOptions } from "./endpoints/index.ts";
+export {
+  failureReason,
+  groupKey,
+  stepOf,
+  type EndpointRecord,
+  type EndpointState,
+  type FleetOptions,
+  type Generation,
+  type VariantGroup,
+} from "./endpoints/index.ts";
+export type { AlarmState } from "./endpoint-moves.ts";
+export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";
 export { Hosting, type EndpointDescription, type HostingFigures, type HostingOptions } from "./hosting.ts";
 export type { TransformJobRecord, TransformRequest } from "./transforms/index.ts";
 export { hostingLimits, type HostingLimits } from "./quotas.ts";

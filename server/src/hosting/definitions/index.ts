@@ -3,11 +3,14 @@ export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner 
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
 export { instanceBudget, type InstanceBudget, type Machine } from "./instance-types.ts";
 export type {
+  CapacitySize,
   ContainerDefinition,
   Containers,
+  DeploymentConfig,
   EndpointConfigRecord,
   ModelRecord,
   ProductionVariant,
+  TrafficRouting,
   VariantPlan,
 } from "./records-of-hosting.ts";
 export { refusedVariable } from "./refused-variables.ts";

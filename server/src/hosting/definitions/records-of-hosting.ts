@@ -60,3 +60,32 @@ export interface VariantPlan {
   readonly variant: ProductionVariant;
   readonly model: ModelRecord;
 }
+
+/** Of a fleet: so many instances, or a part of them. */
+export interface CapacitySize {
+  readonly Type: "INSTANCE_COUNT" | "CAPACITY_PERCENT";
+  readonly Value: number;
+}
+
+export interface TrafficRouting {
+  readonly Type: "ALL_AT_ONCE" | "CANARY" | "LINEAR";
+  readonly WaitIntervalInSeconds: number;
+  readonly CanarySize?: CapacitySize;
+  readonly LinearStepSize?: CapacitySize;
+}
+
+/** How an endpoint is updated, as it was asked for. */
+export interface DeploymentConfig {
+  readonly BlueGreenUpdatePolicy?: {
+    readonly TrafficRoutingConfiguration: TrafficRouting;
+    readonly TerminationWaitInSeconds?: number;
+    readonly MaximumExecutionTimeoutInSeconds?: number;
+  };
+  readonly RollingUpdatePolicy?: {
+    readonly MaximumBatchSize: CapacitySize;
+    readonly WaitIntervalInSeconds: number;
+    readonly MaximumExecutionTimeoutInSeconds?: number;
+    readonly RollbackMaximumBatchSize?: CapacitySize;
+  };
+  readonly AutoRollbackConfiguration?: { readonly Alarms?: readonly { readonly AlarmName?: string }[] };
+}

@@ -1,4 +1,4 @@
-import { TaskGroup, assert, delay, openDeadline } from "../../base/index.ts";
+import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "../../base/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import { NotBegun, type InvocationPlace, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
@@ -12,35 +12,46 @@ import { anyOf, chooseInstance, leastBusy } from "./routing.ts";
 
 const sampleIntervalMs = 20_000;
 
-/** One variant of a running endpoint: its instances, where a request goes, and its metrics. */
+export interface FleetNames {
+  readonly endpointName: string;
+  readonly configName: string;
+  readonly region: string;
+  readonly accountId: string;
+}
+
+/** What the fleets of an endpoint have of it. */
+export interface FleetParts {
+  readonly fleet: FleetOptions;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly newId: () => string;
+}
+
+/** The instances of one variant that were made of one configuration: where a request goes among them, and their metrics. */
 export class Fleet implements AsyncDisposable {
   readonly #options: FleetOptions;
   readonly #plan: VariantPlan;
+  /** Those that get requests. */
   readonly #members: FleetMember[] = [];
+  /** Those that end when they have answered what they hold. */
+  readonly #leaving = new Set<FleetMember>();
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
   readonly #endpointName: string;
-  readonly #random: () => number;
-  readonly weight: number;
+  readonly #parts: FleetParts;
+  readonly #openMember: () => FleetMember;
+  readonly #quiet = new Gate();
+  /** Of requests that have not been answered, those among them that wait for an instance. */
+  #callCount = 0;
 
-  constructor(
-    plan: VariantPlan,
-    names: {
-      readonly endpointName: string;
-      readonly configName: string;
-      readonly region: string;
-      readonly accountId: string;
-      readonly instanceIds: readonly string[];
-    },
-    { fleet: options, random }: { readonly fleet: FleetOptions; readonly random: () => number },
-  ) {
+  constructor(plan: VariantPlan, names: FleetNames, parts: FleetParts) {
+    const options = parts.fleet;
     this.#options = options;
-    this.#random = random;
+    this.#parts = parts;
     this.#plan = plan;
     this.#endpointName = names.endpointName;
     const budget = options.host.budgetOf(plan.variant.InstanceType);
     const containers = plannedContainers(plan, budget);
-    this.weight = plan.variant.InitialVariantWeight;
     this.#metrics = new VariantMetrics(options.openSeries, {
       endpoint: names.endpointName,
       variant: plan.variant.VariantName,
@@ -55,14 +66,15 @@ export class Fleet implements AsyncDisposable {
       accountId,
       logsLink: options.logsLink,
     };
-    for (const id of names.instanceIds) {
-      const shared = { plan, budget, containers, fleet: options, metrics: this.#metrics, place };
-      const logStream = `${plan.variant.VariantName}/${id}`;
-      this.#members.push(new FleetMember({ id, ownerName: endpointName, logStream, ...shared }));
-    }
+    const shared = { plan, budget, containers, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
+    this.#openMember = () => {
+      const id = parts.newId();
+      return new FleetMember({ id, logStream: `${plan.variant.VariantName}/${id}`, ...shared });
+    };
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("instance metrics are no longer sampled", { error: String(error) });
     });
+    this.#tasks.run((closing) => this.#sample(closing));
   }
 
   get variantName(): string {
@@ -85,27 +97,76 @@ export class Fleet implements AsyncDisposable {
     return Object.assign({}, ...this.#members.map((member) => member.unconfined)) as Unconfined;
   }
 
-  async start(signal: AbortSignal): Promise<void> {
-    const started = await Promise.allSettled(this.#members.map((member) => member.start(signal)));
+  get instanceCount(): number {
+    return this.#members.length;
+  }
+
+  /**
+   * Resolves when there are so many instances, and the new ones are in service; rejects when one of them does not start, and then none of
+   * them is left. There may be more already.
+   */
+  async growTo(instanceCount: number, signal: AbortSignal): Promise<void> {
+    const missingCount = Math.max(0, instanceCount - this.#members.length);
+    const added = Array.from({ length: missingCount }, this.#openMember);
+    const started = await Promise.allSettled(added.map((member) => member.start(signal)));
     const failed = started.find((outcome) => outcome.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
-    this.#tasks.run((closing) => this.#sample(closing));
+    if (failed === undefined) return void this.#members.push(...added);
+    await Promise.all(added.map((member) => member[Symbol.asyncDispose]()));
+    throw failed.reason;
   }
 
-  resume(): void {
-    for (const member of this.#members) member.resume();
-    this.#tasks.run((closing) => this.#sample(closing));
+  /** For what was in service before the platform ended: tried until it is again. */
+  resume(instanceCount: number): void {
+    const added = Array.from({ length: instanceCount }, this.#openMember);
+    for (const member of added) member.resume();
+    this.#members.push(...added);
   }
 
-  async invoke(request: InvocationRequest): Promise<InvocationReply> {
+  /** Resolves when every instance is in service; rejects where the starts of one keep failing. */
+  async inService(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.ready(null, signal)));
+  }
+
+  /** The last ones get no more requests from now on. Resolves when they have answered what they hold, or the signal aborts, and are gone. */
+  async shrinkTo(instanceCount: number, signal: AbortSignal): Promise<void> {
+    const leaving = this.#members.splice(instanceCount);
+    for (const member of leaving) this.#leaving.add(member);
+    await Promise.all(
+      leaving.map(async (member) => {
+        await member.invocations.idle(signal).catch(() => {});
+        await member[Symbol.asyncDispose]();
+        this.#leaving.delete(member);
+      }),
+    );
+  }
+
+  /** For one that gets no more requests: those that wait for an instance get one. Resolves when nothing is left of it. */
+  async retire(signal: AbortSignal): Promise<void> {
+    while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#quiet.opened(), signal).catch(() => {});
+    await this.shrinkTo(0, signal);
+    await this[Symbol.asyncDispose]();
+  }
+
+  /** `peerCount`: instances of the variant in service, in other fleets, too. */
+  async invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
     checkTargets(request, this.#plan.model, this.#endpointName);
+    this.#callCount += 1;
+    try {
+      return await this.#invoke(request, peerCount);
+    } finally {
+      this.#callCount -= 1;
+      if (this.#callCount === 0) this.#quiet.open();
+    }
+  }
+
+  async #invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
     let candidates = this.#candidatesFor(request);
     if (candidates.length === 0) {
       await this.#waitForOne(request);
       candidates = this.#candidatesFor(request);
-      if (candidates.length === 0) throw (this.#members[0] as FleetMember).invocations.unavailable(request);
     }
-    this.#metrics.record("InvocationsPerInstance", 1 / candidates.length);
+    if (candidates.length === 0) throw this.#unavailable(request);
+    this.#metrics.record("InvocationsPerInstance", 1 / Math.max(peerCount, candidates.length));
     const first = this.#choose(candidates, request);
     if (candidates.length === 1) return await first.invocations.invoke(request, { mayGoElsewhere: false });
     const body = request.body.bind(request);
@@ -117,8 +178,16 @@ export class Fleet implements AsyncDisposable {
       if (!(error instanceof NotBegun)) throw error;
     }
     // Once only: a request that ends each container it comes to is not taken through all of them.
-    const others = candidates.filter((member) => member !== first);
-    return await this.#choose(others, request).invocations.invoke(again, { mayGoElsewhere: false });
+    const others = this.#candidatesFor(request).filter((member) => member !== first);
+    const second = others.length === 0 ? first : this.#choose(others, request);
+    return await second.invocations.invoke(again, { mayGoElsewhere: false });
+  }
+
+  #unavailable(request: InvocationRequest): Error {
+    const [member] = this.#members;
+    if (member !== undefined) return member.invocations.unavailable(request);
+    const text = `Variant ${this.variantName} of endpoint ${this.#endpointName} has no instance in service.`;
+    return new AwsError("ServiceUnavailable", text, { statusFallback: 503 });
   }
 
   /** Those that serve it, without those that may be about to end where there are others. */
@@ -130,7 +199,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   #choose(candidates: readonly FleetMember[], { targetModel }: InvocationRequest): FleetMember {
-    const chance = this.#random();
+    const chance = this.#parts.random();
     const isRandom = this.#plan.variant.RoutingConfig?.RoutingStrategy === "RANDOM";
     const choose = isRandom ? anyOf : leastBusy;
     const chosen = targetModel === null ? choose(candidates, chance) : chooseInstance(candidates, targetModel);
@@ -141,12 +210,12 @@ export class Fleet implements AsyncDisposable {
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await Promise.all(this.#members.map((member) => member.leave()));
+    await Promise.all([...this.#members, ...this.#leaving].map((member) => member.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await Promise.all(this.#members.map((member) => member[Symbol.asyncDispose]()));
+    await Promise.all([...this.#members, ...this.#leaving].map((member) => member[Symbol.asyncDispose]()));
   }
 
   /** Every container is being started again: a short while of that is better waited for than reported. */

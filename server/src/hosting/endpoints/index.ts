@@ -1,16 +1,33 @@
-/** Endpoints as state machines, and what runs for one: a fleet for each variant, a member for each instance. */
+/** Endpoints as state machines, and what runs for one: a fleet for each variant of a generation, a member for each instance. */
 export {
+  beginChange,
   failureReason,
   footprintOf,
+  groupKey,
   isTransient,
-  moveEndpoint,
+  newGeneration,
   noFootprint,
   plannedFootprint,
-  type EndpointEvent,
+  settledGeneration,
+  type Change,
   type EndpointRecord,
   type EndpointState,
   type Footprint,
+  type Generation,
+  type GroupSize,
+  type VariantGroup,
+} from "./endpoint-record.ts";
+export {
+  mayStop,
+  mayUpdate,
+  moveEndpoint,
+  nextAction,
+  stepOf,
+  type EndpointAction,
+  type EndpointEvent,
 } from "./endpoint-state.ts";
+export { resizingSteps, restoringSteps, updateSteps } from "./change-steps.ts";
+export { checkDeployment } from "./check-deployment.ts";
 export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
 export { plannedContainers } from "./planned-containers.ts";

@@ -1,106 +1,180 @@
-import { AwsError, Gate, orAborted } from "../../base/index.ts";
-import type { VariantPlan } from "../definitions/index.ts";
+import { AwsError } from "../../base/index.ts";
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import type { EndpointRecord } from "./endpoint-state.ts";
-import { Fleet } from "./fleet.ts";
-import type { FleetOptions } from "./fleet-options.ts";
+import { groupKey, routesOf, type EndpointRecord, type Generation, type Route } from "./endpoint-record.ts";
+import { stepOf } from "./endpoint-state.ts";
+import { Fleet, type FleetParts } from "./fleet.ts";
 import { WeightedRotation } from "./weighted-rotation.ts";
 
-/** An endpoint's fleets, from the start of their instances to their end. */
+/** A row of the routing table with what is there for it. */
+interface FleetRoute extends Route {
+  readonly fleet: Fleet;
+}
+
+/** What runs for an endpoint: the fleets of its generations. Where requests go follows from its record. */
 export class RunningEndpoint implements AsyncDisposable {
-  readonly #fleets: readonly Fleet[];
   readonly #name: string;
-  readonly #rotation: WeightedRotation<Fleet>;
-  readonly #idle = new Gate();
-  #inFlightCount = 0;
+  readonly #owner: EndpointRecord["owner"];
+  readonly #parts: FleetParts;
+  readonly #fleets = new Map<string, Fleet>();
+  #routes: readonly FleetRoute[] = [];
+  #rotation = new WeightedRotation<FleetRoute>([]);
+  #named = new Map<string, WeightedRotation<{ readonly weight: number; readonly fleet: Fleet }>>();
 
-  constructor(
-    record: EndpointRecord,
-    { configName, plans }: { readonly configName: string; readonly plans: readonly VariantPlan[] },
-    options: { readonly fleet: FleetOptions; readonly random: () => number; readonly newId: () => string },
-  ) {
-    this.#name = record.name;
-    this.#fleets = plans.map((plan) => {
-      const instanceIds = Array.from({ length: plan.variant.InitialInstanceCount }, options.newId);
-      const names = { endpointName: record.name, configName, ...record.owner, instanceIds };
-      return new Fleet(plan, names, options);
-    });
-    this.#rotation = new WeightedRotation(this.#fleets);
+  constructor({ name, owner }: EndpointRecord, parts: FleetParts) {
+    this.#name = name;
+    this.#owner = owner;
+    this.#parts = parts;
   }
 
-  get fleets(): readonly Fleet[] {
-    return this.#fleets;
+  get fleets(): Iterable<Fleet> {
+    return this.#fleets.values();
   }
 
-  /** Rejects with the service's failure sentence; nothing is left of the fleets then. */
-  async start(signal: AbortSignal): Promise<void> {
-    const outcomes = await Promise.allSettled(
-      this.#fleets.map(async (fleet) => {
-        try {
-          await fleet.start(signal);
-        } catch (error) {
-          if (signal.aborted) throw error;
-          throw new Error(failureSentence(error, fleet.variantName), { cause: error });
-        }
-      }),
-    );
-    const failed = outcomes.find((outcome) => outcome.status === "rejected");
-    if (failed === undefined) return;
-    await this[Symbol.asyncDispose]();
-    throw failed.reason;
+  /** Of each group by its key, how many instances are in service. */
+  get inServiceCounts(): ReadonlyMap<string, number> {
+    return new Map([...this.#fleets].map(([key, { inServiceCount }]) => [key, inServiceCount]));
   }
 
   /** For what was in service before the platform ended: tried until it is again. */
-  resume(): void {
-    for (const fleet of this.#fleets) fleet.resume();
-  }
-
-  async invoke(request: InvocationRequest): Promise<InvocationReply> {
-    const fleet = this.#fleetOf(request);
-    this.#inFlightCount += 1;
-    const end = () => {
-      this.#inFlightCount -= 1;
-      if (this.#inFlightCount === 0) this.#idle.open();
-    };
-    try {
-      const reply = await fleet.invoke(request);
-      if (Buffer.isBuffer(reply.body)) end();
-      else reply.body.once("close", end);
-      return reply;
-    } catch (error) {
-      end();
-      throw error;
+  resume(record: EndpointRecord): void {
+    for (const generation of record.generations) {
+      for (const { plan, observed } of generation.variants) {
+        this.#fleetOf(generation, plan.variant.VariantName).resume(observed.instanceCount);
+      }
     }
+    this.#route(record);
   }
 
-  /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left of the fleets. */
+  /** Brings up what the record's step wants, or else what is settled. Rejects with SageMaker's failure sentence. */
+  async bringUp(record: EndpointRecord, signal: AbortSignal): Promise<void> {
+    const step = stepOf(record);
+    const failed = new AbortController();
+    const either = AbortSignal.any([signal, failed.signal]);
+    const grown = record.generations.flatMap((generation) => {
+      const wanted = step?.generations.find(({ number }) => number === generation.number)?.sizes;
+      return generation.variants.map(async ({ plan, settled }, index) => {
+        const { instanceCount } = (step === null ? settled : wanted?.[index]) ?? { instanceCount: 0 };
+        const { VariantName: name } = plan.variant;
+        try {
+          await this.#fleetOf(generation, name).growTo(instanceCount, either);
+        } catch (error) {
+          if (!either.aborted) failed.abort(new Error(failureSentence(error, name), { cause: error }));
+        }
+      });
+    });
+    await Promise.all(grown);
+    either.throwIfAborted();
+  }
+
+  /** Resolves when all that requests go to is in service; rejects where one of it does not come back. */
+  async inService(signal: AbortSignal): Promise<void> {
+    await Promise.all(
+      this.#routes.map(async ({ fleet, variantName }) => {
+        try {
+          await fleet.inService(signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          throw new Error(failureSentence(error, variantName), { cause: error });
+        }
+      }),
+    );
+  }
+
+  /**
+   * Requests go where the record says from now on, and nobody has more than it says. Resolves when what has less has answered what it
+   * holds, or the signal aborts.
+   */
+  async follow(record: EndpointRecord, signal: AbortSignal): Promise<void> {
+    this.#route(record);
+    const observed = new Map(
+      record.generations.flatMap(({ number, variants }) =>
+        variants.map(({ plan, observed: size }) => [groupKey(number, plan.variant.VariantName), size.instanceCount]),
+      ),
+    );
+    await Promise.all(
+      [...this.#fleets].map(async ([key, fleet]) => {
+        const instanceCount = observed.get(key);
+        if (instanceCount !== undefined) return await fleet.shrinkTo(instanceCount, signal);
+        this.#fleets.delete(key);
+        return await fleet.retire(signal);
+      }),
+    );
+  }
+
+  /** Throws AwsError with the codes and sentences of SageMaker's runtime. */
+  async invoke(request: InvocationRequest): Promise<InvocationReply> {
+    const chosen = this.#choose(request.targetVariant);
+    const { variantName } = chosen;
+    let peerCount = 0;
+    let instead: Fleet | null = null;
+    for (const { fleet } of this.#routes) {
+      if (fleet.variantName !== variantName) continue;
+      const { inServiceCount } = fleet;
+      peerCount += inServiceCount;
+      if (inServiceCount > 0) instead ??= fleet;
+    }
+    // Both of a variant's fleets serve it while an endpoint is updated.
+    const fleet = chosen.inServiceCount > 0 ? chosen : (instead ?? chosen);
+    return await fleet.invoke(request, peerCount);
+  }
+
+  /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left. */
   async retire(signal: AbortSignal): Promise<void> {
-    while (this.#inFlightCount > 0 && !signal.aborted) await orAborted(this.#idle.opened(), signal).catch(() => {});
-    await this[Symbol.asyncDispose]();
+    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
+    this.#fleets.clear();
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
-    await Promise.all(this.#fleets.map((fleet) => fleet.leave()));
+    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#fleets.map((fleet) => fleet[Symbol.asyncDispose]()));
+    await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
+    this.#fleets.clear();
   }
 
-  #fleetOf(request: InvocationRequest): Fleet {
-    if (request.targetVariant !== null) {
-      const named = this.#fleets.find((fleet) => fleet.variantName === request.targetVariant);
-      if (named !== undefined) return named;
-      const text = `Variant ${request.targetVariant} not found for Request of endpoint ${this.#name}.`;
+  #fleetOf(generation: Generation, variantName: string): Fleet {
+    const key = groupKey(generation.number, variantName);
+    const found = this.#fleets.get(key);
+    if (found !== undefined) return found;
+    const group = generation.variants.find(({ plan }) => plan.variant.VariantName === variantName);
+    if (group === undefined) throw new Error(`bug: generation ${generation.number} has no variant ${variantName}`);
+    const names = { endpointName: this.#name, configName: generation.configName, ...this.#owner };
+    const fleet = new Fleet(group.plan, names, this.#parts);
+    this.#fleets.set(key, fleet);
+    return fleet;
+  }
+
+  #route(record: EndpointRecord): void {
+    const byNumber = new Map(record.generations.map((generation) => [generation.number, generation]));
+    this.#routes = routesOf(record).flatMap((route) => {
+      const generation = byNumber.get(route.generation);
+      return generation === undefined ? [] : [{ ...route, fleet: this.#fleetOf(generation, route.variantName) }];
+    });
+    this.#rotation = new WeightedRotation(this.#routes);
+    const byVariant = Map.groupBy(this.#routes, ({ variantName }) => variantName);
+    this.#named = new Map(
+      [...byVariant].map(([name, routes]) => {
+        const shares = routes.map(({ trafficShare, fleet }) => ({ weight: trafficShare, fleet }));
+        return [name, new WeightedRotation(shares)];
+      }),
+    );
+  }
+
+  #choose(targetVariant: string | null): Fleet {
+    if (targetVariant !== null) {
+      const named = this.#named.get(targetVariant)?.next();
+      if (named !== undefined && named !== null) return named.fleet;
+      const text = `Variant ${targetVariant} not found for Request of endpoint ${this.#name}.`;
       throw new AwsError("ValidationError", text);
     }
     const chosen = this.#rotation.next();
     if (chosen === null) {
       throw new AwsError("ValidationError", `Every variant of endpoint ${this.#name} has weight zero.`);
     }
-    return chosen;
+    return chosen.fleet;
   }
 }
 

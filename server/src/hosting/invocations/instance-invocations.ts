@@ -1,5 +1,14 @@
 import type { Readable } from "node:stream";
-import { AwsError, openDeadline, readWhole, takeForCall, type ByteLease, type Clock } from "../../base/index.ts";
+import {
+  AwsError,
+  Gate,
+  openDeadline,
+  orAborted,
+  readWhole,
+  takeForCall,
+  type ByteLease,
+  type Clock,
+} from "../../base/index.ts";
 import type { ModelAgent } from "../agent/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
 import type { ContainerReply } from "../instances/index.ts";
@@ -37,6 +46,7 @@ export interface InvokeOptions {
 export class InstanceInvocations {
   readonly #options: InstanceInvocationsOptions;
   readonly #targets: readonly ExchangeTarget[];
+  readonly #idle = new Gate();
   #inFlightCount = 0;
 
   constructor(options: InstanceInvocationsOptions) {
@@ -49,6 +59,11 @@ export class InstanceInvocations {
 
   get inFlightCount(): number {
     return this.#inFlightCount;
+  }
+
+  /** Resolves when no request is in flight, at once where none is. */
+  async idle(signal: AbortSignal): Promise<void> {
+    while (this.#inFlightCount > 0) await orAborted(this.#idle.opened(), signal);
   }
 
   /**
@@ -69,6 +84,7 @@ export class InstanceInvocations {
       if (finished) return;
       finished = true;
       this.#inFlightCount -= 1;
+      if (this.#inFlightCount === 0) this.#idle.open();
       for (const { leases } of hops) for (const lease of leases) lease[Symbol.dispose]();
       if (!isElsewhere) this.#record(request, outcome);
     };

@@ -1,6 +1,12 @@
 import { delay, Gate, TaskGroup, type Clock, type Logger } from "../../base/index.ts";
 import { ChangesForgotten, type DocumentChange, type DocumentPosition, type Documents } from "../../records/index.ts";
-import { noFootprint, plannedFootprint, type EndpointState, type Footprint } from "../endpoints/index.ts";
+import {
+  noFootprint,
+  plannedFootprint,
+  type EndpointRecord,
+  type EndpointState,
+  type Footprint,
+} from "../endpoints/index.ts";
 import { isUnderWay, jobFootprint, type TransformState } from "../transforms/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
 import { modelDataUrlOf } from "../instances/index.ts";
@@ -198,7 +204,7 @@ export class HostingView implements AsyncDisposable {
     const read = endpoints.read(record);
     if (read === null) return null;
     const endpoint = { at: read.state.at, footprint: plannedFootprint(read) };
-    return { ...none, modelDataUrls: dataUrls(read.plans.map(({ model }) => model)), endpoint };
+    return { ...none, modelDataUrls: dataUrls(modelsOf(read)), endpoint };
   }
 
   #tell(changes: readonly { readonly kind: string }[]): void {
@@ -238,6 +244,9 @@ class KnownRecords {
     else records.set(key, facts);
   }
 }
+
+const modelsOf = ({ generations }: EndpointRecord) =>
+  generations.flatMap(({ variants }) => variants.map(({ plan }) => plan.model));
 
 function dataUrls(models: readonly ModelRecord[]): readonly string[] {
   return models.flatMap(({ containers }) => containers.flatMap((container) => modelDataUrlOf(container) ?? []));

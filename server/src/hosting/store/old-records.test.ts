@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { createLogger, silentLogger, systemClock } from "../../base/index.ts";
 import { openDocuments, openRecords, recordsDefaults } from "../../records/index.ts";
+import { routesOf, type EndpointRecord } from "../endpoints/endpoint-record.ts";
 import type { FleetOptions } from "../endpoints/fleet-options.ts";
 import { Hosting } from "../hosting.ts";
 import { hostingLimits } from "../quotas.ts";
@@ -77,16 +78,24 @@ test("records of models with one container are read as models with a list of the
     documents: await openDocuments(records),
     limits: hostingLimits,
     random: Math.random,
+    alarmState: () => null,
     // Nothing is started.
     fleet: { clock: systemClock, logger } as unknown as FleetOptions,
   });
   const { container: _, ...rest } = model;
   const current = { ...rest, containers: [container], executionMode: "Serial" };
   assert.deepEqual(await hosting.model("ONE", owner), current);
-  assert.deepEqual((await hosting.endpoint("failed", owner)).plans, [{ variant, model: current }]);
-  const { state } = await hosting.endpoint("moving", owner);
-  assert.ok(state.at === "Updating");
-  assert.deepEqual(state.next.plans, [{ variant, model: current }]);
+  const plansOf = ({ generations }: EndpointRecord) =>
+    generations.map(({ configName, variants }) => [configName, variants.map(({ plan }) => plan)]);
+  const own = ["conf", [{ variant, model: current }]];
+  assert.deepEqual(plansOf(await hosting.endpoint("failed", owner)), [own]);
+  const moving = await hosting.endpoint("moving", owner);
+  assert.ok(moving.state.at === "Updating" && moving.state.change.steps.length === 1);
+  assert.deepEqual(plansOf(moving), [own, own]);
+  assert.deepEqual(
+    routesOf(moving).map(({ generation, weight }) => [generation, weight]),
+    [[1, 1]],
+  );
   assert.equal((await hosting.config("conf", owner)).createdMs, 1500);
   await assert.rejects(hosting.model("none", owner), { code: "ValidationException" });
   await assert.rejects(hosting.model("torn", owner), { code: "ValidationException" });

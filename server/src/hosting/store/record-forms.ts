@@ -1,5 +1,14 @@
 import type { ContainerDefinition, ModelRecord, VariantPlan } from "../definitions/index.ts";
-import type { EndpointRecord, EndpointState } from "../endpoints/index.ts";
+import { unreachable } from "../../base/index.ts";
+import {
+  beginChange,
+  newGeneration,
+  restoringSteps,
+  settledGeneration,
+  updateSteps,
+  type EndpointRecord,
+  type EndpointState,
+} from "../endpoints/index.ts";
 
 /** A model as it was written while it had one container. */
 interface ModelOfOneContainer extends Omit<ModelRecord, "containers" | "executionMode"> {
@@ -15,13 +24,19 @@ interface StoredPlan extends Omit<VariantPlan, "model"> {
   readonly model: StoredModel;
 }
 
-type StoredState =
-  | Exclude<EndpointState, { readonly at: "Updating" }>
-  | { readonly at: "Updating"; readonly next: { readonly configName: string; readonly plans: readonly StoredPlan[] } };
-
-interface StoredEndpoint extends Omit<EndpointRecord, "plans" | "state"> {
+/** An endpoint as it was written while it had one configuration, or went from one to another at once. */
+interface EndpointOfPlans extends Omit<EndpointRecord, "generations" | "deploymentConfig" | "state"> {
+  readonly configName: string;
   readonly plans: readonly StoredPlan[];
-  readonly state: StoredState;
+  readonly state:
+    | Exclude<EndpointState, { readonly at: "Updating" | "RollingBack" }>
+    | { readonly at: "Updating"; readonly next: StoredDeployment }
+    | { readonly at: "RollingBack"; readonly reason: string };
+}
+
+interface StoredDeployment {
+  readonly configName: string;
+  readonly plans: readonly StoredPlan[];
 }
 
 export function modelRecord(stored: unknown): ModelRecord {
@@ -29,8 +44,34 @@ export function modelRecord(stored: unknown): ModelRecord {
 }
 
 export function endpointRecord(stored: unknown): EndpointRecord {
-  const { plans, state, ...rest } = stored as StoredEndpoint;
-  return { ...rest, plans: plans.map(currentPlan), state: currentState(state) };
+  const read = stored as EndpointRecord | EndpointOfPlans;
+  if ("generations" in read) return read;
+  const { plans, configName, state, ...rest } = read;
+  const first = newGeneration(1, { configName, plans: plans.map(currentPlan) });
+  const serving = settledGeneration(first);
+  const shared = { ...rest, deploymentConfig: null };
+  switch (state.at) {
+    case "Updating": {
+      const { next } = state;
+      const second = newGeneration(2, { configName: next.configName, plans: next.plans.map(currentPlan) });
+      const change = beginChange(rest.modifiedMs, updateSteps(serving, second, null));
+      return { ...shared, generations: [serving, second], state: { at: "Updating", change } };
+    }
+    case "RollingBack": {
+      const change = beginChange(rest.modifiedMs, restoringSteps([serving], null));
+      return { ...shared, generations: [serving], state: { ...state, change } };
+    }
+    case "InService":
+      return { ...shared, generations: [serving], state };
+    case "Creating":
+    case "Deleting":
+    case "Failed":
+    case "OutOfService":
+    case "UpdateRollbackFailed":
+      return { ...shared, generations: [first], state };
+    default:
+      return unreachable(state);
+  }
 }
 
 function currentModel(stored: StoredModel): ModelRecord {
@@ -42,8 +83,3 @@ function currentModel(stored: StoredModel): ModelRecord {
 }
 
 const currentPlan = ({ model, ...rest }: StoredPlan): VariantPlan => ({ ...rest, model: currentModel(model) });
-
-function currentState(state: StoredState): EndpointState {
-  if (state.at !== "Updating") return state;
-  return { at: "Updating", next: { ...state.next, plans: state.next.plans.map(currentPlan) } };
-}

@@ -1,26 +1,32 @@
-import { failureReason, type EndpointDescription, type Hosting } from "../../../hosting/index.ts";
-import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
-import type { CallContext } from "../../wire/index.ts";
-import { refusedDeploymentMembers } from "./refused-members.ts";
+import type { Hosting, RetainedProperty } from "../../../hosting/index.ts";
+import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
+import { refuseMembers, type CallContext } from "../../wire/index.ts";
+import { describeEndpoint } from "./describe-endpoint.ts";
+import { refusedSizeMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
 /** Below the 60 s after which clients give up reading; a waiter that polls every 30 s hears of the move when it happens. */
 const describeHoldMsMax = 25_000;
 
+const retainable: readonly RetainedProperty[] = ["DesiredInstanceCount", "DesiredWeight", "DataCaptureConfig"];
+
 export function endpointOperations(
   hosting: Hosting,
-): Pick<SageMakerRows, "CreateEndpoint" | "DescribeEndpoint" | "UpdateEndpoint" | "DeleteEndpoint"> {
+): Pick<
+  SageMakerRows,
+  "CreateEndpoint" | "DescribeEndpoint" | "UpdateEndpoint" | "UpdateEndpointWeightsAndCapacities" | "DeleteEndpoint"
+> {
   const resource = (input: { readonly EndpointName: string }, context: CallContext) =>
     arnOf("endpoint", input.EndpointName, context);
   return {
     CreateEndpoint: {
       action: "sagemaker:CreateEndpoint",
       resource,
-      refuses: refusedDeploymentMembers,
       async handle(input, context) {
         const owner = { region: context.region, accountId: context.accountId };
         const { EndpointName: name, EndpointConfigName: configName, Tags: tags = [] } = input;
-        const record = await hosting.createEndpoint({ name, configName, owner, tags });
+        const deploymentConfig = input.DeploymentConfig ?? null;
+        const record = await hosting.createEndpoint({ name, configName, owner, tags, deploymentConfig });
         return { EndpointArn: record.arn };
       },
     },
@@ -29,16 +35,39 @@ export function endpointOperations(
       resource,
       async handle({ EndpointName: name }, context) {
         await hosting.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
-        return describe(await hosting.describeEndpoint(name, context));
+        return describeEndpoint(await hosting.describeEndpoint(name, context));
       },
     },
     UpdateEndpoint: {
       action: "sagemaker:UpdateEndpoint",
       resource,
-      refuses: refusedDeploymentMembers,
       async handle(input, context) {
         const owner = { region: context.region, accountId: context.accountId };
-        const record = await hosting.updateEndpoint(input.EndpointName, input.EndpointConfigName, owner);
+        const record = await hosting.updateEndpoint({
+          name: input.EndpointName,
+          configName: input.EndpointConfigName,
+          owner,
+          deploymentConfig: input.DeploymentConfig ?? null,
+          retainsDeployment: input.RetainDeploymentConfig === true,
+          retained: retainedBy(input),
+        });
+        return { EndpointArn: record.arn };
+      },
+    },
+    UpdateEndpointWeightsAndCapacities: {
+      action: "sagemaker:UpdateEndpointWeightsAndCapacities",
+      resource,
+      async handle(input, context) {
+        const sizes = input.DesiredWeightsAndCapacities.map((size) => {
+          refuseMembers(size, refusedSizeMembers, { code: "ValidationException", of: " of a variant" });
+          const { VariantName: variantName, DesiredWeight: weight, DesiredInstanceCount: instanceCount } = size;
+          return {
+            variantName,
+            ...(weight === undefined ? {} : { weight }),
+            ...(instanceCount === undefined ? {} : { instanceCount }),
+          };
+        });
+        const record = await hosting.resizeEndpoint(input.EndpointName, sizes, context);
         return { EndpointArn: record.arn };
       },
     },
@@ -53,30 +82,8 @@ export function endpointOperations(
   };
 }
 
-function describe({ record, inServiceCounts }: EndpointDescription): SagemakerOperations["DescribeEndpoint"]["output"] {
-  const reason = failureReason(record.state);
-  return {
-    EndpointName: record.name,
-    EndpointArn: record.arn,
-    EndpointConfigName: record.configName,
-    EndpointStatus: record.state.at,
-    CreationTime: new Date(record.createdMs),
-    LastModifiedTime: new Date(record.modifiedMs),
-    ...(reason === null ? {} : { FailureReason: reason }),
-    ProductionVariants: record.plans.map(({ variant, model }) => {
-      return {
-        VariantName: variant.VariantName,
-        DeployedImages: model.containers.map(({ Image: image }) => ({
-          SpecifiedImage: image,
-          ResolvedImage: image,
-          ResolutionTime: new Date(record.createdMs),
-        })),
-        CurrentWeight: variant.InitialVariantWeight,
-        DesiredWeight: variant.InitialVariantWeight,
-        CurrentInstanceCount: inServiceCounts.get(variant.VariantName) ?? 0,
-        DesiredInstanceCount: variant.InitialInstanceCount,
-        ...(variant.RoutingConfig === undefined ? {} : { RoutingConfig: variant.RoutingConfig }),
-      };
-    }),
-  };
+function retainedBy(input: SagemakerInputs["UpdateEndpointInput"]): ReadonlySet<RetainedProperty> {
+  if (input.RetainAllVariantProperties !== true) return new Set();
+  const excluded = new Set(input.ExcludeRetainedVariantProperties?.map(({ VariantPropertyType: type }) => type));
+  return new Set(retainable.filter((property) => !excluded.has(property)));
 }

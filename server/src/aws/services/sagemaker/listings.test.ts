@@ -31,7 +31,13 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
   // Four at a time are as old as each other.
   const clock = { ...systemClock, epochMs: () => Math.floor(createdCount++ / 4) };
   const fleet = { clock, logger } as unknown as FleetOptions;
-  await using hosting = await Hosting.open({ documents, limits: hostingLimits, random: Math.random, fleet });
+  await using hosting = await Hosting.open({
+    documents,
+    limits: hostingLimits,
+    random: Math.random,
+    alarmState: () => null,
+    fleet,
+  });
   for (let at = 0; at < count; at += 500) {
     await Promise.all(
       Array.from({ length: 500 }, (_, more) => {

@@ -56,18 +56,7 @@ export const refusedVariantMembers: readonly RefusedMember[] = [
   },
 ];
 
-/** An endpoint moves all at once here, and its old instances end when they have answered what they hold. */
-export const refusedDeploymentMembers: readonly RefusedMember[] = [
-  {
-    path: "DeploymentConfig.BlueGreenUpdatePolicy.TrafficRoutingConfiguration.Type",
-    harmless: (type) => type === "ALL_AT_ONCE",
-  },
-  { path: "DeploymentConfig.BlueGreenUpdatePolicy.TrafficRoutingConfiguration.CanarySize" },
-  { path: "DeploymentConfig.BlueGreenUpdatePolicy.TrafficRoutingConfiguration.LinearStepSize" },
-  { path: "DeploymentConfig.RollingUpdatePolicy" },
-  { path: "DeploymentConfig.AutoRollbackConfiguration.Alarms", harmless: empty },
-  { path: "RetainAllVariantProperties", harmless: no },
-];
+export const refusedSizeMembers: readonly RefusedMember[] = [{ path: "ServerlessUpdateConfig" }];
 
 export const refusedTransformMembers: readonly RefusedMember[] = [
   { path: "DataCaptureConfig" },

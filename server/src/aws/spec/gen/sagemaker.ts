@@ -20,6 +20,7 @@ export interface SagemakerOperations {
   readonly ListTransformJobs: { readonly input: ListTransformJobsRequestInput; readonly output: ListTransformJobsResponseOutput };
   readonly StopTransformJob: { readonly input: StopTransformJobRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly UpdateEndpoint: { readonly input: UpdateEndpointInputInput; readonly output: UpdateEndpointOutputOutput };
+  readonly UpdateEndpointWeightsAndCapacities: { readonly input: UpdateEndpointWeightsAndCapacitiesInputInput; readonly output: UpdateEndpointWeightsAndCapacitiesOutputOutput };
 }
 
 /** The structures that inputs are made of, by their published names. */
@@ -61,6 +62,7 @@ export interface SagemakerInputs {
   readonly DescribeEndpointInput: DescribeEndpointInputInput;
   readonly DescribeModelInput: DescribeModelInputInput;
   readonly DescribeTransformJobRequest: DescribeTransformJobRequestInput;
+  readonly DesiredWeightAndCapacity: DesiredWeightAndCapacityInput;
   readonly ExperimentConfig: ExperimentConfigInput;
   readonly ExplainerConfig: ExplainerConfigInput;
   readonly ImageConfig: ImageConfigInput;
@@ -86,6 +88,7 @@ export interface SagemakerInputs {
   readonly ProductionVariantManagedInstanceScalingScaleInPolicy: ProductionVariantManagedInstanceScalingScaleInPolicyInput;
   readonly ProductionVariantRoutingConfig: ProductionVariantRoutingConfigInput;
   readonly ProductionVariantServerlessConfig: ProductionVariantServerlessConfigInput;
+  readonly ProductionVariantServerlessUpdateConfig: ProductionVariantServerlessUpdateConfigInput;
   readonly RepositoryAuthConfig: RepositoryAuthConfigInput;
   readonly RollingUpdatePolicy: RollingUpdatePolicyInput;
   readonly S3ModelDataSource: S3ModelDataSourceInput;
@@ -98,6 +101,7 @@ export interface SagemakerInputs {
   readonly TransformResources: TransformResourcesInput;
   readonly TransformS3DataSource: TransformS3DataSourceInput;
   readonly UpdateEndpointInput: UpdateEndpointInputInput;
+  readonly UpdateEndpointWeightsAndCapacitiesInput: UpdateEndpointWeightsAndCapacitiesInputInput;
   readonly VariantProperty: VariantPropertyInput;
   readonly VpcConfig: VpcConfigInput;
 }
@@ -340,6 +344,13 @@ interface DescribeTransformJobRequestInput {
   readonly TransformJobName: string;
 }
 
+interface DesiredWeightAndCapacityInput {
+  readonly VariantName: string;
+  readonly DesiredWeight?: number;
+  readonly DesiredInstanceCount?: number;
+  readonly ServerlessUpdateConfig?: ProductionVariantServerlessUpdateConfigInput;
+}
+
 interface ExperimentConfigInput {
   readonly ExperimentName?: string;
   readonly TrialName?: string;
@@ -511,6 +522,11 @@ interface ProductionVariantServerlessConfigInput {
   readonly ProvisionedConcurrency?: number;
 }
 
+interface ProductionVariantServerlessUpdateConfigInput {
+  readonly MaxConcurrency?: number;
+  readonly ProvisionedConcurrency?: number;
+}
+
 interface RepositoryAuthConfigInput {
   readonly RepositoryCredentialsProviderArn: string;
 }
@@ -586,6 +602,11 @@ interface UpdateEndpointInputInput {
   readonly ExcludeRetainedVariantProperties?: readonly VariantPropertyInput[];
   readonly DeploymentConfig?: DeploymentConfigInput;
   readonly RetainDeploymentConfig?: boolean;
+}
+
+interface UpdateEndpointWeightsAndCapacitiesInputInput {
+  readonly EndpointName: string;
+  readonly DesiredWeightsAndCapacities: readonly DesiredWeightAndCapacityInput[];
 }
 
 interface VariantPropertyInput {
@@ -1175,6 +1196,10 @@ interface TransformS3DataSourceOutput {
 }
 
 interface UpdateEndpointOutputOutput {
+  readonly EndpointArn: string;
+}
+
+interface UpdateEndpointWeightsAndCapacitiesOutputOutput {
   readonly EndpointArn: string;
 }
 

@@ -1,0 +1,204 @@
+/** Endpoints that are updated, resized and stopped while clients ask all the time: real processes, and no request that fails. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { DeploymentConfig } from "../hosting/index.ts";
+import { owner } from "./hosting-fixture.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
+
+const blueGreen = (
+  routing: Partial<NonNullable<DeploymentConfig["BlueGreenUpdatePolicy"]>["TrafficRoutingConfiguration"]>,
+  waitSeconds = 0.2,
+): DeploymentConfig => ({
+  BlueGreenUpdatePolicy: {
+    TrafficRoutingConfiguration: { Type: "ALL_AT_ONCE", WaitIntervalInSeconds: waitSeconds, ...routing },
+    TerminationWaitInSeconds: 0.1,
+  },
+});
+const percent = (Value: number) => ({ Type: "CAPACITY_PERCENT", Value }) as const;
+const rolling = (size = percent(50), waitSeconds = 0.1): DeploymentConfig => ({
+  RollingUpdatePolicy: { MaximumBatchSize: size, WaitIntervalInSeconds: waitSeconds },
+});
+
+for (const [kind, deploymentConfig, expected] of [
+  ["all at once", null, []],
+  ["as a canary", blueGreen({ Type: "CANARY", CanarySize: percent(30) }), [0.3]],
+  ["in linear steps", blueGreen({ Type: "LINEAR", LinearStepSize: percent(40) }), [0.4, 0.8]],
+  ["rolling", rolling(), [0.5]],
+] as const) {
+  test(`an update ${kind} under load fails no request, goes through its shares, and ends what was there`, async () => {
+    await using bench = await TrafficBench.open();
+    await bench.deploy("moved", [{ name: "old", VariantName: "v", InitialInstanceCount: 2 }]);
+    await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 2 }]);
+    const clients = bench.clients("moved");
+    await bench.update("moved", "next", { deploymentConfig });
+    const seen = new Set<number>();
+    while ((await bench.status("moved"))[0] === "Updating") {
+      const share = (await bench.shares("moved"))[1] ?? 0;
+      if (share > 0 && share < 1) seen.add(share);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    assert.deepEqual(await bench.status("moved"), ["InService", "next", null]);
+    assert.deepEqual([...seen], expected);
+    await until("the old instances are gone", () => bench.running().every((name) => name === "new"));
+    assert.equal(bench.running().length, 2);
+    const { answers, failures } = await clients.end();
+    assert.deepEqual(Object.fromEntries(failures), {});
+    assert.ok((answers.get("v old") ?? 0) > 0 && (answers.get("v new") ?? 0) > 0);
+    assert.equal((await bench.ask("moved", "x", "v")).container, "new");
+    const total = (answers.get("v old") ?? 0) + (answers.get("v new") ?? 0) + 1;
+    assert.equal(bench.sums.get("moved v Invocations"), total);
+    const own = ["moved", "next"].map((config) => bench.sums.get(`moved v ${config} Invocations`));
+    assert.deepEqual(own, [answers.get("v old"), (answers.get("v new") ?? 0) + 1]);
+  });
+}
+
+test("an update whose instances do not start is rolled back, with the reason, and fails no request", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("kept", [{ name: "old" }]);
+  await bench.configure("broken", [{ name: "new", VariantName: "old", isBroken: true }]);
+  const clients = bench.clients("kept");
+  for (const deploymentConfig of [null, blueGreen({ Type: "CANARY", CanarySize: percent(30) }), rolling()]) {
+    await bench.update("kept", "broken", { deploymentConfig });
+    await bench.settled("kept");
+    const [at, configName, reason] = await bench.status("kept");
+    assert.deepEqual([at, configName], ["InService", "kept"]);
+    assert.match(reason ?? "", /did not pass the ping health check.*the model breaks/s);
+  }
+  await bench.update("kept", "kept");
+  await bench.settled("kept");
+  assert.deepEqual(await bench.status("kept"), ["InService", "kept", null]);
+  assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
+  await until("nothing else runs", () => bench.running().length === 1);
+});
+
+for (const [kind, policy] of [
+  ["linear", blueGreen({ Type: "LINEAR", LinearStepSize: percent(50) }, 30)],
+  ["rolling", rolling(percent(50), 30)],
+  [
+    "rolling, back in batches",
+    { RollingUpdatePolicy: { ...rolling(percent(50), 30).RollingUpdatePolicy, RollbackMaximumBatchSize: percent(50) } },
+  ],
+] as const) {
+  test(`an alarm rolls an update back (${kind}): all is as before, and no request fails`, async () => {
+    await using bench = await TrafficBench.open();
+    await bench.deploy("alarmed", [{ name: "old", VariantName: "v", InitialInstanceCount: 2 }]);
+    await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 2 }]);
+    const deploymentConfig = {
+      ...policy,
+      AutoRollbackConfiguration: { Alarms: [{ AlarmName: "errors" }] },
+    } as DeploymentConfig;
+    await assert.rejects(
+      bench.update("alarmed", "next", { deploymentConfig }),
+      /Could not find CloudWatch alarms that AutoRollbackConfiguration names: errors/,
+    );
+    bench.alarms.set("errors", "OK");
+    const clients = bench.clients("alarmed");
+    await bench.update("alarmed", "next", { deploymentConfig });
+    await until("half of the requests go to the new fleet", async () => (await bench.shares("alarmed"))[1] === 0.5);
+    bench.alarms.set("errors", "ALARM");
+    await bench.settled("alarmed");
+    const reason = "The CloudWatch alarm errors is in the state ALARM.";
+    assert.deepEqual(await bench.status("alarmed"), ["InService", "alarmed", reason]);
+    assert.equal((await bench.ask("alarmed", "x")).container, "old");
+    await until("the new instances are gone", () => bench.running().every((name) => name === "old"));
+    assert.equal(bench.running().length, 2);
+    assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
+  });
+}
+
+for (const [kind, deploymentConfig] of [
+  ["blue/green", blueGreen({ Type: "CANARY", CanarySize: percent(50) }, 600)],
+  ["rolling", rolling(percent(50), 600)],
+] as const) {
+  test(`an update is superseded by the next one, and that by a deletion (${kind})`, async () => {
+    await using bench = await TrafficBench.open();
+    await bench.deploy("chased", [{ name: "one", VariantName: "v", InitialInstanceCount: 2 }]);
+    for (const name of ["two", "three", "four"]) {
+      await bench.configure(name, [{ name, VariantName: "v", InitialInstanceCount: 2 }]);
+    }
+    const clients = bench.clients("chased");
+    const isHalf = async () => (await bench.shares("chased")).includes(0.5);
+    await bench.update("chased", "two", { deploymentConfig });
+    await until("two has its half", isHalf);
+    await until("it answers", () => clients.counts.answers.has("v two"));
+    await bench.update("chased", "three");
+    await bench.settled("chased");
+    assert.deepEqual(await bench.status("chased"), ["InService", "three", null]);
+    await until("two and one are gone", () => bench.running().every((name) => name === "three"));
+    await bench.update("chased", "four", { deploymentConfig });
+    await until("four has its half", isHalf);
+    assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
+    await bench.hosting.deleteEndpoint("chased", owner);
+    await bench.settled("chased");
+    await assert.rejects(bench.status("chased"), /Could not find endpoint/);
+    assert.deepEqual(bench.running(), []);
+  });
+}
+
+test("weights and numbers of instances change under load, survive an update where they are retained, and are refused in SageMaker's words", async () => {
+  await using bench = await TrafficBench.open();
+  const variants = [{ name: "a" }, { name: "b", InitialInstanceCount: 2 }];
+  await bench.deploy("sized", variants);
+  await bench.configure("next", variants);
+  const clients = bench.clients("sized");
+  const sizes = async () => {
+    const { generations } = await bench.hosting.endpoint("sized", owner);
+    return generations[0].variants.map(({ observed }) => [observed.instanceCount, observed.weight]);
+  };
+  const resize = async (...asked: Parameters<typeof bench.hosting.resizeEndpoint>[1]) => {
+    await bench.hosting.resizeEndpoint("sized", asked, owner);
+    await bench.settled("sized");
+  };
+  await resize({ variantName: "a", instanceCount: 3 }, { variantName: "b", weight: 0 });
+  const grown = [
+    [3, 1],
+    [2, 0],
+  ];
+  assert.deepEqual(await sizes(), grown);
+  assert.equal((await bench.ask("sized", "x")).variant, "a");
+  await bench.update("sized", "next", { retained: new Set(["DesiredInstanceCount", "DesiredWeight"] as const) });
+  await bench.settled("sized");
+  assert.deepEqual(await sizes(), grown);
+  await until("the old fleet is gone", () => bench.running().length === 5);
+  await resize({ variantName: "a", instanceCount: 1 });
+  assert.deepEqual((await sizes())[0], [1, 1]);
+  await until("two instances are gone", () => bench.running().length === 3);
+  await bench.update("sized", "sized", { retained: new Set(["DesiredWeight"] as const) });
+  await bench.settled("sized");
+  assert.deepEqual(await sizes(), [
+    [1, 1],
+    [2, 0],
+  ]);
+  assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
+  for (const [asked, text] of [
+    [[{ variantName: "a" }, { variantName: "a" }], 'The variant name "a" was non-unique within the request.'],
+    [
+      [{ variantName: "c" }, { variantName: "d" }],
+      'The variant name(s) "c", "d" is/are not present within endpoint configuration "sized".',
+    ],
+    [[{ variantName: "a", instanceCount: 0 }], 'DesiredInstanceCount of variant "a" has to be 1 or more.'],
+    [[{ variantName: "a", weight: 0 }], "At least one production variant needs a weight above zero."],
+    [
+      [{ variantName: "a", instanceCount: 80 }],
+      "The account-level service limit 'ml.m5.large for endpoint usage' is 64 Instances, with current utilization of 3 Instances " +
+        "and a request delta of 79 Instances. Please use fewer, or delete what is no longer needed.",
+    ],
+  ] as const) {
+    await assert.rejects(bench.hosting.resizeEndpoint("sized", asked, owner), { message: text });
+  }
+});
+
+test("an endpoint that is stopped has no process and no requests, and when it is started it is as it was", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("stopped", [{ name: "a", InitialInstanceCount: 2 }]);
+  await bench.hosting.stopEndpoint("stopped", owner);
+  assert.equal((await bench.status("stopped"))[0], "OutOfService");
+  await until("its instances are gone", () => bench.running().length === 0);
+  await assert.rejects(bench.ask("stopped", "x"), /Endpoint stopped of account 000000000000 not found/);
+  await assert.rejects(bench.update("stopped", "stopped"), /it is stopped; start it first/);
+  await bench.hosting.startEndpoint("stopped", owner);
+  await bench.settled("stopped");
+  assert.equal((await bench.ask("stopped", "x")).container, "a");
+  assert.equal(bench.running().length, 2);
+  await assert.rejects(bench.hosting.startEndpoint("stopped", owner), /Cannot start endpoint .*: it is InService/);
+});

@@ -1,0 +1,93 @@
+import type { DeploymentConfig, Owner, VariantPlan } from "./definitions/index.ts";
+import type { Change, Generation, GroupSize, VariantGroup } from "./endpoints/index.ts";
+import { invalid } from "./hosting-errors.ts";
+
+/** What of its variants an endpoint keeps when it gets another configuration. */
+export type RetainedProperty = "DesiredInstanceCount" | "DesiredWeight" | "DataCaptureConfig";
+
+export interface EndpointUpdate {
+  readonly name: string;
+  readonly configName: string;
+  readonly owner: Owner;
+  readonly deploymentConfig: DeploymentConfig | null;
+  /** The last deployment's configuration holds instead. */
+  readonly retainsDeployment: boolean;
+  readonly retained: ReadonlySet<RetainedProperty>;
+}
+
+/** What is to change of a variant. */
+export interface VariantSize {
+  readonly variantName: string;
+  readonly weight?: number;
+  readonly instanceCount?: number;
+}
+
+/** With the sizes that variants of the same names have, where they are to be kept. */
+export function retaining(
+  next: Generation,
+  from: Generation,
+  { retained }: Pick<EndpointUpdate, "retained">,
+): Generation {
+  const before = new Map(from.variants.map(({ plan, settled }) => [plan.variant.VariantName, settled]));
+  const variants = next.variants.map((group): VariantGroup => {
+    const kept = before.get(group.plan.variant.VariantName);
+    if (kept === undefined) return group;
+    const weight = retained.has("DesiredWeight") ? kept.weight : group.settled.weight;
+    const instanceCount = retained.has("DesiredInstanceCount") ? kept.instanceCount : group.settled.instanceCount;
+    return { ...group, settled: { weight, instanceCount }, observed: { ...group.observed, weight } };
+  });
+  return { ...next, variants };
+}
+
+/** The sizes of all variants, with those that are asked for. */
+export function resized({ configName, variants }: Generation, asked: readonly VariantSize[]): readonly GroupSize[] {
+  const byName = new Map<string, VariantSize>();
+  for (const each of asked) {
+    const { variantName: name } = each;
+    if (byName.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
+    byName.set(name, each);
+  }
+  const known = new Set(variants.map(({ plan }) => plan.variant.VariantName));
+  const unknown = [...byName.keys()].filter((name) => !known.has(name));
+  if (unknown.length > 0) {
+    const names = unknown.map((name) => `"${name}"`).join(", ");
+    throw invalid(`The variant name(s) ${names} is/are not present within endpoint configuration "${configName}".`);
+  }
+  const sizes = variants.map(({ plan, settled }) => {
+    const { weight = settled.weight, instanceCount = settled.instanceCount } =
+      byName.get(plan.variant.VariantName) ?? {};
+    if (instanceCount === 0) {
+      throw invalid(`DesiredInstanceCount of variant "${plan.variant.VariantName}" has to be 1 or more.`);
+    }
+    return { weight, instanceCount };
+  });
+  if (sizes.every(({ weight }) => weight === 0))
+    throw invalid("At least one production variant needs a weight above zero.");
+  return sizes;
+}
+
+export const settledSizes = ({ variants }: Generation): readonly GroupSize[] => variants.map(({ settled }) => settled);
+
+/** Each variant's plan with so many instances. */
+export function groupsOf(
+  { variants }: Generation,
+  sizes: readonly GroupSize[],
+): readonly { readonly plan: VariantPlan; readonly instanceCount: number }[] {
+  return variants.map(({ plan }, index) => ({ plan, instanceCount: sizes[index]?.instanceCount ?? 0 }));
+}
+
+/** For the sentences of quotas. */
+export const typeOf = (generation: Generation | undefined): string =>
+  generation?.variants[0]?.plan.variant.InstanceType ?? "";
+
+export function alarmsOf(config: DeploymentConfig | null): readonly string[] {
+  return (config?.AutoRollbackConfiguration?.Alarms ?? []).flatMap(({ AlarmName: name }) => name ?? []);
+}
+
+/** What may end an update before its steps do. */
+export function limitsOf(config: DeploymentConfig | null, nowMs: number): Pick<Change, "deadlineMs" | "alarms"> {
+  const seconds =
+    config?.BlueGreenUpdatePolicy?.MaximumExecutionTimeoutInSeconds ??
+    config?.RollingUpdatePolicy?.MaximumExecutionTimeoutInSeconds;
+  return { deadlineMs: seconds === undefined ? null : nowMs + seconds * 1000, alarms: alarmsOf(config) };
+}

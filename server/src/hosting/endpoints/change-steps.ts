@@ -1,0 +1,124 @@
+import { unreachable } from "../../base/index.ts";
+import type { CapacitySize, DeploymentConfig, TrafficRouting } from "../definitions/index.ts";
+import type { ChangeStep, EndpointRecord, Generation, GroupSize, StepGeneration } from "./endpoint-record.ts";
+
+const settledSizes = ({ variants }: Generation) => variants.map(({ settled }) => settled);
+const observedSizes = ({ variants }: Generation) => variants.map(({ observed }) => observed);
+const countOf = (sizes: readonly GroupSize[]) => sizes.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
+
+/** The steps from a generation that has all it is to have to the next one. */
+export function updateSteps(
+  from: Generation,
+  next: Generation,
+  config: DeploymentConfig | null,
+): readonly ChangeStep[] {
+  const { RollingUpdatePolicy: rolling, BlueGreenUpdatePolicy: blueGreen } = config ?? {};
+  if (rolling !== undefined) {
+    return rollingSteps(from, next, { batch: rolling.MaximumBatchSize, bakeMs: rolling.WaitIntervalInSeconds * 1000 });
+  }
+  const routing = blueGreen?.TrafficRoutingConfiguration ?? { Type: "ALL_AT_ONCE", WaitIntervalInSeconds: 0 };
+  const shares = sharesOf(routing, countOf(settledSizes(next)));
+  const waitMs = routing.WaitIntervalInSeconds * 1000;
+  const lastWaitMs = (blueGreen?.TerminationWaitInSeconds ?? 0) * 1000;
+  return shares.map((share, index) => ({
+    generations: [
+      { number: from.number, trafficShare: 1 - share, sizes: settledSizes(from) },
+      { number: next.number, trafficShare: share, sizes: settledSizes(next) },
+    ],
+    bakeMs: waitMs + (index === shares.length - 1 ? lastWaitMs : 0),
+  }));
+}
+
+/** What part of the requests goes to the new fleet, step by step. */
+function sharesOf(routing: TrafficRouting, instanceCount: number): readonly number[] {
+  switch (routing.Type) {
+    case "ALL_AT_ONCE":
+      return [1];
+    case "CANARY":
+      return [Math.min(1, shareOf(routing.CanarySize, instanceCount)), 1].filter((share, at) => at === 1 || share < 1);
+    case "LINEAR": {
+      const step = shareOf(routing.LinearStepSize, instanceCount);
+      const stepCount = Math.max(1, Math.ceil(1 / step - 1e-9));
+      return Array.from({ length: stepCount }, (_, index) => (index === stepCount - 1 ? 1 : (index + 1) * step));
+    }
+    default:
+      return unreachable(routing.Type);
+  }
+}
+
+/** Of so many instances; all of them where no size is said. */
+export function shareOf(size: CapacitySize | undefined, instanceCount: number): number {
+  if (size === undefined) return 1;
+  return size.Type === "CAPACITY_PERCENT" ? size.Value / 100 : size.Value / Math.max(1, instanceCount);
+}
+
+/** Instances at once, of a variant that has so many. */
+function batchOf(size: CapacitySize, instanceCount: number): number {
+  if (size.Type === "INSTANCE_COUNT") return size.Value;
+  return Math.max(1, Math.floor((size.Value * instanceCount) / 100));
+}
+
+/** Each step brings a batch of new instances up and gives them their part of the requests; the next begins with the end of as many old ones. */
+function rollingSteps(
+  from: Generation,
+  next: Generation,
+  { batch, bakeMs }: { readonly batch: CapacitySize; readonly bakeMs: number },
+): readonly ChangeStep[] {
+  const [old, wanted] = [settledSizes(from), settledSizes(next)];
+  const stepsOf = ({ instanceCount }: GroupSize) => Math.ceil(instanceCount / batchOf(batch, instanceCount));
+  const stepCount = Math.max(1, ...[...old, ...wanted].map(stepsOf));
+  const whole = Math.max(1, countOf(wanted));
+  return Array.from({ length: stepCount }, (_, index) => {
+    const isLast = index === stepCount - 1;
+    const up = wanted.map((size) => {
+      const instanceCount = Math.min(size.instanceCount, (index + 1) * batchOf(batch, size.instanceCount));
+      return { ...size, instanceCount: isLast ? size.instanceCount : instanceCount };
+    });
+    // One stays of each variant for what names it, and for its part of the old fleet's requests.
+    const left = old.map((size) => {
+      const instanceCount = Math.max(1, size.instanceCount - index * batchOf(batch, size.instanceCount));
+      return { ...size, instanceCount: Math.min(size.instanceCount, instanceCount) };
+    });
+    const share = isLast ? 1 : countOf(up) / whole;
+    return {
+      generations: [
+        { number: from.number, trafficShare: 1 - share, sizes: left },
+        { number: next.number, trafficShare: share, sizes: up },
+      ],
+      bakeMs,
+    };
+  });
+}
+
+/** Back to all that the first generation is to have, in batches where the deployment says so; the others end behind the last step. */
+export function restoringSteps(
+  [first, ...others]: EndpointRecord["generations"],
+  config: DeploymentConfig | null,
+): readonly ChangeStep[] {
+  const [now, wanted] = [observedSizes(first), settledSizes(first)];
+  const batch = config?.RollingUpdatePolicy?.RollbackMaximumBatchSize;
+  const missing = wanted.map((size, index) => Math.max(0, size.instanceCount - (now[index]?.instanceCount ?? 0)));
+  const batches = wanted.map(({ instanceCount }) => (batch === undefined ? Infinity : batchOf(batch, instanceCount)));
+  const stepCount = Math.max(1, ...missing.map((count, index) => Math.ceil(count / (batches[index] ?? Infinity))));
+  const othersShare = others.reduce((sum, { trafficShare }) => sum + trafficShare, 0);
+  return Array.from({ length: stepCount }, (_, index) => {
+    const isLast = index === stepCount - 1;
+    const sizes = wanted.map((size, which) => {
+      const so = (now[which]?.instanceCount ?? 0) + (index + 1) * (batches[which] ?? Infinity);
+      return { ...size, instanceCount: isLast ? size.instanceCount : Math.min(size.instanceCount, so) };
+    });
+    const back = isLast ? 1 : (index + 1) / stepCount;
+    const kept = others.map((each): StepGeneration => ({
+      number: each.number,
+      trafficShare: isLast ? 0 : each.trafficShare * (1 - back),
+      sizes: observedSizes(each),
+    }));
+    const own = isLast ? 1 : 1 - othersShare * (1 - back);
+    return { generations: [{ number: first.number, trafficShare: own, sizes }, ...kept], bakeMs: 0 };
+  });
+}
+
+/** The one step to other sizes of the generation there is. */
+export function resizingSteps(generation: Generation, sizes: readonly GroupSize[]): readonly ChangeStep[] {
+  return [{ generations: [{ number: generation.number, trafficShare: 1, sizes }], bakeMs: 0 }];
+}

@@ -1,0 +1,46 @@
+import type { CapacitySize, DeploymentConfig } from "../definitions/index.ts";
+import { shareOf } from "./change-steps.ts";
+
+/** The part of a fleet that a size may be, in percent. */
+const bounds = {
+  CanarySize: { leastPercent: 0, mostPercent: 50 },
+  LinearStepSize: { leastPercent: 10, mostPercent: 50 },
+  MaximumBatchSize: { leastPercent: 5, mostPercent: 50 },
+  RollbackMaximumBatchSize: { leastPercent: 5, mostPercent: 100 },
+} as const;
+
+/** Why an endpoint of so many instances cannot be updated so; null where it can. */
+export function checkDeployment(config: DeploymentConfig, instanceCount: number): string | null {
+  const { BlueGreenUpdatePolicy: blueGreen, RollingUpdatePolicy: rolling } = config;
+  if (blueGreen !== undefined && rolling !== undefined) {
+    return "DeploymentConfig can have either BlueGreenUpdatePolicy or RollingUpdatePolicy, not both.";
+  }
+  if (rolling !== undefined) {
+    return (
+      check("MaximumBatchSize", rolling.MaximumBatchSize, instanceCount) ??
+      (rolling.RollbackMaximumBatchSize === undefined
+        ? null
+        : check("RollbackMaximumBatchSize", rolling.RollbackMaximumBatchSize, instanceCount))
+    );
+  }
+  if (blueGreen === undefined) return null;
+  const { Type: type, CanarySize, LinearStepSize } = blueGreen.TrafficRoutingConfiguration;
+  if ((CanarySize !== undefined) !== (type === "CANARY")) {
+    return `CanarySize is for the traffic routing CANARY, which requires it; the type is ${type}.`;
+  }
+  if ((LinearStepSize !== undefined) !== (type === "LINEAR")) {
+    return `LinearStepSize is for the traffic routing LINEAR, which requires it; the type is ${type}.`;
+  }
+  if (CanarySize !== undefined) return check("CanarySize", CanarySize, instanceCount);
+  return LinearStepSize === undefined ? null : check("LinearStepSize", LinearStepSize, instanceCount);
+}
+
+function check(member: keyof typeof bounds, size: CapacitySize, instanceCount: number): string | null {
+  const { leastPercent, mostPercent } = bounds[member];
+  const percent = 100 * shareOf(size, instanceCount);
+  if (percent >= leastPercent && percent <= mostPercent) return null;
+  return (
+    `${member} has to be between ${leastPercent} and ${mostPercent} percent of the endpoint's ${instanceCount} instances; ` +
+    `it is ${Math.round(percent)} percent.`
+  );
+}
