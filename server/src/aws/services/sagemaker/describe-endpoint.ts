@@ -30,9 +30,7 @@ export function describeEndpoint(described: EndpointDescription): Described {
       ...variantOf(group, index, own, described),
       ...statusOf(own, described),
     })),
-    ...(deploymentConfig === null
-      ? {}
-      : { LastDeploymentConfig: deploymentConfig as Described["LastDeploymentConfig"] }),
+    ...(deploymentConfig === null ? {} : { LastDeploymentConfig: deploymentConfig }),
     ...(next === undefined
       ? {}
       : {

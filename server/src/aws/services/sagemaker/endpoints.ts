@@ -1,4 +1,4 @@
-import type { Hosting, RetainedProperty } from "../../../hosting/index.ts";
+import type { Hosting, RetainedProperty, VariantSize } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import { refuseMembers, type CallContext } from "../../wire/index.ts";
 import { describeEndpoint } from "./describe-endpoint.ts";
@@ -58,15 +58,7 @@ export function endpointOperations(
       action: "sagemaker:UpdateEndpointWeightsAndCapacities",
       resource,
       async handle(input, context) {
-        const sizes = input.DesiredWeightsAndCapacities.map((size) => {
-          refuseMembers(size, refusedSizeMembers, { code: "ValidationException", of: " of a variant" });
-          const { VariantName: variantName, DesiredWeight: weight, DesiredInstanceCount: instanceCount } = size;
-          return {
-            variantName,
-            ...(weight === undefined ? {} : { weight }),
-            ...(instanceCount === undefined ? {} : { instanceCount }),
-          };
-        });
+        const sizes = input.DesiredWeightsAndCapacities.map(sizeOf);
         const record = await hosting.resizeEndpoint(input.EndpointName, sizes, context);
         return { EndpointArn: record.arn };
       },
@@ -79,6 +71,16 @@ export function endpointOperations(
         return {};
       },
     },
+  };
+}
+
+function sizeOf(size: SagemakerInputs["DesiredWeightAndCapacity"]): VariantSize {
+  refuseMembers(size, refusedSizeMembers, { code: "ValidationException", of: " of a variant" });
+  const { VariantName: variantName, DesiredWeight: weight, DesiredInstanceCount: instanceCount } = size;
+  return {
+    variantName,
+    ...(weight === undefined ? {} : { weight }),
+    ...(instanceCount === undefined ? {} : { instanceCount }),
   };
 }
 

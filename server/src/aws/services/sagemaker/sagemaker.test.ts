@@ -454,42 +454,6 @@ test("what would change what runs, or promises protection, is refused by its nam
   assert.equal(await config(harmless, { EnableSSMAccess: false }), "taken");
   // It gets as far as the configuration that is not there.
   assert.match(await endpoint(traffic({ Type: "ALL_AT_ONCE" })), /Could not find endpoint configuration/);
-  assert.equal(await config({ EndpointConfigName: "two" }, { InitialInstanceCount: 2 }), "taken");
-  const half = { Type: "CAPACITY_PERCENT", Value: 50 };
-  const rolling = (size: object) => ({ RollingUpdatePolicy: { MaximumBatchSize: size, WaitIntervalInSeconds: 0 } });
-  for (const [deployment, text] of [
-    [
-      traffic({ Type: "CANARY" }),
-      "CanarySize is for the traffic routing CANARY, which requires it; the type is CANARY.",
-    ],
-    [
-      traffic({ Type: "ALL_AT_ONCE", LinearStepSize: half }),
-      "LinearStepSize is for the traffic routing LINEAR, which requires it; the type is ALL_AT_ONCE.",
-    ],
-    [
-      traffic({ Type: "CANARY", CanarySize: { Type: "INSTANCE_COUNT", Value: 2 } }),
-      "CanarySize has to be between 0 and 50 percent of the endpoint's 2 instances; it is 100 percent.",
-    ],
-    [
-      traffic({ Type: "LINEAR", LinearStepSize: { ...half, Value: 9 } }),
-      "LinearStepSize has to be between 10 and 50 percent of the endpoint's 2 instances; it is 9 percent.",
-    ],
-    [
-      rolling({ ...half, Value: 4 }),
-      "MaximumBatchSize has to be between 5 and 50 percent of the endpoint's 2 instances; it is 4 percent.",
-    ],
-    [
-      { ...traffic({ Type: "ALL_AT_ONCE" }), ...rolling(half) },
-      "DeploymentConfig can have either BlueGreenUpdatePolicy or RollingUpdatePolicy, not both.",
-    ],
-    [
-      { ...rolling(half), AutoRollbackConfiguration: { Alarms: [{ AlarmName: "a" }, { AlarmName: "b" }] } },
-      "Could not find CloudWatch alarms that AutoRollbackConfiguration names: a, b.",
-    ],
-  ] as const) {
-    const asked = { EndpointName: "e", EndpointConfigName: "two", DeploymentConfig: deployment };
-    assert.equal(await post("CreateEndpoint", asked), `ValidationException: ${text}`);
-  }
 });
 
 test("a listing goes on behind the page before, also when all of that page has been deleted", async () => {
