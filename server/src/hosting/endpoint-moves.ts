@@ -14,7 +14,7 @@ import {
 import type { HostingStore } from "./store/index.ts";
 
 /** Of a CloudWatch alarm by its name; null for one that there is not. */
-export type AlarmState = (name: string) => "OK" | "ALARM" | "INSUFFICIENT_DATA" | null;
+export type LookAtAlarm = (name: string) => "OK" | "ALARM" | "INSUFFICIENT_DATA" | null;
 
 export interface EndpointMovesOptions {
   readonly store: HostingStore;
@@ -23,7 +23,7 @@ export interface EndpointMovesOptions {
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
   readonly newInstanceId: () => string;
-  readonly alarmState: AlarmState;
+  readonly alarmState: LookAtAlarm;
 }
 
 /** Between looks at the alarms of an endpoint that bakes. */

@@ -11,7 +11,7 @@ import {
   type Owner,
   type VariantPlan,
 } from "./definitions/index.ts";
-import { EndpointMoves, type AlarmState } from "./endpoint-moves.ts";
+import { EndpointMoves, type LookAtAlarm } from "./endpoint-moves.ts";
 import {
   alarmsOf,
   groupsOf,
@@ -57,7 +57,7 @@ export interface HostingOptions {
   readonly limits: HostingLimits;
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
-  readonly alarmState: AlarmState;
+  readonly alarmState: LookAtAlarm;
 }
 
 /** An endpoint's record, and how many instances of each of its groups are in service, by `groupKey`. */

@@ -35,7 +35,7 @@ export {
   type Generation,
   type VariantGroup,
 } from "./endpoints/index.ts";
-export type { AlarmState } from "./endpoint-moves.ts";
+export type { LookAtAlarm } from "./endpoint-moves.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";
 export { Hosting, type EndpointDescription, type HostingFigures, type HostingOptions } from "./hosting.ts";
 export type { TransformJobRecord, TransformRequest } from "./transforms/index.ts";
