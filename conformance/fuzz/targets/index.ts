@@ -1,4 +1,5 @@
 import type { FuzzTarget } from "../target.ts";
+import { linearLearnerArchives, mleapBundles, xgboostFiles } from "./algorithm-files.ts";
 import { configText } from "./config-text.ts";
 import { grpcMessage } from "./grpc-message.ts";
 import { grpcServer } from "./grpc-server.ts";
@@ -18,4 +19,7 @@ export const targets: readonly FuzzTarget[] = [
   grpcServer,
   onnxFile,
   treeFiles,
+  xgboostFiles,
+  linearLearnerArchives,
+  mleapBundles,
 ];

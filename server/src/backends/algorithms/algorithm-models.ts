@@ -30,6 +30,8 @@ export interface AlgorithmModel {
   readonly memoryBytes: number;
   /** Never throws for a reason of the request. */
   readonly answer: (request: AlgorithmRequest) => AlgorithmAnswer;
+  /** Gives memory back that a collector would come to late; the model is asked no more. */
+  readonly discard: () => void;
 }
 
 /** Of linear learner's archive. */
@@ -40,21 +42,27 @@ export function readAlgorithmModel({ algorithm, directory, settings }: Algorithm
   switch (algorithm) {
     case "linear_learner": {
       const model = readLinearModel(readArtifact(directory));
-      return { memoryBytes: model.memoryBytes, answer: refusing((request) => answerLinear(model, request)) };
+      return {
+        memoryBytes: model.memoryBytes,
+        answer: refusing((request) => answerLinear(model, request)),
+        discard: nothingElse,
+      };
     }
     case "sparkml": {
       const schemaText = settings.SAGEMAKER_SPARKML_SCHEMA ?? "";
       const serving = { model: readSparkModel(directory), schemaText };
-      return { memoryBytes: 0, answer: refusing((request) => answerSpark(serving, request)) };
+      return { memoryBytes: 0, answer: refusing((request) => answerSpark(serving, request)), discard: nothingElse };
     }
     case "xgboost": {
-      const { serving, memoryBytes } = readXgboostServing(directory, settings);
-      return { memoryBytes, answer: refusing((request) => answerXgboost(serving, request)) };
+      const { serving, memoryBytes, discard } = readXgboostServing(directory, settings);
+      return { memoryBytes, answer: refusing((request) => answerXgboost(serving, request)), discard };
     }
     default:
       return unreachable(algorithm);
   }
 }
+
+const nothingElse = (): void => {};
 
 function refusing(answer: (request: AlgorithmRequest) => AlgorithmAnswer): AlgorithmModel["answer"] {
   return (request) => {

@@ -32,6 +32,7 @@ function carriedOut(order: AlgorithmOrder): AlgorithmReply {
       return { id, outcome: "answered", answer: loaded.answer(order.request) };
     }
     case "unload":
+      models.get(model)?.discard();
       models.delete(model);
       return { id, outcome: "unloaded" };
     default:

@@ -13,7 +13,7 @@ const wrapping = "CONFIG-offset:";
 export function readXgboostServing(
   directory: string,
   settings: Readonly<Record<string, string>>,
-): { readonly serving: XgboostServing; readonly memoryBytes: number } {
+): { readonly serving: XgboostServing; readonly memoryBytes: number; readonly discard: () => void } {
   const all = modelFiles(directory);
   if (all.length === 0) throw new InferenceError("INVALID_ARG", "the archive has no file that a model could be");
   if (all.length > modelsMax) throw new InferenceError("UNSUPPORTED", `the archive has more than ${modelsMax} models`);
@@ -29,6 +29,9 @@ export function readXgboostServing(
   const selection = settings.SAGEMAKER_INFERENCE_OUTPUT;
   return {
     memoryBytes: read.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
+    discard: () => {
+      for (const { discard } of read) discard();
+    },
     serving: {
       models,
       isPickled: read[0]?.isPickled === true,
@@ -52,6 +55,7 @@ interface ReadBooster {
   readonly model: TreePredictor;
   readonly isPickled: boolean;
   readonly memoryBytes: number;
+  readonly discard: () => void;
 }
 
 function readModel(directory: string, name: string): ReadBooster {
@@ -66,6 +70,7 @@ function readModel(directory: string, name: string): ReadBooster {
     return {
       isPickled: pickled !== null,
       memoryBytes: scorer.memoryBytes,
+      discard: scorer.discard,
       model: { ...scorer, predict: ({ values }) => scorer.score(values) },
     };
   } catch (error) {

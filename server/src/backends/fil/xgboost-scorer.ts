@@ -1,3 +1,4 @@
+import { discardMemory } from "../../native/index.ts";
 import { compactForest } from "./evaluation/compact-forest.ts";
 import { compileWalk, Evaluator } from "./evaluation/evaluator.ts";
 import type { Forest } from "./forest.ts";
@@ -14,6 +15,8 @@ export interface XgboostScorer {
   readonly memoryBytes: number;
   /** Rows of `featureCount` numbers, one behind the other, missing ones NaN; `outputCount` numbers for each. */
   readonly score: (rows: Float32Array) => Float32Array;
+  /** Gives the memory of its trees back; it is asked no more. */
+  readonly discard: () => void;
 }
 
 export interface ScorerOptions {
@@ -30,7 +33,8 @@ export function readXgboostScorer(
   const read = readXgboost(bytes, type, { allowUnknownField: true });
   if (read.kind === "trees") return treeScorer(read.forest, treesMax);
   const { featureCount, outputCount, objective, weights } = read.linear;
-  return { featureCount, outputCount, objective, memoryBytes: weights.byteLength, score: linearScore(read.linear) };
+  const score = linearScore(read.linear);
+  return { featureCount, outputCount, objective, memoryBytes: weights.byteLength, score, discard: () => {} };
 }
 
 function treeScorer(read: Forest, treesMax: number): XgboostScorer {
@@ -43,6 +47,7 @@ function treeScorer(read: Forest, treesMax: number): XgboostScorer {
     outputCount,
     objective,
     memoryBytes: forest.memory.buffer.byteLength,
+    discard: () => discardMemory(forest.memory.buffer),
     score: (rows) => {
       const rowCount = rows.length / featureCount;
       const answers = new Float32Array(rowCount * outputCount);
