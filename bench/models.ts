@@ -44,27 +44,6 @@ export const onward: BenchModels = {
   },
 };
 
-const reader = {
-  config: `backend: "python"\n${tensor("input", "X", "TYPE_FP32", "64")}${tensor("output", "X", "TYPE_FP32", "64")}${cpu}`,
-  program: "reader.py",
-};
-const readingStep = (model: string, input: string, output: string) =>
-  `step { model_name: "${model}" model_version: -1 input_map { key: "X" value: "${input}" } output_map { key: "X" value: "${output}" } }\n`;
-
-/** The steps of reading a document. */
-export const readers = { quality: reader, recognition: reader, topic: reader } satisfies BenchModels;
-
-/** The same as one model, whose answer has a name of its own: an ensemble's input and output cannot share one. */
-export const readingEnsemble: BenchModels = {
-  ...readers,
-  reading: {
-    config:
-      `platform: "ensemble"\n${tensor("input", "X", "TYPE_FP32", "64")}${tensor("output", "Y", "TYPE_FP32", "64")}` +
-      `ensemble_scheduling {\n${readingStep("quality", "X", "a")}${readingStep("recognition", "a", "b")}${readingStep("topic", "b", "Y")}}\n`,
-    program: null,
-  },
-};
-
 /** Three small Python steps in a row. */
 export const threeSteps: BenchModels = {
   before: stage,

@@ -1,0 +1,33 @@
+"""The third of three: digits are letters as telephones have them on their keys, and naive Bayes says what a word is about."""
+
+import os
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+TOPICS = [b"animals", b"food", b"travel", b"unreadable"]
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        path = os.path.join(args["model_repository"], args["model_version"], "weights.npz")
+        weights = np.load(path)
+        self.likelihoods, self.priors = weights["likelihoods"], weights["priors"]
+
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            digits = pb_utils.get_input_tensor_by_name(request, "DIGITS").as_numpy()
+            scores = np.zeros(4, np.float32)
+            if (digits < 0).any():
+                scores[3] = 1
+            else:
+                # Pairs of neighbours; 0 fills a word up.
+                pairs = np.bincount(10 * digits[:-1] + digits[1:], minlength=100)
+                joint = self.likelihoods @ pairs + self.priors
+                likely = np.exp(joint - joint.max())
+                scores[:3] = likely / likely.sum()
+            topic = np.array([TOPICS[scores.argmax()]], object)
+            tensors = [pb_utils.Tensor("SCORES", scores), pb_utils.Tensor("TOPIC", topic)]
+            responses.append(pb_utils.InferenceResponse(tensors))
+        return responses

@@ -1,0 +1,45 @@
+/** The example as its README says; the truth is scikit-learn's own, trained again in a process apart. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { cacheDirectory, ensureEnvironment } from "../../conformance/environments/index.ts";
+import { ScriptedPlatform } from "../../conformance/sagemaker/scripted-platform.ts";
+
+interface Answer {
+  readonly topic: string;
+  readonly scores: readonly number[];
+}
+
+const run = promisify(execFile);
+const beside = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+test("quality, recognition and topic answer as scikit-learn does, as a pipeline and as an ensemble", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "galatea-reading-"));
+  try {
+    const [repository, strips] = [join(directory, "models"), join(directory, "strips.json")];
+    const { python } = await ensureEnvironment(cacheDirectory(process.env), "trees");
+    await run(python, [beside("train.py"), "write", repository, strips]);
+    await using platform = await ScriptedPlatform.open();
+    const said = await platform.run(beside("read_strips.py"), [repository, strips]);
+    assert.match(said, /^done$/m);
+    const found = JSON.parse(/^answers: (.*)$/m.exec(said)?.[1] ?? "") as Answer[];
+    const { stdout } = await run(python, [beside("train.py"), "answer", strips]);
+    const expected = JSON.parse(stdout) as Answer[];
+    assert.deepEqual(
+      found.map(({ topic }) => topic),
+      expected.map(({ topic }) => topic),
+    );
+    for (const [index, { scores }] of expected.entries())
+      for (const [place, score] of scores.entries())
+        assert.ok(Math.abs(score - found[index]!.scores[place]!) < 1e-5, `${index}: ${score}`);
+    // Any tolerance would do if all were said to be about the same.
+    assert.deepEqual(new Set(found.map(({ topic }) => topic)), new Set(["animals", "food", "travel", "unreadable"]));
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
