@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { openDeadline, orAborted } from "../base/index.ts";
+import { LoopTurns, openDeadline, orAborted } from "../base/index.ts";
 import { DocumentConflict, type Documents } from "../records/index.ts";
 import { Catalogue, type NewRecord } from "./catalogue.ts";
 import {
@@ -106,7 +106,13 @@ export class Hosting implements AsyncDisposable {
       store,
       quotas: this.#quotas,
       catalogue: this.#catalogue,
-      moves: new TransformMoves({ store, fleet, newInstanceId, memory: new JobMemory(fleet.requestMemory) }),
+      moves: new TransformMoves({
+        store,
+        fleet,
+        newInstanceId,
+        memory: new JobMemory(fleet.requestMemory),
+        turns: new LoopTurns(),
+      }),
       fleet,
       holding: this.#holding.signal,
     });

@@ -1,4 +1,4 @@
-import { delay, TaskGroup } from "../base/index.ts";
+import { delay, TaskGroup, type LoopTurns } from "../base/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import type { FleetOptions } from "./endpoints/index.ts";
 import { LatestWrite } from "./latest-write.ts";
@@ -22,6 +22,7 @@ export interface TransformMovesOptions {
   readonly newInstanceId: () => string;
   /** Of all jobs. */
   readonly memory: JobMemory;
+  readonly turns: LoopTurns;
 }
 
 /** Runs transform jobs: what is recorded as in progress runs, from where its progress says. Each move is recorded before anybody is told of it. */
@@ -112,7 +113,7 @@ export class TransformMoves implements AsyncDisposable {
 
   /** Null, or why it failed. Where the signal aborts nothing of it runs any more. */
   async #transform(key: string, job: TransformJobRecord, signal: AbortSignal): Promise<string | null> {
-    const { store, fleet, newInstanceId, memory } = this.#options;
+    const { store, fleet, newInstanceId, memory, turns } = this.#options;
     const { transformProgress } = store.kinds;
     const before = await transformProgress.find(key);
     const progress = before.at === "found" ? before.value : noProgress;
@@ -125,6 +126,7 @@ export class TransformMoves implements AsyncDisposable {
       fleet,
       newInstanceId,
       memory,
+      turns,
       started: async () => {
         await this.record(key, "InProgress", { kind: "started", atMs: fleet.clock.epochMs() });
       },

@@ -2,6 +2,7 @@ import { fieldsOf } from "./csv-row.ts";
 import { parseExact } from "./exact-json.ts";
 import { isObject, select, type JsonPath } from "./json-path.ts";
 import { withoutLineEnd } from "./line-splitter.ts";
+import { RowsInTurns, type TurnsOf } from "./rows-in-turns.ts";
 import { clientError } from "./transform-error.ts";
 
 /** `json`: a payload is one document. `jsonlines`, `csv`: every line of it is a row. */
@@ -24,6 +25,21 @@ export function rowFormatOf(contentType: string, isSplit: boolean): RowFormat | 
   return null;
 }
 
+/** The parts of a payload's rows that the container is sent, and how many rows these are. */
+export async function filteredRows(
+  payload: Buffer,
+  processing: DataProcessing,
+  of: TurnsOf,
+): Promise<{ readonly body: Buffer; readonly recordCount: number }> {
+  const rows = new RowsInTurns(of, "latin1");
+  let recordCount = 0;
+  for (const row of linesOf(payload)) {
+    recordCount += 1;
+    if (rows.add(`${filteredInput(row, processing).toString("latin1")}\n`, row.length)) await rows.next();
+  }
+  return { body: rows.whole(), recordCount };
+}
+
 /** The part of a row that the container is sent. */
 export function filteredInput(row: Buffer, { format, inputFilter }: DataProcessing): Buffer {
   if (inputFilter === null) return row;
@@ -33,30 +49,37 @@ export function filteredInput(row: Buffer, { format, inputFilter }: DataProcessi
 /**
  * What of a container's answer becomes output: for each row of the payload its own, joined with the row that it was made of where that
  * is asked for (`rows`, as they came). Each row ends with a line feed, a whole document does not. Throws TransformError where the answer
- * has not as many rows.
+ * has not as many rows. Of many rows others have their turn in between; of a document, which is one row, they do not.
  */
-export function processedAnswer(answer: Buffer, rows: Buffer | null, processing: DataProcessing): Buffer {
+export async function processedAnswer(
+  answer: Buffer,
+  rows: Buffer | null,
+  processing: DataProcessing,
+  of: TurnsOf,
+): Promise<Buffer> {
   const { format, joinsInput } = processing;
   if (format === "json") {
     return Buffer.from(processedRow(withoutLineEnd(answer).toString("utf8"), rows, processing));
   }
   const originals = joinsInput ? linesOf(rows ?? Buffer.alloc(0)) : null;
+  const processed = new RowsInTurns(of, "utf8");
   let answeredCount = 0;
-  let text = "";
   for (const line of linesOf(answer)) {
     answeredCount += 1;
     const row = originals?.next();
     if (row?.done === true) continue;
-    text += `${processedRow(line.toString("utf8"), row?.value ?? null, processing)}\n`;
+    const original = row?.value ?? null;
+    const text = `${processedRow(line.toString("utf8"), original, processing)}\n`;
+    if (processed.add(text, line.length + (original?.length ?? 0))) await processed.next();
   }
-  if (originals === null) return Buffer.from(text);
+  if (originals === null) return processed.whole();
   const rowCount = countOf(linesOf(rows ?? Buffer.alloc(0)));
   if (answeredCount !== rowCount) {
     throw clientError(
       `the container answered ${answeredCount} rows to ${rowCount}: the input cannot be joined to its output`,
     );
   }
-  return Buffer.from(text);
+  return processed.whole();
 }
 
 function countOf(lines: Iterable<Buffer>): number {

@@ -1,4 +1,4 @@
-import { AwsError, DiskError, Gate, orAborted, type Clock } from "../../base/index.ts";
+import { AwsError, DiskError, Gate, orAborted, type Clock, type LoopTurns } from "../../base/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 import { inputObjects, type InputObject } from "./input-objects.ts";
@@ -18,6 +18,8 @@ export interface JobRunOptions {
   readonly newInstanceId: () => string;
   /** Of all jobs. */
   readonly memory: JobMemory;
+  /** Of all jobs, for what takes long. */
+  readonly turns: LoopTurns;
   /** The containers are up and the first object is about to be read. */
   readonly started: () => Promise<void>;
   /** Resolves when it is on disk; of progresses that are told at once only the last need be. */
@@ -169,11 +171,11 @@ export class JobRun {
   }
 
   async #transform(object: InputObject, work: Work & { readonly answered: () => void }, signal: AbortSignal) {
-    const { fleet, memory } = this.#options;
+    const { fleet, memory, turns } = this.#options;
     let bytes;
     try {
       if (object.twinKey !== null) throw sameOutput(object, object.twinKey);
-      bytes = await transformObject(object, { store: fleet.store, memory, plan: this.#plan, ...work }, signal);
+      bytes = await transformObject(object, { store: fleet.store, memory, turns, plan: this.#plan, ...work }, signal);
     } catch (error) {
       signal.throwIfAborted();
       // Of the whole job, not of the object.

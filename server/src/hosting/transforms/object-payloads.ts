@@ -1,8 +1,9 @@
 import { readWhole } from "../../base/index.ts";
-import { filteredInput, linesOf } from "./data-processing.ts";
+import { filteredInput, filteredRows } from "./data-processing.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { PayloadPacker, type PackedRecord, type Payload } from "./payload-packer.ts";
 import { openSplitter } from "./record-splitter.ts";
+import type { TurnsOf } from "./rows-in-turns.ts";
 import type { SplitRecord } from "./split-record.ts";
 import { clientError } from "./transform-error.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";
@@ -15,11 +16,12 @@ export async function* objectPayloads(
   { body }: ObjectSource,
   plan: TransformPlan,
   { strategy, payloadBytesMax }: RequestShape,
+  of: TurnsOf,
 ): AsyncGenerator<Payload> {
   const bytesMax = payloadBytesMax ?? recordBytesMaxDefault;
   const { splitType } = plan;
   if (splitType === "None") {
-    yield await wholePayload(body, plan, bytesMax);
+    yield await wholePayload(body, plan, { bytesMax, of });
     return;
   }
   const splitter = openSplitter(splitType, bytesMax);
@@ -48,7 +50,7 @@ function packed({ framed, content }: SplitRecord, { processing }: TransformPlan)
 async function wholePayload(
   body: ObjectSource["body"],
   { processing }: TransformPlan,
-  bytesMax: number,
+  { bytesMax, of }: { readonly bytesMax: number; readonly of: TurnsOf },
 ): Promise<Payload> {
   const tooLong = () => clientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB`);
   const whole = await readWhole(body, bytesMax, tooLong);
@@ -56,13 +58,7 @@ async function wholePayload(
   const { format, joinsInput } = processing;
   const originals = joinsInput ? whole : null;
   if (format === "json") return { body: filteredInput(whole, processing), recordCount: 1, originals };
-  let recordCount = 0;
-  const sent: Buffer[] = [];
-  for (const row of linesOf(whole)) {
-    recordCount += 1;
-    sent.push(withLineEnd(filteredInput(row, processing)));
-  }
-  return { body: Buffer.concat(sent), recordCount, originals };
+  return { ...(await filteredRows(whole, processing, of)), originals };
 }
 
 export function withLineEnd(text: Buffer): Buffer {

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import type { LoopTurns } from "../../base/index.ts";
 import type { ObjectStore } from "../../blobs/index.ts";
 import { processedAnswer } from "./data-processing.ts";
 import type { InputObject } from "./input-objects.ts";
@@ -15,6 +16,8 @@ export interface ObjectTransformOptions {
   readonly shape: RequestShape;
   readonly instance: Pick<TransformInstance, "ask" | "askStreaming" | "hopBytes">;
   readonly memory: JobMemory;
+  /** Of all jobs. */
+  readonly turns: LoopTurns;
   /** What answers of the job have been like so far. */
   readonly answers: AnswerSizes;
   /** Called when the container has no more to do with the object, whose output may still be written. */
@@ -122,10 +125,10 @@ async function* orderedAnswers(
   options: ObjectPart,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  const { store, plan, shape, memory } = options;
+  const { store, plan, shape, memory, turns } = options;
   const source = await openSource(store, place, { isGzip: plan.isGzip, bytesMax: null });
   const bytes = payloadBytes(source, options);
-  const payloads = objectPayloads(source, plan, shape);
+  const payloads = objectPayloads(source, plan, shape, { turns, signal });
   const asked: Promise<HeldAnswer>[] = [];
   const next = async function* () {
     const first = await asked.shift();
@@ -180,7 +183,7 @@ interface HeldAnswer {
 async function askFor(
   { body, originals }: Payload,
   payload: HeldBytes,
-  { instance, plan, shape, memory, answers }: ObjectPart,
+  { instance, plan, shape, memory, answers, turns }: ObjectPart,
   signal: AbortSignal,
 ): Promise<HeldAnswer> {
   const answerBytesMax = Math.floor(answersBytesMax / shape.concurrency);
@@ -191,7 +194,8 @@ async function askFor(
     try {
       const answer = await instance.ask({ body, answerBytesMax, answerHeldBytes }, signal);
       const { processing, assemblesLines } = plan;
-      const result = processing === null ? answer : processedAnswer(answer, originals, processing);
+      const result =
+        processing === null ? answer : await processedAnswer(answer, originals, processing, { turns, signal });
       const ended = assemblesLines && result.length > 0 ? withLineEnd(result) : result;
       held.shrinkTo(ended.length);
       return { answer: ended, held };
