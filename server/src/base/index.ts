@@ -20,6 +20,7 @@ export {
   Gate,
   KeyedLock,
   LoopTurns,
+  type TurnsOf,
   openDeadline,
   orAborted,
   Semaphore,

@@ -2,7 +2,7 @@
 export { openDeadline, type Deadline } from "./deadline.ts";
 export { Gate } from "./gate.ts";
 export { KeyedLock } from "./keyed-lock.ts";
-export { LoopTurns } from "./loop-turns.ts";
+export { LoopTurns, type TurnsOf } from "./loop-turns.ts";
 export { orAborted } from "./or-aborted.ts";
 export { Semaphore } from "./semaphore.ts";
 export { TaskGroup } from "./task-group.ts";

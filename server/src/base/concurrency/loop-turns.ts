@@ -27,3 +27,9 @@ export class LoopTurns {
     });
   }
 }
+
+/** Whose turns, and for whom. */
+export interface TurnsOf {
+  readonly turns: LoopTurns;
+  readonly signal: AbortSignal;
+}

@@ -1,8 +1,9 @@
+import type { TurnsOf } from "../../base/index.ts";
 import { fieldsOf } from "./csv-row.ts";
 import { parseExact } from "./exact-json.ts";
 import { isObject, select, type JsonPath } from "./json-path.ts";
 import { withoutLineEnd } from "./line-splitter.ts";
-import { RowsInTurns, type TurnsOf } from "./rows-in-turns.ts";
+import { RowsInTurns } from "./rows-in-turns.ts";
 import { clientError } from "./transform-error.ts";
 
 /** `json`: a payload is one document. `jsonlines`, `csv`: every line of it is a row. */

@@ -1,9 +1,8 @@
-import { readWhole } from "../../base/index.ts";
+import { readWhole, type TurnsOf } from "../../base/index.ts";
 import { filteredInput, filteredRows } from "./data-processing.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { PayloadPacker, type PackedRecord, type Payload } from "./payload-packer.ts";
 import { openSplitter } from "./record-splitter.ts";
-import type { TurnsOf } from "./rows-in-turns.ts";
 import type { SplitRecord } from "./split-record.ts";
 import { clientError } from "./transform-error.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";

@@ -1,10 +1,4 @@
-import type { LoopTurns } from "../../base/index.ts";
-
-/** Whose turns of the event loop, and for whom. */
-export interface TurnsOf {
-  readonly turns: LoopTurns;
-  readonly signal: AbortSignal;
-}
+import type { TurnsOf } from "../../base/index.ts";
 
 /** Of rows that are looked into in one turn: 0.5 ms of JSON that is joined and printed again. */
 const turnBytes = 64 * 1024;

@@ -1,6 +1,7 @@
+import type { TurnsOf } from "../../base/index.ts";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import { elementCount, JsonDataPrinting, JsonSink, type Tensor } from "../../tensor/index.ts";
-import { printInTurns, printParameter, type TurnsOf } from "../infer-codec/index.ts";
+import { printInTurns, printParameter } from "../infer-codec/index.ts";
 
 /** An answer's text: latin1 (each character is one byte of UTF-8), or pieces of it. */
 export type AnswerText = string | readonly Buffer[];

@@ -1,4 +1,4 @@
-import type { LoopTurns } from "../../base/index.ts";
+import type { TurnsOf } from "../../base/index.ts";
 import { type JsonDataPrinting, JsonScanner, JsonWalk } from "../../tensor/index.ts";
 import { parsingRequestJson } from "./json-access.ts";
 
@@ -13,12 +13,6 @@ export const readPieceBytes = 64 * 1024;
 const numbersPieceBytes = 16 * 1024;
 /** Of one of strings: about as long. */
 const stringsPieceBytes = 256 * 1024;
-
-/** Whose turns, and for whom. */
-export interface TurnsOf {
-  readonly turns: LoopTurns;
-  readonly signal: AbortSignal;
-}
 
 /** Calls `advance` once a turn until it is true. Rejects with what it throws, and with the signal's reason once that is aborted. */
 export async function inTurns({ turns, signal }: TurnsOf, advance: () => boolean): Promise<void> {

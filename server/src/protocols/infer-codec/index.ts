@@ -29,7 +29,7 @@ export {
   stringAt,
   unableToParse,
 } from "./json-access.ts";
-export { inTurns, printInTurns, type TurnsOf, walkedDocument, wholeTextBytesMax } from "./in-turns.ts";
+export { inTurns, printInTurns, walkedDocument, wholeTextBytesMax } from "./in-turns.ts";
 export { placeInputs, placeInputsInTurns, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
 export { customValue } from "./request-parameters.ts";
 export { placeRawInput, type RawInput } from "./raw-request.ts";

@@ -1,7 +1,8 @@
+import type { TurnsOf } from "../../base/index.ts";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import { JsonDataPrinting, JsonSink, type Datatype, type Tensor } from "../../tensor/index.ts";
 import { classify } from "./classification.ts";
-import { printInTurns, type TurnsOf } from "./in-turns.ts";
+import { printInTurns } from "./in-turns.ts";
 import type { OutputWish } from "./infer-header.ts";
 
 export interface EncodeOptions {

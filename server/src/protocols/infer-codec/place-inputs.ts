@@ -1,4 +1,4 @@
-import { InferenceError, type ByteLease } from "../../base/index.ts";
+import { InferenceError, type ByteLease, type TurnsOf } from "../../base/index.ts";
 import {
   JsonDataReading,
   jsonBytesLengthMax,
@@ -12,7 +12,7 @@ import {
   type JsonDataTarget,
   type Tensor,
 } from "../../tensor/index.ts";
-import { inTurns, readPieceBytes, wholeTextBytesMax, type TurnsOf } from "./in-turns.ts";
+import { inTurns, readPieceBytes, wholeTextBytesMax } from "./in-turns.ts";
 import { unableToParse } from "./json-access.ts";
 import type { InferHeader, InputHeader } from "./infer-header.ts";
 

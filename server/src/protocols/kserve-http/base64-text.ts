@@ -1,6 +1,6 @@
-import type { InferenceError } from "../../base/index.ts";
+import type { InferenceError, TurnsOf } from "../../base/index.ts";
 import type { JsonScanner } from "../../tensor/index.ts";
-import { inTurns, type TurnsOf } from "../infer-codec/index.ts";
+import { inTurns } from "../infer-codec/index.ts";
 
 /** Of text that is decoded in a turn: about 0.3 ms. */
 export const decodePieceBytes = 256 * 1024;

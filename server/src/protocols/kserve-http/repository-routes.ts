@@ -1,4 +1,4 @@
-import { InferenceError, type LoopTurns } from "../../base/index.ts";
+import { InferenceError, type LoopTurns, type TurnsOf } from "../../base/index.ts";
 import type { Engine, IndexEntry, LoadOverride } from "../../engine/index.ts";
 import { JsonScanner } from "../../tensor/index.ts";
 import { readWholeBody, reply, replyJson, type Exchange, type HttpLimits } from "../http-listener/index.ts";
@@ -7,7 +7,6 @@ import {
   eachMember,
   parsingRequestJson,
   stringAt,
-  type TurnsOf,
   walkedDocument,
   wholeTextBytesMax,
 } from "../infer-codec/index.ts";
