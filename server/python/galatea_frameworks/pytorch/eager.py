@@ -44,8 +44,10 @@ def load(path: str, device: str | None) -> Eager:
     weights = os.path.splitext(path)[0] + ".pt"
     if os.path.exists(weights):
         # Tensors and nothing else: what is code stands in the file of code.
-        module.load_state_dict(torch.load(mapped.readable(weights), map_location=device, weights_only=True))
-        mapped.share([*module.parameters(), *module.buffers()])
+        where = None if device is None else "cpu"
+        module.load_state_dict(torch.load(mapped.readable(weights), map_location=where, weights_only=True))
+        if device in (None, "cpu"):
+            mapped.share([*module.parameters(), *module.buffers()])
     return Eager(module.to(device).eval())
 
 

@@ -13,7 +13,7 @@ from galatea_worker.failures import Refused
 
 from galatea_frameworks.batched_model import BatchedModel
 
-from . import archive, eager, exported, mapped, names, parameters, tensors, torchscript
+from . import archive, devices, eager, exported, mapped, names, parameters, tensors, torchscript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +37,9 @@ class TritonPythonModel(BatchedModel):
         config = json.loads(args["model_config"])
         directory = os.path.join(args["model_repository"], args["model_version"])
         path = os.path.join(directory, _filename(config, directory))
+        self._device = devices.device_of(
+            args["model_instance_kind"], int(args.get("model_instance_device_id", "0")), self._name
+        )
         if not path.endswith(".py") and _runs_on_cpu(args["model_instance_kind"]):
             # Before PyTorch starts a thread: rules are of the thread that enters them.
             reading_only.enter(args["model_repository"])
@@ -46,7 +49,7 @@ class TritonPythonModel(BatchedModel):
         self.batches = int(config.get("max_batch_size", 0)) > 0
         self._output_types = _checked_tensors(config, self._name, self.batches)
         with torch.inference_mode(self._inference_mode):
-            self._program = self._load(path, args["model_instance_kind"])
+            self._program = self._load(path)
         self.input_names = [one["name"] for one in config["input"]]
         self._program.accept(self.input_names, self._name, pb_utils.Logger)
         self._places = names.output_places(list(self._output_types), self._name, pb_utils.Logger)
@@ -56,15 +59,14 @@ class TritonPythonModel(BatchedModel):
         heap.keep()
         current_worker.rest_with(heap.trim)
 
-    def _load(self, path: str, kind: str) -> torchscript.Script | exported.Exported | eager.Eager:
+    def _load(self, path: str) -> torchscript.Script | exported.Exported | eager.Eager:
         if not os.path.exists(path):
             raise Refused("unable to find '%s' for model instance '%s'" % (path, self._name))
         try:
-            device = "cpu" if kind == "CPU" else None
             if path.endswith(".py"):
-                return eager.load(path, device)
+                return eager.load(path, self._device)
             readable = mapped.readable(path)
-            return LOADERS[archive.checked_kind(readable, os.path.basename(path))](readable, device)
+            return LOADERS[archive.checked_kind(readable, os.path.basename(path))](readable, self._device)
         except MemoryError:
             raise
         except Exception as error:
@@ -76,8 +78,8 @@ class TritonPythonModel(BatchedModel):
             return super().execute(requests)
 
     def value_of(self, tensor: Tensor | None, name: str) -> Any:
-        """A tensor, or a list of texts."""
-        return tensors.value_of(tensor, name)
+        """A tensor on the module's device, or a list of texts."""
+        return devices.placed(tensors.value_of(tensor, name), self._device)
 
     def joined(self, column: Sequence[Any]) -> Any:
         """One tensor or list of them all."""

@@ -1,0 +1,34 @@
+"""Where an instance's module and tensors are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from galatea_worker.failures import Refused
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_GPU = "cuda:%d"
+
+
+def device_of(kind: str, number: int, model: str) -> str | None:
+    """The device of an instance's kind; None for one that is its model's own affair. Raises Refused where there is no such GPU."""
+    if kind == "CPU":
+        return "cpu"
+    if kind != "GPU":
+        return None
+    if not torch.cuda.is_available() or number >= torch.cuda.device_count():
+        raise Refused(
+            "unable to load model '%s': its instance is placed on GPU %d, and PyTorch %s finds %d GPUs"
+            % (model, number, torch.__version__, torch.cuda.device_count() if torch.cuda.is_available() else 0)
+        )
+    return _GPU % number
+
+
+def placed(value: Any, device: str | None) -> Any:
+    """A tensor where the module is; lists of texts are what they are. Tensors of the machine's memory are not copied for the CPU."""
+    if device in (None, "cpu") or not isinstance(value, torch.Tensor):
+        return value
+    return value.to(device)
