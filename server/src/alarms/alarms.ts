@@ -61,15 +61,16 @@ export class Alarms implements AsyncDisposable {
   readonly #entries = new Map<string, Entry>();
   readonly #locks = new KeyedLock();
   readonly #tasks: TaskGroup;
+  readonly #actions: TaskGroup;
   readonly #acting: AlarmActing;
 
   private constructor(options: AlarmsOptions) {
     this.#options = options;
     this.#store = new AlarmStore(options);
-    this.#tasks = new TaskGroup((error) =>
-      options.logger.error("alarms are no longer looked at", { error: String(error) }),
-    );
-    this.#acting = new AlarmActing({ ...options, tasks: this.#tasks, tell: (name, item) => this.#tell(name, item) });
+    const { logger } = options;
+    this.#tasks = new TaskGroup((error) => logger.error("alarms are no longer looked at", { error: String(error) }));
+    this.#actions = new TaskGroup((error) => logger.error("an alarm's action is not told", { error: String(error) }));
+    this.#acting = new AlarmActing({ ...options, tasks: this.#actions, tell: (name, item) => this.#tell(name, item) });
   }
 
   static async open(options: AlarmsOptions): Promise<Alarms> {
@@ -176,7 +177,13 @@ export class Alarms implements AsyncDisposable {
     }
   }
 
+  /** Resolves when no action is under way. */
+  async acted(): Promise<void> {
+    await this.#actions.settled();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#actions[Symbol.asyncDispose]();
     await this.#tasks[Symbol.asyncDispose]();
   }
 

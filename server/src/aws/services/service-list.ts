@@ -1,4 +1,5 @@
 import type { ServiceRow } from "../wire/index.ts";
+import { autoscalingService } from "./application-autoscaling/index.ts";
 import { cloudwatchService } from "./cloudwatch/index.ts";
 import { iamService } from "./iam/index.ts";
 import { logsService } from "./logs/index.ts";
@@ -16,6 +17,7 @@ const services = [
   runtimeService,
   s3Service,
   cloudwatchService,
+  autoscalingService,
   logsService,
   stsService,
   iamService,

@@ -24,6 +24,7 @@ export {
 export { answerError } from "./answer.ts";
 export { refuseMembers, type RefusedMember } from "./refused-members.ts";
 export { adviceFor, type RefusedOperations } from "./refused-operations.ts";
+export { pageAfter, type PageQuery } from "./page-after.ts";
 export { firstInOrder, type Selection } from "./first-in-order.ts";
 export { isLoopbackName, refusedRequest, type DoorRules } from "./web-pages.ts";
 export { verifiedRequest } from "./body.ts";

@@ -2,7 +2,7 @@ import type { AlarmActions, AlarmRecord, Alarms } from "../../../alarms/index.ts
 import { alarmsOfRule, parseRule } from "../../../alarms/index.ts";
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
-import { anyResource, type CallContext, type OperationRows } from "../../wire/index.ts";
+import { anyResource, pageAfter, type CallContext, type OperationRows, type PageQuery } from "../../wire/index.ts";
 import { compositeAlarm, metricAlarm } from "./alarm-definitions.ts";
 import { alarmType, printCompositeAlarm, printHistory, printMetricAlarm } from "./alarm-descriptions.ts";
 import { dimensionsOf } from "./dimensions.ts";
@@ -167,7 +167,7 @@ function describeAlarms(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsI
         (action === undefined ||
           Object.values(definition.actions).some((arns) => arns.some((arn) => arn.startsWith(action)))),
     );
-  const { page, next } = pageOf(found, ({ definition }) => definition.name, input);
+  const { page, next } = pageAfter(found, ({ definition }) => definition.name, pageQuery(input));
   return {
     MetricAlarms: page.flatMap((record) =>
       record.definition.kind === "metric" ? [printMetricAlarm(record.definition, record)] : [],
@@ -234,23 +234,18 @@ async function alarmHistory(alarms: Alarms, input: CloudwatchInputs["DescribeAla
   }
   const isAscending = input.ScanBy === "TimestampAscending";
   const ordered = found.toSorted((a, b) => (a.place < b.place === isAscending ? -1 : 1));
-  const { page, next } = pageOf(ordered, ({ place }) => place, { ...input, isDescending: !isAscending });
+  const { page, next } = pageAfter(ordered, ({ place }) => place, { ...pageQuery(input), isDescending: !isAscending });
   return { AlarmHistoryItems: page.map(({ printed }) => printed), NextToken: next };
 }
 
-function pageOf<Item>(
-  all: readonly Item[],
-  placeOf: (item: Item) => string,
-  input: { readonly MaxRecords?: number; readonly NextToken?: string; readonly isDescending?: boolean },
-): { readonly page: readonly Item[]; readonly next: string | undefined } {
-  const { MaxRecords: countMax = recordsMax, NextToken: token, isDescending = false } = input;
-  const after = token === undefined ? null : Buffer.from(token, "base64").toString();
-  const rest =
-    after === null ? all : all.filter((item) => (isDescending ? placeOf(item) < after : placeOf(item) > after));
-  const page = rest.slice(0, Math.min(countMax, recordsMax));
-  const last = page.at(-1);
-  const isMore = last !== undefined && rest.length > page.length;
-  return { page, next: isMore ? Buffer.from(placeOf(last)).toString("base64") : undefined };
+function pageQuery({
+  MaxRecords,
+  NextToken,
+}: {
+  readonly MaxRecords?: number;
+  readonly NextToken?: string;
+}): PageQuery {
+  return { countMax: MaxRecords, pageMax: recordsMax, token: NextToken };
 }
 
 function alarmArn(name: string, { region, accountId }: CallContext): string {

@@ -1,0 +1,78 @@
+import type { Alarms } from "../../../alarms/index.ts";
+import type { ApplicationAutoscalingInputs } from "../../spec/gen/application-autoscaling.ts";
+import type { ScalableTarget, ScalingActivity, ScalingPolicy } from "../../../scaling/index.ts";
+
+const namespace = "sagemaker";
+
+type StepConfiguration = ApplicationAutoscalingInputs["StepScalingPolicyConfiguration"];
+type TrackingConfiguration = ApplicationAutoscalingInputs["TargetTrackingScalingPolicyConfiguration"];
+
+export function printTarget(target: ScalableTarget) {
+  const { suspended } = target;
+  return {
+    ServiceNamespace: namespace,
+    ResourceId: target.resourceId,
+    ScalableDimension: target.dimension,
+    MinCapacity: target.minCapacity,
+    MaxCapacity: target.maxCapacity,
+    RoleARN: target.roleArn,
+    CreationTime: new Date(target.createdMs),
+    SuspendedState: {
+      DynamicScalingInSuspended: suspended.scaleIn,
+      DynamicScalingOutSuspended: suspended.scaleOut,
+      ScheduledScalingSuspended: suspended.scheduled,
+    },
+    ScalableTargetARN: target.arn,
+  };
+}
+
+export function printPolicy(policy: ScalingPolicy, alarms: Alarms) {
+  const isStep = policy.type === "StepScaling";
+  return {
+    PolicyARN: policy.arn,
+    PolicyName: policy.name,
+    ServiceNamespace: namespace,
+    ResourceId: policy.resourceId,
+    ScalableDimension: policy.dimension,
+    PolicyType: policy.type,
+    StepScalingPolicyConfiguration: isStep ? (policy.configuration as StepConfiguration) : undefined,
+    TargetTrackingScalingPolicyConfiguration: isStep ? undefined : (policy.configuration as TrackingConfiguration),
+    Alarms: printAlarms(policy, alarms),
+    CreationTime: new Date(policy.createdMs),
+  };
+}
+
+/** A policy's own alarms, or those of users that run it. */
+export function printAlarms(policy: ScalingPolicy, alarms: Alarms) {
+  return alarms
+    .list()
+    .filter(({ definition }) => Object.values(definition.actions).some((arns) => arns.includes(policy.arn)))
+    .map(({ definition }) => ({ AlarmName: definition.name, AlarmARN: definition.arn }));
+}
+
+export function printActivity(activity: ScalingActivity) {
+  const { notScaled } = activity;
+  return {
+    ActivityId: activity.id,
+    ServiceNamespace: namespace,
+    ResourceId: activity.resourceId,
+    ScalableDimension: activity.dimension,
+    Description: activity.description,
+    Cause: activity.cause,
+    StartTime: new Date(activity.startMs),
+    EndTime: activity.endMs === null ? undefined : new Date(activity.endMs),
+    StatusCode: activity.status,
+    StatusMessage: activity.statusMessage ?? undefined,
+    NotScaledReasons:
+      notScaled === null
+        ? undefined
+        : [
+            {
+              Code: notScaled.code,
+              MinCapacity: notScaled.minCapacity,
+              MaxCapacity: notScaled.maxCapacity,
+              CurrentCapacity: notScaled.currentCapacity,
+            },
+          ],
+  };
+}

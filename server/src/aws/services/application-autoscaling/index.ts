@@ -1,0 +1,2 @@
+/** Application Auto Scaling of endpoints' variants. */
+export { autoscalingService } from "./service.ts";

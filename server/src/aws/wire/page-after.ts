@@ -1,0 +1,23 @@
+export interface PageQuery {
+  /** At most; no more than `pageMax`. */
+  readonly countMax: number | undefined;
+  readonly pageMax: number;
+  /** As a page before gave it; undefined for the first. */
+  readonly token: string | undefined;
+  readonly isDescending?: boolean;
+}
+
+/** A page of what is in the order of its places, no two of which are equal, and the token of the next; undefined where there is no more. */
+export function pageAfter<Item>(
+  all: readonly Item[],
+  placeOf: (item: Item) => string,
+  { countMax, pageMax, token, isDescending = false }: PageQuery,
+): { readonly page: readonly Item[]; readonly next: string | undefined } {
+  const after = token === undefined ? null : Buffer.from(token, "base64").toString();
+  const isAfter = (place: string) => after === null || (isDescending ? place < after : place > after);
+  const rest = all.filter((item) => isAfter(placeOf(item)));
+  const page = rest.slice(0, Math.min(countMax ?? pageMax, pageMax));
+  const last = page.at(-1);
+  const isMore = last !== undefined && rest.length > page.length;
+  return { page, next: isMore ? Buffer.from(placeOf(last)).toString("base64") : undefined };
+}

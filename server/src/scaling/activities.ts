@@ -1,0 +1,60 @@
+import type { NotScaledCode, ScalableTarget, ScalingActivity } from "./policy.ts";
+
+/** A change of capacity that begins. */
+export function beganActivity(
+  { resourceId, dimension }: ScalableTarget,
+  { id, to, atMs, cause }: { readonly id: string; readonly to: number; readonly atMs: number; readonly cause: string },
+): ScalingActivity {
+  return {
+    id,
+    resourceId,
+    dimension,
+    description: `Setting desired instance count to ${to}.`,
+    cause,
+    startMs: atMs,
+    endMs: null,
+    status: "InProgress",
+    statusMessage: null,
+    notScaled: null,
+  };
+}
+
+/** The same, over; `failure` says why it failed. */
+export function endedActivity(activity: ScalingActivity, failure: string | null, atMs: number): ScalingActivity {
+  const done = activity.description.replace(/^Setting/, "set").replace(/\.$/, "");
+  return {
+    ...activity,
+    endMs: atMs,
+    status: failure === null ? "Successful" : "Failed",
+    statusMessage:
+      failure === null
+        ? `Successfully ${done}. Change successfully fulfilled by sagemaker.`
+        : `Failed to ${done}. Reason: ${failure}`,
+  };
+}
+
+/** What was asked for and changes nothing. */
+export function notScaledActivity(
+  { resourceId, dimension, minCapacity, maxCapacity }: ScalableTarget,
+  asked: {
+    readonly id: string;
+    readonly atMs: number;
+    readonly cause: string;
+    readonly because: NotScaledCode;
+    readonly desired: number;
+  },
+): ScalingActivity {
+  const { id, atMs, cause, because, desired } = asked;
+  return {
+    id,
+    resourceId,
+    dimension,
+    description: "Attempting to scale due to alarm triggered",
+    cause,
+    startMs: atMs,
+    endMs: atMs,
+    status: "Successful",
+    statusMessage: null,
+    notScaled: { code: because, minCapacity, maxCapacity, currentCapacity: desired },
+  };
+}

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import {
+  decideCapacity,
+  jointCapacity,
+  steppedCapacity,
+  stepsFault,
+  trackedCapacity,
+  type CapacityState,
+} from "./capacity.ts";
+import type { AdjustmentType, StepAdjustment, StepPolicy } from "./policy.ts";
+
+const running: CapacityState = {
+  nowMs: 1_000_000,
+  desired: 2,
+  minCapacity: 1,
+  maxCapacity: 10,
+  suspended: { scaleIn: false, scaleOut: false, scheduled: false },
+  lastOut: null,
+  lastIn: null,
+};
+const policy = (adjustmentType: AdjustmentType, steps: readonly StepAdjustment[], magnitudeMin = 0): StepPolicy => ({
+  type: "StepScaling",
+  name: "p",
+  arn: "arn",
+  resourceId: "endpoint/e/variant/v",
+  dimension: "sagemaker:variant:DesiredInstanceCount",
+  createdMs: 0,
+  adjustmentType,
+  steps,
+  magnitudeMin,
+  cooldownMs: 300_000,
+  aggregation: "Average",
+  configuration: {},
+});
+
+test("a tracked capacity is the fewest that keep the metric at or under its target", () => {
+  fc.assert(
+    fc.property(
+      fc.double({ min: 0, max: 1e6, noNaN: true }),
+      fc.double({ min: 0.1, max: 1e4, noNaN: true }),
+      fc.integer({ min: 1, max: 500 }),
+      (value, target, count) => {
+        const wanted = trackedCapacity(value, target, count);
+        const load = value * count;
+        assert.ok(load <= wanted * target * (1 + 1e-6) + target * 1e-6, "it is enough");
+        assert.ok(wanted === 0 || load > (wanted - 1) * target * (1 - 1e-6) - target * 1e-6, "one fewer is not");
+      },
+    ),
+  );
+  assert.deepEqual([trackedCapacity(0.1 + 0.2, 0.3, 10), trackedCapacity(0, 5, 3)], [10, 0]);
+});
+
+test("policies together want the most, and nothing less while one does not know its metric", () => {
+  assert.deepEqual(
+    [jointCapacity([3, 5], 4), jointCapacity([3, null], 2), jointCapacity([3, null], 4), jointCapacity([1, 2], 4)],
+    [5, 3, null, 2],
+  );
+});
+
+test("the bounds hold whatever is wanted, and what does not change says why", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -5, max: 50 }), fc.integer({ min: 0, max: 10 }), fc.nat(10), (wanted, min, more) => {
+      const state = { ...running, minCapacity: min, maxCapacity: min + more, desired: min + Math.floor(more / 2) };
+      const decision = decideCapacity(wanted, state);
+      if (decision.do === "scale") {
+        assert.ok(decision.to >= min && decision.to <= min + more && decision.to !== state.desired);
+        assert.equal(decision.direction, decision.to > state.desired ? "out" : "in");
+      } else assert.equal(Math.min(min + more, Math.max(min, wanted)), state.desired);
+    }),
+  );
+  const because = (wanted: number, desired: number) => {
+    const decision = decideCapacity(wanted, { ...running, desired });
+    return decision.do === "nothing" ? decision.because : decision.to;
+  };
+  assert.deepEqual(
+    [because(20, 10), because(0, 1), because(3, 3)],
+    ["AlreadyAtMaxCapacity", "AlreadyAtMinCapacity", "AlreadyAtDesiredCapacity"],
+  );
+});
+
+test("a cooldown lets more through and nothing less, and a suspension holds its own direction", () => {
+  const before = { atMs: running.nowMs - 1000, from: 2, to: 4, cooldownMs: 60_000 };
+  const at = (state: Partial<CapacityState>, wanted: number) => {
+    const decision = decideCapacity(wanted, { ...running, desired: 4, ...state });
+    return decision.do === "scale" ? decision.to : decision.because;
+  };
+  assert.deepEqual(
+    [at({ lastOut: before }, 6), at({ lastOut: before }, 3), at({ lastIn: before }, 6)],
+    [6, "cooldown", 6],
+  );
+  assert.deepEqual([at({ lastIn: before }, 3), at({ lastIn: { ...before, cooldownMs: 1000 } }, 3)], ["cooldown", 3]);
+  const suspended = { scaleIn: true, scaleOut: false, scheduled: false };
+  assert.deepEqual([at({ suspended }, 3), at({ suspended }, 5)], ["suspended", 5]);
+});
+
+test("steps are chosen by the distance from the threshold, bounds mirrored below it", () => {
+  const out = [
+    { lower: 0, upper: 10, adjustment: 1 },
+    { lower: 10, upper: null, adjustment: 3 },
+  ];
+  const into = [
+    { lower: -10, upper: 0, adjustment: -1 },
+    { lower: null, upper: -10, adjustment: -2 },
+  ];
+  const change = (steps: readonly StepAdjustment[], distance: number) =>
+    steppedCapacity(policy("ChangeInCapacity", steps), distance, { ...running, desired: 5 });
+  assert.deepEqual(
+    [0, 9.9, 10, 500, -1].map((distance) => change(out, distance)),
+    [6, 6, 8, 8, null],
+  );
+  assert.deepEqual(
+    [-0.1, -9.9, -10, -500, 1].map((distance) => change(into, distance)),
+    [4, 4, 3, 3, null],
+  );
+});
+
+test("percentages round as the service does, and what a cooldown has added counts", () => {
+  const percent = (adjustment: number, desired: number, magnitude = 0) =>
+    steppedCapacity(policy("PercentChangeInCapacity", [{ lower: null, upper: null, adjustment }], magnitude), 1, {
+      ...running,
+      desired,
+    });
+  assert.deepEqual(
+    [percent(50, 10), percent(10, 4), percent(25, 5), percent(-50, 3), percent(10, 4, 2)],
+    [15, 5, 6, 2, 6],
+  );
+  const steps = [{ lower: 0, upper: null, adjustment: 2 }];
+  const lastOut = { atMs: running.nowMs - 1000, from: 2, to: 4, cooldownMs: 60_000 };
+  assert.equal(steppedCapacity(policy("ChangeInCapacity", steps), 1, { ...running, desired: 4, lastOut }), 4);
+  assert.equal(steppedCapacity(policy("ExactCapacity", [{ lower: 0, upper: null, adjustment: 7 }]), 1, running), 7);
+});
+
+test("steps with a gap, an overlap or two ends without bound are refused", () => {
+  const fault = (...bounds: readonly (readonly [number | null, number | null])[]) =>
+    stepsFault(bounds.map(([lower, upper]) => ({ lower, upper, adjustment: 1 })));
+  assert.equal(fault([0, 10], [10, null]), null);
+  assert.equal(fault([null, -5], [-5, 0]), null);
+  assert.equal(fault([null, null]), null);
+  assert.match(fault() ?? "", /At least one/);
+  assert.match(fault([0, 10], [11, null]) ?? "", /gap/);
+  assert.match(fault([0, 10], [9, null]) ?? "", /overlap/);
+  assert.match(fault([0, null], [5, null]) ?? "", /without an end/);
+  assert.match(fault([10, 10], [10, null]) ?? "", /less than/);
+});

@@ -1,0 +1,18 @@
+/**
+ * Application Auto Scaling: how many instances there should be as pure functions (`capacity.ts`), and the book of targets, policies and
+ * activities, which alarms set off. What is scaled stands behind `ScalableResources`.
+ */
+export { stepsFault } from "./capacity.ts";
+export type {
+  AdjustmentType,
+  ScalableTarget,
+  ScalingActivity,
+  ScalingPolicy,
+  StepAdjustment,
+  StepPolicy,
+  Suspended,
+  TrackingPolicy,
+} from "./policy.ts";
+export type { ScalingRecord, TargetKey } from "./scaling-store.ts";
+export { Scaling, scalingLimits, type ScalableResources, type ScalingLimits, type ScalingOptions } from "./scaling.ts";
+export type { ResourceCapacity } from "./wanted-capacity.ts";

@@ -1,0 +1,64 @@
+import type { Logger } from "../base/index.ts";
+import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
+import type { ScaledBefore } from "./capacity.ts";
+import type { ScalableTarget, ScalingActivity, ScalingPolicy } from "./policy.ts";
+
+/** A scalable target with its policies, what it last did, and what it has done. */
+export interface ScalingRecord {
+  readonly target: ScalableTarget;
+  readonly policies: readonly ScalingPolicy[];
+  readonly lastOut: ScaledBefore | null;
+  readonly lastIn: ScaledBefore | null;
+  /** Oldest first. */
+  readonly activities: readonly ScalingActivity[];
+}
+
+const kind = "scalable-target";
+
+/** Scalable targets as documents, by resource and dimension. */
+export class ScalingStore {
+  readonly #documents: Documents;
+  readonly #logger: Logger;
+
+  constructor({ documents, logger }: { readonly documents: Documents; readonly logger: Logger }) {
+    this.#documents = documents;
+    this.#logger = logger;
+  }
+
+  /** One that cannot be read stays where it is, is told, and is not served. */
+  async all(): Promise<readonly ScalingRecord[]> {
+    const all: ScalingRecord[] = [];
+    for (let after: DocumentPosition | null = null; ;) {
+      const query = { kind, order: null, isDescending: false, after, limit: documentsListedMax };
+      const page = await this.#documents.list(query);
+      for (const { key, body } of page.documents) {
+        try {
+          all.push(JSON.parse(body) as ScalingRecord);
+        } catch (error) {
+          this.#logger.error("a record is damaged and left out", { kind, key, error: String(error) });
+        }
+      }
+      if (page.next === null) return all;
+      after = page.next;
+    }
+  }
+
+  async put(record: ScalingRecord): Promise<void> {
+    const key = keyOf(record.target);
+    const change: DocumentChange = { do: "put", kind, key, body: JSON.stringify(record), expects: "any" };
+    await this.#documents.write([change]);
+  }
+
+  async delete(target: TargetKey): Promise<void> {
+    await this.#documents.write([{ do: "delete", kind, key: keyOf(target), expects: "any" }]);
+  }
+}
+
+export interface TargetKey {
+  readonly resourceId: string;
+  readonly dimension: string;
+}
+
+export function keyOf({ resourceId, dimension }: TargetKey): string {
+  return `${resourceId} ${dimension}`;
+}

@@ -1,0 +1,317 @@
+import type { AlarmAct, AlarmEvent, Alarms, ReadValues } from "../alarms/index.ts";
+import { AwsError, delay, KeyedLock, TaskGroup, type Clock, type Logger } from "../base/index.ts";
+import type { Documents } from "../records/index.ts";
+import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
+import { decideCapacity, type CapacityDecision, type CapacityState } from "./capacity.ts";
+import { policyAlarms } from "./policy-alarms.ts";
+import type { ScalableTarget, ScalingActivity, ScalingPolicy } from "./policy.ts";
+import { keyOf, ScalingStore, type ScalingRecord, type TargetKey } from "./scaling-store.ts";
+import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapacity } from "./wanted-capacity.ts";
+
+/** What capacities are set on. */
+export interface ScalableResources {
+  /** Null: there is no such resource. */
+  capacity(resourceId: string): ResourceCapacity | null;
+  /** Resolves when the change has begun, with the wait for its end. Either rejects with what a person can read. */
+  scale(resourceId: string, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
+}
+
+export interface ScalingLimits {
+  readonly targetsMax: number;
+  readonly policiesMax: number;
+  /** Of a target, the newest. */
+  readonly activitiesMax: number;
+  /** How often targets whose resource is gone are looked for. */
+  readonly sweepMs: number;
+}
+
+export const scalingLimits: ScalingLimits = { targetsMax: 3000, policiesMax: 50, activitiesMax: 100, sweepMs: 60_000 };
+
+export interface ScalingOptions {
+  readonly documents: Documents;
+  readonly alarms: Alarms;
+  readonly readValues: ReadValues;
+  readonly resources: ScalableResources;
+  /** A new id of an activity. */
+  readonly newId: () => string;
+  readonly limits: ScalingLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Scalable targets and their policies. Everything is on disk before it is answered or acted on. */
+export class Scaling implements AsyncDisposable {
+  readonly #options: ScalingOptions;
+  readonly #store: ScalingStore;
+  readonly #records = new Map<string, ScalingRecord>();
+  readonly #locks = new KeyedLock();
+  readonly #reading: MetricReading;
+  readonly #tasks: TaskGroup;
+  /** Changes of capacity that have begun. */
+  readonly #changes: TaskGroup;
+
+  private constructor(options: ScalingOptions) {
+    this.#options = options;
+    this.#store = new ScalingStore(options);
+    this.#reading = { ...options, sinceMs: options.clock.epochMs() };
+    const failed = (error: unknown) => options.logger.error("scaling failed", { error: String(error) });
+    this.#tasks = new TaskGroup(failed);
+    this.#changes = new TaskGroup(failed);
+  }
+
+  static async open(options: ScalingOptions): Promise<Scaling> {
+    const scaling = new Scaling(options);
+    for (const record of await scaling.#store.all()) {
+      scaling.#records.set(keyOf(record.target), scaling.#resumed(record));
+    }
+    scaling.#tasks.run(async (closing) => {
+      for (;;) {
+        await delay(options.clock, options.limits.sweepMs, closing);
+        await scaling.sweep();
+      }
+    });
+    return scaling;
+  }
+
+  /** By resource. */
+  list(): readonly ScalingRecord[] {
+    return [...this.#records.values()].toSorted((a, b) => (keyOf(a.target) < keyOf(b.target) ? -1 : 1));
+  }
+
+  find(key: TargetKey): ScalingRecord | null {
+    return this.#records.get(keyOf(key)) ?? null;
+  }
+
+  /** Makes a target or changes one; a capacity outside its bounds is corrected at once. Throws AwsError. */
+  async register(target: ScalableTarget): Promise<void> {
+    await this.#change(target, async (known) => {
+      if (known === null && this.#records.size >= this.#options.limits.targetsMax) {
+        throw new AwsError("LimitExceededException", `There are ${this.#options.limits.targetsMax} scalable targets.`);
+      }
+      const fresh: ScalingRecord = { target, policies: [], lastOut: null, lastIn: null, activities: [] };
+      await this.#put(known === null ? fresh : { ...known, target });
+    });
+    await this.#locks.run(keyOf(target), async () => {
+      const found = this.#options.resources.capacity(target.resourceId);
+      if (found === null || found.isMoving) return;
+      const { minCapacity, maxCapacity } = target;
+      const bound = Math.min(maxCapacity, Math.max(minCapacity, found.desired));
+      if (bound === found.desired) return;
+      const said =
+        bound > found.desired
+          ? `minimum capacity was set to ${minCapacity}`
+          : `maximum capacity was set to ${maxCapacity}`;
+      const decision = { do: "scale", to: bound, direction: bound > found.desired ? "out" : "in" } as const;
+      await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause: said });
+    });
+  }
+
+  /** With its policies and their alarms. */
+  async deregister(key: TargetKey): Promise<void> {
+    await this.#change(key, async (known) => {
+      if (known === null) return;
+      for (const policy of known.policies) await this.#deleteAlarms(policy);
+      await this.#store.delete(key);
+      this.#records.delete(keyOf(key));
+    });
+  }
+
+  /** Throws AwsError. */
+  async putPolicy(policy: ScalingPolicy, alarmArn: (name: string) => string): Promise<void> {
+    await this.#change(policy, async (known) => {
+      if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target is gone.");
+      const others = known.policies.filter(({ name }) => name !== policy.name);
+      if (others.length >= this.#options.limits.policiesMax) {
+        throw new AwsError(
+          "LimitExceededException",
+          `A target has ${this.#options.limits.policiesMax} policies at most.`,
+        );
+      }
+      const before = known.policies.find(({ name }) => name === policy.name);
+      // First the policy: an alarm that goes off finds it.
+      await this.#put({ ...known, policies: [...others, policy] });
+      if (policy.type === "TargetTrackingScaling") {
+        for (const alarm of policyAlarms(policy, alarmArn)) await this.#options.alarms.put(alarm);
+      }
+      if (before !== undefined) await this.#deleteAlarms(before, policy);
+    });
+  }
+
+  async deletePolicy(policy: ScalingPolicy): Promise<void> {
+    await this.#change(policy, async (known) => {
+      if (known === null) return;
+      await this.#deleteAlarms(policy);
+      await this.#put({ ...known, policies: known.policies.filter(({ name }) => name !== policy.name) });
+    });
+  }
+
+  async setTags(key: TargetKey, tags: Readonly<Record<string, string>>): Promise<void> {
+    await this.#change(key, async (known) => {
+      if (known !== null) await this.#put({ ...known, target: { ...known.target, tags } });
+    });
+  }
+
+  /** What an alarm runs that names a policy; null for the ARN of none. */
+  action(arn: string): AlarmAct | null {
+    const found = this.#policy(arn);
+    if (found === null) return null;
+    return { repeats: true, run: (event, signal) => this.#alarmed(arn, event, signal) };
+  }
+
+  /** Forgets targets whose resource is gone, and their alarms. */
+  async sweep(): Promise<void> {
+    for (const { target } of this.list()) {
+      if (this.#options.resources.capacity(target.resourceId) === null) await this.deregister(target);
+    }
+  }
+
+  /** Resolves when no change of a capacity is under way. */
+  async settled(): Promise<void> {
+    await this.#changes.settled();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#changes[Symbol.asyncDispose]();
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  async #alarmed(arn: string, event: AlarmEvent, signal: AbortSignal): Promise<void> {
+    const found = this.#policy(arn);
+    if (found === null) throw new Error("there is no such policy any more");
+    await this.#locks.run(keyOf(found.record.target), async () => {
+      const now = this.#policy(arn);
+      if (now === null) return;
+      const { record, policy } = now;
+      const { target } = record;
+      const capacity = this.#options.resources.capacity(target.resourceId);
+      if (capacity === null) throw new Error(`there is no ${target.resourceId} any more`);
+      if (capacity.isMoving) return;
+      const state = this.#state(record, capacity);
+      const wanted =
+        policy.type === "StepScaling"
+          ? await steppedByAlarm(this.#reading, policy, event, state)
+          : await trackedByAlarm(this.#reading, record.policies, { policy, event, capacity });
+      if (wanted === null) return;
+      const decision = decideCapacity(wanted, state);
+      const cause = `monitor alarm ${event.definition.name} in state ${event.status.state} triggered policy ${policy.name}`;
+      if (decision.do === "nothing") return this.#notScaled(record, decision.because, cause, capacity);
+      signal.throwIfAborted();
+      const cooldownMs = cooldownOf(policy, decision);
+      await this.#scale(target, decision, { from: capacity.desired, cooldownMs, cause });
+    });
+  }
+
+  #state({ target, lastOut, lastIn }: ScalingRecord, { desired }: ResourceCapacity): CapacityState {
+    const { minCapacity, maxCapacity, suspended } = target;
+    return { nowMs: this.#options.clock.epochMs(), desired, minCapacity, maxCapacity, suspended, lastOut, lastIn };
+  }
+
+  /** Begins a change and tells it; whoever holds the target's lock. Its end is told when it comes. */
+  async #scale(
+    target: ScalableTarget,
+    { to, direction }: Extract<CapacityDecision, { readonly do: "scale" }>,
+    change: { readonly from: number; readonly cooldownMs: number; readonly cause: string },
+  ): Promise<void> {
+    const { clock, newId, resources } = this.#options;
+    const atMs = clock.epochMs();
+    const activity = beganActivity(target, { id: newId(), to, atMs, cause: change.cause });
+    const last = { atMs, from: change.from, to, cooldownMs: change.cooldownMs };
+    const record = this.#records.get(keyOf(target));
+    if (record === undefined) return;
+    // More ends the cooldown of having less.
+    const cooldowns = direction === "out" ? { lastOut: last, lastIn: null } : { lastIn: last };
+    await this.#put({ ...record, ...cooldowns, activities: this.#kept([...record.activities, activity]) });
+    const begun = await resources
+      .scale(target.resourceId, to, this.#tasks.signal)
+      .catch((error: unknown) => ({ error }));
+    if ("error" in begun) {
+      await this.#ended(target, activity, textOf(begun.error));
+      throw begun.error;
+    }
+    this.#changes.run(async () => {
+      const failure = await begun.done.then(() => null, textOf);
+      await this.#change(target, () => this.#ended(target, activity, failure));
+    });
+  }
+
+  async #ended(target: TargetKey, activity: ScalingActivity, failure: string | null): Promise<void> {
+    const record = this.#records.get(keyOf(target));
+    if (record === undefined) return;
+    const ended = endedActivity(activity, failure, this.#options.clock.epochMs());
+    await this.#put({
+      ...record,
+      activities: record.activities.map((each) => (each.id === activity.id ? ended : each)),
+    });
+  }
+
+  /** Told once, not every minute that it stays so. */
+  async #notScaled(
+    record: ScalingRecord,
+    because: Extract<CapacityDecision, { readonly do: "nothing" }>["because"],
+    cause: string,
+    { desired }: ResourceCapacity,
+  ): Promise<void> {
+    if (because === "suspended" || because === "cooldown") return;
+    const last = record.activities.at(-1);
+    if (last?.notScaled?.code === because && last.cause === cause) return;
+    const { target } = record;
+    const atMs = this.#options.clock.epochMs();
+    const activity = notScaledActivity(target, { id: this.#options.newId(), atMs, cause, because, desired });
+    await this.#put({ ...record, activities: this.#kept([...record.activities, activity]) });
+  }
+
+  /** What was under way when the platform ended is over: endpoints go on by themselves. */
+  #resumed(record: ScalingRecord): ScalingRecord {
+    const activities = record.activities.map((each): ScalingActivity =>
+      each.status === "InProgress"
+        ? {
+            ...each,
+            endMs: this.#options.clock.epochMs(),
+            status: "Overridden",
+            statusMessage: "The platform was stopped meanwhile.",
+          }
+        : each,
+    );
+    return { ...record, activities };
+  }
+
+  #policy(arn: string): { readonly record: ScalingRecord; readonly policy: ScalingPolicy } | null {
+    for (const record of this.#records.values()) {
+      const policy = record.policies.find((each) => each.arn === arn);
+      if (policy !== undefined) return { record, policy };
+    }
+    return null;
+  }
+
+  async #deleteAlarms(policy: ScalingPolicy, kept?: ScalingPolicy): Promise<void> {
+    if (policy.type !== "TargetTrackingScaling") return;
+    const keeping = kept?.type === "TargetTrackingScaling" ? [kept.highAlarm, kept.lowAlarm] : [];
+    const names = [policy.highAlarm, policy.lowAlarm].filter(
+      (name): name is string => name !== null && !keeping.includes(name),
+    );
+    const there = names.filter((name) => this.#options.alarms.get(name) !== null);
+    if (there.length > 0) await this.#options.alarms.delete(there);
+  }
+
+  #kept(activities: readonly ScalingActivity[]): readonly ScalingActivity[] {
+    return activities.slice(-this.#options.limits.activitiesMax);
+  }
+
+  async #put(record: ScalingRecord): Promise<void> {
+    await this.#store.put(record);
+    this.#records.set(keyOf(record.target), record);
+  }
+
+  #change(key: TargetKey, change: (known: ScalingRecord | null) => Promise<void>): Promise<void> {
+    return this.#locks.run(keyOf(key), () => change(this.find(key)));
+  }
+}
+
+function cooldownOf(policy: ScalingPolicy, { direction }: { readonly direction: "out" | "in" }): number {
+  if (policy.type === "StepScaling") return policy.cooldownMs;
+  return direction === "out" ? policy.scaleOutCooldownMs : policy.scaleInCooldownMs;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,85 @@
+import type { AlarmEvent, ReadValues } from "../alarms/index.ts";
+import type { Clock } from "../base/index.ts";
+import { jointCapacity, steppedCapacity, trackedCapacity, type CapacityState } from "./capacity.ts";
+import type { ScalingPolicy, StepPolicy, TrackingPolicy } from "./policy.ts";
+
+export interface ResourceCapacity {
+  readonly desired: number;
+  /** What serves now: the metrics of the last minutes are theirs. */
+  readonly running: number;
+  /** Whether something else changes it just now. */
+  readonly isMoving: boolean;
+}
+
+export interface MetricReading {
+  readonly readValues: ReadValues;
+  readonly clock: Clock;
+  /** Since when metrics are recorded without a gap: before, what is missing says nothing. */
+  readonly sinceMs: number;
+}
+
+const minuteMs = 60_000;
+/** How far back the newest datapoint of a metric is looked for. */
+const lookBackMinutes = 3;
+/** For so long nothing has to have been asked before that is taken for a load of nothing. */
+const silenceMs = 15 * minuteMs;
+
+/** What all policies that follow metrics want, when the alarm of one goes off; null: nothing is to be done. */
+export async function trackedByAlarm(
+  reading: MetricReading,
+  policies: readonly ScalingPolicy[],
+  alarmed: { readonly policy: TrackingPolicy; readonly event: AlarmEvent; readonly capacity: ResourceCapacity },
+): Promise<number | null> {
+  const { policy, event, capacity } = alarmed;
+  const { desired, running } = capacity;
+  const isHigh = event.definition.name === policy.highAlarm;
+  const wanted: (number | null)[] = [];
+  for (const each of policies) {
+    if (each.type !== "TargetTrackingScaling") continue;
+    const values = await lastValues(reading, each);
+    // Out by what is asked now, in by the most that was asked lately.
+    const value = values.length === 0 ? null : isHigh ? (values.at(-1) as number) : Math.max(...values);
+    wanted.push(value === null ? null : trackedCapacity(value, each.targetValue, running));
+  }
+  const joint = jointCapacity(wanted, desired);
+  if (joint === null) return null;
+  if (isHigh) return Math.max(joint, desired);
+  return policy.isScaleInDisabled ? null : Math.min(joint, desired);
+}
+
+/** What a step policy wants when an alarm goes off; null where no step covers how far its metric is from the threshold. */
+export async function steppedByAlarm(
+  { readValues }: MetricReading,
+  policy: StepPolicy,
+  { definition, atMs }: AlarmEvent,
+  state: CapacityState,
+): Promise<number | null> {
+  if (definition.kind !== "metric") {
+    throw new Error("a composite alarm has no metric, of whose distance from a threshold a step policy makes its step");
+  }
+  const { watched, threshold, evaluationPeriods } = definition;
+  const endMs = Math.floor(atMs / minuteMs) * minuteMs;
+  const startMs = endMs - evaluationPeriods * watched.periodMs;
+  const values = [...(await readValues(watched, { startMs, endMs })).values()];
+  // An alarm that missing datapoints have set off is at its threshold.
+  const distance = values.length === 0 ? 0 : aggregated(values, policy.aggregation) - threshold;
+  return steppedCapacity(policy, distance, state);
+}
+
+/** Oldest first. */
+async function lastValues(
+  { readValues, clock, sinceMs }: MetricReading,
+  { watched, isZeroWhenMissing, createdMs }: TrackingPolicy,
+): Promise<readonly number[]> {
+  const endMs = Math.floor(clock.epochMs() / minuteMs) * minuteMs;
+  const found = await readValues(watched, { startMs: endMs - lookBackMinutes * minuteMs, endMs });
+  const values = [...found].toSorted(([a], [b]) => a - b).map(([, value]) => value);
+  const isSilent = isZeroWhenMissing && endMs - Math.max(createdMs, sinceMs) >= silenceMs;
+  return values.length === 0 && isSilent ? [0] : values;
+}
+
+function aggregated(values: readonly number[], how: StepPolicy["aggregation"]): number {
+  if (how === "Minimum") return Math.min(...values);
+  if (how === "Maximum") return Math.max(...values);
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
