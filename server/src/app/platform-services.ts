@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
-import { alarmLimits, Alarms, type AlarmActions } from "../alarms/index.ts";
-import { alarmValues, awsServices, ensureRole, StsSessions, type ServiceRow } from "../aws/index.ts";
+import { randomBytes, randomUUID } from "node:crypto";
+import { awsServices, ensureRole, StsSessions, type ServiceRow } from "../aws/index.ts";
 import { systemClock as clock, type Logger } from "../base/index.ts";
 import type { BucketStore } from "../blobs/index.ts";
 import type { Hosting, LogStreams } from "../hosting/index.ts";
@@ -8,6 +7,7 @@ import type { MinuteSeries } from "../metrics/index.ts";
 import type { Documents } from "../records/index.ts";
 import { recordedDashboards } from "./dashboards.ts";
 import { recordedIdentities } from "./identities.ts";
+import type { ScaledHosting } from "./platform-scaling.ts";
 
 /** SageMaker's own limit for the body of an invocation. */
 export const requestBytesMax = 6 * 2 ** 20;
@@ -21,32 +21,25 @@ export interface ServicesParts {
   readonly logs: LogStreams;
   readonly documents: Documents;
   readonly series: MinuteSeries;
+  readonly scaled: ScaledHosting;
   readonly accountId: string;
   readonly logger: Logger;
 }
 
-/** What alarms may do: nothing yet. */
-const alarmActions: AlarmActions = () => null;
-
-/** Every AWS service, as the gateway takes them, and the credentials that STS lends. Alarms are looked at until `opening` is disposed. */
+/** Every AWS service, as the gateway takes them, and the credentials that STS lends. */
 export async function platformServices(
-  opening: AsyncDisposableStack,
   parts: ServicesParts,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
-  const { hosting, store, logs, documents, series, accountId, logger } = parts;
+  const { hosting, store, logs, documents, series, scaled, accountId, logger } = parts;
   const identities = recordedIdentities(documents, logger);
   const iam = { store: identities, clock, randomBytes };
   await ensureRole(iam, accountId, executionRoleName);
   const sessions = new StsSessions({ clock, randomBytes, sessionsMax });
   const executionRole = { roleName: executionRoleName, sessionName: "galatea" };
-  const readValues = alarmValues({ series, clock });
-  const alarms = opening.use(
-    await Alarms.open({ documents, readValues, actions: alarmActions, limits: alarmLimits, clock, logger }),
-  );
   const services = awsServices({
     hosting,
-    alarms,
-    alarmActions,
+    ...scaled,
+    newId: randomUUID,
     dashboards: recordedDashboards(documents, logger),
     requestBytesMax,
     store,

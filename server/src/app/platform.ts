@@ -36,6 +36,7 @@ import { createPlatformMetrics } from "./platform-metrics.ts";
 import { publicPages } from "./public-pages.ts";
 import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
 import { containerRequestBytes } from "./request-memory.ts";
+import { openAlarms } from "./platform-scaling.ts";
 import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
 import { makeSocketsDirectory } from "./sockets-directory.ts";
@@ -97,12 +98,14 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     randomBytes,
     isModelData: (object) => hosting.isModelData(object),
   });
+  const parts = { documents, series, clock: systemClock, logger: log };
+  const { alarms, openScaling } = await openAlarms(opening, parts);
   const hosting: Hosting = opening.use(
     await Hosting.open({
       documents,
       limits: hostingLimits,
       random: Math.random,
-      alarmState: () => null,
+      alarmState: (name) => alarms.get(name)?.status.state ?? null,
       fleet: {
         host,
         store,
@@ -118,9 +121,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       },
     }),
   );
+  const scaled = await openScaling(hosting, owner);
   await hosting.resume();
   const { accountId } = owner;
-  const aws = await platformServices(opening, { hosting, store, logs, documents, series, accountId, logger: log });
+  const aws = await platformServices({ hosting, store, logs, documents, series, scaled, accountId, logger: log });
   const { refuses, gateway } = openDoor(options, aws, instances);
   const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
   const unconfined = () => hosting.figures().unconfined;

@@ -11,7 +11,7 @@ import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapaci
 /** What capacities are set on. */
 export interface ScalableResources {
   /** Null: there is no such resource. */
-  capacity(resourceId: string): ResourceCapacity | null;
+  capacity(resourceId: string): Promise<ResourceCapacity | null>;
   /** Resolves when the change has begun, with the wait for its end. Either rejects with what a person can read. */
   scale(resourceId: string, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
 }
@@ -92,7 +92,7 @@ export class Scaling implements AsyncDisposable {
       await this.#put(known === null ? fresh : { ...known, target });
     });
     await this.#locks.run(keyOf(target), async () => {
-      const found = this.#options.resources.capacity(target.resourceId);
+      const found = await this.#options.resources.capacity(target.resourceId);
       if (found === null || found.isMoving) return;
       const { minCapacity, maxCapacity } = target;
       const bound = Math.min(maxCapacity, Math.max(minCapacity, found.desired));
@@ -161,7 +161,7 @@ export class Scaling implements AsyncDisposable {
   /** Forgets targets whose resource is gone, and their alarms. */
   async sweep(): Promise<void> {
     for (const { target } of this.list()) {
-      if (this.#options.resources.capacity(target.resourceId) === null) await this.deregister(target);
+      if ((await this.#options.resources.capacity(target.resourceId)) === null) await this.deregister(target);
     }
   }
 
@@ -183,7 +183,7 @@ export class Scaling implements AsyncDisposable {
       if (now === null) return;
       const { record, policy } = now;
       const { target } = record;
-      const capacity = this.#options.resources.capacity(target.resourceId);
+      const capacity = await this.#options.resources.capacity(target.resourceId);
       if (capacity === null) throw new Error(`there is no ${target.resourceId} any more`);
       if (capacity.isMoving) return;
       const state = this.#state(record, capacity);
@@ -228,8 +228,9 @@ export class Scaling implements AsyncDisposable {
       await this.#ended(target, activity, textOf(begun.error));
       throw begun.error;
     }
-    this.#changes.run(async () => {
+    this.#changes.run(async (closing) => {
       const failure = await begun.done.then(() => null, textOf);
+      closing.throwIfAborted();
       await this.#change(target, () => this.#ended(target, activity, failure));
     });
   }

@@ -1,8 +1,7 @@
 import type { Watched } from "../../../alarms/index.ts";
-import { AwsError } from "../../../base/index.ts";
+import { invalid } from "../../../hosting/index.ts";
 import { stepsFault, type StepPolicy, type TrackingPolicy } from "../../../scaling/index.ts";
 import type { ApplicationAutoscalingInputs } from "../../spec/gen/application-autoscaling.ts";
-import { invalid } from "./resources.ts";
 
 type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
 type TrackingInput = ApplicationAutoscalingInputs["TargetTrackingScalingPolicyConfiguration"];
@@ -127,8 +126,4 @@ function mathMetric(metrics: NonNullable<CustomizedInput["Metrics"]>): Watched {
     return stat === undefined ? query : { ...query, MetricStat: { ...stat, Period: periodMs / 1000 } };
   });
   return { kind: "queries", queries, periodMs };
-}
-
-export function notFound(text: string): AwsError {
-  return new AwsError("ObjectNotFoundException", text);
 }

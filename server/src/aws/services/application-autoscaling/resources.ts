@@ -1,4 +1,5 @@
 import { AwsError } from "../../../base/index.ts";
+import { invalid } from "../../../hosting/index.ts";
 import type { TargetKey } from "../../../scaling/index.ts";
 
 /** How Application Auto Scaling names what is scaled. */
@@ -38,8 +39,4 @@ export function noTarget(named: NamedTarget): AwsError {
     "ObjectNotFoundException",
     `No scalable target found for service namespace: ${namespace}, resource ID: ${ResourceId}, scalable dimension: ${ScalableDimension}`,
   );
-}
-
-export function invalid(text: string): AwsError {
-  return new AwsError("ValidationException", text);
 }

@@ -57,8 +57,8 @@ class Instances implements ScalableResources {
   found: ResourceCapacity | null = { desired: 1, running: 1, isMoving: false };
   failure: string | null = null;
 
-  capacity(id: string): ResourceCapacity | null {
-    return id === resourceId ? this.found : null;
+  capacity(id: string): Promise<ResourceCapacity | null> {
+    return Promise.resolve(id === resourceId ? this.found : null);
   }
 
   scale(_: string, to: number): Promise<{ readonly done: Promise<void> }> {

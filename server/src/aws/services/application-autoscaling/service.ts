@@ -1,5 +1,6 @@
 import type { Alarms } from "../../../alarms/index.ts";
 import { AwsError, type Clock } from "../../../base/index.ts";
+import { invalid } from "../../../hosting/index.ts";
 import type { ScalableResources, ScalableTarget, Scaling, ScalingRecord } from "../../../scaling/index.ts";
 import model from "../../spec/gen/application-autoscaling.json" with { type: "json" };
 import type {
@@ -16,8 +17,8 @@ import {
   type PageQuery,
 } from "../../wire/index.ts";
 import { printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
-import { notFound, stepPolicy, trackingPolicy } from "./policy-inputs.ts";
-import { checkNamespace, invalid, noTarget, variantOf, type NamedTarget } from "./resources.ts";
+import { stepPolicy, trackingPolicy } from "./policy-inputs.ts";
+import { checkNamespace, noTarget, variantOf, type NamedTarget } from "./resources.ts";
 
 export interface AutoscalingParts {
   readonly scaling: Scaling;
@@ -53,7 +54,7 @@ function targetOperations(parts: AutoscalingParts) {
       action: "application-autoscaling:RegisterScalableTarget",
       resource: anyResource,
       async handle(input, context) {
-        const target = registered(parts, input, context);
+        const target = await registered(parts, input, context);
         await scaling.register(target);
         return { ScalableTargetARN: target.arn };
       },
@@ -132,7 +133,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
         const found = knownTarget(scaling, input).policies.find(({ name }) => name === input.PolicyName);
         if (found === undefined) {
           const named = `service namespace: sagemaker, policy name: ${input.PolicyName}`;
-          throw notFound(`No scaling policy found for ${named}`);
+          throw new AwsError("ObjectNotFoundException", `No scaling policy found for ${named}`);
         }
         await scaling.deletePolicy(found);
         return {};
@@ -200,13 +201,13 @@ function tagOperations(scaling: Scaling) {
 }
 
 /** What is not said of a known target stays as it is. */
-function registered(
+async function registered(
   { scaling, scalable, clock, newId }: AutoscalingParts,
   input: RegisterInput,
   context: CallContext,
-): ScalableTarget {
+): Promise<ScalableTarget> {
   const key = variantOf(input);
-  if (scalable.capacity(key.resourceId) === null) {
+  if ((await scalable.capacity(key.resourceId)) === null) {
     throw invalid(`There is no variant ${key.variant} of an endpoint ${key.endpoint} to scale.`);
   }
   const known = scaling.find(key)?.target ?? null;

@@ -1,0 +1,42 @@
+import { randomUUID } from "node:crypto";
+import { alarmLimits, Alarms, type AlarmActions } from "../alarms/index.ts";
+import { alarmValues } from "../aws/index.ts";
+import type { Clock, Logger } from "../base/index.ts";
+import type { Hosting, Owner } from "../hosting/index.ts";
+import type { MinuteSeries } from "../metrics/index.ts";
+import type { Documents } from "../records/index.ts";
+import { Scaling, scalingLimits, type ScalableResources } from "../scaling/index.ts";
+import { scalableVariants } from "./scalable-variants.ts";
+
+export interface AlarmOpening {
+  readonly documents: Documents;
+  readonly series: MinuteSeries;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What the services need of alarms and of scaling. */
+export interface ScaledHosting {
+  readonly alarms: Alarms;
+  readonly alarmActions: AlarmActions;
+  readonly scaling: Scaling;
+  readonly scalable: ScalableResources;
+}
+
+/** Alarms, which hosting looks at while it deploys, and what they may do, which is there once hosting is. */
+export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpening) {
+  let scaling: Scaling | null = null;
+  const alarmActions: AlarmActions = (arn) => scaling?.action(arn) ?? null;
+  const { documents, clock, logger } = parts;
+  const common = { documents, readValues: alarmValues(parts), clock, logger };
+  const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));
+  return {
+    alarms,
+    openScaling: async (hosting: Hosting, owner: Owner): Promise<ScaledHosting> => {
+      const scalable = scalableVariants(hosting, owner);
+      const limits = scalingLimits;
+      scaling = opening.use(await Scaling.open({ ...common, alarms, resources: scalable, newId: randomUUID, limits }));
+      return { alarms, alarmActions, scaling, scalable };
+    },
+  };
+}
