@@ -14,7 +14,7 @@ import struct
 import sys
 import sysconfig
 
-from . import landlock, view
+from . import landlock, own_paths, view
 from .system_calls import call
 
 # See _FAMILY_MARK in zygote.py: above the mark of every family.
@@ -71,6 +71,7 @@ def facts(root: str, users: tuple[int, int] | None) -> dict[str, object]:
         "isRoot": is_root,
         "usersMapped": is_root and users is not None and _is_mapped(users),
         "views": is_root and view.is_possible(root),
+        "ownPaths": not is_root and own_paths.is_possible(root),
         "environmentPaths": environment_paths(),
     }
 
@@ -108,6 +109,9 @@ class Tenancy:
         read = [*self._read, *plan["read"]]
         if plan["view"] is not None:
             view.enter(plan["view"], read, [*plan["write"], *self._devices], plan["scratchBytes"], plan["links"])
+        if plan["linksRoot"] is not None:
+            own_paths.enter(plan["linksRoot"], plan["links"])
+            self._drop(None)
         _limit(plan["limits"])
         if plan["dropsCapabilities"]:
             self._drop(plan["user"])

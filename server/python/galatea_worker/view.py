@@ -30,12 +30,13 @@ _LINKS = (("/proc/self/fd", "dev/fd"), ("/proc/self/fd/0", "dev/stdin"), ("/proc
 _MORE_LINKS = (("/proc/self/fd/2", "dev/stderr"), ("/tmp", "dev/shm"), ("/tmp", "var/tmp"))
 
 
-def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    """mount(2). Raises OSError."""
     encoded = [None if each is None else os.fsencode(each) for each in (source, target, kind)]
     call("mount", *encoded, flags, None if options is None else options.encode())
 
 
-def _point(source: str, target: str) -> None:
+def point(source: str, target: str) -> None:
     """Makes what `source` is to be mounted on: a directory or an empty file."""
     if stat.S_ISDIR(os.stat(source).st_mode):
         os.makedirs(target, exist_ok=True)
@@ -64,13 +65,13 @@ def enter(root: str, read: list[str], write: list[str], scratch_bytes: int, link
     """
     call("unshare", _CLONE_NEWNS | _CLONE_NEWIPC)
     # What is mounted here is nobody else's.
-    _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
-    _mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=1m")
+    mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+    mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=1m")
     for name in ("proc", "tmp", "dev", "var"):
         os.mkdir(os.path.join(root, name))
     # hidepid: processes of other users are not there at all.
-    _mount("proc", root + "/proc", "proc", 0, "hidepid=2")
-    _mount("tmpfs", root + "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777,size=%d" % scratch_bytes)
+    mount("proc", root + "/proc", "proc", 0, "hidepid=2")
+    mount("tmpfs", root + "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777,size=%d" % scratch_bytes)
     for target, name in _LINKS + _MORE_LINKS:
         os.symlink(target, os.path.join(root, name))
     for path in read:
@@ -79,17 +80,18 @@ def enter(root: str, read: list[str], write: list[str], scratch_bytes: int, link
             os.symlink(os.readlink(path), root + path)
     written = {os.path.normpath(each) for each in write}
     for path in _outermost(each for each in (*read, *write) if not os.path.lexists(root + each)):
-        _point(path, root + path)
-        _mount(path, root + path, None, _MS_BIND | (0 if path == "/sys" else _MS_REC))
+        point(path, root + path)
+        mount(path, root + path, None, _MS_BIND | (0 if path == "/sys" else _MS_REC))
         if path not in written:
-            _mount(None, root + path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID)
+            mount(None, root + path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID)
     for path, target in links:
-        _link(target, root + path)
+        add_link(target, root + path)
     os.chroot(root)
     os.chdir("/tmp")
 
 
-def _link(target: str, path: str) -> None:
+def add_link(target: str, path: str) -> None:
+    """A link at the path, where nothing lies there."""
     if os.path.lexists(path):
         return
     try:

@@ -21,7 +21,14 @@ const options: TenantOptions = {
   directory: "/own",
   slicesDirectory: "/slices",
 };
-const whole: MachineFacts = { landlock: 7, isRoot: true, usersMapped: true, views: true, environmentPaths: [] };
+const whole: MachineFacts = {
+  landlock: 7,
+  isRoot: true,
+  usersMapped: true,
+  views: true,
+  ownPaths: false,
+  environmentPaths: [],
+};
 const parts = {
   user: 2_000_000_007,
   cgroups: [],

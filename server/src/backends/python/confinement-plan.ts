@@ -8,7 +8,7 @@ export interface TenantOptions {
   readonly readPaths: readonly string[];
   /** Written by every tenant, beside its own scratch directory. */
   readonly writePaths: readonly string[];
-  /** Found by every tenant in a root directory of its own. */
+  /** Found by every tenant where it has a root directory of its own, or can have the machine's with paths added. */
   readonly fixedPaths: readonly FixedPath[];
   /** TCP ports that may be connected to; null allows all, and listening too. */
   readonly tcpPorts: readonly number[] | null;
@@ -50,6 +50,8 @@ export interface MachineFacts {
   readonly usersMapped: boolean;
   /** Whether a tenant can have a root directory of its own. */
   readonly views: boolean;
+  /** Whether, without one, it can have the machine's with paths added. */
+  readonly ownPaths: boolean;
   /** What has to be readable for Python to run. */
   readonly environmentPaths: readonly string[];
 }
@@ -79,7 +81,9 @@ export interface ConfinementPlan {
   readonly scratchBytes: number;
   readonly read: readonly string[];
   readonly write: readonly string[];
-  /** In the view: a path and where it leads. Where something lies there already that stays. */
+  /** The empty directory over which the machine's root is made anew with `links`, where there is no view; null: without them. */
+  readonly linksRoot: string | null;
+  /** In a root of its own: a path and where it leads. Where something lies there already that stays. */
   readonly links: readonly (readonly [path: string, target: string])[];
   readonly tcp: readonly number[] | null;
   readonly opensPort: boolean;
@@ -112,6 +116,7 @@ export function planFor(
     scratchBytes: options.scratchBytesMax,
     read: [...new Set([...parts.readPaths, ...options.readPaths])],
     write: [...options.writePaths, ...sharedMemory],
+    linksRoot: !facts.views && facts.ownPaths && options.fixedPaths.length > 0 ? root : null,
     links: options.fixedPaths.map(({ path, leadsTo }) => [path, targetOf(leadsTo, parts.modelDirectory)]),
     tcp: options.tcpPorts,
     opensPort: options.opensPort && options.tcpPorts?.length !== 0,
