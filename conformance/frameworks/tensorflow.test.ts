@@ -277,3 +277,11 @@ test("ragged batches: inputs of any length run together, with the tensors that t
     /unexpected inference input 'lengths', allowed inputs are: counts, longest, shapes, splits, values/,
   );
 });
+
+test("constants of a SavedModel are in memory less than four times, where TensorFlow has seven, but for code that XLA compiles", async () => {
+  for (const model of ["same", "frozen", "frozen_compiled"]) assert.equal(await load(fixture.server, model), null);
+  for (const one of fixture.cases.filter(({ model }) => model.startsWith("frozen"))) await isAnswered(fixture, one);
+  const weights = 2048 * 2048 * 4;
+  const own = (await privateBytesOf(fixture, "frozen")) - (await privateBytesOf(fixture, "same"));
+  assert.ok(own < 4 * weights, `${(own / weights).toFixed(1)} times`);
+});

@@ -441,7 +441,31 @@ def write_ragged():
     put_graph("ragged_graph", graph.as_graph_def(), definition.replace(ONE, "").replace("max_batch_size: 4\n", ""), 4)
 
 
+class Frozen(tf.Module):
+    """Its weights are constants of its function, 16 MB."""
+
+    weights = chance.normal(size=(2048, 2048)).astype(np.float32) / 45
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2048], tf.float32, "x")])
+    def __call__(self, x):
+        return {"y": tf.nn.relu(x @ tf.constant(self.weights)) + tf.constant(self.weights[:1])}
+
+
+class FrozenCompiled(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec([None, 2048], tf.float32, "x")], jit_compile=True)
+    def __call__(self, x):
+        return {"y": tf.nn.relu(x @ tf.constant(Frozen.weights))}
+
+
+def write_frozen():
+    x = chance.normal(size=(2, 2048)).astype(np.float32)
+    for name, module in (("frozen", Frozen()), ("frozen_compiled", FrozenCompiled())):
+        put_saved(name, module, module.__call__)
+        case(name, {"x": x}, {"y": module(x)["y"]})
+
+
 write_ragged()
+write_frozen()
 write_encoder()
 write_inception()
 write_recurrent()

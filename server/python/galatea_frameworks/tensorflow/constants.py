@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 from tensorflow.core.framework import types_pb2
 
+from .files import nodes_of
+
 if TYPE_CHECKING:
+    from tensorflow.core.framework.function_pb2 import FunctionDef
     from tensorflow.core.framework.graph_pb2 import GraphDef
     from tensorflow.core.framework.node_def_pb2 import NodeDef
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 _BYTES_MIN = 1 << 16
 # Each takes two descriptors of this process.
 _MOST = 128
+_MOVED = "ImmutableConst"
 _BYTES = {
     types_pb2.DT_FLOAT: 4, types_pb2.DT_DOUBLE: 8, types_pb2.DT_HALF: 2, types_pb2.DT_BFLOAT16: 2, types_pb2.DT_INT8: 1,
     types_pb2.DT_UINT8: 1, types_pb2.DT_INT16: 2, types_pb2.DT_INT32: 4, types_pb2.DT_INT64: 8,
@@ -34,10 +38,12 @@ class Constants:
         self._descriptors = []
         # Mapped, because what is only held by a descriptor would count as nobody's memory.
         self._mappings = []
-        found = [(size, node) for node in graph.node for size in (_movable_bytes(node),) if size >= _BYTES_MIN]
+        found = [(size, node) for node in nodes_of(graph) for size in (_movable_bytes(node),) if size >= _BYTES_MIN]
         found.sort(key=lambda one: one[0], reverse=True)
         for _, node in found[:_MOST]:
             self._move(node)
+        for function in graph.library.function:
+            _rename_outputs(function)
 
     def _move(self, node: NodeDef) -> None:
         tensor = node.attr["value"].tensor
@@ -48,7 +54,7 @@ class Constants:
         mapping[:] = tensor.tensor_content
         self._mappings.append(mapping)
         datatype, shape = tensor.dtype, tensor.tensor_shape.SerializeToString()
-        node.op = "ImmutableConst"
+        node.op = _MOVED
         node.attr.clear()
         node.attr["dtype"].type = datatype
         node.attr["shape"].shape.ParseFromString(shape)
@@ -57,6 +63,21 @@ class Constants:
     def __del__(self) -> None:
         for descriptor in self._descriptors:
             os.close(descriptor)
+
+
+def _rename_outputs(function: FunctionDef) -> None:
+    """In a function an operation's result goes by its own name, which is another for what lies elsewhere."""
+    moved = {node.name for node in function.node_def if node.op == _MOVED}
+    if not moved:
+        return
+    renamed = {name + ":output:0": name + ":tensor:0" for name in moved}
+    for node in function.node_def:
+        for place, source in enumerate(node.input):
+            if source in renamed:
+                node.input[place] = renamed[source]
+    for name, source in function.ret.items():
+        if source in renamed:
+            function.ret[name] = renamed[source]
 
 
 def _movable_bytes(node: NodeDef) -> int:

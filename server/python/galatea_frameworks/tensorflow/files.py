@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from tensorflow.core.framework.node_def_pb2 import NodeDef
     from tensorflow.core.framework.tensor_pb2 import TensorProto
-    from tensorflow.core.protobuf.meta_graph_pb2 import MetaGraphDef
 
 # What a message of protobuf may have.
 _FILE_BYTES_MAX = (1 << 31) - 1
@@ -39,17 +38,17 @@ def read_graph(path: str) -> graph_pb2.GraphDef:
     return graph
 
 
-def read_saved_model(directory: str) -> Iterable[MetaGraphDef]:
-    """The graphs of a SavedModel. Raises Refused for what is none."""
+def read_saved_model(directory: str) -> saved_model_pb2.SavedModel:
+    """A SavedModel, with a graph at least. Raises Refused for what is none."""
     path = os.path.join(directory, _SAVED_MODEL)
     if not os.path.isfile(path):
         if os.path.isfile(os.path.join(directory, _SAVED_MODEL_TEXT)):
             raise Refused("'%s' is not served: save the model with a binary %s" % (_SAVED_MODEL_TEXT, _SAVED_MODEL))
         raise Refused("Could not find SavedModel .pb or .pbtxt at supplied export directory path: %s" % directory)
-    found = _parsed(saved_model_pb2.SavedModel, path).meta_graphs
-    if not found:
+    found = _parsed(saved_model_pb2.SavedModel, path)
+    if not found.meta_graphs:
         raise Refused("'%s' has no graph" % path)
-    _check_graphs(one.graph_def for one in found)
+    _check_graphs(one.graph_def for one in found.meta_graphs)
     return found
 
 
@@ -67,7 +66,7 @@ def _parsed(kind: type, path: str) -> Any:
 def _check_graphs(graphs: Iterable[graph_pb2.GraphDef]) -> None:
     expanded = 0
     for graph in graphs:
-        for node in _nodes(graph):
+        for node in nodes_of(graph):
             for tensor in _tensors(node):
                 expanded += _expanded_bytes(node.name, tensor)
                 if expanded > _EXPANDED_BYTES_MAX:
@@ -77,7 +76,8 @@ def _check_graphs(graphs: Iterable[graph_pb2.GraphDef]) -> None:
                     )
 
 
-def _nodes(graph: graph_pb2.GraphDef) -> Iterator[NodeDef]:
+def nodes_of(graph: graph_pb2.GraphDef) -> Iterator[NodeDef]:
+    """Those of its functions, too."""
     yield from graph.node
     for function in graph.library.function:
         yield from function.node_def

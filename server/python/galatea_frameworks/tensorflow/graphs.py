@@ -10,7 +10,7 @@ import tensorflow as tf
 from galatea_worker.failures import Refused
 from tensorflow.core.protobuf import config_pb2
 
-from . import configured, datatypes, files, signatures
+from . import configured, datatypes, files, saved, signatures
 from .constants import Constants
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
             node.device = ""
     _check_ports(config, definition.node, model)
     # Code that XLA compiles has no operation for what lies elsewhere.
-    is_compiled = session_config.graph_options.optimizer_options.global_jit_level > 0
-    constants = None if is_compiled else Constants(definition)
+    constants = None if _is_compiled(session_config) else Constants(definition)
     graph = tf.Graph()
     with graph.as_default():
         _v1.import_graph_def(definition, name="")
@@ -108,6 +107,10 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
         for one in config[kind]:
             _check_type(graph, kind, one, names[one["name"]], model)
     return Graph(_v1.Session(graph=graph, config=session_config), inputs, outputs, constants)
+
+
+def _is_compiled(session_config: _v1.ConfigProto) -> bool:
+    return session_config.graph_options.optimizer_options.global_jit_level > 0
 
 
 def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -> None:
@@ -134,7 +137,7 @@ def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, mo
 
 def read_signature(path: str, settings: Settings, model: str, log: Any) -> signatures.Signature:
     """What a SavedModel takes and gives; it is not loaded."""
-    graph = signatures.tagged(files.read_saved_model(path), settings.tag)
+    graph = signatures.tagged(files.read_saved_model(path).meta_graphs, settings.tag)
     return signatures.signature_of(graph, settings.signature, model, log)
 
 
@@ -143,16 +146,18 @@ def open_saved_model(
 ) -> Graph:
     """The graph of a SavedModel, its variables read and its assets found. `about`: the model's name, its settings and the log."""
     model, settings, log = about
-    definition = signatures.tagged(files.read_saved_model(path), settings.tag)
+    message = files.read_saved_model(path)
+    definition = signatures.tagged(message.meta_graphs, settings.tag)
     signature = signatures.signature_of(definition, settings.signature, model, log)
     configured.check_signature(config, signature, model)
     tags = list(definition.meta_info_def.tags)
     del definition
     graph = tf.Graph()
     session = _v1.Session(graph=graph, config=session_config)
-    _v1.saved_model.loader.load(session, tags, path, clear_devices=True)
+    constants = saved.open_in(session, path, message, tags, is_compiled=_is_compiled(session_config))
     return Graph(
         session,
         {name: port.tensor for name, port in signature.inputs.items()},
         {name: port.tensor for name, port in signature.outputs.items()},
+        constants,
     )

@@ -10,7 +10,7 @@ import tensorflow as tf
 from galatea_worker.failures import Refused, is_out_of_memory
 from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
 
-from galatea_frameworks.tensorflow import files, signatures
+from galatea_frameworks.tensorflow import files, saved, signatures
 
 from .errors import ServingError, status_of
 
@@ -73,7 +73,8 @@ class Servable:
             raise Refused("failed to load version %d of model '%s': %s" % (version, name, _text(error))) from error
 
     def _open(self, path: str, threads: tuple[int, int]) -> None:
-        definition = signatures.tagged(files.read_saved_model(path), _TAG)
+        message = files.read_saved_model(path)
+        definition = signatures.tagged(message.meta_graphs, _TAG)
         self.signatures = {
             name: Signature(one) for name, one in definition.signature_def.items() if name not in _OF_NO_MODEL
         }
@@ -87,7 +88,7 @@ class Servable:
         config.experimental.disable_output_partition_graphs = True
         graph = tf.Graph()
         self._session = _v1.Session(graph=graph, config=config)
-        _v1.saved_model.loader.load(self._session, [_TAG], path, clear_devices=True)
+        self._constants = saved.open_in(self._session, path, message, [_TAG])
 
     def signature(self, name: str) -> Signature:
         """The one of this name, or the one that serves where it is "". Raises ServingError."""
