@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
 import { openDirectoryStore } from "../blobs/index.ts";
 import { failureReason, type EndpointUpdate, type Hosting, type ProductionVariant } from "../hosting/index.ts";
+import type { MinuteSeries } from "../metrics/index.ts";
 import { DocumentMemory } from "../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
@@ -71,7 +72,8 @@ export class TrafficBench implements AsyncDisposable {
     this.alarms = parts.alarms;
   }
 
-  static async open(documents = new DocumentMemory()): Promise<TrafficBench> {
+  /** With a series, what is measured is recorded there, too. */
+  static async open(documents = new DocumentMemory(), series: MinuteSeries | null = null): Promise<TrafficBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-traffic-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -86,9 +88,15 @@ export class TrafficBench implements AsyncDisposable {
         documents,
         argumentsFor: ({ NAME = "", BREAKS = "" }, socketPath) => [path, NAME, socketPath, BREAKS],
         onSample: () => {},
-        openSeries: ({ metricName, dimensions }) => {
-          const name = dimensions.map(({ value }) => value).join(" ");
-          return { record: (value) => count(parts.sums, `${name} ${metricName}`, value) };
+        openSeries: (key) => {
+          const name = key.dimensions.map(({ value }) => value).join(" ");
+          const kept = series?.recorder(key);
+          return {
+            record(value) {
+              count(parts.sums, `${name} ${key.metricName}`, value);
+              kept?.record(value);
+            },
+          };
         },
         logs: new Map(),
         alarmState: (name) => parts.alarms.get(name) ?? null,
