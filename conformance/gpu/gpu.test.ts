@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { gaugeProblems, parseSmi } from "./gauges.ts";
+
+const smi = "GPU-1, 81559, 1024, 700.00\nGPU-2, 81559, 0, [N/A]\n";
+
+const gauges = (uuid: string, used: number) => `nv_gpu_utilization{gpu_uuid="${uuid}"} 0.25
+nv_gpu_memory_total_bytes{gpu_uuid="${uuid}"} 85520809984
+nv_gpu_memory_used_bytes{gpu_uuid="${uuid}"} ${used}
+nv_gpu_power_limit{gpu_uuid="${uuid}"} 700
+`;
+
+test("gauges are compared with what nvidia-smi says, each in its unit", () => {
+  const gpus = parseSmi(smi);
+  assert.equal(gpus[0]!.memoryUsedBytes, 2 ** 30);
+  assert.deepEqual(gaugeProblems(gauges("GPU-1", 2 ** 30) + gauges("GPU-2", 1000), gpus), []);
+  assert.deepEqual(gaugeProblems(gauges("GPU-1", 2 ** 31) + gauges("GPU-2", 1000), gpus), [
+    "nv_gpu_memory_used_bytes of GPU-1 is 2147483648, and nvidia-smi says 1073741824",
+  ]);
+  assert.equal(gaugeProblems(gauges("GPU-1", 2 ** 30), gpus).length, 4, "GPU-2 is absent");
+});
+
+test("without a GPU each row says what is missing, nothing is recorded and the run fails", async () => {
+  const program = fileURLToPath(new URL("run.ts", import.meta.url));
+  const { code, stdout } = await new Promise<{ code: unknown; stdout: string }>((resolve) => {
+    execFile(
+      process.execPath,
+      [program, "--python", "/nonexistent/python", "--device", "/nonexistent/gpu"],
+      { env: { PATH: "/nonexistent" } },
+      (error, out) => resolve({ code: error?.code ?? 0, stdout: out }),
+    );
+  });
+  assert.equal(code, 1);
+  assert.deepEqual(stdout.trim().split("\n"), [
+    "not run  gauges beside nvidia-smi: missing an NVIDIA GPU (/nonexistent/gpu), nvidia-smi",
+    "not run  a TensorRT plan of an ONNX model: missing an NVIDIA GPU (/nonexistent/gpu), the package tensorrt in /nonexistent/python",
+    "not run  a PyTorch model of KIND_GPU: missing an NVIDIA GPU (/nonexistent/gpu)",
+    "not run  ONNX models with the accelerators cuda and tensorrt: missing ONNX Runtime on GPUs (not built)",
+    "not run  DALI's mixed decoder: missing DALI pipelines on GPUs (not built)",
+    "nothing was run, and nothing is recorded",
+  ]);
+});

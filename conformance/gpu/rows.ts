@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { access, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { ensureFramework, startGalatea, type RunningServer } from "../environments/index.ts";
+import { harmless, writeModel } from "../faults/onnx-models.ts";
+import { gaugeProblems, parseSmi, smiQuery } from "./gauges.ts";
+
+const run = promisify(execFile);
+
+export interface GpuRun {
+  /** The interpreter that has TensorRT's package; null: none was named. */
+  readonly python: string | null;
+  /** What NVIDIA's kernel module makes where a GPU is. */
+  readonly device: string;
+  /** An empty directory. */
+  readonly directory: string;
+}
+
+/** One thing that needs a GPU. */
+export interface GpuRow {
+  readonly name: string;
+  /** What the machine lacks of what it needs, by name; `unbuilt` where the product has it not. */
+  missing(run: GpuRun): Promise<readonly string[]>;
+  /** Throws where something is not as it should be. */
+  figures(run: GpuRun): Promise<Readonly<Record<string, number | string>>>;
+}
+
+async function gpu({ device }: GpuRun): Promise<readonly string[]> {
+  const isThere = await access(device).then(
+    () => true,
+    () => false,
+  );
+  return isThere ? [] : [`an NVIDIA GPU (${device})`];
+}
+
+async function program(name: string, args: readonly string[], what = name): Promise<readonly string[]> {
+  return run(name, args).then(
+    () => [],
+    () => [what],
+  );
+}
+
+const unbuilt = (what: string) => () => Promise.resolve([`${what} (not built)`]);
+const nothing = () => Promise.reject(new Error("it is not built"));
+
+export const gpuRows: readonly GpuRow[] = [
+  {
+    name: "gauges beside nvidia-smi",
+    missing: async (about) => [...(await gpu(about)), ...(await program("nvidia-smi", ["-L"]))],
+    async figures({ directory }) {
+      return await withServer(directory, [], async (server) => {
+        const exposition = await textOf(server, "gpu");
+        const { stdout } = await run("nvidia-smi", [`--query-gpu=${smiQuery}`, "--format=csv,noheader,nounits"]);
+        const gpus = parseSmi(stdout);
+        assert.deepEqual(gaugeProblems(exposition, gpus), []);
+        return { gpus: gpus.length, memoryTotalBytes: gpus[0]!.memoryTotalBytes };
+      });
+    },
+  },
+  {
+    name: "a TensorRT plan of an ONNX model",
+    missing: async (about) => [
+      ...(await gpu(about)),
+      ...(about.python === null
+        ? ["an interpreter with TensorRT's package (--python)"]
+        : await program(about.python, ["-c", "import tensorrt"], `the package tensorrt in ${about.python}`)),
+    ],
+    async figures({ python, directory }) {
+      const version = join(directory, "repository", "plan", "1");
+      await mkdir(version, { recursive: true });
+      const onnx = join(directory, "model.onnx");
+      await writeModel(onnx, harmless);
+      const maker = fileURLToPath(new URL("make_plan.py", import.meta.url));
+      const { stdout } = await run(python!, [maker, onnx, join(version, "model.plan"), "x"]);
+      await writeFile(
+        join(version, "..", "config.pbtxt"),
+        'platform: "tensorrt_plan" input { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } output { name: "y" data_type: TYPE_FP32 dims: [ -1 ] }',
+      );
+      return await withServer(directory, [`--python=${python}`], async (server) => {
+        const answer = await infer(server, "plan", "x", [1, -2, 3]);
+        assert.deepEqual(answer["y"], [-1, 2, -3]);
+        return { tensorrt: stdout.trim(), ...(await timed(() => infer(server, "plan", "x", [1, -2, 3]))) };
+      });
+    },
+  },
+  {
+    name: "a PyTorch model of KIND_GPU",
+    missing: gpu,
+    async figures({ directory }) {
+      const { python } = await ensureFramework("pytorch", (line) => console.error(line));
+      const version = join(directory, "repository", "torch", "1");
+      await mkdir(version, { recursive: true });
+      await run(python, [fileURLToPath(new URL("torch_model.py", import.meta.url)), join(version, "model.pt")]);
+      await writeFile(
+        join(version, "..", "config.pbtxt"),
+        `backend: "pytorch" instance_group { kind: KIND_GPU }
+         input { name: "INPUT__0" data_type: TYPE_FP32 dims: [ -1 ] }
+         output [ { name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "OUTPUT__1" data_type: TYPE_FP32 dims: [ 1 ] } ]`,
+      );
+      return await withServer(directory, [], async (server) => {
+        const answer = await infer(server, "torch", "INPUT__0", [1, 2]);
+        assert.deepEqual(answer, { OUTPUT__0: [2, 4], OUTPUT__1: [1] });
+        return await timed(() => infer(server, "torch", "INPUT__0", [1, 2]));
+      });
+    },
+  },
+  {
+    name: "ONNX models with the accelerators cuda and tensorrt",
+    missing: unbuilt("ONNX Runtime on GPUs"),
+    figures: nothing,
+  },
+  { name: "DALI's mixed decoder", missing: unbuilt("DALI pipelines on GPUs"), figures: nothing },
+];
+
+async function withServer<Found>(
+  directory: string,
+  flags: readonly string[],
+  use: (server: RunningServer) => Promise<Found>,
+): Promise<Found> {
+  const repository = join(directory, "repository");
+  await mkdir(repository, { recursive: true });
+  const server = await startGalatea({ repositories: [repository], flags });
+  try {
+    return await use(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** The metrics, once a gauge of GPUs is among them. */
+async function textOf(server: RunningServer, word: string): Promise<string> {
+  const signal = AbortSignal.timeout(30_000);
+  for (;;) {
+    const response = await fetch(`http://127.0.0.1:${server.metricsPort}/metrics`, { signal });
+    const text = await response.text();
+    if (text.includes(`nv_${word}_`)) return text;
+  }
+}
+
+async function infer(server: RunningServer, model: string, name: string, data: readonly number[]) {
+  const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/models/${model}/infer`, {
+    method: "POST",
+    body: JSON.stringify({ inputs: [{ name, datatype: "FP32", shape: [data.length], data }] }),
+    signal: AbortSignal.timeout(60_000),
+  });
+  const body = (await response.json()) as { error?: string; outputs?: { name: string; data: number[] }[] };
+  assert.equal(body.error, undefined);
+  return Object.fromEntries(body.outputs!.map((output) => [output.name, output.data]));
+}
+
+const timedRequests = 200;
+
+/** Milliseconds of requests one behind the other. */
+async function timed(ask: () => Promise<unknown>): Promise<{ readonly p50Ms: number; readonly p99Ms: number }> {
+  const took: number[] = [];
+  for (let i = 0; i < timedRequests; i += 1) {
+    const began = performance.now();
+    await ask();
+    took.push(performance.now() - began);
+  }
+  took.sort((one, other) => one - other);
+  const at = (share: number) => Number(took[Math.floor(share * timedRequests)]!.toFixed(3));
+  return { p50Ms: at(0.5), p99Ms: at(0.99) };
+}
