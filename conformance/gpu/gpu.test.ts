@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { gaugeProblems, parseSmi } from "./gauges.ts";
 
 const smi = "GPU-1, 81559, 1024, 700.00\nGPU-2, 81559, 0, [N/A]\n";
@@ -23,7 +23,7 @@ test("gauges are compared with what nvidia-smi says, each in its unit", () => {
 });
 
 test("without a GPU each row says what is missing, nothing is recorded and the run fails", async () => {
-  const program = fileURLToPath(new URL("run.ts", import.meta.url));
+  const program = join(import.meta.dirname, "run.ts");
   const { code, stdout } = await new Promise<{ code: unknown; stdout: string }>((resolve) => {
     execFile(
       process.execPath,
