@@ -14,7 +14,7 @@ import { modelLoadRow } from "./model-load.ts";
 import { pipelineEnsembleRow } from "./pipeline-ensemble.ts";
 import { pipelineRow } from "./pipeline.ts";
 import { pytorchRow } from "./pytorch.ts";
-import { rivalsRow } from "./rivals.ts";
+import { rivalsRow, rivalsTorchRow } from "./rivals.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow, identityLargeRow } from "./throughput.ts";
 import { transformRow } from "./transform.ts";
@@ -37,6 +37,7 @@ export const rows: readonly Row[] = [
   treesRow,
   pytorchRow,
   rivalsRow,
+  rivalsTorchRow,
   modelLoadRow,
   coldInvocationRow,
   coldMiniLmRow,

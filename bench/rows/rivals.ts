@@ -5,6 +5,7 @@ import {
   cacheDirectory,
   ensureEnvironment,
   ensureFramework,
+  type RivalName,
   type RunningServer,
 } from "../../conformance/environments/index.ts";
 import { mustAsk, timedMs } from "../ask.ts";
@@ -22,23 +23,27 @@ const pictureNumbers = 3 * 64 * 64;
 
 const lead = (kind: Goal["kind"]): Goal => ({ kind, of: "ratio", value: 1 });
 
-/** The same models in our containers and in the servers that people use for them, two workers each, with the same libraries. */
+/** A scikit-learn model in our container and in the servers that people use for it, two workers each, with the same libraries. */
 export const rivalsRow = {
   name: "rivals",
-  async measure(context: BenchContext): Promise<Measure[]> {
-    // Made before anything is timed.
-    for (const name of ["multi-model-server", "mlserver", "torchserve"] as const)
-      await ensureEnvironment(cacheDirectory(process.env), name, { progress: context.log });
-    const count = context.quick ? 4 : 8;
+  async measure(context: BenchContext): Promise<readonly Measure[]> {
+    await makeEnvironments(["multi-model-server", "mlserver"], context);
+    const count = modelCount(context);
     await using directory = await temporaryDirectory();
-    const sklearn = await written("sklearn", `${directory.path}/sklearn`, count);
+    const place = await written("sklearn", `${directory.path}/sklearn`, count);
+    return await measureKind(context, sklearnContenders(context, place), { what: "scikit-learn", model: "sk", count });
+  },
+};
+
+/** The same of TorchScript. */
+export const rivalsTorchRow = {
+  name: "rivals-torch",
+  async measure(context: BenchContext): Promise<readonly Measure[]> {
+    await makeEnvironments(["torchserve"], context);
+    const count = modelCount(context);
+    await using directory = await temporaryDirectory();
     const torch = await written("torch", `${directory.path}/torch`, count);
     return [
-      ...(await measureKind(context, sklearnContenders(context, sklearn), {
-        what: "scikit-learn",
-        model: "sk",
-        count,
-      })),
       ...(await measureKind(context, torchContenders(torch, 64), { what: "small TorchScript", model: "mlp", count })),
       ...(await measureKind(context, torchContenders(torch, pictureNumbers), {
         what: "ResNet-50, 64 by 64",
@@ -48,6 +53,13 @@ export const rivalsRow = {
     ];
   },
 };
+
+const modelCount = ({ quick }: BenchContext) => (quick ? 3 : 5);
+
+/** Before anything is timed. */
+async function makeEnvironments(names: readonly RivalName[], { log }: BenchContext): Promise<void> {
+  for (const name of names) await ensureEnvironment(cacheDirectory(process.env), name, { progress: log });
+}
 
 async function written(kind: "sklearn" | "torch", directory: string, count: number): Promise<RivalPlace> {
   const { python } = await ensureFramework(kind === "torch" ? "pytorch" : "sklearn");
@@ -80,7 +92,7 @@ async function measureKind(
 ): Promise<readonly Measure[]> {
   const figures = new Figures();
   for (const contender of contenders)
-    for (let round = 0; round < Math.min(context.rounds, 3); round++)
+    for (let round = 0; round < Math.min(context.rounds, 2); round++)
       figures.add("start and first answer", contender, await coldStart(contender, kind), context);
   const servers = await Promise.all(contenders.map(async (contender) => await contender.start()));
   try {
@@ -127,7 +139,7 @@ async function load(
   { httpPort, pid }: RunningServer,
   { model, clients }: { readonly model: string; readonly clients: number },
 ) {
-  const durationMs = quick ? 1500 : 3000;
+  const durationMs = quick ? 1500 : 2000;
   const request = requestBytes(path(model), body, { "content-type": contentType });
   const asked = { port: httpPort, request, clients };
   // Not counted: what is slow at first.

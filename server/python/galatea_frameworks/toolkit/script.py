@@ -55,6 +55,8 @@ class Script:
         self.input_fn = function("input_fn")
         self.predict_fn = function("predict_fn")
         self.output_fn = function("output_fn")
+        self._known = (transform_fn, self.input_fn, self.predict_fn, self.output_fn)
+        self._counts = {}
 
     @property
     def joins_rows(self) -> bool:
@@ -89,7 +91,12 @@ class Script:
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """With the context behind its arguments where it has a parameter more. Raises TypeError where it has another number of them."""
-        count = len(inspect.signature(function).parameters)
+        count = self._counts.get(function)
+        if count is None:
+            # Half as long to find out as a small model takes to predict; of functions that come and go it is not kept.
+            count = len(inspect.signature(function).parameters)
+            if function in self._known:
+                self._counts[function] = count
         if count == len(arguments):
             return function(*arguments)
         if count == len(arguments) + 1:
