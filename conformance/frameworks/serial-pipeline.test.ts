@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,8 +9,8 @@ import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment, ensureFramework } from "../environments/index.ts";
 import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
 
-const models = fileURLToPath(new URL("serial_models.py", import.meta.url));
-const program = fileURLToPath(new URL("serial_pipeline.py", import.meta.url));
+const models = fileURLToPath(new URL("../../examples/serial/train.py", import.meta.url));
+const program = fileURLToPath(new URL("../../examples/serial/serial_pipeline.py", import.meta.url));
 let directory: string;
 let platform: ScriptedPlatform;
 
@@ -29,5 +30,13 @@ after(async () => {
 });
 
 test("scikit-learn, linear learner and XGBoost are a pipeline, and answer as the libraries do; a linear learner of many is targeted", async () => {
-  await platform.run(program, [directory], { proxy: true });
+  // It compares what it is answered with what the libraries answer, and says what it has found.
+  const said = await platform.run(program, [directory], { proxy: true });
+  for (const line of [
+    /three in a row: \[0\.\d+, /m,
+    /batch transform: \[0\.\d+, /m,
+    /targeted, reversed: \[/m,
+    /^done$/m,
+  ])
+    assert.match(said, line);
 });

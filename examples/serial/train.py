@@ -1,7 +1,7 @@
 """Trains the three models of a serial pipeline on the diabetes data that scikit-learn ships, and says what they answer one behind the other.
 
-python serial_models.py sklearn DIRECTORY    a scaler and the weights of a linear model, with the framework's scikit-learn
-python serial_models.py xgboost DIRECTORY    trees over the linear model's scores, with XGBoost
+python train.py sklearn DIRECTORY    a scaler and the weights of a linear model, with the framework's scikit-learn
+python train.py xgboost DIRECTORY    trees over the linear model's scores, with XGBoost
 """
 
 import json
