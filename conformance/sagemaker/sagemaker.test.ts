@@ -5,6 +5,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const workflow = fileURLToPath(new URL("workflow.py", import.meta.url));
 const refusals = fileURLToPath(new URL("refusals.py", import.meta.url));
+const scaling = fileURLToPath(new URL("scaling.py", import.meta.url));
 const pipelines = fileURLToPath(new URL("pipelines.py", import.meta.url));
 let platform: ScriptedPlatform;
 const run = (phase: string) => platform.run(workflow, [phase], { proxy: true });
@@ -27,6 +28,10 @@ test("after kill -9 of the platform everything is in service again", async () =>
 
 test("inference pipelines and containers in Direct mode with the real boto3", async () => {
   await platform.run(pipelines, ["boto3"], { proxy: true });
+});
+
+test("alarms and autoscaling with the real boto3: policies, what alarms run, bounds, what goes with an endpoint", async () => {
+  await platform.run(scaling, [], { proxy: true });
 });
 
 test("the sagemaker SDK: PipelineModel.deploy", async () => {

@@ -43,7 +43,7 @@ export function reasonOf(alarm: MetricAlarm, evaluation: Evaluation, looked: Loo
     ? [before === "ALARM" ? "OK" : before, "ALARM"]
     : [before === "OK" ? "ALARM" : before, "OK"];
   return (
-    `Threshold Crossed: ${count} out of the last ${counted(decided.length, "datapoint")} [${named}] ${verb} ${threshold}${and} ` +
+    `Threshold Crossed: ${count} out of the last ${decided.length} datapoints [${named}] ${verb} ${threshold}${and} ` +
     `(minimum ${counted(needed, "datapoint")} for ${from} -> ${to} transition).`
   );
 }

@@ -1,0 +1,195 @@
+"""Alarms and Application Auto Scaling with the real boto3: seed 004's policy, a step policy that an alarm runs, and what follows of both.
+
+python scaling.py
+"""
+
+import datetime
+import time
+
+import boto3
+from statements import BUCKET, IMAGE, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+
+ENDPOINT = "conformance-scaling"
+RESOURCE = {
+    "ServiceNamespace": "sagemaker",
+    "ResourceId": "endpoint/%s/variant/AllTraffic" % ENDPOINT,
+    "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+}
+DIMENSIONS = [{"Name": "EndpointName", "Value": ENDPOINT}, {"Name": "VariantName", "Value": "AllTraffic"}]
+CONFIG = """
+name: "twice" backend: "python"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
+"""
+MODEL = """
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        found = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x * 2)]) for x in found]
+"""
+BODY = '{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1,2]}]}'
+
+scaling = boto3.client("application-autoscaling")
+cloudwatch = boto3.client("cloudwatch")
+
+
+def deploy():
+    s3.create_bucket(Bucket=BUCKET)
+    files = {"twice/config.pbtxt": CONFIG, "twice/1/model.py": MODEL}
+    s3.put_object(Bucket=BUCKET, Key="twice.tar.gz", Body=archive(files))
+    container = {
+        "Image": IMAGE,
+        "ModelDataUrl": "s3://%s/twice.tar.gz" % BUCKET,
+        "Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"},
+    }
+    sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    variant = {
+        "VariantName": "AllTraffic",
+        "ModelName": ENDPOINT,
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+        "InitialVariantWeight": 1,
+    }
+    sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+
+
+def invoke():
+    reply = runtime.invoke_endpoint(EndpointName=ENDPOINT, ContentType="application/json", Body=BODY)
+    return reply["Body"].read().count(b"4.0")
+
+
+def counts():
+    (variant,) = sagemaker.describe_endpoint(EndpointName=ENDPOINT)["ProductionVariants"]
+    return variant["CurrentInstanceCount"], variant["DesiredInstanceCount"]
+
+
+def instances(count):
+    """Whether the endpoint has so many within a minute; it answers all the while."""
+    for end in [time.time() + 60]:
+        while time.time() < end:
+            if invoke() != 1:
+                return False
+            status = sagemaker.describe_endpoint(EndpointName=ENDPOINT)["EndpointStatus"]
+            if counts() == (count, count) and status == "InService":
+                return True
+    return False
+
+
+def tracking():
+    """Seed 004's policy, as it is."""
+    scaling.register_scalable_target(MinCapacity=1, MaxCapacity=5, **RESOURCE)
+    answer = scaling.put_scaling_policy(
+        PolicyName="GPUUtil-ScalingPolicy",
+        PolicyType="TargetTrackingScaling",
+        TargetTrackingScalingPolicyConfiguration={
+            "TargetValue": 60.0,
+            "CustomizedMetricSpecification": {
+                "MetricName": "GPUUtilization",
+                "Namespace": "/aws/sagemaker/Endpoints",
+                "Dimensions": DIMENSIONS,
+                "Statistic": "Average",
+                "Unit": "Percent",
+            },
+            "ScaleInCooldown": 600,
+            "ScaleOutCooldown": 200,
+        },
+        **RESOURCE,
+    )
+    names = [alarm["AlarmName"] for alarm in answer["Alarms"]]
+    proven("a target tracking policy makes its two alarms", len(names) == 2, str(names))
+    alarms = cloudwatch.describe_alarms(AlarmNames=names)["MetricAlarms"]
+    found = sorted((alarm["ComparisonOperator"], alarm["Threshold"], alarm["EvaluationPeriods"]) for alarm in alarms)
+    expected = [("GreaterThanThreshold", 60.0, 3), ("LessThanThreshold", 54.0, 15)]
+    proven("which look at its metric above and below the target", found == expected, str(found))
+    (policy,) = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
+    given = policy["TargetTrackingScalingPolicyConfiguration"]
+    proven("and the policy is described as it was given", given["ScaleOutCooldown"] == 200, str(given))
+
+
+def ended_activity():
+    """The only activity there is, when it is over; as it is after ten seconds otherwise."""
+    end = time.time() + 10
+    while True:
+        (activity,) = scaling.describe_scaling_activities(ServiceNamespace="sagemaker")["ScalingActivities"]
+        if activity["StatusCode"] != "InProgress" or time.time() > end:
+            return activity
+
+
+def stepping():
+    policy = scaling.put_scaling_policy(
+        PolicyName="steps",
+        PolicyType="StepScaling",
+        StepScalingPolicyConfiguration={
+            "AdjustmentType": "ChangeInCapacity",
+            "StepAdjustments": [
+                {"MetricIntervalLowerBound": 0, "MetricIntervalUpperBound": 10, "ScalingAdjustment": 1},
+                {"MetricIntervalLowerBound": 10, "ScalingAdjustment": 2},
+            ],
+            "Cooldown": 1,
+        },
+        **RESOURCE,
+    )
+    before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=60)
+    datum = {"MetricName": "Waiting", "Value": 25.0, "Timestamp": before}
+    cloudwatch.put_metric_data(Namespace="mine", MetricData=[datum])
+    cloudwatch.put_metric_alarm(
+        AlarmName="waiting",
+        Namespace="mine",
+        MetricName="Waiting",
+        Statistic="Maximum",
+        Period=60,
+        EvaluationPeriods=3,
+        DatapointsToAlarm=1,
+        Threshold=5,
+        ComparisonOperator="GreaterThanThreshold",
+        AlarmActions=[policy["PolicyARN"]],
+    )
+    proven("an alarm runs its step policy: two more instances, and no request fails", instances(3), str(counts()))
+    state = cloudwatch.describe_alarms(AlarmNames=["waiting"])["MetricAlarms"][0]
+    proven("the alarm says why", "1 out of the last 1 datapoints [25.0 " in state["StateReason"], state["StateReason"])
+    activity = ended_activity()
+    words = "monitor alarm waiting in state ALARM triggered policy steps"
+    proven(
+        "and the activity by whom", (activity["Cause"], activity["StatusCode"]) == (words, "Successful"), str(activity)
+    )
+    history = cloudwatch.describe_alarm_history(AlarmName="waiting", HistoryItemType="Action")["AlarmHistoryItems"]
+    told = [item["HistorySummary"] for item in history]
+    proven(
+        "which the alarm's history tells", told == ["Successfully executed action %s" % policy["PolicyARN"]], str(told)
+    )
+    cloudwatch.delete_alarms(AlarmNames=["waiting"])
+
+
+def bounds():
+    scaling.register_scalable_target(MinCapacity=1, MaxCapacity=1, **RESOURCE)
+    proven("a new maximum is kept at once, and no request fails", instances(1), str(counts()))
+    pattern = "^Maximum capacity cannot be less than minimum capacity$"
+    refused(
+        "bounds that exclude each other are refused",
+        "ValidationException",
+        pattern,
+        lambda: scaling.register_scalable_target(MinCapacity=3, MaxCapacity=2, **RESOURCE),
+    )
+
+
+def clean():
+    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
+    answers(
+        "an endpoint that is deleted takes its targets along",
+        lambda: scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"],
+        [],
+    )
+    answers("and their alarms", lambda: cloudwatch.describe_alarms()["MetricAlarms"], [])
+
+
+deploy()
+tracking()
+stepping()
+bounds()
+clean()
+finish()
