@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { printJsonData } from "./json-print.ts";
+import { JsonDataPrinting, printJsonData } from "./json-print.ts";
 import { JsonSink } from "./json-sink.ts";
 
 function print(datatype: "FP32" | "FP64", values: Float32Array | Float64Array): string[] {
@@ -11,6 +11,32 @@ function print(datatype: "FP32" | "FP64", values: Float32Array | Float64Array): 
   const whole = typeof text === "string" ? text : Buffer.concat(text).toString("latin1");
   return whole.slice(1, -1).split(",");
 }
+
+test("long tensors, whose texts are kept while they come again, print as each number does", () => {
+  const bits = (...words: readonly number[]) => new Float32Array(Int32Array.from(words).buffer);
+  const special = [...bits(0, 1, -2147483648, 2139095040, -8388608, 8388608, -2139095041), 0.1, -0.1, 3e38, 1e9, 0.5];
+  const pixels = Array.from({ length: 700 }, (_, index) => Math.fround(index / 255 - 1));
+  let seed = 1;
+  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  const few = Float32Array.from({ length: 40_000 }, () =>
+    random() < 0.1
+      ? (special[Math.floor(random() * special.length)] as number)
+      : (pixels[Math.floor(random() * 700)] as number),
+  );
+  few.set([Number.NaN], 39_000);
+  const many = Float32Array.from({ length: 40_000 }, random);
+  const first = Float32Array.from(few);
+  first.set(many.subarray(0, 20_000), 20_000);
+  for (const values of [few, many, first]) {
+    const sink = new JsonSink();
+    const printing = new JsonDataPrinting(sink, { datatype: "FP32", data: new Uint8Array(values.buffer) });
+    while (!printing.advance(4000));
+    const text = Buffer.concat(sink.take() as readonly Buffer[]).toString("latin1");
+    // Short tensors keep no texts.
+    const each = [0, 1, 2, 3].flatMap((part) => print("FP32", values.slice(part * 10_000, (part + 1) * 10_000)));
+    assert.equal(text, `[${each.join(",")}]`);
+  }
+});
 
 /** The texts that the method as published, one digit at a time with 64-bit numbers, gives; not all are the shortest. */
 const floats: readonly (readonly [number, string])[] = [

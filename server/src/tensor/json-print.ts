@@ -2,6 +2,7 @@ import { InferenceError } from "../base/index.ts";
 import { elementEnd } from "./bytes-elements.ts";
 import type { Datatype } from "./datatype.ts";
 import type { JsonSink } from "./json-sink.ts";
+import { NumberTexts } from "./number-texts.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
@@ -26,6 +27,8 @@ export class JsonDataPrinting {
   #at = 0;
   /** Of the string that is being printed; 0 between strings. */
   #stringEnd = 0;
+  /** Null where it does not pay to keep texts. */
+  #texts: NumberTexts | null;
 
   constructor(sink: JsonSink, { datatype, data }: Pick<Tensor, "datatype" | "data">, brackets: "[]" | "" = "[]") {
     this.datatype = datatype;
@@ -33,6 +36,7 @@ export class JsonDataPrinting {
     this.#printer = printerOf(datatype);
     this.#data = data;
     this.#brackets = brackets === "[]";
+    this.#texts = datatype === "FP32" && data.length >= keptFromBytes ? new NumberTexts() : null;
     if (this.#brackets) sink.byte(0x5b);
   }
 
@@ -40,10 +44,20 @@ export class JsonDataPrinting {
   advance(dataBytes: number): boolean {
     const until = this.#at + dataBytes;
     if (this.#printer === "strings") this.#printStrings(until);
+    else if (this.#texts !== null) this.#printKeptFloats(this.#texts, until);
     else this.#at = printNumbers(this.#sink, this.#printer, this.#data, { at: this.#at, until });
     const isOver = this.#at >= this.#data.length && this.#stringEnd === 0;
     if (isOver && this.#brackets) this.#sink.byte(0x5d);
     return isOver;
+  }
+
+  /** Where fewer texts of a piece are found than are new, it will be so in what is behind, too. */
+  #printKeptFloats(texts: NumberTexts, until: number): void {
+    texts.foundCount = 0;
+    texts.keptCount = 0;
+    const print = (sink: JsonSink, view: DataView, from: number) => sink.keptFloat(view, from, texts);
+    this.#at = printNumbers(this.#sink, { bytes: 4, print }, this.#data, { at: this.#at, until });
+    if (texts.foundCount <= texts.keptCount) this.#texts = null;
   }
 
   #printStrings(until: number): void {
@@ -65,6 +79,8 @@ export class JsonDataPrinting {
   }
 }
 
+/** Tensors of less are printed at once, for which the texts would have to be made anew. */
+const keptFromBytes = 64 * 1024;
 /** Before each string of a tensor. */
 const lengthBytes = 4;
 

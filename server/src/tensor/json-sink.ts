@@ -1,3 +1,4 @@
+import type { NumberTexts } from "./number-texts.ts";
 import { ShortestDouble } from "./shortest-double.ts";
 
 /** Pieces are of this size; a text that fits the first one costs no allocation beyond its copy. */
@@ -150,6 +151,22 @@ export class JsonSink {
       rest = tenth;
     }
     this.#at = end;
+  }
+
+  /** The float32 at `from`, as the double that it is; texts of the same numbers are copied. */
+  keptFloat(view: DataView, from: number, texts: NumberTexts): void {
+    const value = view.getFloat32(from, true);
+    if ((value | 0) === value) return this.double(value);
+    this.#reserve(doubleBytesMax);
+    const bits = view.getInt32(from, true);
+    const at = this.#at;
+    const known = texts.copy(bits, this.#view, at);
+    if (known !== 0) {
+      this.#at = at + known;
+      return;
+    }
+    this.double(value);
+    texts.keep(bits, { from: this.#view, at, length: this.#at - at });
   }
 
   /**
