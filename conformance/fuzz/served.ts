@@ -1,6 +1,6 @@
-import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { descendantsOf } from "../faults/processes.ts";
 import { openServing, type Serving, type Workplace } from "../faults/serving.ts";
 import { until } from "../faults/until.ts";
@@ -23,15 +23,27 @@ input { name: "IN" data_type: TYPE_FP32 dims: -1 } output { name: "OUT" data_typ
   await writeFile(join(repository, "echo", "config.pbtxt"), config);
 }
 
+/** A worker that has completed a configuration waits 30 s for its load, which a configuration that is wrong all the same never has. */
+const endMsMax = 45_000;
+
+interface AttackedServer {
+  readonly flags?: readonly string[];
+  /** Puts more into the repository before the start. */
+  readonly write?: (workplace: Workplace) => Promise<void>;
+}
+
 /**
  * Attacks a real server. At the end no byte may be in flight, the worker be the one of the start, and a stop leave nothing behind.
  */
 export async function attackServer<Input>(
   attempt: (input: Input, serving: Serving) => Promise<boolean>,
-  flags: readonly string[] = [],
+  { flags = [], write = () => Promise.resolve() }: AttackedServer = {},
 ): Promise<Attack<Input>> {
   const serving = await openServing({
-    write: writeEcho,
+    write: async (workplace) => {
+      await writeEcho(workplace);
+      await write(workplace);
+    },
     flags: ["--model-control-mode=explicit", "--load-model=echo", ...flags],
   });
   const { server } = serving;
@@ -42,7 +54,7 @@ export async function attackServer<Input>(
     [Symbol.asyncDispose]: async () => {
       await using _ended = serving;
       await until("nothing is in flight", async () => (await requestBytes(server.metricsPort)) === 0);
-      assert.deepEqual(workers(), before, "the workers of the start");
+      await until("the workers are those of the start", () => isDeepStrictEqual(workers(), before), endMsMax);
     },
   };
 }

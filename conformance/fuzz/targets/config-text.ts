@@ -69,7 +69,7 @@ const spoken = fc
 export const configText: FuzzTarget<Buffer> = {
   name: "config-text",
   about: "config.pbtxt: parse, complete, check, print",
-  share: 0.172,
+  share: 0.171,
   inputs: fc.oneof(
     { weight: 5, arbitrary: mutated(fc.constantFrom(...corpus), words) },
     { weight: 1, arbitrary: spoken },

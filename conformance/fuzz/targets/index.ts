@@ -1,6 +1,7 @@
 import type { FuzzTarget } from "../target.ts";
 import { linearLearnerArchives, mleapBundles, xgboostFiles } from "./algorithm-files.ts";
 import { configText } from "./config-text.ts";
+import { daliFile } from "./dali-file.ts";
 import { grpcMessage } from "./grpc-message.ts";
 import { grpcServer } from "./grpc-server.ts";
 import { httpBody } from "./http-body.ts";
@@ -18,6 +19,7 @@ export const targets: readonly FuzzTarget[] = [
   httpServer,
   grpcServer,
   onnxFile,
+  daliFile,
   treeFiles,
   xgboostFiles,
   linearLearnerArchives,

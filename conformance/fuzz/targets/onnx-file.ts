@@ -22,7 +22,7 @@ export const onnxFile: FuzzTarget<Buffer> = {
   about: "ONNX files, loaded and run by a server",
   share: 0.002,
   inputs: mutated(fc.constantFrom(...corpus), words),
-  open: () => attackServer(attempt, ["--onnx-run-deadline-secs=5"]),
+  open: () => attackServer(attempt, { flags: ["--onnx-run-deadline-secs=5"] }),
 };
 
 async function attempt(bytes: Buffer, { server }: Serving): Promise<boolean> {
