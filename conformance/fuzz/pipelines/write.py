@@ -1,6 +1,6 @@
 """Writes the pipelines of this folder with DALI 2.4 (`galatea model add dali`). DALI writes down where they were defined, so in this folder:
 
-    python -c "exec(compile(open('write.py').read(), 'write.py', 'exec'))"
+python -c "exec(compile(open('write.py').read(), 'write.py', 'exec'))"
 """
 
 from nvidia.dali import fn, pipeline_def, types
