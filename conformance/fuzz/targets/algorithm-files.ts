@@ -7,7 +7,7 @@ import {
   linearLearnerFiles,
   savedLinearModels,
 } from "../../../server/src/algorithms/linear-learner/linear-models-fixture.ts";
-import { zipOf } from "../../../server/src/algorithms/zip-fixture.ts";
+import { zipOf } from "../../../server/src/formats/zip-fixture.ts";
 import { type AlgorithmName, readAlgorithmModel } from "../../../server/src/backends/algorithms/algorithm-models.ts";
 import { InferenceError } from "../../../server/src/base/index.ts";
 import { mutated } from "../mutations.ts";

@@ -1,7 +1,7 @@
+import { PickleError, readPickle, type Pickled } from "../formats/index.ts";
 import { ConversionError } from "./conversion-error.ts";
-import { PickleError, readPickle, type Pickled } from "./pickle.ts";
 import { numberCount, storedTypes, type StoredTensor, type StoredType, type WeightFile } from "./stored-tensor.ts";
-import { readEntry, readTorchArchive, type ZipEntry } from "./torch-archive.ts";
+import { readEntry, readTorchArchive, type StoredFile } from "./torch-archive.ts";
 
 const pickleBytesMax = 64 * 2 ** 20;
 
@@ -29,9 +29,9 @@ class StorageKind {
 
 class Storage {
   readonly type: StoredType | null;
-  readonly entry: ZipEntry;
+  readonly entry: StoredFile;
 
-  constructor(type: StoredType | null, entry: ZipEntry) {
+  constructor(type: StoredType | null, entry: StoredFile) {
     this.type = type;
     this.entry = entry;
   }
@@ -72,6 +72,8 @@ export async function readTorchTensors(file: WeightFile): Promise<readonly Store
     throw new ConversionError(`'${file.path}' was written on a machine of another byte order`);
   try {
     const read = readPickle(await readEntry(file, pickle), {
+      needs: "weights need",
+      classes: new Set(),
       names: (name) => calls.get(name) ?? storageName(name),
       persistent: (id) => storageOf(id, root, byName),
     });
@@ -117,7 +119,7 @@ function isRowMajor(shape: readonly number[], strides: readonly number[]): boole
 }
 
 /** ("storage", class, key, device, count): `data/<key>` in the zip. */
-function storageOf(id: Pickled, root: string, byName: ReadonlyMap<string, ZipEntry>): Storage {
+function storageOf(id: Pickled, root: string, byName: ReadonlyMap<string, StoredFile>): Storage {
   const [word, kind, key] = Array.isArray(id) ? (id as readonly Pickled[]) : [];
   const made =
     kind instanceof Object && "call" in kind ? (kind.call as (args: readonly Pickled[]) => Pickled)([]) : null;

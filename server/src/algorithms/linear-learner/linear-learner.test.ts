@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { InferenceError } from "../../base/index.ts";
 import type { AlgorithmRequest } from "../payloads/algorithm-request.ts";
 import { AlgorithmRefusal } from "../payloads/algorithm-request.ts";
-import { zipOf } from "../zip-fixture.ts";
+import { zipOf } from "../../formats/zip-fixture.ts";
 import { readLinearModel } from "./linear-model.ts";
 import {
   linearLearnerArtifact,

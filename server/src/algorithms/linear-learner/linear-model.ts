@@ -1,6 +1,6 @@
 import { InferenceError } from "../../base/index.ts";
 import type { FeatureRows } from "../payloads/algorithm-request.ts";
-import { ZipArchive } from "../zip-archive.ts";
+import { ZipArchive, ZipError } from "../../formats/index.ts";
 import { applyOperator, asMatrix, type Matrix } from "./matrix-operators.ts";
 import { readNdarrayFile } from "./ndarray-file.ts";
 import { readSymbolGraph, type SymbolGraph } from "./symbol-graph.ts";
@@ -83,21 +83,32 @@ export class LinearModel {
  * Reads the file `model_algo-1` of linear learner's archives: a zip archive with an MXNet symbol and its parameters. Throws InferenceError.
  */
 export function readLinearModel(bytes: Uint8Array): LinearModel {
-  const archive = new ZipArchive(bytes);
-  const symbolName = archive.names.find((name) => name.endsWith("-symbol.json"));
-  const parameterName = archive.names.find((name) => name.endsWith(".params"));
-  if (symbolName === undefined || parameterName === undefined) {
-    throw brokenModel("has no symbol and parameters of MXNet");
-  }
-  const graph = readSymbolGraph(new TextDecoder().decode(archive.read(symbolName)));
+  const { symbol, parameters: written, facts } = readFiles(bytes);
+  const graph = readSymbolGraph(new TextDecoder().decode(symbol));
   const parameters = new Map<string, Matrix>();
-  for (const [name, array] of readNdarrayFile(archive.read(parameterName))) {
+  for (const [name, array] of readNdarrayFile(written)) {
     const plain = name.replace(/^(arg|aux):/, "");
     parameters.set(plain, asMatrix(array, plain));
   }
-  const factsName = "additional-params.json";
-  const facts = archive.has(factsName) ? readFacts(archive.read(factsName)) : noFacts;
-  return new LinearModel(graph, parameters, facts);
+  return new LinearModel(graph, parameters, facts === null ? noFacts : readFacts(facts));
+}
+
+function readFiles(bytes: Uint8Array) {
+  try {
+    const archive = new ZipArchive(bytes);
+    const symbolName = archive.names.find((name) => name.endsWith("-symbol.json"));
+    const parameterName = archive.names.find((name) => name.endsWith(".params"));
+    if (symbolName === undefined || parameterName === undefined)
+      throw brokenModel("has no symbol and parameters of MXNet");
+    const factsName = "additional-params.json";
+    const facts = archive.has(factsName) ? archive.read(factsName) : null;
+    return { symbol: archive.read(symbolName), parameters: archive.read(parameterName), facts };
+  } catch (error) {
+    if (!(error instanceof ZipError)) throw error;
+    throw new InferenceError(error.isUnsupported ? "UNSUPPORTED" : "INVALID_ARG", `the archive ${error.message}`, {
+      cause: error,
+    });
+  }
 }
 
 interface AdditionalFacts {

@@ -1,4 +1,4 @@
-import { zipOf } from "../zip-fixture.ts";
+import { zipOf } from "../../formats/zip-fixture.ts";
 
 /**
  * Models as MXNet 1.9.1 saved them (`Module.save_checkpoint` of a FullyConnected of four features with random weights, and an output operator), rows

@@ -7,32 +7,61 @@
 export type Pickled = unknown;
 
 export interface PickleReader {
+  /** What it is read for, with its verb, as in "which no weights need". */
+  readonly needs: string;
   /** What "module.name" stands for; null for what is refused. Called with the arguments of the call. */
   readonly names: (name: string) => ((args: readonly Pickled[]) => Pickled) | null;
+  /** Names of classes whose objects are read: a `PickledObject` each, and nothing of the class. */
+  readonly classes: ReadonlySet<string>;
   /** What stands outside of the pickle under this id. */
   readonly persistent: (id: Pickled) => Pickled;
 }
 
 /** Why a pickle was not read, as the end of a sentence about its file. */
 export class PickleError extends Error {
-  constructor(message: string) {
+  /** Whether it is a sound pickle, of what is not read. */
+  readonly isForeign: boolean;
+
+  constructor(message: string, isForeign = false) {
     super(message);
     this.name = "PickleError";
+    this.isForeign = isForeign;
   }
 }
 
-/** A name that the pickle has looked up and may call. */
+/** An object of one of the classes that are read. */
+export class PickledObject {
+  readonly className: string;
+  readonly state = new Map<Pickled, Pickled>();
+
+  private constructor(className: string) {
+    this.className = className;
+  }
+
+  /** An object of a class that the pickle has looked up. Throws PickleError for anything else. */
+  static of(made: Pickled): PickledObject {
+    if (!(made instanceof Callable) || made.className === null) throw new PickleError("makes an object of no class");
+    return new PickledObject(made.className);
+  }
+}
+
+/** A name that the pickle has looked up and may call, or make an object of. */
 class Callable {
   readonly call: (args: readonly Pickled[]) => Pickled;
+  readonly className: string | null;
 
-  constructor(call: (args: readonly Pickled[]) => Pickled) {
+  constructor(call: (args: readonly Pickled[]) => Pickled, className: string | null) {
     this.call = call;
+    this.className = className;
   }
 }
 
 const mark = Symbol("mark");
+const depthMax = 100_000;
+/** Lists, tuples and dictionaries: one of few bytes in the file takes a hundred in memory. */
+const containersMax = 2 ** 22;
 
-/** Reads one pickle of the protocols 2 to 5. Takes time and memory in proportion to its length. */
+/** Reads one pickle of the protocols 2 to 5. Takes time in proportion to its length, and memory that is bounded beside it. */
 export function readPickle(bytes: Buffer, reader: PickleReader): Pickled {
   return new PickleMachine(bytes, reader).run();
 }
@@ -43,6 +72,7 @@ class PickleMachine {
   readonly #stack: Pickled[] = [];
   readonly #memo = new Map<number, Pickled>();
   #at = 0;
+  #containerCount = 0;
 
   constructor(bytes: Buffer, reader: PickleReader) {
     this.#bytes = bytes;
@@ -55,7 +85,7 @@ class PickleMachine {
       if (code === 0x2e) return this.#pop();
       const step = steps[code];
       if (step === undefined)
-        throw new PickleError(`has the instruction 0x${code.toString(16)}, which no weights need`);
+        throw new PickleError(`has the instruction 0x${code.toString(16)}, which no ${this.#reader.needs}`);
       step(this.#hands);
     }
   }
@@ -69,7 +99,8 @@ class PickleMachine {
     long: () => this.#long(this.#byte()),
     text: (width: number) => this.#text(width),
     line: () => this.#line(),
-    push: (value: Pickled) => void this.#stack.push(value),
+    bytes: (width: number) => this.#take(this.#length(width)),
+    push: (value: Pickled) => this.#push(value),
     pop: () => this.#pop(),
     toMark: () => this.#toMark(),
     top: () => this.#top(),
@@ -92,9 +123,18 @@ class PickleMachine {
   }
 
   #text(width: number): string {
-    return this.#take(
-      width === 8 ? Number(this.#take(8).readBigUInt64LE(0)) : this.#take(width).readUIntLE(0, width),
-    ).toString("utf8");
+    return this.#take(this.#length(width)).toString("utf8");
+  }
+
+  #length(width: number): number {
+    return width === 8 ? Number(this.#take(8).readBigUInt64LE(0)) : this.#take(width).readUIntLE(0, width);
+  }
+
+  #push(value: Pickled): void {
+    if (this.#stack.length === depthMax) throw new PickleError("is too deep");
+    if (Array.isArray(value) || value instanceof Map) this.#containerCount += 1;
+    if (this.#containerCount > containersMax) throw new PickleError(`has more than ${containersMax} lists`, true);
+    this.#stack.push(value);
   }
 
   #line(): string {
@@ -137,16 +177,24 @@ class PickleMachine {
   }
 
   #name(name: string): Callable {
+    if (this.#reader.classes.has(name)) return new Callable(() => refusedCall(name), name);
     const call = this.#reader.names(name);
     if (call === null)
-      throw new PickleError(`names '${name.slice(0, 200)}', which no weights need; it was not looked up`);
-    return new Callable(call);
+      throw new PickleError(
+        `names '${name.slice(0, 200)}', which no ${this.#reader.needs}; it was not looked up`,
+        true,
+      );
+    return new Callable(call, null);
   }
 
   #call(callee: Pickled, args: Pickled): Pickled {
     if (!(callee instanceof Callable) || !Array.isArray(args)) throw new PickleError("calls what is no function");
     return callee.call(args);
   }
+}
+
+function refusedCall(name: string): never {
+  throw new PickleError(`calls '${name}', which is a class`);
 }
 
 type Hands = Readonly<{
@@ -157,6 +205,7 @@ type Hands = Readonly<{
   long(): number;
   text(width: number): string;
   line(): string;
+  bytes(width: number): Buffer;
   push(value: Pickled): void;
   pop(): Pickled;
   toMark(): Pickled[];
@@ -184,7 +233,7 @@ function tuple(h: Hands, count: number): void {
   h.push(values.toReversed());
 }
 
-/** The instructions by their codes. Those that make objects of classes, set their state or lead into extensions are not among them. */
+/** The instructions by their codes. Those that lead into extensions and into other buffers are not among them. */
 const steps: Readonly<Record<number, (h: Hands) => void>> = {
   0x80: (h) => h.skip(1), // PROTO
   0x95: (h) => h.skip(8), // FRAME
@@ -201,6 +250,10 @@ const steps: Readonly<Record<number, (h: Hands) => void>> = {
   0x58: (h) => h.push(h.text(4)), // BINUNICODE
   0x8c: (h) => h.push(h.text(1)), // SHORT_BINUNICODE
   0x8d: (h) => h.push(h.text(8)), // BINUNICODE8
+  0x42: (h) => h.push(h.bytes(4)), // BINBYTES
+  0x43: (h) => h.push(h.bytes(1)), // SHORT_BINBYTES
+  0x8e: (h) => h.push(h.bytes(8)), // BINBYTES8
+  0x96: (h) => h.push(h.bytes(8)), // BYTEARRAY8
   0x7d: (h) => h.push(new Map()), // EMPTY_DICT
   0x5d: (h) => h.push([]), // EMPTY_LIST
   0x29: (h) => h.push([]), // EMPTY_TUPLE
@@ -236,16 +289,25 @@ const steps: Readonly<Record<number, (h: Hands) => void>> = {
   }, // GLOBAL
   0x93: (h) => {
     const name = h.pop();
-    h.push(h.name(`${String(h.pop())}.${String(name)}`));
+    const module = h.pop();
+    if (typeof name !== "string" || typeof module !== "string") throw new PickleError("has a name that is no text");
+    h.push(h.name(`${module}.${name}`));
   }, // STACK_GLOBAL
+  0x81: (h) => {
+    h.pop();
+    h.push(PickledObject.of(h.pop()));
+  }, // NEWOBJ
   0x52: (h) => {
     const args = h.pop();
     h.push(h.call(h.pop(), args));
   }, // REDUCE
   0x51: (h) => h.push(h.persistent(h.pop())), // BINPERSID
-  // BUILD: what is set is an attribute of a dictionary, `_metadata` of a state_dict. The dictionary stays as it is.
   0x62: (h) => {
-    h.pop();
-    if (!(h.top() instanceof Map)) throw new PickleError("sets the state of an object");
-  },
+    const state = h.pop();
+    const target = h.top();
+    // What is set of a dictionary is an attribute, `_metadata` of a state_dict: it stays as it is.
+    if (target instanceof Map) return;
+    if (!(target instanceof PickledObject) || !(state instanceof Map)) throw new PickleError("sets what has no state");
+    for (const [key, value] of state) target.state.set(key, value);
+  }, // BUILD
 };
