@@ -59,7 +59,7 @@ class Callable {
 const mark = Symbol("mark");
 const depthMax = 100_000;
 /** Lists, tuples and dictionaries: one of few bytes in the file takes a hundred in memory. */
-const containersMax = 2 ** 22;
+const containersMax = 2 ** 20;
 
 /** Reads one pickle of the protocols 2 to 5. Takes time in proportion to its length, and memory that is bounded beside it. */
 export function readPickle(bytes: Buffer, reader: PickleReader): Pickled {

@@ -87,9 +87,10 @@ test("files that are no model fail their load with a sentence, and nobody else",
 
 /** A clock on which the time of orders is over when the test says so. */
 class OrderClock implements Clock {
-  readonly monotonicNs = systemClock.monotonicNs;
-  readonly epochMs = systemClock.epochMs;
   readonly #running = new Set<() => void>();
+
+  monotonicNs = (): number => systemClock.monotonicNs();
+  epochMs = (): number => systemClock.epochMs();
 
   timer(delayMs: number, fire: () => void): Disposable {
     if (delayMs !== orderMsMax) return systemClock.timer(delayMs, fire);
