@@ -112,10 +112,11 @@ for (const { what, begin, end, running, writesMin } of moves) {
       await isEnd(bench);
     }
     assert.ok(memory.lives.length >= writesMin, `${memory.lives.length} writes`);
-    for (const life of memory.lives) {
+    const lives = memory.lives.map(async (life) => {
       await using bench = await TrafficBench.open(life);
       await isEnd(bench);
-    }
+    });
+    await Promise.all(lives);
   });
 }
 
