@@ -1,6 +1,6 @@
 """Variants, updates, weights and capacities of an endpoint with the real boto3, while a client asks all the time.
 
-    python traffic.py
+python traffic.py
 """
 
 import datetime
@@ -134,7 +134,9 @@ def main():
     resize = lambda *wanted: sagemaker.update_endpoint_weights_and_capacities(
         EndpointName=ENDPOINT, DesiredWeightsAndCapacities=list(wanted)
     )
-    resize({"VariantName": "a", "DesiredWeight": 0}, {"VariantName": "b", "DesiredWeight": 5, "DesiredInstanceCount": 2})
+    resize(
+        {"VariantName": "a", "DesiredWeight": 0}, {"VariantName": "b", "DesiredWeight": 5, "DesiredInstanceCount": 2}
+    )
     answers("weights and capacities", lambda: sizes(settled()), {"a": (0.0, 0.0, 1), "b": (5.0, 5.0, 2)})
     twice = [{"VariantName": "a", "DesiredWeight": 1}] * 2
     text = r'^The variant name "a" was non-unique within the request\.$'
@@ -182,7 +184,11 @@ def main():
     cloudwatch.set_alarm_state(AlarmName="conformance-errors", StateValue="ALARM", StateReason="asked for")
     found = settled()
     reason = "The CloudWatch alarm conformance-errors is in the state ALARM."
-    proven("an alarm rolls back", (found["EndpointConfigName"], found.get("FailureReason")) == ("second", reason), str(found))
+    proven(
+        "an alarm rolls back",
+        (found["EndpointConfigName"], found.get("FailureReason")) == ("second", reason),
+        str(found),
+    )
 
     client.stop()
     proven("no request failed", client.failures == [], str(client.failures[:3]))
