@@ -181,7 +181,10 @@ def main():
     alarmed = dict(canary(percent), AutoRollbackConfiguration={"Alarms": [{"AlarmName": "conformance-errors"}]})
     alarmed["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["WaitIntervalInSeconds"] = 300
     sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName="first", DeploymentConfig=alarmed)
-    cloudwatch.set_alarm_state(AlarmName="conformance-errors", StateValue="ALARM", StateReason="asked for")
+    # CloudWatch looks at the metric again soon, and then the state is what the metric says. DescribeEndpoint would wait for the end.
+    while sagemaker.list_endpoints(StatusEquals="Updating")["Endpoints"]:
+        cloudwatch.set_alarm_state(AlarmName="conformance-errors", StateValue="ALARM", StateReason="asked for")
+        time.sleep(0.2)
     found = settled()
     reason = "The CloudWatch alarm conformance-errors is in the state ALARM."
     proven(
