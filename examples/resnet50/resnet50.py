@@ -70,9 +70,12 @@ class ResNet50(nn.Module):
 
 
 def pictures(count):
-    """Colours that change slowly over a picture, with grain: nearer to photographs than noise is."""
-    coarse = nn.functional.interpolate(torch.randn(count, 3, 7, 7), size=224, mode="bicubic", align_corners=False)
-    return coarse + 0.2 * torch.randn(count, 3, 224, 224)
+    """Of one brightness each, with shapes of all sizes, larger ones the stronger: nearer to photographs than noise is."""
+    made = torch.randn(count, 3, 1, 1).expand(count, 3, 224, 224)
+    for side in (2, 4, 7, 14, 28, 56, 112, 224):
+        shapes = torch.randn(count, 3, side, side)
+        made = made + nn.functional.interpolate(shapes, size=224, mode="bicubic", align_corners=False) / side**0.5
+    return made
 
 
 def made():

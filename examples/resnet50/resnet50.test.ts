@@ -59,6 +59,7 @@ test("two photographs have the classes that PyTorch computes for them", async ()
   const [china, flower] = [computed.subarray(0, 1000), computed.subarray(1000)];
   const spread = Math.max(...china) - Math.min(...china);
   // Both would pass with anything if all pictures were answered alike.
+  assert.notEqual(china.indexOf(Math.max(...china)), flower.indexOf(Math.max(...flower)));
   assert.ok(spread > 1 && largestApart(china, flower) > 0.1 * spread, `spread ${spread}`);
   assert.ok(largestApart(answered, computed) <= 1e-4 * spread, `${largestApart(answered, computed)} apart`);
 });
