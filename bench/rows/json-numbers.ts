@@ -6,7 +6,10 @@ import { alternate, startPair } from "../servers.ts";
 
 const pictureNumbers = 3 * 224 * 224;
 
-/** A picture's numbers as JSON, there and back, and what small requests beside it wait. */
+/**
+ * A picture's numbers as JSON, there and back, and what small requests beside it wait. They have 256 values, as pixels have, whose texts are
+ * printed once each; numbers that all differ take four times as long to print.
+ */
 export const jsonNumbersRow = {
   name: "json-numbers",
   async measure(context: BenchContext): Promise<Measure[]> {
