@@ -136,6 +136,16 @@ def xgboost():
     _, text = ask("xgboost", csv(VECTORS["rows"]), Accept="application/json")
     scores = [each["score"] for each in json.loads(text)["predictions"]]
     proven("or JSON", near(" ".join(map(str, scores)), xgboost_predictions("binary:logistic")), text)
+    for objective in ("binary:logistic", "reg:squarederror"):
+        put("many-xgboost/%s.tar.gz" % objective.replace(":", "-"), xgboost_files(objective, "ubj"))
+    many = {"Image": image("xgboost", "1.7-1"), "ModelDataUrl": "s3://%s/many-xgboost/" % BUCKET, "Mode": "MultiModel"}
+    served("many-xgboost", PrimaryContainer=many)
+    for objective in ("binary:logistic", "reg:squarederror"):
+        target = objective.replace(":", "-") + ".tar.gz"
+        content_type, text = ask("many-xgboost", csv(VECTORS["rows"]), TargetModel=target)
+        scores = " ".join(map(str, json.loads(text)))
+        proven("a model of many answers a list as JSON", content_type == "application/json", content_type)
+        proven("a model of many: " + objective, near(scores, xgboost_predictions(objective)), text)
     pattern = r'^Received client error \(415\) from primary with message "image/png is not an accepted ContentType: csv, libsvm'
     refused("another content type is 415", "ModelError", pattern, lambda: ask("xgboost", b"x", "image/png"))
     pattern = r"\(400\).*Feature size of csv inference data 5 is not consistent with feature size of trained model 4\."
