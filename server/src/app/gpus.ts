@@ -29,15 +29,7 @@ const answerMsMax = 2000;
 /** Reads GPUs from now on, where NVIDIA's driver is. */
 export async function openGpus(environment: Environment, intervalMs: number, log: Logger): Promise<GpuMachineParts> {
   const visible = environment["CUDA_VISIBLE_DEVICES"] ?? null;
-  const watch = hasGpuDriver()
-    ? new GpuWatch({
-        intervalMs: Math.max(intervalMsMin, Math.ceil(intervalMs / readingsInInterval)),
-        clock: systemClock,
-        log,
-        random: Math.random,
-        env: runnerEnvironment(),
-      })
-    : null;
+  const watch = watchGpus(Math.max(intervalMsMin, Math.ceil(intervalMs / readingsInInterval)), log);
   const first = (await watch?.firstReading(firstMsMax)) ?? [];
   return {
     count: visibleGpuCount(visible),
@@ -74,4 +66,10 @@ export function withGpuOrder(
   gpuCount: number,
 ): Readonly<Record<string, string>> {
   return gpuCount === 0 ? environment : { CUDA_DEVICE_ORDER: "PCI_BUS_ID", ...environment };
+}
+
+/** Null where NVIDIA's driver is not there. */
+export function watchGpus(intervalMs: number, log: Logger): GpuWatch | null {
+  if (!hasGpuDriver()) return null;
+  return new GpuWatch({ intervalMs, clock: systemClock, log, random: Math.random, env: runnerEnvironment() });
 }

@@ -23,6 +23,7 @@ import {
   type LogStreams,
   type Owner,
 } from "../hosting/index.ts";
+import { watchGpus } from "./gpus.ts";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "../hosts/index.ts";
 import type { CredentialLookup } from "../signing/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
@@ -138,6 +139,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
+/** Often enough for metrics of a minute. */
+const gpuIntervalMs = 5000;
+
 /** Where instances run: child processes of this one. */
 async function openHost(
   opening: AsyncDisposableStack,
@@ -152,6 +156,8 @@ async function openHost(
       limits: archiveLimits,
     }),
   );
+  const gpus = watchGpus(gpuIntervalMs, log);
+  if (gpus !== null) opening.use(gpus);
   const sockets = await makeSocketsDirectory(directories.records);
   opening.defer(() => rm(sockets, { recursive: true, force: true }));
   return opening.use(
@@ -162,6 +168,7 @@ async function openHost(
       store,
       unpacker,
       machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
+      gpus: () => gpus?.readings() ?? [],
       clock: systemClock,
       logger: log,
     }),

@@ -55,6 +55,7 @@ export {
   type ContainerModels,
   type InstanceOwner,
   type InstanceSpec,
+  type GpuUse,
   type InstanceUsage,
   type IssueCredentials,
   type IssuedCredentials,

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/index.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
-import type { InstanceUsage } from "../instances/index.ts";
+import type { GpuUse, InstanceUsage } from "../instances/index.ts";
 import type { InstanceMetric } from "../series/index.ts";
 import type { FleetMember } from "./fleet-member.ts";
 
@@ -28,7 +28,7 @@ export class InstanceSampler {
     to: { readonly instance: Record; readonly container: (name: string) => Record },
   ): Promise<void> {
     const usages = await member.usages();
-    let total: InstanceUsage | null = { cpuNs: 0, memoryBytes: 0, diskShare: 0 };
+    let total: InstanceUsage | null = { cpuNs: 0, memoryBytes: 0, diskShare: 0, gpus: null };
     for (const [name, usage] of usages) {
       total = total === null || usage === null ? null : sum(total, usage);
       if (usage !== null && usages.length > 1) this.#record(`${member.id}/${name}`, usage, to.container(name));
@@ -36,7 +36,7 @@ export class InstanceSampler {
     if (total !== null) this.#record(member.id, total, to.instance);
   }
 
-  #record(key: string, { cpuNs, memoryBytes, diskShare }: InstanceUsage, record: Record): void {
+  #record(key: string, { cpuNs, memoryBytes, diskShare, gpus }: InstanceUsage, record: Record): void {
     const atNs = this.#clock.monotonicNs();
     const last = this.#before.get(key);
     this.#before.set(key, { cpuNs, atNs });
@@ -46,6 +46,9 @@ export class InstanceSampler {
     }
     record("MemoryUtilization", Math.min(100, (100 * memoryBytes) / this.#budget.memoryBytes));
     record("DiskUtilization", 100 * diskShare);
+    if (gpus === null) return;
+    record("GPUUtilization", 100 * gpus.busy);
+    record("GPUMemoryUtilization", 100 * gpus.memory);
   }
 }
 
@@ -54,5 +57,12 @@ function sum(one: InstanceUsage, other: InstanceUsage): InstanceUsage {
     cpuNs: one.cpuNs + other.cpuNs,
     memoryBytes: one.memoryBytes + other.memoryBytes,
     diskShare: Math.max(one.diskShare, other.diskShare),
+    gpus: sumOfGpus(one.gpus, other.gpus),
   };
+}
+
+/** Containers on one GPU share its time, of which each is told the whole. */
+function sumOfGpus(one: GpuUse | null, other: GpuUse | null): GpuUse | null {
+  if (one === null || other === null) return one ?? other;
+  return { busy: Math.max(one.busy, other.busy), memory: one.memory + other.memory };
 }

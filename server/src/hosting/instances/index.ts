@@ -28,6 +28,7 @@ export {
   type ContainerModels,
   type InstanceOwner,
   type InstanceSpec,
+  type GpuUse,
   type InstanceUsage,
   type ModelHost,
 } from "./model-host.ts";

@@ -50,6 +50,15 @@ export interface InstanceUsage {
   readonly memoryBytes: number;
   /** How full the disk is that its models lie on, from 0 to 1. */
   readonly diskShare: number;
+  /** Of the machine's GPUs, 1 for each whole one; null where there is none, or none that tells. */
+  readonly gpus: GpuUse | null;
+}
+
+export interface GpuUse {
+  /** The share of time in which GPUs that one of its processes is on compute, for whomever. */
+  readonly busy: number;
+  /** The share of GPUs' memory that its own processes hold. */
+  readonly memory: number;
 }
 
 export interface ContainerEnd {

@@ -29,6 +29,8 @@ const instanceUnits = {
   CPUUtilization: "Percent",
   MemoryUtilization: "Percent",
   DiskUtilization: "Percent",
+  GPUUtilization: "Percent",
+  GPUMemoryUtilization: "Percent",
   LoadedModelCount: "None",
 } as const;
 
@@ -45,6 +47,8 @@ const containerUseUnits = {
   CPUUtilization: "Percent",
   MemoryUtilization: "Percent",
   DiskUtilization: "Percent",
+  GPUUtilization: "Percent",
+  GPUMemoryUtilization: "Percent",
 } as const;
 
 /** The metrics that the service does not have: one model's own, in a namespace that cannot be mistaken for it. */

@@ -2,7 +2,19 @@ import { rm } from "node:fs/promises";
 import type { ContainerEnd, HostedContainer, InstanceAddress, InstanceUsage } from "../../hosting/index.ts";
 import { endRemains, type SpawnedProcess } from "../../processes/index.ts";
 import { diskShareOf } from "./disk-share.ts";
+import { gpuUseOf, type MachineGpu } from "./gpu-use.ts";
 import { processorNs, processTreeUsage } from "./process-usage.ts";
+
+/** The machine's GPUs as they are now; none where there is none, or none that tells. */
+export interface MachineGpus {
+  readonly gpus: () => readonly MachineGpu[];
+}
+
+interface ContainerSurroundings {
+  /** On the disk of the instance's models. */
+  readonly directory: string;
+  readonly machine: MachineGpus;
+}
 
 /** A child process that answers the container contract on a Unix socket. */
 export class ProcessContainer implements HostedContainer {
@@ -10,11 +22,12 @@ export class ProcessContainer implements HostedContainer {
   readonly ended: Promise<ContainerEnd>;
   readonly #child: SpawnedProcess;
   readonly #directory: string;
+  readonly #machine: MachineGpus;
   #isEnded = false;
 
-  /** `directory`: on the disk of the instance's models. */
-  constructor(child: SpawnedProcess, socketPath: string, directory: string) {
+  constructor(child: SpawnedProcess, socketPath: string, { directory, machine }: ContainerSurroundings) {
     this.#child = child;
+    this.#machine = machine;
     this.#directory = directory;
     this.address = { kind: "socket", path: socketPath };
     this.ended = child.ended.then(async (end) => {
@@ -33,7 +46,10 @@ export class ProcessContainer implements HostedContainer {
   async usage(): Promise<InstanceUsage | null> {
     if (this.#isEnded) return null;
     const used = await processTreeUsage(this.#child.pid);
-    return used === null ? null : { ...used, diskShare: await diskShareOf(this.#directory) };
+    if (used === null) return null;
+    const { cpuNs, memoryBytes, pids } = used;
+    const gpus = gpuUseOf(this.#machine.gpus(), pids);
+    return { cpuNs, memoryBytes, diskShare: await diskShareOf(this.#directory), gpus };
   }
 
   async workedNs(): Promise<number | null> {

@@ -14,7 +14,7 @@ import {
 } from "../../hosting/index.ts";
 import { adoptOrphans, spawnProcess } from "../../processes/index.ts";
 import { LeftInstances, collectLeftContents } from "./left-instances.ts";
-import { ProcessContainer } from "./process-container.ts";
+import { ProcessContainer, type MachineGpus } from "./process-container.ts";
 import { ProcessPlace } from "./process-place.ts";
 
 export interface ContainerCommand {
@@ -43,10 +43,13 @@ export interface ProcessHostOptions {
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
   readonly machine: Machine;
+  /** The machine's GPUs as they are now. */
+  readonly gpus?: MachineGpus["gpus"];
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
+const noGpus = () => [];
 const socketPathBytesMax = 107;
 
 /** Instances as child processes of this one, each container with a directory and a Unix socket. They die with this process, however it dies. */
@@ -120,7 +123,10 @@ export class ProcessHost implements ModelHost {
       onExit: () => {},
       clock,
     });
-    const container = new ProcessContainer(child, socketPath, instancesDirectory);
+    const container = new ProcessContainer(child, socketPath, {
+      directory: instancesDirectory,
+      machine: { gpus: this.#options.gpus ?? noGpus },
+    });
     this.#running.add(container);
     void container.ended.then(() => this.#running.delete(container));
     return container;

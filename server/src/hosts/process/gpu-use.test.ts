@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gpuUseOf } from "./gpu-use.ts";
+
+const gpu = {
+  memoryTotalBytes: 1000,
+  utilization: 0.5,
+  processes: [
+    { pid: 1, memoryBytes: 100 },
+    { pid: 2, memoryBytes: 300 },
+    { pid: 9, memoryBytes: 50 },
+  ],
+};
+
+test("an instance uses the GPUs that its processes are on, and of their memory what they hold", () => {
+  const other = { ...gpu, utilization: 0.25, processes: [{ pid: 2, memoryBytes: 500 }] };
+  const elsewhere = { ...gpu, processes: [{ pid: 9, memoryBytes: 900 }] };
+  assert.deepEqual(gpuUseOf([gpu, other, elsewhere], new Set([1, 2, 3])), { busy: 0.75, memory: 0.9 });
+  assert.deepEqual(gpuUseOf([elsewhere], new Set([1])), { busy: 0, memory: 0 });
+  assert.equal(gpuUseOf([], new Set([1])), null, "a machine without a GPU tells of none");
+  const silent = { ...gpu, memoryTotalBytes: null, utilization: null };
+  assert.deepEqual(gpuUseOf([silent], new Set([1])), { busy: 0, memory: 0 });
+});
