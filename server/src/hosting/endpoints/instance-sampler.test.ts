@@ -2,14 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../base/index.ts";
 import type { InstanceUsage } from "../instances/index.ts";
+import type { InstanceBudget } from "../definitions/index.ts";
+import type { FleetMember } from "./fleet-member.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
 
 const used: InstanceUsage = { cpuNs: 1, memoryBytes: 50, diskShare: 0.25, gpus: null };
 
 async function sampled(usages: readonly (readonly [string, InstanceUsage | null])[]): Promise<string[]> {
   const told: string[] = [];
-  const sampler = new InstanceSampler(systemClock, { memoryBytes: 100, vcpuCount: 1 } as never);
-  const member = { id: "i", usages: () => Promise.resolve(usages) } as never;
+  const sampler = new InstanceSampler(systemClock, { memoryBytes: 100 } as InstanceBudget);
+  const member = { id: "i", usages: () => Promise.resolve(usages) } as unknown as FleetMember;
   await sampler.sample(member, {
     instance: (metric, value) => told.push(`${metric} ${value}`),
     container: (name) => (metric, value) => told.push(`${name} ${metric} ${value}`),
