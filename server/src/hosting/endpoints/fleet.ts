@@ -43,6 +43,7 @@ export class Fleet implements AsyncDisposable {
   readonly #quiet = new Gate();
   /** Of requests that have not been answered, those among them that wait for an instance. */
   #callCount = 0;
+  #isSampled = false;
 
   constructor(plan: VariantPlan, names: FleetNames, parts: FleetParts) {
     const options = parts.fleet;
@@ -74,7 +75,6 @@ export class Fleet implements AsyncDisposable {
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("instance metrics are no longer sampled", { error: String(error) });
     });
-    this.#tasks.run((closing) => this.#sample(closing));
   }
 
   get variantName(): string {
@@ -110,7 +110,7 @@ export class Fleet implements AsyncDisposable {
     const added = Array.from({ length: missingCount }, this.#openMember);
     const started = await Promise.allSettled(added.map((member) => member.start(signal)));
     const failed = started.find((outcome) => outcome.status === "rejected");
-    if (failed === undefined) return void this.#members.push(...added);
+    if (failed === undefined) return this.#add(added);
     await Promise.all(added.map((member) => member[Symbol.asyncDispose]()));
     throw failed.reason;
   }
@@ -119,7 +119,15 @@ export class Fleet implements AsyncDisposable {
   resume(instanceCount: number): void {
     const added = Array.from({ length: instanceCount }, this.#openMember);
     for (const member of added) member.resume();
+    this.#add(added);
+  }
+
+  /** The first ones are measured at once, so that a metric is there as soon as an endpoint is in service. */
+  #add(added: readonly FleetMember[]): void {
     this.#members.push(...added);
+    if (this.#isSampled || added.length === 0) return;
+    this.#isSampled = true;
+    this.#tasks.run((closing) => this.#sample(closing));
   }
 
   /** Resolves when every instance is in service; rejects where the starts of one keep failing. */
