@@ -15,6 +15,7 @@ import { pipelineEnsembleRow } from "./pipeline-ensemble.ts";
 import { pipelineRow } from "./pipeline.ts";
 import { pytorchRow } from "./pytorch.ts";
 import { rivalsRow, rivalsTorchRow } from "./rivals.ts";
+import { tensorflowRow } from "./tensorflow.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow, identityLargeRow } from "./throughput.ts";
 import { transformRow } from "./transform.ts";
@@ -36,6 +37,7 @@ export const rows: readonly Row[] = [
   encoderRow,
   treesRow,
   pytorchRow,
+  tensorflowRow,
   rivalsRow,
   rivalsTorchRow,
   modelLoadRow,
