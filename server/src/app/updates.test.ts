@@ -1,7 +1,8 @@
 /** Endpoints that are updated, resized and stopped while clients ask all the time: real processes, and no request that fails. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DeploymentConfig } from "../hosting/index.ts";
+import type { DeploymentConfig, EndpointRecord } from "../hosting/index.ts";
+import { DocumentMemory } from "../records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
@@ -19,6 +20,22 @@ const rolling = (size = percent(50), waitSeconds = 0.1): DeploymentConfig => ({
   RollingUpdatePolicy: { MaximumBatchSize: size, WaitIntervalInSeconds: waitSeconds },
 });
 
+/** The new generation's parts of the requests between none and all, as they are recorded from now on. */
+function sharesWritten({ held }: DocumentMemory): ReadonlySet<number> {
+  const shares = new Set<number>();
+  const set = held.set.bind(held);
+  held.set = (id, document) => {
+    if (document.kind === "endpoint") {
+      const { generations } = JSON.parse(document.body) as EndpointRecord;
+      const share = generations[1]?.trafficShare ?? 0;
+      if (share > 0 && share < 1) shares.add(share);
+    }
+    set(id, document);
+    return held;
+  };
+  return shares;
+}
+
 for (const [kind, deploymentConfig, expected] of [
   ["all at once", null, []],
   ["as a canary", blueGreen({ Type: "CANARY", CanarySize: percent(30) }), [0.3]],
@@ -26,19 +43,16 @@ for (const [kind, deploymentConfig, expected] of [
   ["rolling", rolling(), [0.5]],
 ] as const) {
   test(`an update ${kind} under load fails no request, goes through its shares, and ends what was there`, async () => {
-    await using bench = await TrafficBench.open();
+    const documents = new DocumentMemory();
+    await using bench = await TrafficBench.open(documents);
     await bench.deploy("moved", [{ name: "old", VariantName: "v", InitialInstanceCount: 2 }]);
     await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 2 }]);
     const clients = bench.clients("moved");
+    const written = sharesWritten(documents);
     await bench.update("moved", "next", { deploymentConfig });
-    const seen = new Set<number>();
-    while ((await bench.status("moved"))[0] === "Updating") {
-      const share = (await bench.shares("moved"))[1] ?? 0;
-      if (share > 0 && share < 1) seen.add(share);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await bench.settled("moved");
     assert.deepEqual(await bench.status("moved"), ["InService", "next", null]);
-    assert.deepEqual([...seen], expected);
+    assert.deepEqual([...written], expected);
     await until("the old instances are gone", () => bench.running().every((name) => name === "new"));
     assert.equal(bench.running().length, 2);
     const { answers, failures } = await clients.end();
