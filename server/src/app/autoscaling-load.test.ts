@@ -24,7 +24,7 @@ const invocations: TrackingPolicy = {
   name: "track",
   arn: "arn:aws:autoscaling:us-east-1:000000000000:scalingPolicy:x:resource/sagemaker/endpoint/moving/variant/a:policyName/track",
   createdMs: beganMs,
-  targetValue: 5,
+  targetValue: 1,
   watched: {
     kind: "metric",
     metric: {
@@ -83,7 +83,7 @@ test("under load an endpoint goes from one instance to five and, when it is over
   await eventually(() => bench.running().length === 5);
   await bench.settled("moving");
   assert.equal(scaling.find(resource)?.activities.at(-1)?.description, "Setting desired instance count to 5.");
-  pauseMs = 500;
+  pauseMs = 2000;
   await eventually(() => bench.running().length === 1, 90_000);
   await bench.settled("moving");
   await load[Symbol.asyncDispose]();
