@@ -13,6 +13,7 @@ test("the front end reads its variables whatever the flags were", () => {
     defaultModelName: unspecified,
     pingMode: "ready",
     language: { kind: "triton", inferenceType: "infer" },
+    bodyBytesMax: null,
   });
   const env = {
     SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub",
@@ -20,7 +21,7 @@ test("the front end reads its variables whatever the flags were", () => {
     SAGEMAKER_TRITON_INFERENCE_TYPE: "generate_stream",
   };
   const language = { kind: "triton", inferenceType: "generate_stream" };
-  const expected = { defaultModelName: "add_sub", pingMode: "live", language };
+  const expected = { defaultModelName: "add_sub", pingMode: "live", language, bodyBytesMax: null };
   assert.deepEqual(containerFrontEnd(env), expected);
   for (const wrong of [{ SAGEMAKER_TRITON_PING_MODE: "maybe" }, { SAGEMAKER_TRITON_INFERENCE_TYPE: "Generate" }]) {
     assert.throws(() => containerFrontEnd(wrong), ContainerRefusal);

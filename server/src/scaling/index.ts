@@ -8,6 +8,7 @@ export type {
   ScalableTarget,
   ScalingActivity,
   ScalingPolicy,
+  ScheduledAction,
   StepAdjustment,
   StepPolicy,
   Suspended,
@@ -16,3 +17,4 @@ export type {
 export type { ScalingRecord, TargetKey } from "./scaling-store.ts";
 export { Scaling, scalingLimits, type ScalableResources, type ScalingLimits, type ScalingOptions } from "./scaling.ts";
 export type { ResourceCapacity } from "./wanted-capacity.ts";
+export { nextRunMs, ScheduleError } from "./schedule.ts";

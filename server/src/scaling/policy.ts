@@ -1,4 +1,5 @@
 import type { Watched } from "../alarms/index.ts";
+import type { Schedule } from "./schedule.ts";
 
 /** What is scaled: `endpoint/<name>/variant/<name>` by its number of instances. */
 export interface ScalableTarget {
@@ -66,6 +67,19 @@ export interface StepPolicy extends PolicyFacts {
 }
 
 export type ScalingPolicy = TrackingPolicy | StepPolicy;
+
+/** Other bounds for a target, at the times of a schedule. */
+export interface ScheduledAction extends Schedule {
+  readonly name: string;
+  readonly arn: string;
+  readonly resourceId: string;
+  readonly dimension: string;
+  /** Null: as it is. */
+  readonly minCapacity: number | null;
+  readonly maxCapacity: number | null;
+  /** When it was last run or left out; null: never. */
+  readonly lastRunMs: number | null;
+}
 
 export type NotScaledCode = "AlreadyAtMaxCapacity" | "AlreadyAtMinCapacity" | "AlreadyAtDesiredCapacity";
 

@@ -1,12 +1,13 @@
 import type { Logger } from "../base/index.ts";
 import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
 import type { ScaledBefore } from "./capacity.ts";
-import type { ScalableTarget, ScalingActivity, ScalingPolicy } from "./policy.ts";
+import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 
 /** A scalable target with its policies, what it last did, and what it has done. */
 export interface ScalingRecord {
   readonly target: ScalableTarget;
   readonly policies: readonly ScalingPolicy[];
+  readonly scheduled: readonly ScheduledAction[];
   readonly lastOut: ScaledBefore | null;
   readonly lastIn: ScaledBefore | null;
   /** Oldest first. */

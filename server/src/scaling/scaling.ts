@@ -4,7 +4,8 @@ import type { Documents } from "../records/index.ts";
 import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
 import { decideCapacity, type CapacityDecision, type CapacityState } from "./capacity.ts";
 import { policyAlarms } from "./policy-alarms.ts";
-import type { ScalableTarget, ScalingActivity, ScalingPolicy } from "./policy.ts";
+import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
+import { nextRunMs } from "./schedule.ts";
 import { keyOf, ScalingStore, type ScalingRecord, type TargetKey } from "./scaling-store.ts";
 import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapacity } from "./wanted-capacity.ts";
 
@@ -19,13 +20,23 @@ export interface ScalableResources {
 export interface ScalingLimits {
   readonly targetsMax: number;
   readonly policiesMax: number;
+  readonly scheduledMax: number;
   /** Of a target, the newest. */
   readonly activitiesMax: number;
   /** How often targets whose resource is gone are looked for. */
   readonly sweepMs: number;
+  /** How often the times of scheduled actions are looked at. */
+  readonly scheduleMs: number;
 }
 
-export const scalingLimits: ScalingLimits = { targetsMax: 3000, policiesMax: 50, activitiesMax: 100, sweepMs: 60_000 };
+export const scalingLimits: ScalingLimits = {
+  targetsMax: 3000,
+  policiesMax: 50,
+  scheduledMax: 200,
+  activitiesMax: 100,
+  sweepMs: 60_000,
+  scheduleMs: 1000,
+};
 
 export interface ScalingOptions {
   readonly documents: Documents;
@@ -46,6 +57,8 @@ export class Scaling implements AsyncDisposable {
   readonly #records = new Map<string, ScalingRecord>();
   readonly #locks = new KeyedLock();
   readonly #reading: MetricReading;
+  /** When actions run next. */
+  readonly #dueMs = new WeakMap<ScheduledAction, number | null>();
   readonly #tasks: TaskGroup;
   /** Changes of capacity that have begun. */
   readonly #changes: TaskGroup;
@@ -70,6 +83,12 @@ export class Scaling implements AsyncDisposable {
         await scaling.sweep();
       }
     });
+    scaling.#tasks.run(async (closing) => {
+      for (;;) {
+        await delay(options.clock, options.limits.scheduleMs, closing);
+        await scaling.runScheduled();
+      }
+    });
     return scaling;
   }
 
@@ -88,22 +107,10 @@ export class Scaling implements AsyncDisposable {
       if (known === null && this.#records.size >= this.#options.limits.targetsMax) {
         throw new AwsError("LimitExceededException", `There are ${this.#options.limits.targetsMax} scalable targets.`);
       }
-      const fresh: ScalingRecord = { target, policies: [], lastOut: null, lastIn: null, activities: [] };
+      const fresh: ScalingRecord = { target, policies: [], scheduled: [], lastOut: null, lastIn: null, activities: [] };
       await this.#put(known === null ? fresh : { ...known, target });
     });
-    await this.#locks.run(keyOf(target), async () => {
-      const found = await this.#options.resources.capacity(target.resourceId);
-      if (found === null || found.isMoving) return;
-      const { minCapacity, maxCapacity } = target;
-      const bound = Math.min(maxCapacity, Math.max(minCapacity, found.desired));
-      if (bound === found.desired) return;
-      const said =
-        bound > found.desired
-          ? `minimum capacity was set to ${minCapacity}`
-          : `maximum capacity was set to ${maxCapacity}`;
-      const decision = { do: "scale", to: bound, direction: bound > found.desired ? "out" : "in" } as const;
-      await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause: said });
-    });
+    await this.#locks.run(keyOf(target), () => this.#correct(target, null));
   }
 
   /** With its policies and their alarms. */
@@ -151,6 +158,38 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
+  /** Throws AwsError. */
+  async putScheduled(action: ScheduledAction): Promise<void> {
+    await this.#change(action, async (known) => {
+      if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target is gone.");
+      const others = known.scheduled.filter(({ name }) => name !== action.name);
+      if (others.length >= this.#options.limits.scheduledMax) {
+        const text = `A target has ${this.#options.limits.scheduledMax} scheduled actions at most.`;
+        throw new AwsError("LimitExceededException", text);
+      }
+      await this.#put({ ...known, scheduled: [...others, action] });
+    });
+  }
+
+  async deleteScheduled(action: ScheduledAction): Promise<void> {
+    await this.#change(action, async (known) => {
+      if (known !== null) {
+        await this.#put({ ...known, scheduled: known.scheduled.filter(({ name }) => name !== action.name) });
+      }
+    });
+  }
+
+  /** Runs the actions whose time has come, each once however many of its times have passed. */
+  async runScheduled(): Promise<void> {
+    const nowMs = this.#options.clock.epochMs();
+    for (const { target, scheduled } of this.#records.values()) {
+      for (const action of scheduled) {
+        const dueMs = this.#due(action);
+        if (dueMs !== null && dueMs <= nowMs) await this.#runAction(target, action, nowMs);
+      }
+    }
+  }
+
   /** What an alarm runs that names a policy; null for the ARN of none. */
   action(arn: string): AlarmAct | null {
     const found = this.#policy(arn);
@@ -173,6 +212,53 @@ export class Scaling implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#changes[Symbol.asyncDispose]();
     await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  /** A capacity outside its target's bounds goes to the nearer one; whoever holds the target's lock. */
+  async #correct(target: ScalableTarget, action: ScheduledAction | null): Promise<void> {
+    const found = await this.#options.resources.capacity(target.resourceId);
+    if (found === null || found.isMoving) return;
+    const { minCapacity, maxCapacity } = target;
+    const bound = Math.min(maxCapacity, Math.max(minCapacity, found.desired));
+    if (bound === found.desired) return;
+    const isOut = bound > found.desired;
+    const said = isOut ? `minimum capacity was set to ${minCapacity}` : `maximum capacity was set to ${maxCapacity}`;
+    const cause = action === null ? said : `${said} while scheduled action name ${action.name} was triggered`;
+    const decision = { do: "scale", to: bound, direction: isOut ? "out" : "in" } as const;
+    await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause });
+  }
+
+  /** Null: never again. */
+  #due(action: ScheduledAction): number | null {
+    const known = this.#dueMs.get(action);
+    if (known !== undefined) return known;
+    const dueMs = nextRunMs(action, action.lastRunMs ?? action.createdMs - 1);
+    this.#dueMs.set(action, dueMs);
+    return dueMs;
+  }
+
+  async #runAction(key: TargetKey, action: ScheduledAction, nowMs: number): Promise<void> {
+    await this.#change(key, async (known) => {
+      if (known === null || !known.scheduled.includes(action)) return;
+      const ran: ScheduledAction = { ...action, lastRunMs: nowMs };
+      // One that has no further time is gone.
+      const left = nextRunMs(ran, nowMs) === null ? [] : [ran];
+      const scheduled = known.scheduled.flatMap((each) => (each === action ? left : [each]));
+      const { target } = known;
+      const minCapacity = action.minCapacity ?? target.minCapacity;
+      const maxCapacity = action.maxCapacity ?? target.maxCapacity;
+      if (target.suspended.scheduled) return this.#put({ ...known, scheduled });
+      if (minCapacity > maxCapacity) {
+        this.#options.logger.error("a scheduled action would set a minimum above the maximum; it is left out", {
+          action: action.name,
+          resource: target.resourceId,
+        });
+        return this.#put({ ...known, scheduled });
+      }
+      const bounded = { ...target, minCapacity, maxCapacity };
+      await this.#put({ ...known, target: bounded, scheduled });
+      await this.#correct(bounded, action);
+    });
   }
 
   async #alarmed(arn: string, event: AlarmEvent, signal: AbortSignal): Promise<void> {
@@ -273,7 +359,7 @@ export class Scaling implements AsyncDisposable {
           }
         : each,
     );
-    return { ...record, activities };
+    return { ...record, scheduled: record.scheduled ?? [], activities };
   }
 
   #policy(arn: string): { readonly record: ScalingRecord; readonly policy: ScalingPolicy } | null {

@@ -1,6 +1,6 @@
 import type { Alarms } from "../../../alarms/index.ts";
 import type { ApplicationAutoscalingInputs } from "../../spec/gen/application-autoscaling.ts";
-import type { ScalableTarget, ScalingActivity, ScalingPolicy } from "../../../scaling/index.ts";
+import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "../../../scaling/index.ts";
 
 const namespace = "sagemaker";
 
@@ -48,6 +48,23 @@ export function printAlarms(policy: ScalingPolicy, alarms: Alarms) {
     .list()
     .filter(({ definition }) => Object.values(definition.actions).some((arns) => arns.includes(policy.arn)))
     .map(({ definition }) => ({ AlarmName: definition.name, AlarmARN: definition.arn }));
+}
+
+export function printScheduled(action: ScheduledAction) {
+  const { startMs, endMs, minCapacity, maxCapacity } = action;
+  return {
+    ScheduledActionName: action.name,
+    ScheduledActionARN: action.arn,
+    ServiceNamespace: namespace,
+    Schedule: action.expression,
+    Timezone: action.timezone,
+    ResourceId: action.resourceId,
+    ScalableDimension: action.dimension,
+    StartTime: startMs === null ? undefined : new Date(startMs),
+    EndTime: endMs === null ? undefined : new Date(endMs),
+    ScalableTargetAction: { MinCapacity: minCapacity ?? undefined, MaxCapacity: maxCapacity ?? undefined },
+    CreationTime: new Date(action.createdMs),
+  };
 }
 
 export function printActivity(activity: ScalingActivity) {

@@ -4,16 +4,20 @@ import { test } from "node:test";
 import {
   ApplicationAutoScalingClient,
   DeleteScalingPolicyCommand,
+  DeleteScheduledActionCommand,
   DeregisterScalableTargetCommand,
   DescribeScalableTargetsCommand,
   DescribeScalingActivitiesCommand,
   DescribeScalingPoliciesCommand,
+  DescribeScheduledActionsCommand,
   ListTagsForResourceCommand,
   PutScalingPolicyCommand,
+  PutScheduledActionCommand,
   RegisterScalableTargetCommand,
   TagResourceCommand,
   UntagResourceCommand,
   type PutScalingPolicyCommandInput,
+  type PutScheduledActionCommandInput,
   type RegisterScalableTargetCommandInput,
   type TargetTrackingScalingPolicyConfiguration,
 } from "@aws-sdk/client-application-auto-scaling";
@@ -130,6 +134,16 @@ async function served(memory = new DocumentMemory()) {
         await alarms.acted();
         await scaling.settled();
       }
+    },
+    schedule: (more: Partial<PutScheduledActionCommandInput>) =>
+      client.send(new PutScheduledActionCommand({ ...named, ScheduledActionName: "action", ...more })),
+    scheduled: async () =>
+      (await client.send(new DescribeScheduledActionsCommand({ ServiceNamespace: "sagemaker" }))).ScheduledActions ??
+      [],
+    async until(epochMs: number): Promise<void> {
+      clock.nowMs = epochMs;
+      await scaling.runScheduled();
+      await scaling.settled();
     },
     async [Symbol.asyncDispose]() {
       client.destroy();
@@ -366,4 +380,71 @@ test("tags are a target's own, and what is not there or not scaled here is refus
     /^No scaling policy found for service namespace: sagemaker, policy name: none$/,
   );
   await refused(at.track({ TargetValue: 0 }), "ValidationException", /TargetValue must be greater than 0/);
+});
+
+test("scheduled actions set bounds when their time comes, once for all times that have passed; a single time is gone afterwards", async () => {
+  await using at = await served();
+  await at.register();
+  const hour = 60 * minute;
+  const begin = at.clock.nowMs;
+  const time = new Date(begin + 2 * hour).toISOString().slice(0, 19);
+  await at.schedule({ ScheduledActionName: "once", Schedule: `at(${time})`, ScalableTargetAction: { MinCapacity: 4 } });
+  const often = { Schedule: "rate(1 hour)", StartTime: new Date(begin + 3 * hour) };
+  await at.schedule({
+    ScheduledActionName: "often",
+    ...often,
+    ScalableTargetAction: { MinCapacity: 1, MaxCapacity: 2 },
+  });
+  await at.until(begin + hour);
+  assert.deepEqual(at.instances.wanted, []);
+  await at.until(begin + 2 * hour);
+  assert.deepEqual(at.instances.wanted, [4]);
+  assert.deepEqual(
+    (await at.scheduled()).map(({ ScheduledActionName }) => ScheduledActionName),
+    ["often"],
+  );
+  const [activity] = await at.activities();
+  assert.equal(activity?.Cause, "minimum capacity was set to 4 while scheduled action name once was triggered");
+  // Three of its times have passed.
+  await at.until(begin + 5 * hour);
+  assert.deepEqual(at.instances.wanted, [4, 2]);
+  await at.register({ MinCapacity: 3, MaxCapacity: 5, SuspendedState: { ScheduledScalingSuspended: true } });
+  await at.until(begin + 7 * hour);
+  assert.deepEqual(at.instances.wanted, [4, 2, 3]);
+  await at.client.send(new DeleteScheduledActionCommand({ ...named, ScheduledActionName: "often" }));
+  assert.deepEqual(await at.scheduled(), []);
+});
+
+test("scheduled actions outlive the platform, and what it has missed is made up for once", async () => {
+  const memory = new DocumentMemory();
+  let begin: number;
+  {
+    await using at = await served(memory);
+    begin = at.clock.nowMs;
+    await at.register();
+    await at.schedule({ Schedule: "rate(5 minutes)", ScalableTargetAction: { MinCapacity: 3 } });
+  }
+  await using at = await served(memory);
+  await at.until(begin + 60 * minute);
+  assert.deepEqual(at.instances.wanted, [3]);
+  const [{ Schedule, Timezone, ScalableTargetAction } = {}] = await at.scheduled();
+  assert.deepEqual([Schedule, Timezone, ScalableTargetAction], ["rate(5 minutes)", "UTC", { MinCapacity: 3 }]);
+});
+
+test("a scheduled action whose time cannot be is refused", async () => {
+  await using at = await served();
+  await at.register();
+  const bounds = { ScalableTargetAction: { MinCapacity: 1 } };
+  for (const [more, message] of [
+    [{ ...bounds, Schedule: "at(2020-01-01T00:00:00)" }, /has no time that is still to come/],
+    [{ ...bounds, Schedule: "cron(0 10 * * *)" }, /cannot be read: cron takes six fields/],
+    [{ ...bounds, Schedule: "rate(5 minutes)", EndTime: new Date(0) }, /has no time that is still to come/],
+    [{ ...bounds, Schedule: "cron(0 10 * * ? *)", Timezone: "Mars/Crater" }, /cannot be read/],
+    [bounds, /Schedule must be specified/],
+    [{ Schedule: "rate(5 minutes)" }, /MinCapacity, MaxCapacity or both/],
+    [{ Schedule: "rate(5 minutes)", ScalableTargetAction: { MinCapacity: 3, MaxCapacity: 2 } }, /Maximum capacity/],
+    [{ Schedule: "rate(5 minutes)", ScalableTargetAction: { MinCapacity: 0 } }, /minimum capacity of .* is 1/],
+  ] as const)
+    await assert.rejects(at.schedule(more), { name: "ValidationException", message });
+  assert.deepEqual(await at.scheduled(), []);
 });

@@ -1,7 +1,6 @@
-import type { Alarms } from "../../../alarms/index.ts";
-import { AwsError, type Clock } from "../../../base/index.ts";
+import { AwsError } from "../../../base/index.ts";
 import { invalid } from "../../../hosting/index.ts";
-import type { ScalableResources, ScalableTarget, Scaling, ScalingRecord } from "../../../scaling/index.ts";
+import type { ScalableTarget, Scaling } from "../../../scaling/index.ts";
 import model from "../../spec/gen/application-autoscaling.json" with { type: "json" };
 import type {
   ApplicationAutoscalingInputs,
@@ -14,30 +13,27 @@ import {
   type CallContext,
   type ModelledService,
   type OperationRows,
-  type PageQuery,
 } from "../../wire/index.ts";
+import { isAsked, knownTarget, matches, pageQuery, type AutoscalingParts } from "./asking.ts";
 import { printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
 import { stepPolicy, trackingPolicy } from "./policy-inputs.ts";
-import { checkNamespace, noTarget, variantOf, type NamedTarget } from "./resources.ts";
-
-export interface AutoscalingParts {
-  readonly scaling: Scaling;
-  readonly scalable: ScalableResources;
-  readonly alarms: Alarms;
-  readonly newId: () => string;
-  readonly clock: Clock;
-}
+import { scheduledOperations } from "./scheduled-actions.ts";
+import { checkNamespace, variantOf } from "./resources.ts";
 
 type Rows = OperationRows<ApplicationAutoscalingOperations>;
 type RegisterInput = ApplicationAutoscalingInputs["RegisterScalableTargetRequest"];
 type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
 
-const resultsMax = 50;
 const tagsMax = 50;
 
 /** Application Auto Scaling for the instances of endpoints' variants. */
 export function autoscalingService(parts: AutoscalingParts) {
-  const operations: Rows = { ...targetOperations(parts), ...policyOperations(parts), ...tagOperations(parts.scaling) };
+  const operations: Rows = {
+    ...targetOperations(parts),
+    ...policyOperations(parts),
+    ...scheduledOperations(parts),
+    ...tagOperations(parts.scaling),
+  };
   return {
     kind: "modelled",
     model: asServiceModel(model),
@@ -257,35 +253,8 @@ function policyOfType(
   }
 }
 
-function knownTarget(scaling: Scaling, named: NamedTarget): ScalingRecord {
-  const found = scaling.find(variantOf(named));
-  if (found === null) throw noTarget(named);
-  return found;
-}
-
-function isAsked(
-  input: { readonly ResourceId?: string; readonly ScalableDimension?: string },
-  { resourceId, dimension }: ScalableTarget,
-): boolean {
-  return (input.ResourceId === undefined || input.ResourceId === resourceId) && matches(input, dimension);
-}
-
-function matches({ ScalableDimension }: { readonly ScalableDimension?: string }, dimension: string): boolean {
-  return ScalableDimension === undefined || ScalableDimension === dimension;
-}
-
 function activityPlace({ startMs, id }: { readonly startMs: number; readonly id: string }): string {
   return `${String(startMs).padStart(15, "0")} ${id}`;
-}
-
-function pageQuery({
-  MaxResults,
-  NextToken,
-}: {
-  readonly MaxResults?: number;
-  readonly NextToken?: string;
-}): PageQuery {
-  return { countMax: MaxResults, pageMax: resultsMax, token: NextToken };
 }
 
 function policyArn({ ResourceId, PolicyName }: PolicyInput, { region, accountId }: CallContext, id: string): string {

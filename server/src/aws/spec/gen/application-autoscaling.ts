@@ -1,12 +1,15 @@
 /** Written by scripts/aws-types.ts from application-autoscaling.json. Inputs are as parsed and checked against that model. */
 export interface ApplicationAutoscalingOperations {
   readonly DeleteScalingPolicy: { readonly input: DeleteScalingPolicyRequestInput; readonly output: DeleteScalingPolicyResponseOutput };
+  readonly DeleteScheduledAction: { readonly input: DeleteScheduledActionRequestInput; readonly output: DeleteScheduledActionResponseOutput };
   readonly DeregisterScalableTarget: { readonly input: DeregisterScalableTargetRequestInput; readonly output: DeregisterScalableTargetResponseOutput };
   readonly DescribeScalableTargets: { readonly input: DescribeScalableTargetsRequestInput; readonly output: DescribeScalableTargetsResponseOutput };
   readonly DescribeScalingActivities: { readonly input: DescribeScalingActivitiesRequestInput; readonly output: DescribeScalingActivitiesResponseOutput };
   readonly DescribeScalingPolicies: { readonly input: DescribeScalingPoliciesRequestInput; readonly output: DescribeScalingPoliciesResponseOutput };
+  readonly DescribeScheduledActions: { readonly input: DescribeScheduledActionsRequestInput; readonly output: DescribeScheduledActionsResponseOutput };
   readonly ListTagsForResource: { readonly input: ListTagsForResourceRequestInput; readonly output: ListTagsForResourceResponseOutput };
   readonly PutScalingPolicy: { readonly input: PutScalingPolicyRequestInput; readonly output: PutScalingPolicyResponseOutput };
+  readonly PutScheduledAction: { readonly input: PutScheduledActionRequestInput; readonly output: PutScheduledActionResponseOutput };
   readonly RegisterScalableTarget: { readonly input: RegisterScalableTargetRequestInput; readonly output: RegisterScalableTargetResponseOutput };
   readonly TagResource: { readonly input: TagResourceRequestInput; readonly output: TagResourceResponseOutput };
   readonly UntagResource: { readonly input: UntagResourceRequestInput; readonly output: UntagResourceResponseOutput };
@@ -16,10 +19,12 @@ export interface ApplicationAutoscalingOperations {
 export interface ApplicationAutoscalingInputs {
   readonly CustomizedMetricSpecification: CustomizedMetricSpecificationInput;
   readonly DeleteScalingPolicyRequest: DeleteScalingPolicyRequestInput;
+  readonly DeleteScheduledActionRequest: DeleteScheduledActionRequestInput;
   readonly DeregisterScalableTargetRequest: DeregisterScalableTargetRequestInput;
   readonly DescribeScalableTargetsRequest: DescribeScalableTargetsRequestInput;
   readonly DescribeScalingActivitiesRequest: DescribeScalingActivitiesRequestInput;
   readonly DescribeScalingPoliciesRequest: DescribeScalingPoliciesRequestInput;
+  readonly DescribeScheduledActionsRequest: DescribeScheduledActionsRequestInput;
   readonly ListTagsForResourceRequest: ListTagsForResourceRequestInput;
   readonly MetricDimension: MetricDimensionInput;
   readonly PredefinedMetricSpecification: PredefinedMetricSpecificationInput;
@@ -34,7 +39,9 @@ export interface ApplicationAutoscalingInputs {
   readonly PredictiveScalingPredefinedMetricPairSpecification: PredictiveScalingPredefinedMetricPairSpecificationInput;
   readonly PredictiveScalingPredefinedScalingMetricSpecification: PredictiveScalingPredefinedScalingMetricSpecificationInput;
   readonly PutScalingPolicyRequest: PutScalingPolicyRequestInput;
+  readonly PutScheduledActionRequest: PutScheduledActionRequestInput;
   readonly RegisterScalableTargetRequest: RegisterScalableTargetRequestInput;
+  readonly ScalableTargetAction: ScalableTargetActionInput;
   readonly StepAdjustment: StepAdjustmentInput;
   readonly StepScalingPolicyConfiguration: StepScalingPolicyConfigurationInput;
   readonly SuspendedState: SuspendedStateInput;
@@ -59,6 +66,13 @@ interface CustomizedMetricSpecificationInput {
 interface DeleteScalingPolicyRequestInput {
   readonly PolicyName: string;
   readonly ServiceNamespace: "ecs" | "elasticmapreduce" | "ec2" | "appstream" | "dynamodb" | "rds" | "sagemaker" | "custom-resource" | "comprehend" | "lambda" | "cassandra" | "kafka" | "elasticache" | "neptune" | "workspaces";
+  readonly ResourceId: string;
+  readonly ScalableDimension: "ecs:service:DesiredCount" | "ec2:spot-fleet-request:TargetCapacity" | "elasticmapreduce:instancegroup:InstanceCount" | "appstream:fleet:DesiredCapacity" | "dynamodb:table:ReadCapacityUnits" | "dynamodb:table:WriteCapacityUnits" | "dynamodb:index:ReadCapacityUnits" | "dynamodb:index:WriteCapacityUnits" | "rds:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredInstanceCount" | "custom-resource:ResourceType:Property" | "comprehend:document-classifier-endpoint:DesiredInferenceUnits" | "comprehend:entity-recognizer-endpoint:DesiredInferenceUnits" | "lambda:function:ProvisionedConcurrency" | "cassandra:table:ReadCapacityUnits" | "cassandra:table:WriteCapacityUnits" | "kafka:broker-storage:VolumeSize" | "elasticache:cache-cluster:Nodes" | "elasticache:replication-group:NodeGroups" | "elasticache:replication-group:Replicas" | "neptune:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredProvisionedConcurrency" | "sagemaker:inference-component:DesiredCopyCount" | "workspaces:workspacespool:DesiredUserSessions";
+}
+
+interface DeleteScheduledActionRequestInput {
+  readonly ServiceNamespace: "ecs" | "elasticmapreduce" | "ec2" | "appstream" | "dynamodb" | "rds" | "sagemaker" | "custom-resource" | "comprehend" | "lambda" | "cassandra" | "kafka" | "elasticache" | "neptune" | "workspaces";
+  readonly ScheduledActionName: string;
   readonly ResourceId: string;
   readonly ScalableDimension: "ecs:service:DesiredCount" | "ec2:spot-fleet-request:TargetCapacity" | "elasticmapreduce:instancegroup:InstanceCount" | "appstream:fleet:DesiredCapacity" | "dynamodb:table:ReadCapacityUnits" | "dynamodb:table:WriteCapacityUnits" | "dynamodb:index:ReadCapacityUnits" | "dynamodb:index:WriteCapacityUnits" | "rds:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredInstanceCount" | "custom-resource:ResourceType:Property" | "comprehend:document-classifier-endpoint:DesiredInferenceUnits" | "comprehend:entity-recognizer-endpoint:DesiredInferenceUnits" | "lambda:function:ProvisionedConcurrency" | "cassandra:table:ReadCapacityUnits" | "cassandra:table:WriteCapacityUnits" | "kafka:broker-storage:VolumeSize" | "elasticache:cache-cluster:Nodes" | "elasticache:replication-group:NodeGroups" | "elasticache:replication-group:Replicas" | "neptune:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredProvisionedConcurrency" | "sagemaker:inference-component:DesiredCopyCount" | "workspaces:workspacespool:DesiredUserSessions";
 }
@@ -88,6 +102,15 @@ interface DescribeScalingActivitiesRequestInput {
 
 interface DescribeScalingPoliciesRequestInput {
   readonly PolicyNames?: readonly string[];
+  readonly ServiceNamespace: "ecs" | "elasticmapreduce" | "ec2" | "appstream" | "dynamodb" | "rds" | "sagemaker" | "custom-resource" | "comprehend" | "lambda" | "cassandra" | "kafka" | "elasticache" | "neptune" | "workspaces";
+  readonly ResourceId?: string;
+  readonly ScalableDimension?: "ecs:service:DesiredCount" | "ec2:spot-fleet-request:TargetCapacity" | "elasticmapreduce:instancegroup:InstanceCount" | "appstream:fleet:DesiredCapacity" | "dynamodb:table:ReadCapacityUnits" | "dynamodb:table:WriteCapacityUnits" | "dynamodb:index:ReadCapacityUnits" | "dynamodb:index:WriteCapacityUnits" | "rds:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredInstanceCount" | "custom-resource:ResourceType:Property" | "comprehend:document-classifier-endpoint:DesiredInferenceUnits" | "comprehend:entity-recognizer-endpoint:DesiredInferenceUnits" | "lambda:function:ProvisionedConcurrency" | "cassandra:table:ReadCapacityUnits" | "cassandra:table:WriteCapacityUnits" | "kafka:broker-storage:VolumeSize" | "elasticache:cache-cluster:Nodes" | "elasticache:replication-group:NodeGroups" | "elasticache:replication-group:Replicas" | "neptune:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredProvisionedConcurrency" | "sagemaker:inference-component:DesiredCopyCount" | "workspaces:workspacespool:DesiredUserSessions";
+  readonly MaxResults?: number;
+  readonly NextToken?: string;
+}
+
+interface DescribeScheduledActionsRequestInput {
+  readonly ScheduledActionNames?: readonly string[];
   readonly ServiceNamespace: "ecs" | "elasticmapreduce" | "ec2" | "appstream" | "dynamodb" | "rds" | "sagemaker" | "custom-resource" | "comprehend" | "lambda" | "cassandra" | "kafka" | "elasticache" | "neptune" | "workspaces";
   readonly ResourceId?: string;
   readonly ScalableDimension?: "ecs:service:DesiredCount" | "ec2:spot-fleet-request:TargetCapacity" | "elasticmapreduce:instancegroup:InstanceCount" | "appstream:fleet:DesiredCapacity" | "dynamodb:table:ReadCapacityUnits" | "dynamodb:table:WriteCapacityUnits" | "dynamodb:index:ReadCapacityUnits" | "dynamodb:index:WriteCapacityUnits" | "rds:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredInstanceCount" | "custom-resource:ResourceType:Property" | "comprehend:document-classifier-endpoint:DesiredInferenceUnits" | "comprehend:entity-recognizer-endpoint:DesiredInferenceUnits" | "lambda:function:ProvisionedConcurrency" | "cassandra:table:ReadCapacityUnits" | "cassandra:table:WriteCapacityUnits" | "kafka:broker-storage:VolumeSize" | "elasticache:cache-cluster:Nodes" | "elasticache:replication-group:NodeGroups" | "elasticache:replication-group:Replicas" | "neptune:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredProvisionedConcurrency" | "sagemaker:inference-component:DesiredCopyCount" | "workspaces:workspacespool:DesiredUserSessions";
@@ -182,6 +205,18 @@ interface PutScalingPolicyRequestInput {
   readonly PredictiveScalingPolicyConfiguration?: PredictiveScalingPolicyConfigurationInput;
 }
 
+interface PutScheduledActionRequestInput {
+  readonly ServiceNamespace: "ecs" | "elasticmapreduce" | "ec2" | "appstream" | "dynamodb" | "rds" | "sagemaker" | "custom-resource" | "comprehend" | "lambda" | "cassandra" | "kafka" | "elasticache" | "neptune" | "workspaces";
+  readonly Schedule?: string;
+  readonly Timezone?: string;
+  readonly ScheduledActionName: string;
+  readonly ResourceId: string;
+  readonly ScalableDimension: "ecs:service:DesiredCount" | "ec2:spot-fleet-request:TargetCapacity" | "elasticmapreduce:instancegroup:InstanceCount" | "appstream:fleet:DesiredCapacity" | "dynamodb:table:ReadCapacityUnits" | "dynamodb:table:WriteCapacityUnits" | "dynamodb:index:ReadCapacityUnits" | "dynamodb:index:WriteCapacityUnits" | "rds:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredInstanceCount" | "custom-resource:ResourceType:Property" | "comprehend:document-classifier-endpoint:DesiredInferenceUnits" | "comprehend:entity-recognizer-endpoint:DesiredInferenceUnits" | "lambda:function:ProvisionedConcurrency" | "cassandra:table:ReadCapacityUnits" | "cassandra:table:WriteCapacityUnits" | "kafka:broker-storage:VolumeSize" | "elasticache:cache-cluster:Nodes" | "elasticache:replication-group:NodeGroups" | "elasticache:replication-group:Replicas" | "neptune:cluster:ReadReplicaCount" | "sagemaker:variant:DesiredProvisionedConcurrency" | "sagemaker:inference-component:DesiredCopyCount" | "workspaces:workspacespool:DesiredUserSessions";
+  readonly StartTime?: Date;
+  readonly EndTime?: Date;
+  readonly ScalableTargetAction?: ScalableTargetActionInput;
+}
+
 interface RegisterScalableTargetRequestInput {
   readonly ServiceNamespace: "ecs" | "elasticmapreduce" | "ec2" | "appstream" | "dynamodb" | "rds" | "sagemaker" | "custom-resource" | "comprehend" | "lambda" | "cassandra" | "kafka" | "elasticache" | "neptune" | "workspaces";
   readonly ResourceId: string;
@@ -191,6 +226,11 @@ interface RegisterScalableTargetRequestInput {
   readonly RoleARN?: string;
   readonly SuspendedState?: SuspendedStateInput;
   readonly Tags?: Readonly<Record<string, string>>;
+}
+
+interface ScalableTargetActionInput {
+  readonly MinCapacity?: number;
+  readonly MaxCapacity?: number;
 }
 
 interface StepAdjustmentInput {
@@ -274,6 +314,9 @@ interface CustomizedMetricSpecificationOutput {
 interface DeleteScalingPolicyResponseOutput {
 }
 
+interface DeleteScheduledActionResponseOutput {
+}
+
 interface DeregisterScalableTargetResponseOutput {
 }
 
@@ -289,6 +332,11 @@ interface DescribeScalingActivitiesResponseOutput {
 
 interface DescribeScalingPoliciesResponseOutput {
   readonly ScalingPolicies?: readonly ScalingPolicyOutput[] | null | undefined;
+  readonly NextToken?: string | null | undefined;
+}
+
+interface DescribeScheduledActionsResponseOutput {
+  readonly ScheduledActions?: readonly ScheduledActionOutput[] | null | undefined;
   readonly NextToken?: string | null | undefined;
 }
 
@@ -380,6 +428,9 @@ interface PutScalingPolicyResponseOutput {
   readonly Alarms?: readonly AlarmOutput[] | null | undefined;
 }
 
+interface PutScheduledActionResponseOutput {
+}
+
 interface RegisterScalableTargetResponseOutput {
   readonly ScalableTargetARN?: string | null | undefined;
 }
@@ -395,6 +446,11 @@ interface ScalableTargetOutput {
   readonly CreationTime: Date;
   readonly SuspendedState?: SuspendedStateOutput | null | undefined;
   readonly ScalableTargetARN?: string | null | undefined;
+}
+
+interface ScalableTargetActionOutput {
+  readonly MinCapacity?: number | null | undefined;
+  readonly MaxCapacity?: number | null | undefined;
 }
 
 interface ScalingActivityOutput {
@@ -423,6 +479,20 @@ interface ScalingPolicyOutput {
   readonly TargetTrackingScalingPolicyConfiguration?: TargetTrackingScalingPolicyConfigurationOutput | null | undefined;
   readonly PredictiveScalingPolicyConfiguration?: PredictiveScalingPolicyConfigurationOutput | null | undefined;
   readonly Alarms?: readonly AlarmOutput[] | null | undefined;
+  readonly CreationTime: Date;
+}
+
+interface ScheduledActionOutput {
+  readonly ScheduledActionName: string;
+  readonly ScheduledActionARN: string;
+  readonly ServiceNamespace: string;
+  readonly Schedule: string;
+  readonly Timezone?: string | null | undefined;
+  readonly ResourceId: string;
+  readonly ScalableDimension?: string | null | undefined;
+  readonly StartTime?: Date | null | undefined;
+  readonly EndTime?: Date | null | undefined;
+  readonly ScalableTargetAction?: ScalableTargetActionOutput | null | undefined;
   readonly CreationTime: Date;
 }
 

@@ -1,0 +1,42 @@
+import type { Alarms } from "../../../alarms/index.ts";
+import type { Clock } from "../../../base/index.ts";
+import type { ScalableResources, ScalableTarget, Scaling, ScalingRecord } from "../../../scaling/index.ts";
+import type { PageQuery } from "../../wire/index.ts";
+import { noTarget, variantOf, type NamedTarget } from "./resources.ts";
+
+export interface AutoscalingParts {
+  readonly scaling: Scaling;
+  readonly scalable: ScalableResources;
+  readonly alarms: Alarms;
+  readonly newId: () => string;
+  readonly clock: Clock;
+}
+
+const resultsMax = 50;
+
+export function knownTarget(scaling: Scaling, named: NamedTarget): ScalingRecord {
+  const found = scaling.find(variantOf(named));
+  if (found === null) throw noTarget(named);
+  return found;
+}
+
+export function isAsked(
+  input: { readonly ResourceId?: string; readonly ScalableDimension?: string },
+  { resourceId, dimension }: ScalableTarget,
+): boolean {
+  return (input.ResourceId === undefined || input.ResourceId === resourceId) && matches(input, dimension);
+}
+
+export function matches({ ScalableDimension }: { readonly ScalableDimension?: string }, dimension: string): boolean {
+  return ScalableDimension === undefined || ScalableDimension === dimension;
+}
+
+export function pageQuery({
+  MaxResults,
+  NextToken,
+}: {
+  readonly MaxResults?: number;
+  readonly NextToken?: string;
+}): PageQuery {
+  return { countMax: MaxResults, pageMax: resultsMax, token: NextToken };
+}

@@ -1,0 +1,92 @@
+import { Cron } from "croner";
+
+/** When a scheduled action runs, in Application Auto Scaling's words: `at(...)`, `rate(...)` or `cron(...)`. */
+export interface Schedule {
+  readonly expression: string;
+  /** An IANA name; of `at` and `cron`. */
+  readonly timezone: string;
+  /** Rates count from here, and nothing runs before; null: since it was made. */
+  readonly startMs: number | null;
+  /** Nothing runs after; null: without end. */
+  readonly endMs: number | null;
+  readonly createdMs: number;
+}
+
+/** Says what of a schedule cannot be read. */
+export class ScheduleError extends Error {}
+
+const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+const daysOfWeek = 7;
+
+/** The first time after `afterMs` that a schedule says; null where there is none any more. Throws ScheduleError. */
+export function nextRunMs(schedule: Schedule, afterMs: number): number | null {
+  const found = /^(at|rate|cron)\((.*)\)$/s.exec(schedule.expression.trim());
+  if (found === null) throw new ScheduleError("a schedule is at(...), rate(...) or cron(...)");
+  const [, kind, body] = found as unknown as readonly [string, "at" | "rate" | "cron", string];
+  const beginMs = schedule.startMs ?? schedule.createdMs;
+  const nextMs =
+    kind === "rate"
+      ? nextOfRate(body, beginMs, afterMs)
+      : nextOfPattern(
+          kind === "at" ? atPattern(body) : cronPattern(body),
+          schedule.timezone,
+          Math.max(afterMs, beginMs - 1),
+        );
+  return nextMs === null || (schedule.endMs !== null && nextMs > schedule.endMs) ? null : nextMs;
+}
+
+function nextOfRate(body: string, beginMs: number, afterMs: number): number {
+  const [, count, unit] = /^\s*([1-9]\d{0,8})\s+(minute|hour|day)s?\s*$/.exec(body) ?? [];
+  if (count === undefined || unit === undefined) {
+    throw new ScheduleError(`'${body}' is no rate: a positive number and minutes, hours or days`);
+  }
+  const everyMs = Number(count) * (unitMs[unit] as number);
+  const passed = Math.floor((afterMs - beginMs) / everyMs) + 1;
+  return beginMs + Math.max(0, passed) * everyMs;
+}
+
+function nextOfPattern(pattern: string, timezone: string, afterMs: number): number | null {
+  try {
+    const cron = new Cron(pattern, { timezone, paused: true, sloppyRanges: true });
+    return cron.nextRun(new Date(afterMs))?.getTime() ?? null;
+  } catch (error) {
+    throw new ScheduleError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+function atPattern(body: string): string {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(body))
+    throw new ScheduleError(`'${body}' is no time: yyyy-mm-ddThh:mm:ss`);
+  return body;
+}
+
+/** Minutes, hours, days of the month, months, days of the week from 1 (Sunday), years; one of the two kinds of days is `?`. */
+function cronPattern(body: string): string {
+  const fields = body.trim().split(/\s+/);
+  if (fields.length !== 6) throw new ScheduleError(`cron takes six fields; '${body}' has ${fields.length}`);
+  const [minutes, hours, daysOfMonth, months, days, years] = fields as [string, string, string, string, string, string];
+  if ((daysOfMonth === "?") === (days === "?")) {
+    throw new ScheduleError("one of the days of the month and the days of the week is '?', and not both");
+  }
+  const wildcard = (field: string) => (field === "?" ? "*" : field);
+  return ["0", minutes, hours, wildcard(daysOfMonth), months, weekDays(wildcard(days)), years].join(" ");
+}
+
+/** Numbered from 0 for Sunday; the number behind `#` and the steps behind `/` stay. */
+function weekDays(field: string): string {
+  const parts = field.split(",").map((part) =>
+    part.replace(
+      /^(\d)(-(\d))?(L)?/,
+      (_, from: string, range: string | undefined, to: string | undefined, last = "") => {
+        const day = (text: string): number => {
+          const value = Number(text);
+          if (value < 1 || value > daysOfWeek)
+            throw new ScheduleError(`days of the week are 1 to 7 or SUN to SAT; not ${text}`);
+          return value - 1;
+        };
+        return `${day(from)}${range === undefined ? "" : `-${day(to as string)}`}${last === "" ? "" : "#L"}`;
+      },
+    ),
+  );
+  return parts.join(",");
+}
