@@ -42,3 +42,26 @@ test("while it waits awake it gives way once nothing has begun or ended for a wh
   await turnsAfter(100_000);
   assert.equal(await turnsAfter(0), 0, "the loop sleeps");
 });
+
+test("where others work on its processor it sleeps at once, and for a while", async () => {
+  let nowNs = 0;
+  let givenWay = 0;
+  const traffic = new Traffic({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
+    givenWay++;
+    // Somebody else had a slice of it.
+    nowNs += 3_000_000;
+  });
+  const executed = async (quietNs: number) => {
+    traffic.began(true);
+    traffic.ended(true);
+    nowNs += quietNs;
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+  };
+  await executed(40_000);
+  assert.equal(givenWay, 1);
+  await executed(40_000);
+  assert.equal(givenWay, 1, "it does not stay awake while that is remembered");
+  nowNs += 20_000_000;
+  await executed(40_000);
+  assert.equal(givenWay, 2);
+});

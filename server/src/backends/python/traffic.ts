@@ -11,6 +11,12 @@ export const briefNs = 100_000;
  */
 const giveWayNs = 30_000;
 
+/** A loop that gave way for so long shares its processor with somebody who works: one that sleeps is woken sooner than one that waits its turn. */
+const crowdedNs = 500_000;
+
+/** For how long a crowded processor is remembered. */
+const crowdedMemoryNs = 20_000_000;
+
 /** However many cores there are: no more workers wait awake at once. */
 const awakeWorkersMax = 4;
 
@@ -34,6 +40,7 @@ export class Traffic {
   #overlappedNs = Number.NEGATIVE_INFINITY;
   #lastBriefNs = 0;
   #awake = false;
+  #crowdedUntilNs = Number.NEGATIVE_INFINITY;
   /** Marks of the instances that executed last, the latest first. */
   readonly #latest: object[] = [];
 
@@ -79,18 +86,25 @@ export class Traffic {
 
   #stayAwake(nowNs: number): void {
     this.#lastBriefNs = nowNs;
-    if (this.#awake || !this.#hasCores) return;
+    if (this.#awake || !this.#hasCores || nowNs < this.#crowdedUntilNs) return;
     this.#awake = true;
     setImmediate(this.#turn);
   }
 
   readonly #turn = (): void => {
-    const quietNs = this.#clock.monotonicNs() - this.#lastBriefNs;
-    if (quietNs > briefNs) {
-      this.#awake = false;
-      return;
-    }
-    if (quietNs > giveWayNs) this.#giveWay();
-    setImmediate(this.#turn);
+    const nowNs = this.#clock.monotonicNs();
+    const quietNs = nowNs - this.#lastBriefNs;
+    const isAwake = quietNs <= briefNs && (quietNs <= giveWayNs || this.#gaveWay(nowNs));
+    if (isAwake) setImmediate(this.#turn);
+    else this.#awake = false;
   };
+
+  /** Whether the processor came back soon. */
+  #gaveWay(beganNs: number): boolean {
+    this.#giveWay();
+    const backNs = this.#clock.monotonicNs();
+    if (backNs - beganNs < crowdedNs) return true;
+    this.#crowdedUntilNs = backNs + crowdedMemoryNs;
+    return false;
+  }
 }
