@@ -173,7 +173,10 @@ export class Alarms implements AsyncDisposable {
   async look(signal: AbortSignal): Promise<void> {
     for (const name of this.#entries.keys()) {
       signal.throwIfAborted();
-      await this.#evaluate(name);
+      // One that cannot be written now, on a full disk, is looked at again at the next tick; the others are looked at all the same.
+      await this.#evaluate(name).catch((error: unknown) => {
+        this.#options.logger.error("an alarm was not looked at", { alarm: name, error: String(error) });
+      });
     }
   }
 

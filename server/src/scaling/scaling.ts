@@ -77,18 +77,8 @@ export class Scaling implements AsyncDisposable {
     for (const record of await scaling.#store.all()) {
       scaling.#records.set(keyOf(record.target), scaling.#resumed(record));
     }
-    scaling.#tasks.run(async (closing) => {
-      for (;;) {
-        await delay(options.clock, options.limits.sweepMs, closing);
-        await scaling.sweep();
-      }
-    });
-    scaling.#tasks.run(async (closing) => {
-      for (;;) {
-        await delay(options.clock, options.limits.scheduleMs, closing);
-        await scaling.runScheduled();
-      }
-    });
+    scaling.#every(options.limits.sweepMs, () => scaling.sweep(scaling.list().map(({ target }) => target)));
+    scaling.#every(options.limits.scheduleMs, () => scaling.runScheduled());
     return scaling;
   }
 
@@ -197,9 +187,9 @@ export class Scaling implements AsyncDisposable {
     return { repeats: true, run: (event, signal) => this.#alarmed(arn, event, signal) };
   }
 
-  /** Forgets targets whose resource is gone, and their alarms. */
-  async sweep(): Promise<void> {
-    for (const { target } of this.list()) {
+  /** Forgets those of the targets whose resource is gone, and their alarms. */
+  async sweep(targets: readonly ScalableTarget[]): Promise<void> {
+    for (const target of targets) {
       if ((await this.#options.resources.capacity(target.resourceId)) === null) await this.deregister(target);
     }
   }
@@ -258,6 +248,17 @@ export class Scaling implements AsyncDisposable {
       const bounded = { ...target, minCapacity, maxCapacity };
       await this.#put({ ...known, target: bounded, scheduled });
       await this.#correct(bounded, action);
+    });
+  }
+
+  /** Work that is done again and again; a round that fails, on a full disk, is told, and the next one comes. */
+  #every(pauseMs: number, work: () => Promise<void>): void {
+    const { clock, logger } = this.#options;
+    this.#tasks.run(async (closing) => {
+      for (;;) {
+        await delay(clock, pauseMs, closing);
+        await work().catch((error: unknown) => logger.error("scaling failed", { error: String(error) }));
+      }
     });
   }
 

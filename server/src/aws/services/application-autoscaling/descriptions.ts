@@ -1,4 +1,4 @@
-import type { Alarms } from "../../../alarms/index.ts";
+import type { AlarmRecord, Alarms } from "../../../alarms/index.ts";
 import type { ApplicationAutoscalingInputs } from "../../spec/gen/application-autoscaling.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "../../../scaling/index.ts";
 
@@ -26,7 +26,7 @@ export function printTarget(target: ScalableTarget) {
   };
 }
 
-export function printPolicy(policy: ScalingPolicy, alarms: Alarms) {
+export function printPolicy(policy: ScalingPolicy, alarms: AlarmsByAction) {
   const isStep = policy.type === "StepScaling";
   return {
     PolicyARN: policy.arn,
@@ -42,12 +42,24 @@ export function printPolicy(policy: ScalingPolicy, alarms: Alarms) {
   };
 }
 
+/** The alarms that run something, by its ARN. */
+export type AlarmsByAction = ReadonlyMap<string, readonly AlarmRecord[]>;
+
+export function alarmsByAction(alarms: Alarms): AlarmsByAction {
+  const found = new Map<string, AlarmRecord[]>();
+  for (const record of alarms.list()) {
+    for (const arn of new Set(Object.values(record.definition.actions).flat())) {
+      const known = found.get(arn);
+      if (known === undefined) found.set(arn, [record]);
+      else known.push(record);
+    }
+  }
+  return found;
+}
+
 /** A policy's own alarms, or those of users that run it. */
-export function printAlarms(policy: ScalingPolicy, alarms: Alarms) {
-  return alarms
-    .list()
-    .filter(({ definition }) => Object.values(definition.actions).some((arns) => arns.includes(policy.arn)))
-    .map(({ definition }) => ({ AlarmName: definition.name, AlarmARN: definition.arn }));
+export function printAlarms({ arn }: ScalingPolicy, alarms: AlarmsByAction) {
+  return (alarms.get(arn) ?? []).map(({ definition }) => ({ AlarmName: definition.name, AlarmARN: definition.arn }));
 }
 
 export function printScheduled(action: ScheduledAction) {

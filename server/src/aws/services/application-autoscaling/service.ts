@@ -15,7 +15,7 @@ import {
   type OperationRows,
 } from "../../wire/index.ts";
 import { isAsked, knownTarget, matches, pageQuery, type AutoscalingParts } from "./asking.ts";
-import { printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
+import { alarmsByAction, printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
 import { stepPolicy, trackingPolicy } from "./policy-inputs.ts";
 import { scheduledOperations } from "./scheduled-actions.ts";
 import { checkNamespace, variantOf } from "./resources.ts";
@@ -68,13 +68,16 @@ function targetOperations(parts: AutoscalingParts) {
       resource: anyResource,
       async handle(input) {
         checkNamespace(input);
-        await scaling.sweep();
         const ids = input.ResourceIds === undefined ? null : new Set(input.ResourceIds);
-        const found = scaling
-          .list()
-          .map(({ target }) => target)
-          .filter(({ resourceId, dimension }) => (ids === null || ids.has(resourceId)) && matches(input, dimension));
-        const { page, next } = pageAfter(found, ({ resourceId }) => resourceId, pageQuery(input));
+        const asked = () => {
+          const found = scaling
+            .list()
+            .map(({ target }) => target)
+            .filter(({ resourceId, dimension }) => (ids === null || ids.has(resourceId)) && matches(input, dimension));
+          return pageAfter(found, ({ resourceId }) => resourceId, pageQuery(input));
+        };
+        await scaling.sweep(asked().page);
+        const { page, next } = asked();
         return { ScalableTargets: page.map(printTarget), NextToken: next };
       },
     },
@@ -119,7 +122,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
         };
         const policy = policyOfType(type, input, facing);
         await scaling.putPolicy(policy, (name) => alarmArn(name, context));
-        return { PolicyARN: policy.arn, Alarms: printAlarms(policy, alarms) };
+        return { PolicyARN: policy.arn, Alarms: printAlarms(policy, alarmsByAction(alarms)) };
       },
     },
     DeleteScalingPolicy: {
@@ -148,7 +151,8 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
           .filter(({ name }) => names === null || names.has(name))
           .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
         const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery(input));
-        return { ScalingPolicies: page.map((policy) => printPolicy(policy, alarms)), NextToken: next };
+        const running = alarmsByAction(alarms);
+        return { ScalingPolicies: page.map((policy) => printPolicy(policy, running)), NextToken: next };
       },
     },
   } satisfies Partial<Rows>;

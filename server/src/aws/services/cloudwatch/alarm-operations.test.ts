@@ -26,7 +26,7 @@ import { silentLogger } from "../../../base/index.ts";
 import { eventually } from "../../../base/eventually-fixture.ts";
 import { MinuteSeries, type SeriesKey } from "../../../metrics/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../../../records/contracts/memory-documents-fixture.ts";
-import type { Documents } from "../../../records/index.ts";
+import type { DocumentChange, Documents } from "../../../records/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";
 import type { DashboardRecord, DashboardStore } from "./dashboards.ts";
 import { alarmValues, cloudwatchService } from "./index.ts";
@@ -373,3 +373,24 @@ test("dashboards are kept as they were given, and what is no JSON is refused", a
   await remove("d", "e");
   await assert.rejects(at.client.send(new GetDashboardCommand({ DashboardName: "d" })), { name: "ResourceNotFound" });
 });
+
+test("a disk that is full for a while costs an alarm its change until the next look, and nothing after", async () => {
+  const documents = new FullDisk();
+  await using at = await served(documents);
+  await at.put({ AlarmActions: [], OKActions: [] });
+  await at.put({ AlarmName: "other", AlarmActions: [], OKActions: [] });
+  documents.isFull = true;
+  await at.minutes(5, 5, 5);
+  assert.deepEqual([await at.state("errors"), await at.state("other")], ["INSUFFICIENT_DATA", "INSUFFICIENT_DATA"]);
+  documents.isFull = false;
+  await at.look();
+  assert.deepEqual([await at.state("errors"), await at.state("other")], ["ALARM", "ALARM"]);
+});
+
+class FullDisk extends MemoryDocuments {
+  isFull = false;
+
+  override write(changes: readonly DocumentChange[]): Promise<number> {
+    return this.isFull ? Promise.reject(new Error("ENOSPC: no space left on device")) : super.write(changes);
+  }
+}

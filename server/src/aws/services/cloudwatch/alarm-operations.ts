@@ -74,7 +74,7 @@ export function alarmOperations(parts: AlarmParts): Pick<OperationRows<Cloudwatc
     DescribeAlarmHistory: {
       action: "cloudwatch:DescribeAlarmHistory",
       resource: anyResource,
-      handle: (input) => alarmHistory(alarms, input),
+      handle: (input, { turn }) => alarmHistory(alarms, input, turn),
     },
     DeleteAlarms: {
       action: "cloudwatch:DeleteAlarms",
@@ -217,7 +217,11 @@ function alarmsForMetric(alarms: Alarms, input: CloudwatchInputs["DescribeAlarms
   return { MetricAlarms: found };
 }
 
-async function alarmHistory(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmHistoryInput"]) {
+async function alarmHistory(
+  alarms: Alarms,
+  input: CloudwatchInputs["DescribeAlarmHistoryInput"],
+  turn: () => Promise<void>,
+) {
   const types = input.AlarmTypes ?? ["MetricAlarm", "CompositeAlarm"];
   const one = input.AlarmName === undefined ? null : alarms.get(input.AlarmName);
   const asked = input.AlarmName === undefined ? alarms.list() : one === null ? [] : [one];
@@ -225,6 +229,7 @@ async function alarmHistory(alarms: Alarms, input: CloudwatchInputs["DescribeAla
   const found = [];
   for (const { definition } of asked) {
     if (!types.includes(alarmType(definition))) continue;
+    await turn();
     for (const [number, item] of (await alarms.history(definition.name)).entries()) {
       if (item.atMs < fromMs || item.atMs > toMs) continue;
       if (input.HistoryItemType !== undefined && item.kind !== input.HistoryItemType) continue;
