@@ -10,7 +10,9 @@ import {
   type ContainerDefinition,
   type Containers,
   type FleetOptions,
+  type HostingLimits,
   type HostingOptions,
+  type InstanceLimits,
   type InvocationLimits,
 } from "../hosting/index.ts";
 import { MemoryDocuments, type DocumentMemory } from "../records/contracts/index.ts";
@@ -28,6 +30,8 @@ export interface HostingFixtureOptions {
   /** What containers write, by the names of their streams. */
   readonly logs: Map<string, string>;
   readonly limits?: Partial<InvocationLimits>;
+  readonly instances?: Partial<InstanceLimits>;
+  readonly hosting?: Partial<HostingLimits>;
   /** Of requests and jobs in flight. */
   readonly memory?: ByteBudget;
   /** Instead of `onSample`, where a test asks whose series they are. */
@@ -70,7 +74,7 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
   const hosting = opening.use(
     await Hosting.open({
       documents: new MemoryDocuments(options.documents),
-      limits: hostingLimits,
+      limits: { ...hostingLimits, ...options.hosting },
       random: Math.random,
       alarmState: options.alarmState ?? (() => null),
       fleet: {
@@ -88,7 +92,13 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
         logsLink: (group) => `http://here${group}`,
         issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
         requestMemory: options.memory ?? new ByteBudget(2 ** 30),
-        instanceLimits: { ...instanceLimits, startMsMax: 5000, pingIntervalMs: 200, restartDelayMsMin: 1 },
+        instanceLimits: {
+          ...instanceLimits,
+          startMsMax: 5000,
+          pingIntervalMs: 200,
+          restartDelayMsMin: 1,
+          ...options.instances,
+        },
         invocationLimits: { ...invocationLimits, ...options.limits },
         clock: systemClock,
         logger: silentLogger,

@@ -140,6 +140,8 @@ export interface UpOptions {
   readonly dataDirectory: string | null;
   /** Of the platform and, with a bound by its instance's memory, of each container; null for a share of the machine's memory. */
   readonly requestMemoryBytes: number | null;
+  /** How long the instance of a serverless variant is kept without requests. */
+  readonly serverlessIdleSecs: number;
   /** Flags of `serve` that say what containers run Python models with, and how they keep models apart. */
   readonly workerArguments: readonly string[];
 }

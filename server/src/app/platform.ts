@@ -68,6 +68,8 @@ export interface PlatformOptions {
   readonly serverLimits: PlatformServerLimits;
   /** What requests and answers in flight take in this process. */
   readonly requestMemory: ByteBudget;
+  /** How long the instance of a serverless variant is kept without requests; the limit of instances unless given. */
+  readonly serverlessIdleMs?: number;
 }
 
 export interface Platform extends AsyncDisposable {
@@ -115,7 +117,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         logsLink: (group) => links.linkTo(group),
         issue: instances.issue,
         requestMemory: options.requestMemory,
-        instanceLimits,
+        instanceLimits: { ...instanceLimits, idleMsMax: options.serverlessIdleMs ?? instanceLimits.idleMsMax },
         invocationLimits,
         clock: systemClock,
         logger: log,

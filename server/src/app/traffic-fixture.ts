@@ -7,7 +7,7 @@ import { openDirectoryStore } from "../blobs/index.ts";
 import { failureReason, type EndpointUpdate, type Hosting, type ProductionVariant } from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import { DocumentMemory } from "../records/contracts/index.ts";
-import { imaged, openHosting, owner } from "./hosting-fixture.ts";
+import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hosting-fixture.ts";
 
 /**
  * A container that answers a request with its name, its instance and its process. One with BREAKS ends at once, and one that is asked
@@ -73,7 +73,11 @@ export class TrafficBench implements AsyncDisposable {
   }
 
   /** With a series, what is measured is recorded there, too. */
-  static async open(documents = new DocumentMemory(), series: MinuteSeries | null = null): Promise<TrafficBench> {
+  static async open(
+    documents = new DocumentMemory(),
+    series: MinuteSeries | null = null,
+    limits: Pick<HostingFixtureOptions, "limits" | "instances" | "hosting"> = {},
+  ): Promise<TrafficBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-traffic-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -99,6 +103,7 @@ export class TrafficBench implements AsyncDisposable {
           };
         },
         logs: new Map(),
+        ...limits,
         alarmState: (name) => parts.alarms.get(name) ?? null,
       }),
     );
@@ -145,10 +150,17 @@ export class TrafficBench implements AsyncDisposable {
 
   /** The containers that run, by their names. */
   running(): readonly string[] {
-    return commandsBelow(process.pid).flatMap((command) => {
+    return commandsBelow(process.pid).flatMap(({ command }) => {
       const at = command.indexOf(this.#program);
       return at === -1 ? [] : [command[at + 1] ?? ""];
     });
+  }
+
+  /** To every container that runs. */
+  signal(signal: NodeJS.Signals): void {
+    for (const { pid, command } of commandsBelow(process.pid)) {
+      if (command.includes(this.#program)) process.kill(pid, signal);
+    }
   }
 
   /** Resolves when the endpoint is in a state that stays. */
@@ -224,11 +236,11 @@ function count(counts: Map<string, number>, key: string, by: number): void {
 }
 
 /** What the processes that a process started were started with. */
-function commandsBelow(pid: number): readonly (readonly string[])[] {
+function commandsBelow(pid: number): readonly { readonly pid: number; readonly command: readonly string[] }[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
   return children.flatMap((child) => {
     try {
-      return [readFileSync(`/proc/${child}/cmdline`, "utf8").split("\0")];
+      return [{ pid: Number(child), command: readFileSync(`/proc/${child}/cmdline`, "utf8").split("\0") }];
     } catch {
       // It has just ended.
       return [];

@@ -61,6 +61,7 @@ export async function up(options: UpOptions): Promise<number> {
       workerArguments: options.workerArguments,
       serverLimits: platformServerLimits,
       requestMemory: requestMemory(options.requestMemoryBytes),
+      serverlessIdleMs: options.serverlessIdleSecs * 1000,
     });
     opened = true;
   } catch (error) {

@@ -37,6 +37,14 @@ export const upFlags: readonly Flag[] = [
   { name: "insecure", kind: "switch", about: "like --open, on an address that other machines reach too" },
   { ...data, about: `where records, objects and caches live (default: ${dataDefault})` },
   requestMemoryFlag,
+  {
+    name: "serverless-idle-secs",
+    kind: "integer",
+    min: 1,
+    max: 86_400,
+    default: 300,
+    about: "how long the instance of a serverless variant is kept without requests",
+  },
   pythonFlag,
   ...workerFlags,
 ];
@@ -75,6 +83,7 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     insecure: parsed.values.get("insecure") === true,
     dataDirectory: (parsed.values.get("data") as string | undefined) ?? null,
     requestMemoryBytes: (parsed.values.get("request-memory-bytes") as number | undefined) ?? null,
+    serverlessIdleSecs: (parsed.values.get("serverless-idle-secs") as number | undefined) ?? 300,
     workerArguments: [...pythonArguments(parsed), ...workerArguments(parsed)],
   };
 }

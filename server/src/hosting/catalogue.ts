@@ -4,8 +4,10 @@ import {
   hostingArn,
   nameKey,
   parseHostingArn,
+  serverlessModelRefusal,
   type EndpointConfigRecord,
   type ModelRecord,
+  type ProductionVariant,
   type Owner,
 } from "./definitions/index.ts";
 import { alreadyExists, invalid, notFound, type HostingNoun } from "./hosting-errors.ts";
@@ -49,7 +51,7 @@ export class Catalogue {
     const found = await configs.find(key);
     if (found.at === "found") throw alreadyExists(noun, arn);
     using _reserved = this.#quotas.reserveRecord("configs", key);
-    for (const { ModelName } of config.variants) await this.model(ModelName, config.owner);
+    for (const variant of config.variants) await this.modelOf(variant, config.owner);
     const record = { ...config, arn, createdMs: this.#clock.epochMs() };
     await this.#create(noun, arn, [configs.put(key, record, versionOf(found)), ...this.firstTags(arn, tags)]);
     return record;
@@ -59,6 +61,17 @@ export class Catalogue {
     const found = await this.#store.kinds.models.find(nameKey(name));
     if (found.at !== "found") throw notFound("model", hostingArn("model", name, owner));
     return found.value;
+  }
+
+  /** Refuses one that its variant cannot run. */
+  async modelOf(
+    { ModelName: name, ServerlessConfig: serverless }: ProductionVariant,
+    owner: Owner,
+  ): Promise<ModelRecord> {
+    const model = await this.model(name, owner);
+    const refusal = serverless === undefined ? null : serverlessModelRefusal(model);
+    if (refusal !== null) throw invalid(refusal);
+    return model;
   }
 
   async config(name: string, owner: Owner): Promise<EndpointConfigRecord> {

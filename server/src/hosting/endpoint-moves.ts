@@ -10,6 +10,7 @@ import {
   type EndpointEvent,
   type EndpointRecord,
   type FleetOptions,
+  type FleetParts,
 } from "./endpoints/index.ts";
 import type { HostingStore } from "./store/index.ts";
 
@@ -24,6 +25,7 @@ export interface EndpointMovesOptions {
   readonly random: () => number;
   readonly newInstanceId: () => string;
   readonly alarmState: LookAtAlarm;
+  readonly claim: FleetParts["claim"];
 }
 
 /** Between looks at the alarms of an endpoint that bakes. */
@@ -105,8 +107,8 @@ export class EndpointMoves implements AsyncDisposable {
   }
 
   #open(record: EndpointRecord): RunningEndpoint {
-    const { fleet, random, newInstanceId: newId } = this.#options;
-    return new RunningEndpoint(record, { fleet, random, newId });
+    const { fleet, random, newInstanceId: newId, claim } = this.#options;
+    return new RunningEndpoint(record, { fleet, random, newId, claim });
   }
 
   async #write(

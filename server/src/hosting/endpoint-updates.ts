@@ -1,4 +1,4 @@
-import type { DeploymentConfig, Owner, VariantPlan } from "./definitions/index.ts";
+import type { Concurrency, DeploymentConfig, Owner, VariantPlan } from "./definitions/index.ts";
 import type { Change, Generation, GroupSize, VariantGroup } from "./endpoints/index.ts";
 import { invalid } from "./hosting-errors.ts";
 
@@ -20,6 +20,8 @@ export interface VariantSize {
   readonly variantName: string;
   readonly weight?: number;
   readonly instanceCount?: number;
+  /** Of a serverless variant. */
+  readonly concurrency?: Partial<Concurrency>;
 }
 
 /** With the sizes that variants of the same names have, where they are to be kept. */
@@ -33,8 +35,11 @@ export function retaining(
     const kept = before.get(group.plan.variant.VariantName);
     if (kept === undefined) return group;
     const weight = retained.has("DesiredWeight") ? kept.weight : group.settled.weight;
-    const instanceCount = retained.has("DesiredInstanceCount") ? kept.instanceCount : group.settled.instanceCount;
-    return { ...group, settled: { weight, instanceCount }, observed: { ...group.observed, weight } };
+    // What is serverless on either side has no number of instances to keep.
+    const counts = kept.concurrency === undefined && group.settled.concurrency === undefined;
+    const keeps = counts && retained.has("DesiredInstanceCount");
+    const instanceCount = keeps ? kept.instanceCount : group.settled.instanceCount;
+    return { ...group, settled: { ...group.settled, weight, instanceCount }, observed: { ...group.observed, weight } };
   });
   return { ...next, variants };
 }
@@ -54,16 +59,38 @@ export function resized({ configName, variants }: Generation, asked: readonly Va
     throw invalid(`The variant name(s) ${names} is/are not present within endpoint configuration "${configName}".`);
   }
   const sizes = variants.map(({ plan, settled }) => {
-    const { weight = settled.weight, instanceCount = settled.instanceCount } =
-      byName.get(plan.variant.VariantName) ?? {};
-    if (instanceCount === 0) {
-      throw invalid(`DesiredInstanceCount of variant "${plan.variant.VariantName}" has to be 1 or more.`);
+    const { VariantName: name } = plan.variant;
+    const wanted = byName.get(name) ?? { variantName: name };
+    const { weight = settled.weight, instanceCount = settled.instanceCount } = wanted;
+    if (settled.concurrency !== undefined) return resizedServerless(settled.concurrency, { weight, wanted });
+    if (wanted.concurrency !== undefined) {
+      throw invalid(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);
     }
+    if (instanceCount === 0) throw invalid(`DesiredInstanceCount of variant "${name}" has to be 1 or more.`);
     return { weight, instanceCount };
   });
   if (sizes.every(({ weight }) => weight === 0))
     throw invalid("At least one production variant needs a weight above zero.");
   return sizes;
+}
+
+function resizedServerless(
+  now: Concurrency,
+  { weight, wanted }: { readonly weight: number; readonly wanted: VariantSize },
+): GroupSize {
+  const { variantName, instanceCount } = wanted;
+  if (instanceCount !== undefined) {
+    throw invalid(
+      `Variant "${variantName}" is serverless and has no DesiredInstanceCount; give a ServerlessUpdateConfig.`,
+    );
+  }
+  const { max, provisioned } = { ...now, ...wanted.concurrency };
+  if (provisioned > max) {
+    throw invalid(
+      `ProvisionedConcurrency (${provisioned}) of variant "${variantName}" cannot be more than its MaxConcurrency (${max}).`,
+    );
+  }
+  return { weight, instanceCount: provisioned > 0 ? 1 : 0, concurrency: { max, provisioned } };
 }
 
 export const settledSizes = ({ variants }: Generation): readonly GroupSize[] => variants.map(({ settled }) => settled);

@@ -35,6 +35,7 @@ import {
   plannedFootprint,
   resizingSteps,
   restoringSteps,
+  serverlessDeploymentRefusal,
   updateSteps,
   type EndpointRecord,
   type EndpointState,
@@ -100,6 +101,7 @@ export class Hosting implements AsyncDisposable {
       random,
       newInstanceId,
       alarmState,
+      claim: (what, instanceType) => this.#quotas.claim(what, instanceType),
       retireMsMax: limits.retireMsMax,
     });
     this.transforms = new Transforms({
@@ -383,7 +385,9 @@ export class Hosting implements AsyncDisposable {
   ): Promise<{ readonly configName: string; readonly plans: VariantPlan[] }> {
     const config = await this.config(configName, owner);
     const plans: VariantPlan[] = [];
-    for (const variant of config.variants) plans.push({ variant, model: await this.model(variant.ModelName, owner) });
+    for (const variant of config.variants) {
+      plans.push({ variant, model: await this.#catalogue.modelOf(variant, owner) });
+    }
     return { configName: config.name, plans };
   }
 
@@ -402,7 +406,8 @@ export class Hosting implements AsyncDisposable {
   #checkDeployment(config: DeploymentConfig | null, generation: Generation): void {
     if (config === null) return;
     const { instanceCount } = footprintOf(groupsOf(generation, settledSizes(generation)));
-    const refusal = checkDeployment(config, instanceCount);
+    const isServerless = generation.variants.some(({ settled }) => settled.concurrency !== undefined);
+    const refusal = isServerless ? serverlessDeploymentRefusal(config) : checkDeployment(config, instanceCount);
     if (refusal !== null) throw invalid(refusal);
     const unknown = alarmsOf(config).filter((name) => this.#options.alarmState(name) === null);
     if (unknown.length > 0) {

@@ -23,7 +23,10 @@ export {
   type Machine,
   type ModelRecord,
   type Owner,
+  serverlessRefusal,
+  serverlessType,
   type ProductionVariant,
+  type ServerlessConfig,
 } from "./definitions/index.ts";
 export {
   failureReason,
@@ -33,6 +36,7 @@ export {
   type EndpointState,
   type FleetOptions,
   type Generation,
+  type GroupSize,
   type VariantGroup,
 } from "./endpoints/index.ts";
 export type { LookAtAlarm } from "./endpoint-moves.ts";

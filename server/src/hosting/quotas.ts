@@ -52,6 +52,8 @@ export class Quotas {
   readonly #limits: HostingLimits;
   readonly #pendingRecords: Readonly<Record<CountedKind, Set<{ readonly key: string }>>>;
   readonly #pendingFootprints = new Set<PendingFootprint>();
+  /** What runs though no record says so, for as long as it does. */
+  readonly #claimed = new Set<() => Footprint>();
 
   constructor(store: HostingStore, limits: HostingLimits) {
     this.#store = store;
@@ -88,8 +90,19 @@ export class Quotas {
     return this.#reserve(recorded, footprint, `${instanceType} for transform job usage`);
   }
 
+  /** As above, for what comes and goes without a record, as it is at each time. To be disposed when it has ended. */
+  claim(what: () => Footprint, instanceType: string): Disposable {
+    this.#check(what(), `${instanceType} for endpoint usage`);
+    return held(this.#claimed, what);
+  }
+
   #reserve(recorded: () => Footprint, footprint: Footprint, what: string): Disposable {
-    const all = [...this.#store.view.footprints()];
+    this.#check(footprint, what);
+    return held(this.#pendingFootprints, { footprint, recorded, before: recorded() });
+  }
+
+  #check(footprint: Footprint, what: string): void {
+    const all = [...this.#store.view.footprints(), ...[...this.#claimed].map((claimed) => claimed())];
     for (const pending of this.#pendingFootprints) {
       if (isSame(pending.recorded(), pending.before)) all.push(pending.footprint);
     }
@@ -102,7 +115,6 @@ export class Quotas {
     if (isBeyond(containers)) {
       throw limitExceeded({ what: "Number of containers of all instances", unit: "Containers" }, containers);
     }
-    return held(this.#pendingFootprints, { footprint, recorded, before: recorded() });
   }
 }
 

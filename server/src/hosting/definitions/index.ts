@@ -2,14 +2,17 @@
 export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
 export { instanceBudget, type InstanceBudget, type Machine } from "./instance-types.ts";
+export { serverlessModelRefusal, serverlessRefusal, serverlessType, variantBudget } from "./serverless.ts";
 export type {
   CapacitySize,
+  Concurrency,
   ContainerDefinition,
   Containers,
   DeploymentConfig,
   EndpointConfigRecord,
   ModelRecord,
   ProductionVariant,
+  ServerlessConfig,
   TrafficRouting,
   VariantPlan,
 } from "./records-of-hosting.ts";

@@ -33,11 +33,27 @@ export interface ModelRecord {
   readonly request: Readonly<Record<string, unknown>>;
 }
 
+/** Of a variant without instances of its own: one is started when a request comes. */
+export interface ServerlessConfig {
+  readonly MemorySizeInMB: number;
+  readonly MaxConcurrency: number;
+  readonly ProvisionedConcurrency?: number;
+}
+
+/** Of a serverless variant: as many requests at once, and for how many of them it is kept warm. */
+export interface Concurrency {
+  readonly max: number;
+  readonly provisioned: number;
+}
+
 export interface ProductionVariant {
   readonly VariantName: string;
   readonly ModelName: string;
+  /** Of a serverless variant 1 where it is kept warm, else 0. */
   readonly InitialInstanceCount: number;
+  /** Of a serverless variant no type of instances. */
   readonly InstanceType: string;
+  readonly ServerlessConfig?: ServerlessConfig;
   readonly InitialVariantWeight: number;
   readonly VolumeSizeInGB?: number;
   readonly ContainerStartupHealthCheckTimeoutInSeconds?: number;

@@ -35,6 +35,17 @@ export function checkDeployment(config: DeploymentConfig, instanceCount: number)
   return LinearStepSize === undefined ? null : check("LinearStepSize", LinearStepSize, instanceCount);
 }
 
+/** As above, where a variant is serverless and has no instances to go over one by one. */
+export function serverlessDeploymentRefusal({
+  RollingUpdatePolicy: rolling,
+  BlueGreenUpdatePolicy: blueGreen,
+}: DeploymentConfig): string | null {
+  const { Type: type = "ALL_AT_ONCE" } = blueGreen?.TrafficRoutingConfiguration ?? {};
+  if (rolling === undefined && type === "ALL_AT_ONCE") return null;
+  const what = rolling === undefined ? `the traffic routing ${type}` : "RollingUpdatePolicy";
+  return `Endpoints with serverless variants are updated all at once; ${what} counts instances, which they do not have.`;
+}
+
 function check(member: keyof typeof bounds, size: CapacitySize, instanceCount: number): string | null {
   const { leastPercent, mostPercent } = bounds[member];
   const percent = 100 * shareOf(size, instanceCount);

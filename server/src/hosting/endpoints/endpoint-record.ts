@@ -1,11 +1,13 @@
 import { unreachable } from "../../base/index.ts";
-import type { DeploymentConfig, Owner, VariantPlan } from "../definitions/index.ts";
+import type { Concurrency, DeploymentConfig, Owner, VariantPlan } from "../definitions/index.ts";
 
 /** What of a variant's instances and traffic is asked for, or is so. */
 export interface GroupSize {
   readonly instanceCount: number;
   /** Beside those of the other variants of its generation. */
   readonly weight: number;
+  /** Of a serverless variant, which has an instance while it is kept warm, and otherwise when requests come. */
+  readonly concurrency?: Concurrency;
 }
 
 /** The instances of a variant that were made of one configuration. */
@@ -97,8 +99,18 @@ export function newGeneration(
   { configName, plans }: { readonly configName: string; readonly plans: readonly VariantPlan[] },
 ): Generation {
   const variants = plans.map((plan): VariantGroup => {
-    const { InitialInstanceCount: instanceCount, InitialVariantWeight: weight } = plan.variant;
-    return { plan, settled: { instanceCount, weight }, observed: { instanceCount: 0, weight } };
+    const {
+      InitialInstanceCount: instanceCount,
+      InitialVariantWeight: weight,
+      ServerlessConfig: serverless,
+    } = plan.variant;
+    const { MaxConcurrency: max = 0, ProvisionedConcurrency: provisioned = 0 } = serverless ?? {};
+    const concurrency = serverless === undefined ? {} : { concurrency: { max, provisioned } };
+    return {
+      plan,
+      settled: { instanceCount, weight, ...concurrency },
+      observed: { instanceCount: 0, weight, ...concurrency },
+    };
   });
   return { number, configName, trafficShare: 0, variants };
 }

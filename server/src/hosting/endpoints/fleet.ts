@@ -1,8 +1,9 @@
 import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "../../base/index.ts";
-import type { VariantPlan } from "../definitions/index.ts";
+import { variantBudget, type InstanceBudget, type VariantPlan } from "../definitions/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import { NotBegun, type InvocationPlace, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
 import { VariantMetrics, type ContainerUseMetric } from "../series/index.ts";
+import type { Footprint } from "./endpoint-record.ts";
 import { FleetMember } from "./fleet-member.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
@@ -25,6 +26,8 @@ export interface FleetParts {
   /** In [0, 1). */
   readonly random: () => number;
   readonly newId: () => string;
+  /** Room on the machine for what runs though no record says so; throws AwsError where there is none. To be disposed when it has ended. */
+  readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
 }
 
 /** The instances of one variant that were made of one configuration: where a request goes among them, and their metrics. */
@@ -51,13 +54,14 @@ export class Fleet implements AsyncDisposable {
     this.#parts = parts;
     this.#plan = plan;
     this.#endpointName = names.endpointName;
-    const budget = options.host.budgetOf(plan.variant.InstanceType);
+    const budget = this.#budget;
     const containers = plannedContainers(plan, budget);
     this.#metrics = new VariantMetrics(options.openSeries, {
       endpoint: names.endpointName,
       variant: plan.variant.VariantName,
       config: names.configName,
       multiModel: this.#isMultiModel,
+      serverless: plan.variant.ServerlessConfig !== undefined,
       containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
     });
     const { endpointName, region, accountId } = names;
@@ -83,6 +87,19 @@ export class Fleet implements AsyncDisposable {
 
   get #isMultiModel(): boolean {
     return this.#plan.model.containers.some(({ Mode: mode }) => mode === "MultiModel");
+  }
+
+  get #budget(): InstanceBudget {
+    return variantBudget(this.#plan.variant, (type) => this.#options.host.budgetOf(type));
+  }
+
+  get metrics(): VariantMetrics {
+    return this.#metrics;
+  }
+
+  /** Whether a request need not wait for an instance. */
+  get canServe(): boolean {
+    return this.inServiceCount > 0;
   }
 
   get plan(): VariantPlan {
@@ -239,9 +256,9 @@ export class Fleet implements AsyncDisposable {
   }
 
   async #sample(closing: AbortSignal): Promise<void> {
-    const { clock, logger, host } = this.#options;
+    const { clock, logger } = this.#options;
     const metrics = this.#metrics;
-    const sampler = new InstanceSampler(clock, host.budgetOf(this.#plan.variant.InstanceType));
+    const sampler = new InstanceSampler(clock, this.#budget);
     const to = {
       instance: metrics.recordInstance.bind(metrics),
       container: (name: string) => (metric: ContainerUseMetric, value: number) =>

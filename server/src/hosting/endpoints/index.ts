@@ -27,10 +27,11 @@ export {
   type EndpointEvent,
 } from "./endpoint-state.ts";
 export { resizingSteps, restoringSteps, updateSteps } from "./change-steps.ts";
-export { checkDeployment } from "./check-deployment.ts";
+export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment.ts";
 export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
 export { plannedContainers } from "./planned-containers.ts";
+export type { FleetParts } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
 export { containerModels } from "./container-models.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";

@@ -1,14 +1,18 @@
 import { AwsError } from "../../base/index.ts";
-import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import { groupKey, routesOf, type EndpointRecord, type Generation, type Route } from "./endpoint-record.ts";
 import { stepOf } from "./endpoint-state.ts";
+import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetParts } from "./fleet.ts";
+import { ServerlessFleet } from "./serverless-fleet.ts";
 import { WeightedRotation } from "./weighted-rotation.ts";
+
+/** With instances of its own, or with one that is there when it is wanted. */
+type VariantFleet = Fleet | ServerlessFleet;
 
 /** A row of the routing table with what is there for it. */
 interface FleetRoute extends Route {
-  readonly fleet: Fleet;
+  readonly fleet: VariantFleet;
 }
 
 /** What runs for an endpoint: the fleets of its generations. Where requests go follows from its record. */
@@ -16,10 +20,10 @@ export class RunningEndpoint implements AsyncDisposable {
   readonly #name: string;
   readonly #owner: EndpointRecord["owner"];
   readonly #parts: FleetParts;
-  readonly #fleets = new Map<string, Fleet>();
+  readonly #fleets = new Map<string, VariantFleet>();
   #routes: readonly FleetRoute[] = [];
   #rotation = new WeightedRotation<FleetRoute>([]);
-  #named = new Map<string, WeightedRotation<{ readonly weight: number; readonly fleet: Fleet }>>();
+  #named = new Map<string, WeightedRotation<{ readonly weight: number; readonly fleet: VariantFleet }>>();
 
   constructor({ name, owner }: EndpointRecord, parts: FleetParts) {
     this.#name = name;
@@ -27,7 +31,7 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  get fleets(): Iterable<Fleet> {
+  get fleets(): Iterable<VariantFleet> {
     return this.#fleets.values();
   }
 
@@ -89,13 +93,16 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#route(record);
     const observed = new Map(
       record.generations.flatMap(({ number, variants }) =>
-        variants.map(({ plan, observed: size }) => [groupKey(number, plan.variant.VariantName), size.instanceCount]),
+        variants.map(({ plan, observed: size }) => [groupKey(number, plan.variant.VariantName), size] as const),
       ),
     );
     await Promise.all(
       [...this.#fleets].map(async ([key, fleet]) => {
-        const instanceCount = observed.get(key);
-        if (instanceCount !== undefined) return await fleet.shrinkTo(instanceCount, signal);
+        const size = observed.get(key);
+        if (size !== undefined) {
+          if (size.concurrency !== undefined && fleet instanceof ServerlessFleet) fleet.allow(size.concurrency);
+          return await fleet.shrinkTo(size.instanceCount, signal);
+        }
         this.#fleets.delete(key);
         return await fleet.retire(signal);
       }),
@@ -107,15 +114,14 @@ export class RunningEndpoint implements AsyncDisposable {
     const chosen = this.#choose(request.targetVariant);
     const { variantName } = chosen;
     let peerCount = 0;
-    let instead: Fleet | null = null;
+    let instead: VariantFleet | null = null;
     for (const { fleet } of this.#routes) {
       if (fleet.variantName !== variantName) continue;
-      const { inServiceCount } = fleet;
-      peerCount += inServiceCount;
-      if (inServiceCount > 0) instead ??= fleet;
+      peerCount += fleet.inServiceCount;
+      if (fleet.canServe) instead ??= fleet;
     }
     // Both of a variant's fleets serve it while an endpoint is updated.
-    const fleet = chosen.inServiceCount > 0 ? chosen : (instead ?? chosen);
+    const fleet = chosen.canServe ? chosen : (instead ?? chosen);
     return await fleet.invoke(request, peerCount);
   }
 
@@ -135,14 +141,18 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#fleets.clear();
   }
 
-  #fleetOf(generation: Generation, variantName: string): Fleet {
+  #fleetOf(generation: Generation, variantName: string): VariantFleet {
     const key = groupKey(generation.number, variantName);
     const found = this.#fleets.get(key);
     if (found !== undefined) return found;
     const group = generation.variants.find(({ plan }) => plan.variant.VariantName === variantName);
     if (group === undefined) throw new Error(`bug: generation ${generation.number} has no variant ${variantName}`);
     const names = { endpointName: this.#name, configName: generation.configName, ...this.#owner };
-    const fleet = new Fleet(group.plan, names, this.#parts);
+    const { concurrency } = group.settled;
+    const fleet =
+      concurrency === undefined
+        ? new Fleet(group.plan, names, this.#parts)
+        : new ServerlessFleet(group.plan, { names, concurrency }, this.#parts);
     this.#fleets.set(key, fleet);
     return fleet;
   }
@@ -163,7 +173,7 @@ export class RunningEndpoint implements AsyncDisposable {
     );
   }
 
-  #choose(targetVariant: string | null): Fleet {
+  #choose(targetVariant: string | null): VariantFleet {
     if (targetVariant !== null) {
       const named = this.#named.get(targetVariant)?.next();
       if (named !== undefined && named !== null) return named.fleet;
@@ -176,25 +186,4 @@ export class RunningEndpoint implements AsyncDisposable {
     }
     return chosen.fleet;
   }
-}
-
-const logLinesMax = 8;
-
-/** SageMaker calls the containers of a pipeline by their names alone. */
-function whoOf({ containerName }: InstanceFailure): string {
-  return containerName === "primary" ? "The primary container" : `The ${containerName}`;
-}
-
-/** FailureReason: the sentence that people search for, then what the container said last. */
-export function failureSentence(error: unknown, variantName: string): string {
-  if (error instanceof ModelDataError) return error.message;
-  if (error instanceof InstanceFailure) {
-    const lines = error.lastLines.slice(-logLinesMax).join("\n");
-    return (
-      `${whoOf(error)} for production variant ${variantName} did not pass the ping health check. ` +
-      "Please check CloudWatch logs for this endpoint. " +
-      `(${error.message}${lines === "" ? "" : `; last lines:\n${lines}`})`
-    );
-  }
-  return `Production variant ${variantName} could not be started: ${error instanceof Error ? error.message : String(error)}`;
 }

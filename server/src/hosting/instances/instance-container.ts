@@ -16,6 +16,8 @@ export interface InstanceLimits {
   /** In service for this long, a container's next failure is its first again. */
   readonly settledMs: number;
   readonly stopGraceMs: number;
+  /** How long the instance of a serverless variant is kept without requests. */
+  readonly idleMsMax: number;
   readonly container: ContainerClientLimits;
 }
 
@@ -28,6 +30,7 @@ export const instanceLimits: InstanceLimits = {
   restartDelayMsMax: 30_000,
   settledMs: 60_000,
   stopGraceMs: 30_000,
+  idleMsMax: 300_000,
   container: containerLimits,
 };
 

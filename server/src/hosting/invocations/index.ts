@@ -3,6 +3,6 @@ export { beginHop, ContainerChain, type Hop } from "./container-chain.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";
 export { heldBytesMax, invocationLimits, NotBegun } from "./invocation.ts";
 export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
-export { beginOutcome, recordOutcome } from "./invocation-outcome.ts";
+export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";
 export { exchangeWhole, type InvokedContainer } from "./container-exchange.ts";
-export { endpointNotFound, tooLong, type InvocationPlace } from "./invocation-errors.ts";
+export { containerError, endpointNotFound, timeoutText, tooLong, type InvocationPlace } from "./invocation-errors.ts";

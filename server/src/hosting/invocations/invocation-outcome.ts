@@ -50,6 +50,16 @@ export function recordOutcome(
   metrics.recordModel(target, "ModelLatency", modelNs / 1000);
 }
 
+/** For a request that came to no container. */
+export function recordRefusal(
+  metrics: VariantMetrics,
+  request: Pick<InvocationRequest, "targetModel" | "receivedNs">,
+  { status, nowNs }: { readonly status: number; readonly nowNs: number },
+): void {
+  const outcome = { ...beginOutcome(request, []), status };
+  recordOutcome(metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
+}
+
 /** The containers' times together; where one answers while the next is asked already, that time counts once. */
 function modelTimeNs(hops: readonly Hop[], nowNs: number): number {
   let sumNs = 0;

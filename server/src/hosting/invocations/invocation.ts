@@ -27,6 +27,8 @@ export interface InvocationRequest {
   /** What goes to the container: content-type, accept, custom attributes, ids. Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly targetModel: string | null;
+  /** As the request says; null for a chunked body. */
+  readonly declaredBytes?: number | null;
   readonly targetVariant: string | null;
   /** The one container that is to answer, where each can be asked alone. */
   readonly targetContainer: string | null;

@@ -25,6 +25,19 @@ const multiModelUnits = {
   ModelCacheHit: "None",
 } as const;
 
+const serverlessUnits = {
+  ModelSetupTime: "Microseconds",
+  ServerlessConcurrentExecutionsUtilization: "None",
+} as const;
+
+/** Of serverless variants that are kept warm. */
+const provisionedUnits = {
+  ServerlessProvisionedConcurrencyExecutions: "Count",
+  ServerlessProvisionedConcurrencyUtilization: "None",
+  ServerlessProvisionedConcurrencyInvocations: "None",
+  ServerlessProvisionedConcurrencySpilloverInvocations: "None",
+} as const;
+
 const instanceUnits = {
   CPUUtilization: "Percent",
   MemoryUtilization: "Percent",
@@ -61,6 +74,7 @@ const perModelUnits = {
 
 export type VariantMetric = keyof typeof variantUnits;
 export type MultiModelMetric = keyof typeof multiModelUnits;
+export type ServerlessMetric = keyof typeof serverlessUnits | keyof typeof provisionedUnits;
 export type InstanceMetric = keyof typeof instanceUnits;
 export type ContainerMetric = keyof typeof containerUnits;
 export type ContainerUseMetric = keyof typeof containerUseUnits;
@@ -82,6 +96,7 @@ export class VariantMetrics {
   readonly #dimensions: SeriesKey["dimensions"];
   readonly #variant: Readonly<Record<VariantMetric, readonly SeriesRecorder[]>>;
   readonly #multiModel: ReadonlyMap<MultiModelMetric, readonly SeriesRecorder[]>;
+  readonly #serverless: ReadonlyMap<string, readonly SeriesRecorder[]>;
   readonly #instance: Readonly<Record<InstanceMetric, readonly SeriesRecorder[]>>;
   readonly #containers: ReadonlyMap<string, Readonly<Record<ContainerMetric, readonly SeriesRecorder[]>>>;
   readonly #uses: ReadonlyMap<string, Readonly<Record<ContainerUseMetric, readonly SeriesRecorder[]>>>;
@@ -94,6 +109,7 @@ export class VariantMetrics {
       readonly variant: string;
       readonly config: string;
       readonly multiModel: boolean;
+      readonly serverless?: boolean;
       /** Of models with several: each has series of its own. */
       readonly containers: readonly string[];
     },
@@ -122,6 +138,8 @@ export class VariantMetrics {
     this.#multiModel = new Map(
       multiModel === null ? [] : (Object.entries(multiModel) as [MultiModelMetric, readonly SeriesRecorder[]][]),
     );
+    const serverless = names.serverless === true ? { ...serverlessUnits, ...provisionedUnits } : {};
+    this.#serverless = new Map(Object.entries(openAll(modelNamespace, serverless, [two, three])));
     this.#instance = openAll(instanceNamespace, instanceUnits, [two]);
     const ofContainers = <Name extends string>(namespace: string, units: Readonly<Record<Name, string>>) =>
       new Map(
@@ -140,6 +158,10 @@ export class VariantMetrics {
 
   recordMultiModel(metric: MultiModelMetric, value: number): void {
     for (const series of this.#multiModel.get(metric) ?? []) series.record(value);
+  }
+
+  recordServerless(metric: ServerlessMetric, value: number): void {
+    for (const series of this.#serverless.get(metric) ?? []) series.record(value);
   }
 
   recordInstance(metric: InstanceMetric, value: number): void {

@@ -50,6 +50,7 @@ export async function invokeEndpoint(hosting: Hosting, call: InvokeCall, request
     headers: passed,
     targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
     targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
+    declaredBytes: length,
     targetContainer: utf8Header(request, targetContainerHeader),
     body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
     memory: context.memory,

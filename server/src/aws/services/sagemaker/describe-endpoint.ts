@@ -5,6 +5,8 @@ import {
   type EndpointDescription,
   type EndpointRecord,
   type Generation,
+  type GroupSize,
+  type ServerlessConfig,
   type VariantGroup,
 } from "../../../hosting/index.ts";
 import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
@@ -38,7 +40,9 @@ export function describeEndpoint(described: EndpointDescription): Described {
             EndpointConfigName: next.configName,
             ProductionVariants: next.variants.map((group, index) => ({
               ...variantOf(group, index, next, described),
-              InstanceType: group.plan.variant.InstanceType,
+              ...(group.plan.variant.ServerlessConfig === undefined
+                ? { InstanceType: group.plan.variant.InstanceType }
+                : {}),
               ...statusOf(next, described),
             })),
             StartTime: new Date(startedMs),
@@ -55,6 +59,16 @@ function variantOf(
 ) {
   const { variant, model } = plan;
   const wanted = finalSize(record, generation, index) ?? settled;
+  const inServiceCount = inServiceCounts.get(groupKey(generation.number, variant.VariantName)) ?? 0;
+  const { ServerlessConfig: serverless } = variant;
+  const sizes =
+    serverless === undefined
+      ? { CurrentInstanceCount: inServiceCount, DesiredInstanceCount: wanted.instanceCount }
+      : {
+          CurrentInstanceCount: 0,
+          CurrentServerlessConfig: serverlessConfigOf(serverless, observed),
+          ...(isSame(observed, wanted) ? {} : { DesiredServerlessConfig: serverlessConfigOf(serverless, wanted) }),
+        };
   return {
     VariantName: variant.VariantName,
     DeployedImages: model.containers.map(({ Image: image }) => ({
@@ -64,11 +78,19 @@ function variantOf(
     })),
     CurrentWeight: observed.weight,
     DesiredWeight: wanted.weight,
-    CurrentInstanceCount: inServiceCounts.get(groupKey(generation.number, variant.VariantName)) ?? 0,
-    DesiredInstanceCount: wanted.instanceCount,
+    ...sizes,
     ...(variant.RoutingConfig === undefined ? {} : { RoutingConfig: variant.RoutingConfig }),
   };
 }
+
+function serverlessConfigOf({ MemorySizeInMB }: ServerlessConfig, { concurrency }: GroupSize) {
+  const { max = 0, provisioned = 0 } = concurrency ?? {};
+  const kept = provisioned === 0 ? {} : { ProvisionedConcurrency: provisioned };
+  return { MemorySizeInMB, MaxConcurrency: max, ...kept };
+}
+
+const isSame = ({ concurrency: one }: GroupSize, { concurrency: other }: GroupSize) =>
+  one?.max === other?.max && one?.provisioned === other?.provisioned;
 
 /** What a variant is to have when the change that is under way is over; undefined where nothing of it is to stay or nothing moves. */
 function finalSize({ state }: EndpointRecord, { number }: Generation, index: number) {

@@ -1,4 +1,10 @@
-import { invalid, type Hosting, type ProductionVariant } from "../../../hosting/index.ts";
+import {
+  invalid,
+  serverlessRefusal,
+  serverlessType,
+  type Hosting,
+  type ProductionVariant,
+} from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import { refuseMembers, type CallContext } from "../../wire/index.ts";
 import { refuseNeuron } from "./neuron-instances.ts";
@@ -19,9 +25,10 @@ export function endpointConfigOperations(
       refuses: refusedConfigMembers,
       async handle(input, context) {
         const variants = checkedVariants(input.ProductionVariants);
+        checkServerless(variants);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
-        const described = { ...request, ProductionVariants: variants };
+        const described = { ...request, ProductionVariants: variants.map(describedVariant) };
         const record = await hosting.createConfig({
           name: input.EndpointConfigName,
           owner,
@@ -42,7 +49,7 @@ export function endpointConfigOperations(
           ...record.request,
           EndpointConfigName: record.name,
           EndpointConfigArn: record.arn,
-          ProductionVariants: record.variants,
+          ProductionVariants: record.variants.map(describedVariant),
           CreationTime: new Date(record.createdMs),
         };
       },
@@ -65,6 +72,7 @@ function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]
     const { VariantName: name } = input;
     if (names.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
     names.add(name);
+    if (input.ServerlessConfig !== undefined) return serverlessVariant(input, input.ServerlessConfig);
     refuseNeuron(input.InstanceType ?? instanceTypeDefault);
     if (input.ModelName === undefined) throw notBuilt("a variant without ModelName (inference components)");
     return {
@@ -79,4 +87,51 @@ function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]
     throw invalid("At least one production variant needs a weight above zero.");
   }
   return variants;
+}
+
+/** What SageMaker says of instances cannot be said of a serverless variant. */
+const instanceMembers = [
+  "InstanceType",
+  "InitialInstanceCount",
+  "VolumeSizeInGB",
+  "ManagedInstanceScaling",
+  "RoutingConfig",
+  "InferenceAmiVersion",
+  "ContainerStartupHealthCheckTimeoutInSeconds",
+  "ModelDataDownloadTimeoutInSeconds",
+] as const;
+
+function serverlessVariant(
+  input: SagemakerInputs["ProductionVariant"],
+  config: NonNullable<SagemakerInputs["ProductionVariant"]["ServerlessConfig"]>,
+): ProductionVariant {
+  const { VariantName, ModelName } = input;
+  const of = `variant "${VariantName}"`;
+  const given = instanceMembers.filter((member) => input[member] !== undefined);
+  if (given.length > 0) {
+    throw invalid(`${given.join(", ")} cannot be given for ${of}: it has a ServerlessConfig.`);
+  }
+  const refusal = serverlessRefusal(config);
+  if (refusal !== null) throw invalid(refusal);
+  if (ModelName === undefined) throw invalid(`The serverless ${of} needs a ModelName.`);
+  return {
+    ...input,
+    ModelName,
+    InitialInstanceCount: (config.ProvisionedConcurrency ?? 0) > 0 ? 1 : 0,
+    InstanceType: serverlessType,
+    InitialVariantWeight: input.InitialVariantWeight ?? 1,
+    ServerlessConfig: config,
+  };
+}
+
+function checkServerless(variants: readonly ProductionVariant[]): void {
+  if (variants.length < 2 || variants.every((variant) => variant.ServerlessConfig === undefined)) return;
+  throw invalid("An endpoint with a serverless variant can have no other production variant.");
+}
+
+/** As it was asked for. */
+function describedVariant(variant: ProductionVariant) {
+  if (variant.ServerlessConfig === undefined) return variant;
+  const { InstanceType: _type, InitialInstanceCount: _count, ...described } = variant;
+  return described;
 }

@@ -1,8 +1,7 @@
 import type { Hosting, RetainedProperty, VariantSize } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
-import { refuseMembers, type CallContext } from "../../wire/index.ts";
+import type { CallContext } from "../../wire/index.ts";
 import { describeEndpoint } from "./describe-endpoint.ts";
-import { refusedSizeMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
 /** Below the 60 s after which clients give up reading; a waiter that polls every 30 s hears of the move when it happens. */
@@ -75,12 +74,18 @@ export function endpointOperations(
 }
 
 function sizeOf(size: SagemakerInputs["DesiredWeightAndCapacity"]): VariantSize {
-  refuseMembers(size, refusedSizeMembers, { code: "ValidationException", of: " of a variant" });
   const { VariantName: variantName, DesiredWeight: weight, DesiredInstanceCount: instanceCount } = size;
+  const { ServerlessUpdateConfig: serverless } = size;
+  const { MaxConcurrency: max, ProvisionedConcurrency: provisioned } = serverless ?? {};
+  const concurrency = {
+    ...(max === undefined ? {} : { max }),
+    ...(provisioned === undefined ? {} : { provisioned }),
+  };
   return {
     variantName,
     ...(weight === undefined ? {} : { weight }),
     ...(instanceCount === undefined ? {} : { instanceCount }),
+    ...(serverless === undefined ? {} : { concurrency }),
   };
 }
 

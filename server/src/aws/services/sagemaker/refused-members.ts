@@ -38,7 +38,6 @@ export const refusedConfigMembers: readonly RefusedMember[] = [
 ];
 
 export const refusedVariantMembers: readonly RefusedMember[] = [
-  { path: "ServerlessConfig" },
   {
     path: "ManagedInstanceScaling",
     harmless: (scaling) => (scaling as { Status?: string }).Status === "DISABLED",
@@ -55,8 +54,6 @@ export const refusedVariantMembers: readonly RefusedMember[] = [
     harmless: (strategy) => strategy === "LEAST_OUTSTANDING_REQUESTS" || strategy === "RANDOM",
   },
 ];
-
-export const refusedSizeMembers: readonly RefusedMember[] = [{ path: "ServerlessUpdateConfig" }];
 
 export const refusedTransformMembers: readonly RefusedMember[] = [
   { path: "DataCaptureConfig" },

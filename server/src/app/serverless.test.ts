@@ -1,0 +1,155 @@
+/** Serverless variants over real processes: started by the first request, ended when nobody asks, and bounded in between. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AwsError } from "../base/index.ts";
+import { DocumentMemory } from "../records/contracts/index.ts";
+import { TrafficBench, until, type PlannedVariant } from "./traffic-fixture.ts";
+import { owner } from "./hosting-fixture.ts";
+
+function serverless(name: string, max: number, provisioned = 0): PlannedVariant {
+  const kept = provisioned === 0 ? {} : { ProvisionedConcurrency: provisioned };
+  return {
+    name,
+    VariantName: "v",
+    InitialInstanceCount: provisioned > 0 ? 1 : 0,
+    InstanceType: "serverless",
+    ServerlessConfig: { MemorySizeInMB: 1024, MaxConcurrency: max, ...kept },
+  };
+}
+
+const open = (more: Parameters<typeof TrafficBench.open>[2] = {}, documents = new DocumentMemory()) =>
+  TrafficBench.open(documents, null, more);
+
+async function refused(asked: Promise<unknown>): Promise<AwsError> {
+  const error = await asked.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof AwsError, String(error));
+  return error;
+}
+
+/** A container that is in service is told to answer what it holds, until it has. */
+async function released(bench: TrafficBench, held: Promise<unknown>): Promise<void> {
+  const telling = setInterval(() => bench.signal("SIGUSR2"), 20);
+  await held.finally(() => clearInterval(telling));
+}
+
+const inService = (bench: TrafficBench) =>
+  until("an instance is in service", () => bench.hosting.figures().instancesInServiceCount === 1);
+
+test("the first request starts the instance and is held for it, those beside it share it, and it ends when nobody asks", async () => {
+  await using bench = await open({ instances: { idleMsMax: 200 } });
+  await bench.deploy("asleep", [serverless("one", 5)]);
+  assert.deepEqual(await bench.status("asleep"), ["InService", "asleep", null]);
+  assert.deepEqual(bench.running(), []);
+  const answers = await Promise.all(Array.from({ length: 5 }, () => bench.ask("asleep", "x")));
+  assert.equal(new Set(answers.map(({ pid }) => pid)).size, 1);
+  const name = "asleep v";
+  assert.equal(bench.sums.get(`${name} Invocations`), 5);
+  const setupUs = bench.sums.get(`${name} ModelSetupTime`) ?? 0;
+  assert.ok(setupUs > 1000, String(setupUs));
+  assert.ok((bench.sums.get(`${name} OverheadLatency`) ?? 0) > setupUs, "the start is part of the overhead");
+  await until("the instance has ended", () => bench.running().length === 0);
+  const again = await bench.ask("asleep", "x");
+  assert.notEqual(again.pid, answers[0]?.pid);
+});
+
+test("more requests at once than MaxConcurrency are throttled, while it starts and while it runs", async () => {
+  await using bench = await open();
+  await bench.deploy("busy", [serverless("one", 2)]);
+  const held = [bench.ask("busy", "hold"), bench.ask("busy", "hold")];
+  const early = await refused(bench.ask("busy", "x"));
+  assert.deepEqual([early.code, early.statusFallback], ["ThrottlingException", 429]);
+  assert.match(
+    early.message,
+    /^Rate exceeded: variant v of endpoint busy answers 2 requests at once \(MaxConcurrency\)/,
+  );
+  await inService(bench);
+  assert.equal((await refused(bench.ask("busy", "x"))).code, "ThrottlingException");
+  await released(bench, Promise.all(held));
+  assert.equal((await bench.ask("busy", "x")).container, "one");
+  assert.equal(bench.sums.get("busy v Invocation4XXErrors"), 2);
+});
+
+test("a start that fails is told to all who wait, with what to do, and is tried again by a later request only", async () => {
+  await using bench = await open();
+  await bench.deploy("broken", [{ ...serverless("one", 9), isBroken: true }]);
+  const waiting = await Promise.all([1, 2, 3].map(() => refused(bench.ask("broken", "x"))));
+  for (const { code, message } of waiting) {
+    assert.equal(code, "ModelError");
+    assert.match(
+      message,
+      /did not pass the ping health check.*the model breaks.*It is started again by (the next request|a request in 1 s or later)/s,
+    );
+  }
+  assert.match((await refused(bench.ask("broken", "x"))).message, /the model breaks/);
+  assert.deepEqual(await bench.status("broken"), ["InService", "broken", null]);
+});
+
+test("a variant that there is no room for cannot be started, says so, and can be when there is room", async () => {
+  await using bench = await open({ instances: { idleMsMax: 100 }, hosting: { instancesMax: 1 } });
+  await bench.deploy("one", [serverless("one", 5)]);
+  await bench.deploy("two", [serverless("two", 5)]);
+  const held = bench.ask("one", "hold");
+  await inService(bench);
+  const error = await refused(bench.ask("two", "x"));
+  assert.deepEqual([error.code, error.statusFallback], ["ServiceUnavailable", 503]);
+  assert.match(error.message, /^Serverless variant v cannot be started now: The account-level service limit/);
+  await released(bench, held);
+  await until("there is room again", async () => {
+    const answer = await bench.ask("two", "x").catch(() => null);
+    return answer?.container === "two";
+  });
+});
+
+test("provisioned concurrency has the instance there before the first request, and again after its death and the platform's", async () => {
+  const documents = new DocumentMemory();
+  {
+    await using bench = await open({ instances: { idleMsMax: 50 } }, documents);
+    await bench.deploy("warm", [serverless("one", 4, 2)]);
+    assert.deepEqual(bench.running(), ["one"]);
+    const { pid } = await bench.ask("warm", "x");
+    assert.equal(bench.sums.get("warm v ServerlessProvisionedConcurrencyUtilization"), 0.5);
+    process.kill(pid, "SIGKILL");
+    assert.notEqual((await bench.ask("warm", "x")).pid, pid);
+  }
+  await using bench = await open({ instances: { idleMsMax: 50 } }, documents);
+  await until("it runs again", () => bench.running().length === 1);
+  assert.equal((await bench.ask("warm", "x")).container, "one");
+  const shrunk = { variantName: "v", concurrency: { provisioned: 0 } };
+  await bench.hosting.resizeEndpoint("warm", [shrunk], owner);
+  await bench.settled("warm");
+  await until("it sleeps now", () => bench.running().length === 0);
+  assert.equal((await bench.ask("warm", "x")).container, "one");
+});
+
+test("an endpoint goes from instances to serverless and back, and no request fails meanwhile", async () => {
+  await using bench = await open();
+  await bench.deploy("moving", [{ name: "fixed", VariantName: "v" }]);
+  await bench.configure("sleeping", [serverless("less", 100)]);
+  await bench.configure("fixed again", [{ name: "fixed", VariantName: "v" }]);
+  const clients = bench.clients("moving");
+  for (const [config, container] of [
+    ["sleeping", "less"],
+    ["fixed again", "fixed"],
+  ] as const) {
+    await bench.update("moving", config);
+    await bench.settled("moving");
+    assert.deepEqual(await bench.status("moving"), ["InService", config, null]);
+    assert.equal((await bench.ask("moving", "x")).container, container);
+    await until("nothing else runs", () => bench.running().join() === container);
+  }
+  const { failures } = await clients.end();
+  assert.deepEqual(Object.fromEntries(failures), {});
+});
+
+test("a deletion answers the requests that wait for the instance, and leaves nothing", async () => {
+  await using bench = await open();
+  await bench.deploy("gone", [serverless("one", 5)]);
+  const held = bench.ask("gone", "x");
+  await bench.hosting.deleteEndpoint("gone", owner);
+  assert.equal((await held).container, "one");
+  await bench.settled("gone");
+  await until("nothing runs", () => bench.running().length === 0);
+});
