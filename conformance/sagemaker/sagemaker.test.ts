@@ -7,6 +7,7 @@ const workflow = fileURLToPath(new URL("workflow.py", import.meta.url));
 const refusals = fileURLToPath(new URL("refusals.py", import.meta.url));
 const scaling = fileURLToPath(new URL("scaling.py", import.meta.url));
 const pipelines = fileURLToPath(new URL("pipelines.py", import.meta.url));
+const logs = fileURLToPath(new URL("logs.py", import.meta.url));
 let platform: ScriptedPlatform;
 const run = (phase: string) => platform.run(workflow, [phase], { proxy: true });
 
@@ -32,6 +33,10 @@ test("inference pipelines and containers in Direct mode with the real boto3", as
 
 test("alarms and autoscaling with the real boto3: policies, what alarms run, bounds, what goes with an endpoint", async () => {
   await platform.run(scaling, [], { proxy: true });
+});
+
+test("CloudWatch Logs with the real boto3: filter patterns, the loop of `aws logs tail --follow`, retention", async () => {
+  await platform.run(logs, [], { proxy: true });
 });
 
 test("the sagemaker SDK: PipelineModel.deploy", async () => {

@@ -60,6 +60,10 @@ class DirectoryLogStreams implements LogStreams {
     return { name, ...facts, storedBytes };
   }
 
+  async retentionDays(group: string): Promise<number | null> {
+    return (await this.#existing(group)).retentionDays;
+  }
+
   async streamNames(group: string, prefix: string): Promise<readonly string[]> {
     await this.#existing(group);
     return (await this.#streamNames(group)).filter((name) => name.startsWith(prefix));
@@ -79,10 +83,12 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async read(group: string, stream: string, options: LogReadOptions): Promise<LogPage> {
-    await this.#existing(group);
+    const { retentionDays } = await this.#existing(group);
     const segments = this.#open(group, stream);
     if (Array.isArray(await stat(segments.directory).catch(noneWhenAbsent))) throw noSuchStream();
-    return await readPage(segments, options);
+    if (retentionDays === null) return await readPage(segments, options);
+    const startTimeMs = Math.max(options.startTimeMs ?? 0, this.#keptSinceMs(retentionDays));
+    return await readPage(segments, { ...options, startTimeMs });
   }
 
   async createGroup(group: string): Promise<void> {
@@ -166,18 +172,18 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async prune(): Promise<void> {
-    const nowMs = this.#options.clock.epochMs();
     for (const group of await this.groupNames("")) {
       const retentionDays = (await this.#facts(group))?.retentionDays ?? null;
       if (retentionDays === null) continue;
-      const beforeMs = nowMs - retentionDays * 86_400_000;
+      const sinceMs = this.#keptSinceMs(retentionDays);
       for (const name of await this.#streamNames(group)) {
-        for (const { path } of await this.#open(group, name).files()) {
-          const found = await stat(path).catch(noneWhenAbsent);
-          if (!Array.isArray(found) && found.mtimeMs < beforeMs) await rm(path, { force: true });
-        }
+        await this.#writing(group, name, (segments) => segments.dropBefore(sinceMs));
       }
     }
+  }
+
+  #keptSinceMs(retentionDays: number): number {
+    return this.#options.clock.epochMs() - retentionDays * 86_400_000;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -185,13 +191,18 @@ class DirectoryLogStreams implements LogStreams {
     this.#writers.clear();
   }
 
-  async #append(group: string, stream: string, lines: string): Promise<void> {
+  #append(group: string, stream: string, lines: string): Promise<void> {
+    return this.#writing(group, stream, (segments) => segments.append(lines));
+  }
+
+  /** All who change a stream's files at a time do it through the same segments, which take turns. */
+  async #writing(group: string, stream: string, change: (segments: LogSegments) => Promise<void>): Promise<void> {
     const key = this.#streamDirectory(group, stream);
     const held = this.#segments.get(key) ?? { segments: this.#open(group, stream), userCount: 0 };
     this.#segments.set(key, held);
     held.userCount++;
     try {
-      await held.segments.append(lines);
+      await change(held.segments);
     } finally {
       held.userCount--;
       if (held.userCount === 0) this.#segments.delete(key);

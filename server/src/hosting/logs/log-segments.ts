@@ -46,9 +46,34 @@ export class LogSegments {
 
   async lastLine(): Promise<LogLine | null> {
     for (const file of (await this.files()).toReversed()) {
-      for await (const [last] of linesBefore(file, null)) if (last !== undefined) return last;
+      const last = await lastLineOf(file);
+      if (last !== null) return last;
     }
     return null;
+  }
+
+  /**
+   * Deletes the files whose last line is older. An empty file takes the place of the newest one, so that the numbers of files only grow:
+   * who follows the stream from a position finds what comes next.
+   */
+  dropBefore(timeMs: number): Promise<void> {
+    return this.#turns.run(async () => {
+      const files = await this.files();
+      for (const [index, file] of files.entries()) {
+        const isNewest = index === files.length - 1;
+        const last = await lastLineOf(file);
+        if (last === null ? isNewest : last.timestampMs >= timeMs) return;
+        if (isNewest) {
+          await appendFile(this.#pathOf(file.segment + 1), "");
+          this.#newest = { segment: file.segment + 1, byteLength: 0 };
+        }
+        await rm(file.path, { force: true });
+      }
+    });
+  }
+
+  #pathOf(segment: number): string {
+    return join(this.directory, `${String(segment).padStart(10, "0")}.log`);
   }
 
   async #append(bytes: Buffer): Promise<void> {
@@ -57,9 +82,8 @@ export class LogSegments {
       this.#newest = { segment: this.#newest.segment + 1, byteLength: 0 };
       for (const old of (await this.files()).slice(0, -(segmentsMax - 1))) await rm(old.path, { force: true });
     }
-    const name = `${String(this.#newest.segment).padStart(10, "0")}.log`;
     try {
-      await appendFile(join(this.directory, name), bytes);
+      await appendFile(this.#pathOf(this.#newest.segment), bytes);
       this.#newest.byteLength += bytes.byteLength;
     } catch (error) {
       this.#newest = null;
@@ -89,6 +113,11 @@ export class LogSegments {
     }
     return total;
   }
+}
+
+async function lastLineOf(file: SegmentFile): Promise<LogLine | null> {
+  for await (const [last] of linesBefore(file, null)) if (last !== undefined) return last;
+  return null;
 }
 
 /** Cut behind line ends, so that each piece fits a segment; a longer line is a piece by itself. */

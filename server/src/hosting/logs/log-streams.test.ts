@@ -16,11 +16,13 @@ const all: LogReadOptions = { startTimeMs: null, endTimeMs: null, startFromHead:
 
 async function logs(streamBytesMax = 1e6, streamsMax = 10) {
   const directory = await mkdtemp(join(tmpdir(), "logs-"));
-  const clock: Clock = { epochMs: () => startMs, monotonicNs: () => 0, timer: () => ({ [Symbol.dispose]() {} }) };
+  const hand = { nowMs: startMs };
+  const clock: Clock = { epochMs: () => hand.nowMs, monotonicNs: () => 0, timer: () => ({ [Symbol.dispose]() {} }) };
   const limits = { streamBytesMax, streamsMax, groupsMax: 3 };
   const make = () => createDirectoryLogStreams({ directory, clock, logger: silentLogger, ...limits });
   return {
     directory,
+    clock: hand,
     make,
     store: make(),
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
@@ -266,4 +268,29 @@ test("property: any message comes back from a line, any name from a file name wi
       },
     ),
   );
+});
+
+test("what is older than a group's retention is not read, and its files go; who follows the stream misses nothing", async () => {
+  await using place = await logs();
+  const dayMs = 86_400_000;
+  await place.store.createGroup(group);
+  await place.store.createStream(group, stream);
+  const put = (timestampMs: number, message: string) => place.store.append(group, stream, [{ timestampMs, message }]);
+  const messages = async (options = all) =>
+    (await place.store.read(group, stream, options)).events.map(({ message }) => message);
+  await put(place.clock.nowMs - 2 * dayMs, "old");
+  const { forwardToken } = await place.store.read(group, stream, all);
+  await put(place.clock.nowMs, "new");
+  assert.deepEqual(await messages(), ["old", "new"]);
+  await place.store.setRetention(group, 1);
+  await place.store.prune();
+  assert.deepEqual(await messages(), ["new"]);
+  place.clock.nowMs += 2 * dayMs;
+  assert.deepEqual(await messages(), []);
+  await place.store.prune();
+  assert.equal((await place.store.stream(group, stream))?.storedBytes, 0);
+  await put(place.clock.nowMs, "after");
+  assert.deepEqual(await messages({ ...all, token: forwardToken }), ["after"]);
+  await place.store.setRetention(group, null);
+  assert.deepEqual(await messages(), ["after"]);
 });

@@ -50,10 +50,13 @@ export interface LogStreams extends AsyncDisposable {
   groupNames(prefix: string): Promise<readonly string[]>;
   /** Null for one that is not there. */
   group(name: string): Promise<LogGroup | null>;
+  /** Of a group, without looking at its streams; null: for ever. */
+  retentionDays(group: string): Promise<number | null>;
   /** Sorted. */
   streamNames(group: string, prefix: string): Promise<readonly string[]>;
   /** Null for one that is not there. */
   stream(group: string, name: string): Promise<LogStream | null>;
+  /** Events older than the group's retention are not answered any more. */
   read(group: string, stream: string, options: LogReadOptions): Promise<LogPage>;
 
   createGroup(group: string): Promise<void>;

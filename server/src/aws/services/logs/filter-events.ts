@@ -24,6 +24,8 @@ type Place = Pick<FilteredEvent, "timestampMs" | "stream" | "id">;
 const pageLengthMax = 1024 * 1024;
 /** Looked at in a turn: about a millisecond's work. */
 const eventsPerRead = 2000;
+/** Matched in a turn: of the slowest patterns some milliseconds' work. */
+const matchedLengthPerTurn = 64 * 1024;
 /** Held beyond a page before they are put in order. */
 const addedMax = 2000;
 
@@ -34,9 +36,16 @@ export async function filterEvents(
 ): Promise<{ readonly events: readonly FilteredEvent[]; readonly nextToken: string | null }> {
   const after = request.token === null ? null : placeOf(request.token);
   const page = new PageInOrder(request.eventsMax);
+  let matchedLength = 0;
   for (const stream of request.streams) {
     for await (const event of eventsOf(store, stream, request, after?.timestampMs ?? request.startTimeMs)) {
-      if (request.matches(event.message) && (after === null || compare(event, after) > 0)) page.add(event);
+      if (after !== null && compare(event, after) <= 0) continue;
+      matchedLength += event.message.length;
+      if (matchedLength > matchedLengthPerTurn) {
+        await request.turn();
+        matchedLength = event.message.length;
+      }
+      if (request.matches(event.message)) page.add(event);
     }
   }
   const { events, isTruncated } = page.end();

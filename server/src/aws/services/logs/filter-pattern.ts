@@ -1,25 +1,49 @@
-import { AwsError } from "../../../base/index.ts";
+import { parseFieldsPattern } from "./pattern-fields.ts";
+import { parseJsonPattern } from "./pattern-json.ts";
+import { parsePatternRegex } from "./pattern-regex.ts";
+import { invalidPattern, PatternText } from "./pattern-text.ts";
 
 /**
- * Unstructured filter patterns: terms and "quoted phrases" that must all occur, `?term`s of which one must, `-term`s that must not.
- * Terms are case sensitive. An empty pattern matches all. JSON and space-delimited patterns are refused.
+ * CloudWatch Logs' filter patterns, of their three kinds: `{ $.property = value }` over JSON messages, `[field, field = value]` over
+ * messages of fields between spaces, and terms. An empty pattern matches all; terms are case sensitive. What a pattern does with a message
+ * takes time in proportion to the message's length and the pattern's.
  */
 export function parseFilterPattern(pattern: string): (message: string) => boolean {
-  const text = pattern.trim();
-  if (text.startsWith("{") || text.startsWith("[")) {
-    throw new AwsError(
-      "InvalidParameterException",
-      "Invalid filter pattern: only patterns of terms are supported here",
-    );
-  }
-  const terms = [...text.matchAll(/([-?]?)(?:"((?:[^"\\]|\\.)*)"|(\S+))/g)].map((match) => ({
-    sign: match[1],
-    term: match[2]?.replaceAll(/\\(.)/g, "$1") ?? match[3] ?? "",
-  }));
-  const withSign = (sign: string) => terms.filter((each) => each.sign === sign).map((each) => each.term);
+  const text = new PatternText(pattern.trim());
+  if (text.text.startsWith("{")) return parseJsonPattern(text);
+  if (text.text.startsWith("[")) return parseFieldsPattern(text);
+  return parseTerms(text);
+}
+
+interface Term {
+  readonly sign: string;
+  readonly isIn: (message: string) => boolean;
+}
+
+/** Words and "quoted phrases" that must all occur, `?term`s of which one must, `-term`s that must not, and `%regular expressions%`. */
+function parseTerms(text: PatternText): (message: string) => boolean {
+  const terms: Term[] = [];
+  while (!text.isAtEnd) terms.push(takeTerm(text));
+  const withSign = (sign: string) => terms.filter((each) => each.sign === sign);
   const [needed, optional, forbidden] = [withSign(""), withSign("?"), withSign("-")];
   return (message) =>
-    needed.every((term) => message.includes(term)) &&
-    (optional.length === 0 || optional.some((term) => message.includes(term))) &&
-    !forbidden.some((term) => message.includes(term));
+    needed.every(({ isIn }) => isIn(message)) &&
+    (optional.length === 0 || optional.some(({ isIn }) => isIn(message))) &&
+    !forbidden.some(({ isIn }) => isIn(message));
+}
+
+function takeTerm(text: PatternText): Term {
+  text.skipSpace();
+  const sign = text.match(/[-?](?=\S)/)?.[0] ?? "";
+  const quoted = text.match(/"((?:[^"\\]|\\.)*)"/s)?.[1];
+  if (quoted !== undefined) return { sign, isIn: includes(quoted.replaceAll(/\\(.)/gs, "$1")) };
+  const regex = text.match(/%((?:[^%\\]|\\.)+)%(?!\S)/s)?.[1];
+  if (regex !== undefined) return { sign, isIn: parsePatternRegex(regex) };
+  const word = text.match(/[^\s"]\S*/)?.[0];
+  if (word === undefined) throw invalidPattern(`a quotation mark is not closed ${text.place()}`);
+  return { sign, isIn: includes(word) };
+}
+
+function includes(term: string): (message: string) => boolean {
+  return (message) => message.includes(term);
 }

@@ -5,8 +5,11 @@ export interface LogStore {
   /** Null for one that is not there. */
   group(name: string): Promise<StoredGroup | null>;
   streamNames(group: string, prefix: string): Promise<readonly string[]>;
+  /** Of a group, without looking at its streams; null: for ever. */
+  retentionDays(group: string): Promise<number | null>;
   /** Null for one that is not there. */
   stream(group: string, name: string): Promise<StoredStream | null>;
+  /** Events older than the group's retention are not answered any more. */
   read(group: string, stream: string, options: LogStoreRead): Promise<LogStorePage>;
   createGroup(group: string): Promise<void>;
   createStream(group: string, stream: string): Promise<void>;

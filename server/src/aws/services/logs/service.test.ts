@@ -7,18 +7,19 @@ import {
   CloudWatchLogsClient,
   CreateLogGroupCommand,
   CreateLogStreamCommand,
+  DeleteRetentionPolicyCommand,
   DescribeLogGroupsCommand,
   type DescribeLogGroupsCommandInput,
   DescribeLogStreamsCommand,
   FilterLogEventsCommand,
   GetLogEventsCommand,
   PutLogEventsCommand,
+  PutRetentionPolicyCommand,
   paginateFilterLogEvents,
 } from "@aws-sdk/client-cloudwatch-logs";
 import { silentLogger } from "../../../base/index.ts";
 import { createDirectoryLogStreams } from "../../../hosting/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";
-import { parseFilterPattern } from "./filter-pattern.ts";
 import { logsService } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
@@ -182,26 +183,93 @@ test("log groups are listed by prefix, pattern, name or class, and what is no su
     });
 });
 
-test("an event of a time that no date can name is refused, and nothing is written", async () => {
+test("events that are too old, expired or too new are told of and not written; the others are", async () => {
   await using at = await served();
   await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
   await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
-  const logEvents = [{ timestamp: 8.64e15 + 1, message: "m" }];
-  await assert.rejects(
-    at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents })),
-    {
-      name: "InvalidParameterException",
-    },
-  );
+  const put = (logEvents: { timestamp: number; message: string }[]) =>
+    at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents }));
+  const messages = async () => {
+    const asked = { logGroupName: group, logStreamName: "s", startFromHead: true };
+    return (await at.client.send(new GetLogEventsCommand(asked))).events?.map(({ message }) => message);
+  };
+  const [hourMs, dayMs, now] = [3_600_000, 86_400_000, at.clock.nowMs];
+  const event = (timestamp: number, message: string) => ({ timestamp, message });
+  const old = await put([event(now - 14 * dayMs - 1, "old"), event(now - 14 * dayMs, "edge")]);
+  assert.deepEqual(old.rejectedLogEventsInfo, { tooOldLogEventEndIndex: 1 });
+  const young = await put([event(now + 2 * hourMs, "soon"), event(now + 2 * hourMs + 1, "later")]);
+  assert.deepEqual(young.rejectedLogEventsInfo, { tooNewLogEventStartIndex: 1 });
+  assert.deepEqual((await put([event(8.64e15 + 1, "no date")])).rejectedLogEventsInfo, { tooNewLogEventStartIndex: 0 });
+  assert.deepEqual(await messages(), ["edge", "soon"]);
+  await at.client.send(new PutRetentionPolicyCommand({ logGroupName: group, retentionInDays: 1 }));
+  const expired = await put([event(now - dayMs - 1, "expired"), event(now - 1, "kept")]);
+  assert.deepEqual(expired.rejectedLogEventsInfo, { expiredLogEventEndIndex: 1 });
+  assert.deepEqual(await messages(), ["soon", "kept"]);
+  assert.equal((await put([event(now, "whole")])).rejectedLogEventsInfo, undefined);
 });
 
-test("a filter pattern's terms must occur, its ?terms in part, its -terms not at all", () => {
-  const matches = (pattern: string, message: string) => parseFilterPattern(pattern)(message);
-  assert.ok(matches("", "anything"));
-  assert.ok(matches("ERROR 500", "500 is an ERROR"));
-  assert.ok(!matches("ERROR 500", "ERROR 404"));
-  assert.ok(matches('"is an"', "500 is an ERROR") && !matches('"an is"', "500 is an ERROR"));
-  assert.ok(matches("?WARN ?ERROR", "a WARN") && !matches("?WARN ?ERROR", "fine"));
-  assert.ok(!matches("ERROR -ping", "ERROR in ping"));
-  assert.throws(() => parseFilterPattern("{ $.level = 1 }"), { code: "InvalidParameterException" });
+test("a call's events are bounded in bytes and in the time that they span, and ascend", async () => {
+  await using at = await served();
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
+  await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
+  const now = at.clock.nowMs;
+  for (const [logEvents, message] of [
+    [
+      [
+        { timestamp: now, message: "b" },
+        { timestamp: now - 1, message: "a" },
+      ],
+      /chronological order/,
+    ],
+    [
+      [
+        { timestamp: now - 86_400_001, message: "a" },
+        { timestamp: now, message: "b" },
+      ],
+      /cannot span more than 24 hours/,
+    ],
+    [Array.from({ length: 5 }, () => ({ timestamp: now, message: "x".repeat(210_000) })), /^Upload too large: 1050130/],
+  ] as const) {
+    await assert.rejects(
+      at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents: [...logEvents] })),
+      { name: "InvalidParameterException", message },
+    );
+  }
+});
+
+test("a group's retention is set to the days that there are, told, and taken back", async () => {
+  await using at = await served();
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
+  const retention = async () =>
+    (await at.client.send(new DescribeLogGroupsCommand({}))).logGroups?.[0]?.retentionInDays;
+  await at.client.send(new PutRetentionPolicyCommand({ logGroupName: group, retentionInDays: 30 }));
+  assert.equal(await retention(), 30);
+  await assert.rejects(at.client.send(new PutRetentionPolicyCommand({ logGroupName: group, retentionInDays: 2 })), {
+    name: "InvalidParameterException",
+    message:
+      /Value '2' at 'retentionInDays' failed to satisfy constraint: Member must satisfy enum value set: \[1, 3, 5,/,
+  });
+  await at.client.send(new DeleteRetentionPolicyCommand({ logGroupName: group }));
+  assert.equal(await retention(), undefined);
+});
+
+test("FilterLogEvents takes each kind of pattern, and refuses what is none", async () => {
+  await using at = await served();
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
+  await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
+  const messages = ['{"level":"ERROR","ms":12}', "GET /ping 200", "GET /invocations 424", '{"level":"INFO","ms":300}'];
+  const logEvents = messages.map((message) => ({ timestamp: at.clock.nowMs, message }));
+  await at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents }));
+  const found = async (filterPattern: string) =>
+    (await at.client.send(new FilterLogEventsCommand({ logGroupName: group, filterPattern }))).events?.map(
+      ({ message }) => messages.indexOf(message ?? ""),
+    );
+  assert.deepEqual(await found('{ $.level = "ERROR" || $.ms > 100 }'), [0, 3]);
+  assert.deepEqual(await found("[method, path, status = 4*]"), [2]);
+  assert.deepEqual(await found("GET -ping"), [2]);
+  assert.deepEqual(await found("%[24]\\d\\d$%"), [1, 2]);
+  await assert.rejects(found("{ $.level }"), {
+    name: "InvalidParameterException",
+    message: /^Invalid filter pattern: /,
+  });
 });

@@ -5,6 +5,8 @@ import { asServiceModel } from "../../spec/index.ts";
 import type { CallContext, ModelledService, OperationRows, RefusedMember } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
+import { checkedRetention } from "./retention.ts";
+import { putEvents } from "./put-events.ts";
 import type { LogStore, StoredGroup, StoredStream } from "./log-store.ts";
 
 export interface LogsParts {
@@ -19,8 +21,6 @@ const namesPerPage = 50;
 const streamsAtATime = 16;
 /** FilterLogEvents looks at the first so many streams, as the service does. */
 const searchedStreamsMax = 100;
-/** The latest time that a date can name. */
-const timestampMsMax = 8.64e15;
 
 const standardClass = "STANDARD";
 
@@ -94,12 +94,18 @@ export function logsService({ logs: store, clock }: LogsParts) {
     PutRetentionPolicy: {
       action: "logs:PutRetentionPolicy",
       resource: group,
-      handle: (input) => nothing(store.setRetention(input.logGroupName, input.retentionInDays)),
+      handle: ({ logGroupName, retentionInDays }) =>
+        nothing(store.setRetention(logGroupName, checkedRetention(retentionInDays))),
+    },
+    DeleteRetentionPolicy: {
+      action: "logs:DeleteRetentionPolicy",
+      resource: group,
+      handle: (input) => nothing(store.setRetention(input.logGroupName, null)),
     },
     PutLogEvents: {
       action: "logs:PutLogEvents",
       resource: stream,
-      handle: (input) => putEvents(store, input),
+      handle: (input) => putEvents(store, input, clock.epochMs()),
     },
   };
   return {
@@ -258,18 +264,6 @@ async function filter(
     searchedLogStreams: [],
     nextToken: nextToken ?? undefined,
   };
-}
-
-async function putEvents(store: LogStore, input: LogsInputs["PutLogEventsRequest"]) {
-  const events = input.logEvents.map(({ timestamp, message }) => ({ timestampMs: timestamp, message }));
-  if (events.some((event, index) => index > 0 && event.timestampMs < (events[index - 1]?.timestampMs ?? 0))) {
-    throw invalid("Log events in a single PutLogEvents request must be in chronological order.");
-  }
-  if (events.some(({ timestampMs }) => timestampMs > timestampMsMax)) {
-    throw invalid("Log events must not have a timestamp later than any date.");
-  }
-  await store.append(input.logGroupName, input.logStreamName, events);
-  return { nextSequenceToken: "1" };
 }
 
 /** The name, from itself or from an ARN. */

@@ -4,6 +4,7 @@ export interface LogsOperations {
   readonly CreateLogStream: { readonly input: CreateLogStreamRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteLogGroup: { readonly input: DeleteLogGroupRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteLogStream: { readonly input: DeleteLogStreamRequestInput; readonly output: Readonly<Record<string, never>> };
+  readonly DeleteRetentionPolicy: { readonly input: DeleteRetentionPolicyRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly DescribeLogGroups: { readonly input: DescribeLogGroupsRequestInput; readonly output: DescribeLogGroupsResponseOutput };
   readonly DescribeLogStreams: { readonly input: DescribeLogStreamsRequestInput; readonly output: DescribeLogStreamsResponseOutput };
   readonly FilterLogEvents: { readonly input: FilterLogEventsRequestInput; readonly output: FilterLogEventsResponseOutput };
@@ -18,6 +19,7 @@ export interface LogsInputs {
   readonly CreateLogStreamRequest: CreateLogStreamRequestInput;
   readonly DeleteLogGroupRequest: DeleteLogGroupRequestInput;
   readonly DeleteLogStreamRequest: DeleteLogStreamRequestInput;
+  readonly DeleteRetentionPolicyRequest: DeleteRetentionPolicyRequestInput;
   readonly DescribeLogGroupsRequest: DescribeLogGroupsRequestInput;
   readonly DescribeLogStreamsRequest: DescribeLogStreamsRequestInput;
   readonly Entity: EntityInput;
@@ -48,6 +50,10 @@ interface DeleteLogGroupRequestInput {
 interface DeleteLogStreamRequestInput {
   readonly logGroupName: string;
   readonly logStreamName: string;
+}
+
+interface DeleteRetentionPolicyRequestInput {
+  readonly logGroupName: string;
 }
 
 interface DescribeLogGroupsRequestInput {

@@ -1,0 +1,189 @@
+"""CloudWatch Logs with the real boto3: what clients put, filter, follow, keep and delete.
+
+python logs.py
+"""
+
+import json
+import time
+
+import boto3
+from statements import answers, finish, proven, refused
+
+GROUP = "/conformance/logs"
+logs = boto3.client("logs")
+
+
+def now():
+    return int(time.time() * 1000)
+
+
+def put(stream, messages, at=None):
+    events = [{"timestamp": at or now(), "message": message} for message in messages]
+    return logs.put_log_events(logGroupName=GROUP, logStreamName=stream, logEvents=events)
+
+
+def filtered(pattern):
+    pages = logs.get_paginator("filter_log_events").paginate(logGroupName=GROUP, filterPattern=pattern)
+    return [event["message"] for page in pages for event in page["events"]]
+
+
+class Tail:
+    """What `aws logs tail --follow` asks: from a time on, page by page, then again from the time of the last event, whose ids it knows."""
+
+    def __init__(self, since):
+        self.asked = {"logGroupName": GROUP, "interleaved": True, "startTime": since}
+        self.known = {}
+
+    def look(self):
+        found = []
+        while True:
+            answer = logs.filter_log_events(**self.asked)
+            fresh = [event for event in answer["events"] if event["eventId"] not in self.known]
+            found += [event["message"] for event in fresh]
+            self.known.update({event["eventId"]: event["timestamp"] for event in fresh})
+            if "nextToken" in answer:
+                self.asked["nextToken"] = answer["nextToken"]
+                continue
+            self.asked.pop("nextToken", None)
+            latest = max(self.known.values(), default=self.asked["startTime"])
+            self.asked["startTime"] = latest
+            self.known = {event: at for event, at in self.known.items() if at == latest}
+            return found
+
+
+def streams():
+    logs.create_log_group(logGroupName=GROUP)
+    for name in ["a/1", "a/2", "b/1"]:
+        logs.create_log_stream(logGroupName=GROUP, logStreamName=name)
+    put("a/1", ["first"], now() - 3000)
+    put("b/1", ["second"], now() - 2000)
+    put("a/2", ["third"], now() - 1000)
+
+    def names(**asked):
+        pages = logs.get_paginator("describe_log_streams").paginate(
+            logGroupName=GROUP, PaginationConfig={"PageSize": 2}, **asked
+        )
+        return [stream["logStreamName"] for page in pages for stream in page["logStreams"]]
+
+    answers("streams come by name, page by page", names, ["a/1", "a/2", "b/1"])
+    answers("or by prefix", lambda: names(logStreamNamePrefix="a/"), ["a/1", "a/2"])
+    answers(
+        "or the latest written first",
+        lambda: names(orderBy="LastEventTime", descending=True),
+        ["a/2", "b/1", "a/1"],
+    )
+    refused(
+        "but not by both",
+        "InvalidParameterException",
+        "^Cannot order by LastEventTime with a logStreamNamePrefix.$",
+        lambda: names(orderBy="LastEventTime", logStreamNamePrefix="a/"),
+    )
+
+
+def patterns():
+    lines = [
+        json.dumps({"level": "ERROR", "code": 404, "tags": [{"name": "x"}]}),
+        json.dumps({"level": "INFO", "ms": 1.5}),
+        '127.0.0.1 - alice "GET /ping HTTP/1.1" 200 12',
+        '127.0.0.1 - bob "POST /invocations HTTP/1.1" 424 4000',
+    ]
+    put("a/1", lines)
+    for pattern, expected in [
+        ('{ $.level = "ERROR" && $.code >= 400 }', [0]),
+        ("{ $.tags[0].name = x || $.ms < 2 }", [0, 1]),
+        ("{ $.ms NOT EXISTS }", [0]),
+        ("[ip, dash, user, request, status = 4*, bytes > 1000]", [3]),
+        ("[..., status = 200, bytes]", [2]),
+        ('"GET /ping"', [2]),
+        ("?alice ?bob", [2, 3]),
+        ("127.0.0.1 -alice", [3]),
+        ('%HTTP/1\\.[01]" [45]\\d+%', [3]),
+    ]:
+        answers("the pattern %s" % pattern, lambda: [lines.index(each) for each in filtered(pattern)], expected)
+    refused(
+        "a pattern that is none is refused",
+        "InvalidParameterException",
+        "^Invalid filter pattern",
+        lambda: filtered("{ $.a = "),
+    )
+
+
+def following():
+    since = now()
+    tail = Tail(since)
+    proven("a tail begins with nothing", tail.look() == [])
+    at = since + 1
+    put("a/1", ["one", "two"], at)
+    put("b/1", ["three"], at)
+    found = tail.look()
+    proven("it finds what has come, of all streams", sorted(found) == ["one", "three", "two"], str(found))
+    put("a/2", ["four"], at)
+    put("a/2", ["five"], at + 1)
+    found = tail.look()
+    proven("then what came since, of the same millisecond too", found == ["four", "five"], str(found))
+    proven("and nothing twice", tail.look() == [])
+    many = ["line %d" % index for index in range(10_000)]
+    put("b/1", many, at + 2)
+    put("b/1", ["last"], at + 3)
+    found = tail.look()
+    proven("more than a page of them comes whole and in order", found == [*many, "last"], str(len(found)))
+
+
+def reading():
+    asked = {"logGroupName": GROUP, "logStreamName": "a/2", "startFromHead": True, "limit": 1}
+    first = logs.get_log_events(**asked)
+    seen, token = [], first["nextForwardToken"]
+    while True:
+        page = logs.get_log_events(nextToken=token, **asked)
+        if page["nextForwardToken"] == token:
+            break
+        seen += [event["message"] for event in page["events"]]
+        token = page["nextForwardToken"]
+    proven("GetLogEvents ends where its token repeats", seen == ["four", "five"], str(seen))
+    back = logs.get_log_events(nextToken=first["nextForwardToken"].replace("f/", "b/", 1), **asked)
+    proven(
+        "and goes back with the backward token",
+        [e["message"] for e in back["events"]] == ["third"],
+        str(back["events"]),
+    )
+
+
+def bounds():
+    old = put("a/1", ["old"], now() - 15 * 86_400_000)
+    proven(
+        "an event that is too old is told of", old["rejectedLogEventsInfo"] == {"tooOldLogEventEndIndex": 1}, str(old)
+    )
+    new = put("a/1", ["new"], now() + 3 * 3_600_000)
+    proven("and one that is too new", new["rejectedLogEventsInfo"] == {"tooNewLogEventStartIndex": 0}, str(new))
+
+    def retention():
+        (group,) = logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]
+        return group.get("retentionInDays")
+
+    put("b/1", ["yesterday's"], now() - 2 * 86_400_000)
+    logs.put_retention_policy(logGroupName=GROUP, retentionInDays=1)
+    answers("a group keeps a retention", retention, 1)
+    answers("and what is older is not found", lambda: filtered("yesterday's"), [])
+    refused(
+        "for days that there are",
+        "InvalidParameterException",
+        r"'retentionInDays' failed to satisfy constraint: Member must satisfy enum value set: \[1, 3, 5",
+        lambda: logs.put_retention_policy(logGroupName=GROUP, retentionInDays=2),
+    )
+    logs.delete_retention_policy(logGroupName=GROUP)
+    answers("until it is taken back", retention, None)
+    logs.delete_log_group(logGroupName=GROUP)
+    refused(
+        "a group that is deleted is not there",
+        "ResourceNotFoundException",
+        "^The specified log group does not exist.$",
+        lambda: filtered(""),
+    )
+
+
+streams()
+patterns()
+following()
+reading()
+bounds()
+finish()

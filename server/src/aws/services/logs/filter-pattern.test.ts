@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { parseFilterPattern } from "./filter-pattern.ts";
+import { parsePatternRegex } from "./pattern-regex.ts";
+import { wildcards } from "./pattern-values.ts";
+
+const matches = (pattern: string, message: string) => parseFilterPattern(pattern)(message);
+const refused = (pattern: string, message: RegExp) =>
+  assert.throws(() => parseFilterPattern(pattern), { code: "InvalidParameterException", message });
+
+/** Each message with whether the pattern matches it. */
+function cases(pattern: string, expected: Readonly<Record<string, boolean>>): void {
+  for (const [message, isMatch] of Object.entries(expected)) {
+    assert.equal(matches(pattern, message), isMatch, `${pattern} over ${message}`);
+  }
+}
+
+test("terms must occur, ?terms in part, -terms not at all, and regular expressions stand between percent signs", () => {
+  cases("", { anything: true, "": true });
+  cases("ERROR 500", { "500 is an ERROR": true, "ERROR 404": false, "error 500": false });
+  cases('"is an"', { "500 is an ERROR": true, "an is": false });
+  cases('"a \\"quoted\\" word"', { 'say a "quoted" word': true, "a quoted word": false });
+  cases("?WARN ?ERROR", { "a WARN": true, fine: false });
+  cases("ERROR -ping", { "ERROR in ping": false, "ERROR in pong": true });
+  cases('-"health check"', { "a health check": false, check: true });
+  cases("100% sure", { "100% sure": true, "100 sure": false });
+});
+
+test("regular expressions: classes, repetitions, anchors and alternatives, alone and as terms", () => {
+  cases("%AUTHORIZED%", { "[ERROR 401] UNAUTHORIZED REQUEST": true, "[ERROR 400] BAD": false });
+  cases("%^[A-Z]+ \\d{3}$%", { "ERROR 404": true, "ERROR 4045": false, "an ERROR 404": false });
+  cases("%4\\d\\d|5\\d\\d%", { "status 503": true, "status 302": false });
+  cases("GET %10\\.0\\.\\d+%", { "GET 10.0.77": true, "PUT 10.0.77": false, "GET 10x0.77": false });
+});
+
+test("conditions on JSON messages", () => {
+  const message = JSON.stringify({
+    level: "ERROR",
+    code: 404,
+    size: 1.5e-3,
+    ok: true,
+    none: null,
+    "a.b": "dot",
+    list: [{ id: 1 }, { id: 2 }],
+    deep: { name: "model-7" },
+  });
+  for (const [pattern, isMatch] of [
+    ['{ $.level = "ERROR" }', true],
+    ["{ $.level = ERROR }", true],
+    ['{ $.level = "ERR*" }', true],
+    ['{ $.level != "ERROR" }', false],
+    ['{ $.absent != "ERROR" }', false],
+    ["{ $.code = 404 && $.size < 1e-2 }", true],
+    ["{ $.code >= 405 || $.ok IS TRUE }", true],
+    ["{ ($.code = 1 || $.code = 404) && $.ok IS FALSE }", false],
+    ["{ $.none IS NULL }", true],
+    ["{ $.absent IS NULL }", false],
+    ["{ $.absent NOT EXISTS }", true],
+    ["{ $.none NOT EXISTS }", false],
+    ["{ $.list[1].id = 2 }", true],
+    ["{ $.list[2].id = 2 }", false],
+    ["{ $.list[*].id = 1 }", true],
+    ['{ $["a.b"] = "dot" }', true],
+    ["{ $.deep.name = %model-[0-9]+% }", true],
+    ["{ $.deep.name = *-7 }", true],
+    ["{ $.code = 4* }", true],
+    ["{ $.constructor NOT EXISTS }", true],
+  ] as const) {
+    assert.equal(matches(pattern, message), isMatch, pattern);
+  }
+  cases("{ $.a = 1 }", { "a = 1": false, "[1]": false, '{"a":1': false, '  {"a":1}': true });
+});
+
+test("conditions on fields between spaces: as many as the pattern has, unless it has an ellipsis", () => {
+  const line = '127.0.0.1 - alice [10/Oct/2000:13:25:15 -0700] "GET /apache_pb.gif HTTP/1.0" 404 2326';
+  for (const [pattern, isMatch] of [
+    ["[ip, user, username, timestamp, request, status_code, bytes]", true],
+    ["[ip, user, username, timestamp, request, status_code]", false],
+    ["[ip, user, username, timestamp, request, status_code = 4*, bytes > 1000]", true],
+    ["[ip, user, username, timestamp, request, status_code = 404 || status_code = 410, bytes]", true],
+    ["[..., status_code != 404, bytes]", false],
+    ["[ip, ..., bytes >= 2326 && bytes <= 2326]", true],
+    ['[ip, user, username, timestamp, request = "*apache*", ...]', true],
+    ["[ip = %127\\.0\\.0\\.[1-9]%, ...]", true],
+    ["[w1, w2, w3, w4, w5, w6, w7, w8, ...]", false],
+    ["[...]", true],
+  ] as const) {
+    assert.equal(matches(pattern, line), isMatch, pattern);
+  }
+});
+
+test("a pattern that is none is refused with what is wrong, and where", () => {
+  refused("{ $.a = }", /a value expected at character 9/);
+  refused("{ $.a }", /a comparison, IS or NOT EXISTS expected/);
+  refused("{ $.a = 1", /'}' expected at the end/);
+  refused("{ $.a = 1 } x", /nothing may follow the closing brace/);
+  refused('{ $.a > "x" }', /> compares numbers only/);
+  refused("{ $ = 1 }", /a property expected behind \$/);
+  refused("[a, ..., b, ...]", /once only/);
+  refused("[a", /']' expected/);
+  refused('"open', /not closed/);
+  refused("%a{3,2}%", /ends before it begins/);
+  refused("%a{100}%", /too long/);
+  refused("%(a)%", /not supported/);
+});
+
+test("hostile messages and patterns take time in proportion to their length", () => {
+  const long = "a".repeat(256 * 1024);
+  assert.equal(parseFilterPattern(`%${"a*".repeat(30)}b%`)(long), false);
+  assert.equal(parseFilterPattern("[...,x=1]")("[ ".repeat(128 * 1024)), false);
+  assert.equal(parseFilterPattern(`{ ${"(".repeat(300)}$.a = 1${")".repeat(300)} }`)('{"a":1}'), true);
+  assert.equal(parseFilterPattern("{ $.*.*.* = 1 }")(`{"a":${"[".repeat(5000)}${"]".repeat(5000)}}`), false);
+});
+
+const letters = fc.array(fc.constantFrom("a", "b", "1", "-"), { maxLength: 12 }).map((all) => all.join(""));
+const piece = fc
+  .tuple(
+    fc.constantFrom("a", "b", ".", "[ab]", "[^a]", "\\d", "\\w", "\\-"),
+    fc.constantFrom("", "*", "+", "?", "{2}", "{1,2}", "{0,}"),
+  )
+  .map((parts) => parts.join(""));
+const alternative = fc
+  .tuple(fc.constantFrom("", "^"), fc.array(piece, { minLength: 1, maxLength: 5 }), fc.constantFrom("", "$"))
+  .map(([start, pieces, end]) => `${start}${pieces.join("")}${end}`);
+
+test("property: regular expressions match what JavaScript's match", () => {
+  fc.assert(
+    fc.property(fc.array(alternative, { minLength: 1, maxLength: 3 }), letters, (alternatives, message) => {
+      const source = alternatives.join("|");
+      assert.equal(parsePatternRegex(source)(message), new RegExp(source).test(message), `${source} over ${message}`);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("property: wildcards match what they stand for", () => {
+  const pattern = fc.array(fc.constantFrom("a", "b", "*"), { maxLength: 8 }).map((all) => all.join(""));
+  fc.assert(
+    fc.property(pattern, letters, (given, message) => {
+      assert.equal(wildcards(given)(message), new RegExp(`^${given.replaceAll("*", ".*")}$`).test(message));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("property: any text is a pattern or is refused as one, and a pattern of words is found in what holds them", () => {
+  const grammar = fc.array(
+    fc.constantFrom(
+      "{",
+      "}",
+      "[",
+      "]",
+      "$",
+      ".a",
+      "=",
+      "!=",
+      "1",
+      '"',
+      "%",
+      "*",
+      "&&",
+      "||",
+      "(",
+      ")",
+      "...",
+      ",",
+      " ",
+      "IS NULL",
+      "-",
+      "?",
+    ),
+    { maxLength: 20 },
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        grammar.map((all) => all.join("")),
+        fc.string(),
+      ),
+      fc.string(),
+      (pattern, message) => {
+        try {
+          assert.equal(typeof parseFilterPattern(pattern)(message), "boolean");
+        } catch (error) {
+          assert.equal((error as { code?: string }).code, "InvalidParameterException", String(error));
+        }
+      },
+    ),
+    { numRuns: 3000 },
+  );
+  fc.assert(
+    fc.property(fc.array(fc.stringMatching(/^[a-z]{1,5}$/), { maxLength: 5 }), (words) => {
+      assert.ok(matches(words.join(" "), `<${words.toReversed().join("> <")}>`));
+    }),
+  );
+});

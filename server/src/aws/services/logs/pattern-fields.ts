@@ -1,0 +1,82 @@
+import { type PatternText, invalidPattern } from "./pattern-text.ts";
+import { compares, takeComparison, takeValue } from "./pattern-values.ts";
+
+type FieldCondition = (field: string) => boolean;
+/** "rest": any number of fields. */
+type FieldPattern = FieldCondition | "rest";
+
+/**
+ * `[ip, user, ..., status = 4*, bytes > 1000]`: for messages of fields between spaces, in which "quoted texts" and [bracketed ones] are one
+ * field each. A message has to have as many fields as the pattern, unless the pattern has `...`, which stands for any number of them.
+ */
+export function parseFieldsPattern(text: PatternText): (message: string) => boolean {
+  text.expect("[");
+  const fields: FieldPattern[] = [];
+  do fields.push(text.takes("...") ? "rest" : fieldPattern(text));
+  while (text.takes(","));
+  text.expect("]");
+  if (!text.isAtEnd) throw invalidPattern(`nothing may follow the closing bracket, ${text.place()}`);
+  const restAt = fields.indexOf("rest");
+  if (restAt !== fields.lastIndexOf("rest")) throw invalidPattern("... may stand once only");
+  const known = fields.filter((field) => field !== "rest");
+  return (message) => {
+    const found = fieldsOf(message);
+    if (restAt === -1 ? found.length !== known.length : found.length < known.length) return false;
+    const skipped = found.length - known.length;
+    return known.every((matches, index) =>
+      matches(found[restAt === -1 || index < restAt ? index : index + skipped] ?? ""),
+    );
+  };
+}
+
+/** Conditions on one field: its name, then a comparison, several of them joined by && and ||. */
+function fieldPattern(text: PatternText): FieldCondition {
+  const ors: FieldCondition[][] = [[]];
+  for (;;) {
+    ors.at(-1)?.push(fieldCondition(text));
+    if (text.takes("||")) ors.push([]);
+    else if (!text.takes("&&")) break;
+  }
+  return (field) => ors.some((ands) => ands.every((condition) => condition(field)));
+}
+
+function fieldCondition(text: PatternText): FieldCondition {
+  text.skipSpace();
+  const name = text.match(/[\w$.-]+|\*/)?.[0];
+  if (name === undefined) throw invalidPattern(`the name of a field expected ${text.place()}`);
+  const comparison = takeComparison(text);
+  if (comparison === null) return () => true;
+  const value = takeValue(text, comparison);
+  return (field) => compares(value.kind === "number" ? numberOf(field) : field, comparison, value);
+}
+
+function numberOf(field: string): number | string {
+  const value = Number(field);
+  return field.trim() === "" || !Number.isFinite(value) ? field : value;
+}
+
+/** A quotation mark or a bracket that is not closed is a character like others; the rest is looked for the end of one only once. */
+function fieldsOf(message: string): readonly string[] {
+  const found: string[] = [];
+  const unclosed = new Set<string>();
+  const space = /\s/;
+  for (let at = 0; at < message.length;) {
+    const first = message.charAt(at);
+    if (space.test(first)) {
+      at++;
+      continue;
+    }
+    const closing = first === '"' ? '"' : first === "[" ? "]" : "";
+    const end = closing === "" || unclosed.has(closing) ? -1 : message.indexOf(closing, at + 1);
+    if (end !== -1) {
+      found.push(message.slice(at + 1, end));
+      at = end + 1;
+      continue;
+    }
+    if (closing !== "") unclosed.add(closing);
+    const from = at;
+    while (at < message.length && !space.test(message.charAt(at))) at++;
+    found.push(message.slice(from, at));
+  }
+  return found;
+}

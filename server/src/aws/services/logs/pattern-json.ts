@@ -1,0 +1,112 @@
+import { type PatternText, invalidPattern } from "./pattern-text.ts";
+import { compares, takeComparison, takeValue } from "./pattern-values.ts";
+
+/** A key, a place in a list, or (null) every member. */
+type Step = string | number | null;
+type Condition = (root: unknown) => boolean;
+
+/** `{ $.selector = value && ... || ... }`: for messages that are JSON objects; no other message matches. */
+export function parseJsonPattern(text: PatternText): (message: string) => boolean {
+  text.expect("{");
+  const condition = anyOf(text);
+  text.expect("}");
+  if (!text.isAtEnd) throw invalidPattern(`nothing may follow the closing brace, ${text.place()}`);
+  return (message) => {
+    if (!/^\s*\{/.test(message)) return false;
+    let root: unknown;
+    try {
+      root = JSON.parse(message);
+    } catch {
+      return false;
+    }
+    return condition(root);
+  };
+}
+
+function anyOf(text: PatternText): Condition {
+  const conditions = [allOf(text)];
+  while (text.takes("||")) conditions.push(allOf(text));
+  return (root) => conditions.some((condition) => condition(root));
+}
+
+function allOf(text: PatternText): Condition {
+  const conditions = [one(text)];
+  while (text.takes("&&")) conditions.push(one(text));
+  return (root) => conditions.every((condition) => condition(root));
+}
+
+function one(text: PatternText): Condition {
+  if (text.takes("(")) {
+    const condition = anyOf(text);
+    text.expect(")");
+    return condition;
+  }
+  const path = selector(text);
+  text.skipSpace();
+  const state = text.match(/(IS\s+NOT\s+NULL|IS\s+NULL|IS\s+TRUE|IS\s+FALSE|NOT\s+EXISTS|EXISTS)\b/i)?.[1];
+  if (state !== undefined) return isInState(path, state.toUpperCase().replaceAll(/\s+/g, " "));
+  const comparison = takeComparison(text);
+  if (comparison === null) throw invalidPattern(`a comparison, IS or NOT EXISTS expected ${text.place()}`);
+  const value = takeValue(text, comparison);
+  return (root) => valuesAt(root, path).some((found) => compares(found, comparison, value));
+}
+
+function isInState(path: readonly Step[], state: string): Condition {
+  const some =
+    (is: (found: unknown) => boolean): Condition =>
+    (root) =>
+      valuesAt(root, path).some(is);
+  switch (state) {
+    case "IS NULL":
+      return some((found) => found === null);
+    case "IS NOT NULL":
+      return some((found) => found !== null);
+    case "IS TRUE":
+      return some((found) => found === true);
+    case "IS FALSE":
+      return some((found) => found === false);
+    case "EXISTS":
+      return some(() => true);
+    default:
+      return (root) => valuesAt(root, path).length === 0;
+  }
+}
+
+/** `$.a.b[0]`, `$.a[*].b`, `$["a.b"]`. */
+function selector(text: PatternText): readonly Step[] {
+  text.expect("$");
+  const steps: Step[] = [];
+  for (;;) {
+    const key = text.match(/\.([\w-]+|\*)/)?.[1];
+    if (key !== undefined) {
+      steps.push(key === "*" ? null : key);
+      continue;
+    }
+    const place = text.match(/\.?\[\s*(?:(\d{1,9})|(\*)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*\]/s);
+    if (place === null) break;
+    const name = place[3] ?? place[4];
+    steps.push(
+      place[1] !== undefined
+        ? Number(place[1])
+        : place[2] !== undefined
+          ? null
+          : (name ?? "").replaceAll(/\\(.)/gs, "$1"),
+    );
+  }
+  if (steps.length === 0) throw invalidPattern(`a property expected behind $, ${text.place()}`);
+  return steps;
+}
+
+/** No more than the message has members, and each step of a pattern looks at each once. */
+function valuesAt(root: unknown, path: readonly Step[]): readonly unknown[] {
+  let found: readonly unknown[] = [root];
+  for (const step of path) found = found.flatMap((value) => membersAt(value, step));
+  return found;
+}
+
+function membersAt(value: unknown, step: Step): readonly unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (step === null) return Object.values(value);
+  if (typeof step === "number") return Array.isArray(value) && step < value.length ? [value[step]] : [];
+  return !Array.isArray(value) && Object.hasOwn(value, step) ? [(value as Record<string, unknown>)[step]] : [];
+}
