@@ -42,11 +42,12 @@ interface NamedGroup {
   readonly logGroupIdentifier?: string;
 }
 
+const group = (input: NamedGroup, context: CallContext) => `${arnPrefix(context)}${groupOf(input)}`;
+const stream = (input: NamedGroup & { readonly logStreamName: string }, context: CallContext) =>
+  `${group(input, context)}:log-stream:${input.logStreamName}`;
+
 /** CloudWatch Logs over the files that containers write to. */
 export function logsService({ logs: store, clock }: LogsParts) {
-  const group = (input: NamedGroup, context: CallContext) => `${arnPrefix(context)}${groupOf(input)}`;
-  const stream = (input: NamedGroup & { readonly logStreamName: string }, context: CallContext) =>
-    `${group(input, context)}:log-stream:${input.logStreamName}`;
   const operations: OperationRows<LogsOperations> = {
     DescribeLogGroups: {
       action: "logs:DescribeLogGroups",
@@ -70,6 +71,24 @@ export function logsService({ logs: store, clock }: LogsParts) {
       refuses: latestFirst,
       handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
     },
+    ...changingOperations({ logs: store, clock }),
+  };
+  return {
+    kind: "modelled",
+    model: asServiceModel(logs),
+    scope: "logs",
+    validationCodes: { json: "InvalidParameterException", query: "InvalidParameterException" },
+    operations,
+  } as const satisfies ModelledService;
+}
+
+type ChangingOperation = Exclude<
+  keyof LogsOperations,
+  "DescribeLogGroups" | "DescribeLogStreams" | "GetLogEvents" | "FilterLogEvents"
+>;
+
+function changingOperations({ logs: store, clock }: LogsParts): Pick<OperationRows<LogsOperations>, ChangingOperation> {
+  return {
     CreateLogGroup: {
       action: "logs:CreateLogGroup",
       resource: group,
@@ -108,13 +127,6 @@ export function logsService({ logs: store, clock }: LogsParts) {
       handle: (input) => putEvents(store, input, clock.epochMs()),
     },
   };
-  return {
-    kind: "modelled",
-    model: asServiceModel(logs),
-    scope: "logs",
-    validationCodes: { json: "InvalidParameterException", query: "InvalidParameterException" },
-    operations,
-  } as const satisfies ModelledService;
 }
 
 /** The answer of an operation that only does something. */
