@@ -2,7 +2,7 @@ import { unreachable } from "../../../base/index.ts";
 import { parsePatternRegex } from "./pattern-regex.ts";
 import { invalidPattern, type PatternText } from "./pattern-text.ts";
 
-export type Comparison = "=" | "!=" | "<" | "<=" | ">" | ">=";
+export type PatternComparison = "=" | "!=" | "<" | "<=" | ">" | ">=";
 
 /** What a JSON property or a field of a line is compared with. */
 export type PatternValue =
@@ -11,13 +11,13 @@ export type PatternValue =
   | { readonly kind: "text"; readonly isLike: (text: string) => boolean }
   | { readonly kind: "regex"; readonly isLike: (text: string) => boolean };
 
-export function takeComparison(text: PatternText): Comparison | null {
+export function takeComparison(text: PatternText): PatternComparison | null {
   text.skipSpace();
-  return (text.match(/!=|<=|>=|=|<|>/)?.[0] ?? null) as Comparison | null;
+  return (text.match(/!=|<=|>=|=|<|>/)?.[0] ?? null) as PatternComparison | null;
 }
 
 /** A quoted text, a `%regular expression%`, or a bare word up to one of the signs that end it. */
-export function takeValue(text: PatternText, comparison: Comparison): PatternValue {
+export function takeValue(text: PatternText, comparison: PatternComparison): PatternValue {
   const value = takeAnyValue(text);
   if (value.kind !== "number" && comparison !== "=" && comparison !== "!=") {
     throw invalidPattern(`${comparison} compares numbers only, ${text.place()}`);
@@ -57,7 +57,7 @@ export function wildcards(pattern: string): (text: string) => boolean {
 }
 
 /** What is neither a text nor a number compares with nothing, not even as different. A text is never less or more than a number. */
-export function compares(found: unknown, comparison: Comparison, value: PatternValue): boolean {
+export function compares(found: unknown, comparison: PatternComparison, value: PatternValue): boolean {
   switch (value.kind) {
     case "number": {
       if (typeof found === "number") return comparesNumbers(found, comparison, value.value);
@@ -73,11 +73,11 @@ export function compares(found: unknown, comparison: Comparison, value: PatternV
   }
 }
 
-function comparesTexts(found: string, comparison: Comparison, text: string): boolean {
+function comparesTexts(found: string, comparison: PatternComparison, text: string): boolean {
   return comparison === "=" ? found === text : comparison === "!=" && found !== text;
 }
 
-function comparesNumbers(found: number, comparison: Comparison, value: number): boolean {
+function comparesNumbers(found: number, comparison: PatternComparison, value: number): boolean {
   switch (comparison) {
     case "=":
       return found === value;
