@@ -169,6 +169,7 @@ export class PipelineBench implements AsyncDisposable {
       targetModel: null,
       targetVariant: null,
       targetContainer: null,
+      isStreamed: false,
       body: () => Promise.resolve(Buffer.from(body)),
       memory,
       receivedNs: systemClock.monotonicNs(),

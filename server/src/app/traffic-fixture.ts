@@ -181,6 +181,7 @@ export class TrafficBench implements AsyncDisposable {
       targetModel: null,
       targetVariant,
       targetContainer: null,
+      isStreamed: false,
       body: () => Promise.resolve(Buffer.from(body)),
       memory,
       receivedNs: systemClock.monotonicNs(),

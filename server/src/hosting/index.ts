@@ -66,6 +66,7 @@ export {
   type ModelHost,
 } from "./instances/index.ts";
 export {
+  answerParts,
   heldBytesMax,
   invocationLimits,
   tooLong,

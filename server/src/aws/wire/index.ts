@@ -21,6 +21,8 @@ export {
   type RawService,
   type ServiceRow,
 } from "./service-row.ts";
+export { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream.ts";
+export { StreamWriter } from "./stream-writer.ts";
 export { answerError } from "./answer.ts";
 export { refuseMembers, type RefusedMember } from "./refused-members.ts";
 export { adviceFor, type RefusedOperations } from "./refused-operations.ts";

@@ -25,7 +25,13 @@ for (const host of ["127.0.0.1", "::1"]) {
     {
       await using client = new ContainerClient({ kind: "tcp", host, port }, containerLimits, systemClock);
       assert.equal(await client.ping(never), true);
-      const reply = await client.invoke({ path: "/invocations", headers: {}, body: "question", signal: never });
+      const reply = await client.invoke({
+        path: "/invocations",
+        headers: {},
+        body: "question",
+        isStreamed: false,
+        signal: never,
+      });
       assert.deepEqual([reply.status, await reply.body.text()], [200, "answer"]);
     }
     assert.deepEqual(asked, ["GET /ping", "POST /invocations"]);

@@ -6,6 +6,8 @@ import type { InstanceAddress } from "./model-host.ts";
 
 export interface ContainerClientLimits {
   readonly connectionsMax: number;
+  /** Streams have connections of their own, so that long ones keep no other request waiting. */
+  readonly streamConnectionsMax: number;
   readonly connectMsMax: number;
   readonly pingMsMax: number;
   /** Without progress; the whole time of an answer is the caller's signal. */
@@ -17,6 +19,7 @@ export interface ContainerClientLimits {
 
 export const containerLimits: ContainerClientLimits = {
   connectionsMax: 256,
+  streamConnectionsMax: 512,
   connectMsMax: 2000,
   pingMsMax: 2000,
   stalledMsMax: 60_000,
@@ -29,6 +32,8 @@ export interface ContainerRequest {
   readonly path: string;
   readonly headers: Record<string, string>;
   readonly body: Uint8Array | Dispatcher.DispatchOptions["body"];
+  /** Whether the answer may be silent for as long as its signal lets it. */
+  readonly isStreamed: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -78,6 +83,7 @@ export type Unconfined = Readonly<Record<string, string>>;
 /** The container contract spoken over kept connections. */
 export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pool: Pool;
+  readonly #streams: Pool;
   /** Pings have a connection of their own: those for requests may all be taken. */
   readonly #pings: Pool;
   readonly #limits: ContainerClientLimits;
@@ -95,16 +101,18 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     const { origin, ...place } = connectionOf(address);
     const connect = { ...place, timeout: limits.connectMsMax };
     this.#pings = new Pool(origin, { connect, connections: 1, pipelining: 1 });
-    this.#pool = new Pool(origin, {
+    const poolOptions = {
       connect,
-      connections: limits.connectionsMax,
       pipelining: 1,
       keepAliveTimeout: limits.keepAliveMs,
       keepAliveMaxTimeout: limits.keepAliveMs,
       headersTimeout: limits.stalledMsMax,
       bodyTimeout: limits.stalledMsMax,
       maxHeaderSize: 64 * 1024,
-    });
+    };
+    this.#pool = new Pool(origin, { ...poolOptions, connections: limits.connectionsMax });
+    const silent = { headersTimeout: 0, bodyTimeout: 0 };
+    this.#streams = new Pool(origin, { ...poolOptions, ...silent, connections: limits.streamConnectionsMax });
   }
 
   /** Answers so far, pings among them. */
@@ -160,10 +168,11 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
 
   /** Rejects when there is no answer: the connection failed, or the signal's reason. */
   async invoke(request: ContainerRequest): Promise<ContainerReply> {
-    const { path, headers, body, signal } = request;
+    const { path, headers, body, isStreamed, signal } = request;
+    const pool = isStreamed ? this.#streams : this.#pool;
     let reply;
     try {
-      reply = await this.#pool.request({ method: "POST", path, headers, body: body ?? null, signal });
+      reply = await pool.request({ method: "POST", path, headers, body: body ?? null, signal });
     } catch (error) {
       if (!signal.aborted) this.#isSuspect = true;
       throw error;
@@ -233,7 +242,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#pool.destroy(), this.#pings.destroy()]);
+    await Promise.all([this.#pool.destroy(), this.#streams.destroy(), this.#pings.destroy()]);
   }
 }
 

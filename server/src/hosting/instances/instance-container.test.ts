@@ -86,7 +86,7 @@ async function started() {
 }
 
 async function invoke(instance: InstanceContainer, headers: Record<string, string>): Promise<number> {
-  const request = { path: "/invocations", headers, body: "", signal: AbortSignal.timeout(20_000) };
+  const request = { path: "/invocations", headers, body: "", isStreamed: false, signal: AbortSignal.timeout(20_000) };
   assert.ok(instance.client !== null);
   const { status, body } = await instance.client.invoke(request);
   await body.dump();

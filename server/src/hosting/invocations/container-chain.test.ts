@@ -37,6 +37,7 @@ const request: InvocationRequest = {
   targetModel: null,
   targetVariant: null,
   targetContainer: null,
+  isStreamed: false,
   body: () => assert.fail("the chain is given the body"),
   memory: new ByteLease(new ByteBudget(2 ** 20)),
   receivedNs: 0,

@@ -96,7 +96,7 @@ export class ContainerChain implements Disposable {
     const signal = stream === null ? sent.signal : AbortSignal.any([sent.signal, stream.failed]);
     // What one container has answered is not computed again.
     const mayGoElsewhere = this.#options.mayGoElsewhere && hop === this.#options.hops[0];
-    const exchanged = { headers, body, signal, mayGoElsewhere };
+    const exchanged = { headers, body, signal, mayGoElsewhere, isStreamed: request.isStreamed };
     const reply = await exchange(hop.target, { request, leases: hop.leases }, exchanged);
     hop.status = reply.status;
     if (reply.status >= 200 && reply.status <= 299) return reply;

@@ -34,6 +34,7 @@ export interface ContainerExchange {
   readonly signal: AbortSignal;
   /** Rejects with NotBegun instead of waiting for the container's successor: there is another instance. */
   readonly mayGoElsewhere: boolean;
+  readonly isStreamed: boolean;
 }
 
 /**
@@ -71,14 +72,14 @@ export async function exchange(
 async function post(
   target: ExchangeTarget,
   path: string,
-  { headers, body, signal, mayGoElsewhere }: ContainerExchange,
+  { headers, body, signal, mayGoElsewhere, isStreamed }: ContainerExchange,
 ): Promise<ContainerReply> {
   const { container } = target;
   const { client } = container;
   const isTrusted = client !== null && !client.isSuspect;
   if (!isTrusted && mayGoElsewhere) throw new NotBegun();
   const trusted = isTrusted ? client : await waited(target, signal, (limit) => container.trustedClient(limit));
-  const sent = { path, headers: { ...headers }, body, signal };
+  const sent = { path, headers: { ...headers }, body, isStreamed, signal };
   const mayRepeat = Buffer.isBuffer(body);
   if (!mayGoElsewhere || !mayRepeat) {
     return await withSuccessor(target, { client: trusted, mayRepeat, signal }, (asked) => asked.invoke(sent));

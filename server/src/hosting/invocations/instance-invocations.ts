@@ -22,7 +22,7 @@ import {
   type InvocationReply,
   type InvocationRequest,
 } from "./invocation.ts";
-import { containerError, modelErrorOf, timeoutText, tooLong } from "./invocation-errors.ts";
+import { containerError, modelErrorOf, streamError, timeoutText, tooLong } from "./invocation-errors.ts";
 import { beginOutcome, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
 
 export interface InstanceInvocationsOptions {
@@ -32,6 +32,14 @@ export interface InstanceInvocationsOptions {
   readonly metrics: VariantMetrics;
   readonly limits: InvocationLimits;
   readonly clock: Clock;
+}
+
+interface FailedRequest {
+  readonly request: InvocationRequest;
+  readonly outcome: InvocationOutcome;
+  /** Whom the request waited for. */
+  readonly awaited: Hop | null;
+  readonly isLate: boolean;
 }
 
 export interface InvokeOptions {
@@ -48,6 +56,7 @@ export class InstanceInvocations {
   readonly #targets: readonly ExchangeTarget[];
   readonly #idle = new Gate();
   #inFlightCount = 0;
+  #streamCount = 0;
 
   constructor(options: InstanceInvocationsOptions) {
     this.#options = options;
@@ -75,7 +84,12 @@ export class InstanceInvocations {
       const text = "Too many requests are in flight on this instance";
       throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
     }
+    if (request.isStreamed && this.#streamCount >= this.#options.limits.streamsMax) {
+      const text = "Too many streams are open on this instance";
+      throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
+    }
     this.#inFlightCount += 1;
+    if (request.isStreamed) this.#streamCount += 1;
     const hops = this.#targetsOf(request).map(beginHop);
     const outcome = beginOutcome(request, hops);
     let finished = false;
@@ -84,6 +98,7 @@ export class InstanceInvocations {
       if (finished) return;
       finished = true;
       this.#inFlightCount -= 1;
+      if (request.isStreamed) this.#streamCount -= 1;
       if (this.#inFlightCount === 0) this.#idle.open();
       for (const { leases } of hops) for (const lease of leases) lease[Symbol.dispose]();
       if (!isElsewhere) this.#record(request, outcome);
@@ -151,7 +166,8 @@ export class InstanceInvocations {
   ): Promise<InvocationReply> {
     const { limits, clock, variantName } = this.#options;
     // Over all containers together.
-    const deadline = openDeadline({ clock, afterMs: limits.answerMsMax, signal: request.signal });
+    const afterMs = request.isStreamed ? limits.streamMsMax : limits.answerMsMax;
+    const deadline = openDeadline({ clock, afterMs, signal: request.signal });
     const chain = new ContainerChain({ hops, answerBytesMax: limits.responseBytesMax, clock, mayGoElsewhere });
     const last = hops.at(-1);
     const end = () => {
@@ -161,7 +177,7 @@ export class InstanceInvocations {
     };
     try {
       const reply = await chain.send(request, await request.body(), deadline.signal);
-      const received = await receive(reply, limits.responseBytesMax, request.memory);
+      const received = request.isStreamed ? reply.body : await receive(reply, limits.responseBytesMax, request.memory);
       outcome.status = reply.status;
       const isHeld = Buffer.isBuffer(received);
       if (isHeld) end();
@@ -175,6 +191,9 @@ export class InstanceInvocations {
           end();
           finish();
         },
+        begun: () => (outcome.firstPartNs = clock.monotonicNs()),
+        failed: (error) =>
+          this.#brokenOff(error, { request, outcome, awaited: chain.awaited, isLate: deadline.isLate }),
       };
     } catch (error) {
       const { awaited } = chain;
@@ -183,17 +202,17 @@ export class InstanceInvocations {
     }
   }
 
+  /** What is told of an answer whose container said that it is a success, and that ends before its end. */
+  #brokenOff(error: unknown, on: FailedRequest): unknown {
+    const { request, outcome, awaited, isLate } = on;
+    if (outcome.firstPartNs === 0) return this.#errorOf(error, on);
+    if (request.signal.aborted) return request.signal.reason;
+    outcome.isBrokenOff = true;
+    return streamError(error, { isLate, containerName: awaited?.target.place.containerName ?? "primary" });
+  }
+
   /** What is told of a request that failed on its way. */
-  #errorOf(
-    error: unknown,
-    on: {
-      readonly request: InvocationRequest;
-      readonly outcome: InvocationOutcome;
-      /** Whom the request waited for. */
-      readonly awaited: Hop | null;
-      readonly isLate: boolean;
-    },
-  ): unknown {
+  #errorOf(error: unknown, on: FailedRequest): unknown {
     const { request, outcome, awaited, isLate } = on;
     if (error instanceof NotBegun) return error;
     if (error instanceof AwsError) {

@@ -35,6 +35,17 @@ export function timeoutText(containerName: string): string {
   );
 }
 
+/** SageMaker's two codes for a stream that ends before its end. */
+export function streamError(
+  cause: unknown,
+  { isLate, containerName }: { readonly isLate: boolean; readonly containerName: string },
+): AwsError {
+  const ErrorCode = isLate ? "ModelInvocationTimeExceeded" : "StreamBroken";
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const text = isLate ? timeoutText(containerName) : `The stream from container ${containerName} broke off: ${why}`;
+  return new AwsError("ModelStreamError", text, { members: { ErrorCode }, cause });
+}
+
 export function endpointNotFound(name: string, accountId: string): AwsError {
   return new AwsError("ValidationError", `Endpoint ${name} of account ${accountId} not found.`);
 }

@@ -11,24 +11,38 @@ export interface InvocationOutcome {
   /** Null where no model was waited for. */
   cacheHit: boolean | null;
   waitedUs: number;
+  /** Of a streamed answer: when its first part came; zero until then. */
+  firstPartNs: number;
+  /** Whether a streamed answer ended before its end, and not because its client left. */
+  isBrokenOff: boolean;
 }
 
 export function beginOutcome(request: Pick<InvocationRequest, "targetModel">, hops: readonly Hop[]): InvocationOutcome {
-  return { status: 0, hops, target: request.targetModel, cacheHit: null, waitedUs: 0 };
+  return {
+    status: 0,
+    hops,
+    target: request.targetModel,
+    cacheHit: null,
+    waitedUs: 0,
+    firstPartNs: 0,
+    isBrokenOff: false,
+  };
 }
 
 /** `totalNs`: from the request's receipt to its end, which is `nowNs`. */
 export function recordOutcome(
   metrics: VariantMetrics,
-  { status, hops, target, cacheHit, waitedUs }: InvocationOutcome,
+  outcome: InvocationOutcome,
   { nowNs, totalNs }: { readonly nowNs: number; readonly totalNs: number },
 ): void {
+  const { status, hops, target, cacheHit, waitedUs, isBrokenOff } = outcome;
   const modelNs = modelTimeNs(hops, nowNs);
   const overheadNs = Math.max(0, totalNs - modelNs);
   metrics.record("Invocations", 1);
   metrics.record("Invocation4XXErrors", isClientError(status) ? 1 : 0);
   metrics.record("Invocation5XXErrors", status >= 500 ? 1 : 0);
-  metrics.record("InvocationModelErrors", status >= 200 && status < 300 ? 0 : 1);
+  metrics.record("InvocationModelErrors", status >= 200 && status < 300 && !isBrokenOff ? 0 : 1);
+  recordStream(metrics, outcome, nowNs - totalNs);
   if (modelNs > 0) {
     metrics.record("ModelLatency", modelNs / 1000);
     metrics.record("OverheadLatency", overheadNs / 1000);
@@ -58,6 +72,19 @@ export function recordRefusal(
 ): void {
   const outcome = { ...beginOutcome(request, []), status };
   recordOutcome(metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
+}
+
+function recordStream(
+  metrics: VariantMetrics,
+  { firstPartNs, isBrokenOff, hops }: InvocationOutcome,
+  receivedNs: number,
+): void {
+  if (firstPartNs === 0) return;
+  const sentNs = Math.min(...hops.filter((hop) => hop.sentNs > 0).map((hop) => hop.sentNs));
+  metrics.recordStream("FirstChunkLatency", (firstPartNs - receivedNs) / 1000);
+  metrics.recordStream("FirstChunkModelLatency", (firstPartNs - sentNs) / 1000);
+  metrics.recordStream("FirstChunkOverheadLatency", (sentNs - receivedNs) / 1000);
+  metrics.recordStream("MidStreamErrors", isBrokenOff ? 1 : 0);
 }
 
 /** The containers' times together; where one answers while the next is asked already, that time counts once. */

@@ -6,18 +6,24 @@ export interface InvocationLimits {
   readonly responseBytesMax: number;
   /** The service gives a container 60 s; a second less, so that clients with that read time-out still hear the reason. */
   readonly answerMsMax: number;
+  /** The same of an answer that is a stream, from its request to its last part, however long it is silent between: SageMaker gives 8 minutes. */
+  readonly streamMsMax: number;
   /** How long a request waits while every instance of its variant is being started again. */
   readonly restartWaitMsMax: number;
   /** Requests of one instance in flight or waiting; above it 503. */
   readonly requestsMax: number;
+  /** Of these, those whose answers are streams; above it 503. */
+  readonly streamsMax: number;
 }
 
 export const invocationLimits: InvocationLimits = {
   requestBytesMax: 6_291_456,
   responseBytesMax: 6_291_456,
   answerMsMax: 59_000,
+  streamMsMax: 480_000,
   restartWaitMsMax: 20_000,
   requestsMax: 1024,
+  streamsMax: 512,
 };
 
 /** Bodies up to this length are held whole: one write to a socket, and a request that can be sent again. Longer ones stream. */
@@ -32,6 +38,8 @@ export interface InvocationRequest {
   readonly targetVariant: string | null;
   /** The one container that is to answer, where each can be asked alone. */
   readonly targetContainer: string | null;
+  /** Whether the answer is wanted part by part, as the container makes it, instead of whole. */
+  readonly isStreamed: boolean;
   /** Called once at most for an instance, when its container is ready for it; a Buffer can be sent twice. */
   readonly body: () => Promise<Buffer | Readable>;
   /** Of whoever asks; the answer's bytes are taken from it while they are held. */
@@ -52,9 +60,13 @@ export interface InvocationReply {
   readonly contentType: string | null;
   readonly customAttributes: string | null;
   readonly variantName: string;
-  /** A stream has to be consumed or destroyed. */
+  /** A stream has to be consumed or destroyed. Always one where the answer is wanted part by part. */
   readonly body: Buffer | Readable;
   readonly byteLength: number | null;
   /** To be called once when the answer has been handed to the client, or was given up. */
   readonly done: () => void;
+  /** To be called when the first part of a streamed answer has come. */
+  readonly begun: () => void;
+  /** What to tell of an error of the body: until the first part as of any invocation, then as of a stream that broke. */
+  readonly failed: (error: unknown) => unknown;
 }

@@ -17,6 +17,14 @@ const variantUnits = {
   OverheadLatency: "Microseconds",
 } as const;
 
+/** Of answers that are streams. */
+const streamUnits = {
+  FirstChunkLatency: "Microseconds",
+  FirstChunkModelLatency: "Microseconds",
+  FirstChunkOverheadLatency: "Microseconds",
+  MidStreamErrors: "None",
+} as const;
+
 const multiModelUnits = {
   ModelLoadingWaitTime: "Microseconds",
   ModelDownloadingTime: "Microseconds",
@@ -73,6 +81,7 @@ const perModelUnits = {
 } as const;
 
 export type VariantMetric = keyof typeof variantUnits;
+export type StreamMetric = keyof typeof streamUnits;
 export type MultiModelMetric = keyof typeof multiModelUnits;
 export type ServerlessMetric = keyof typeof serverlessUnits | keyof typeof provisionedUnits;
 export type InstanceMetric = keyof typeof instanceUnits;
@@ -95,6 +104,9 @@ export class VariantMetrics {
   readonly #open: OpenSeries;
   readonly #dimensions: SeriesKey["dimensions"];
   readonly #variant: Readonly<Record<VariantMetric, readonly SeriesRecorder[]>>;
+  /** Opened by the first stream: most variants have none. */
+  readonly #streams = new Map<StreamMetric, readonly SeriesRecorder[]>();
+  readonly #openStream: (metric: StreamMetric) => readonly SeriesRecorder[];
   readonly #multiModel: ReadonlyMap<MultiModelMetric, readonly SeriesRecorder[]>;
   readonly #serverless: ReadonlyMap<string, readonly SeriesRecorder[]>;
   readonly #instance: Readonly<Record<InstanceMetric, readonly SeriesRecorder[]>>;
@@ -134,6 +146,10 @@ export class VariantMetrics {
       return series as Record<Name, readonly SeriesRecorder[]>;
     };
     this.#variant = openAll(modelNamespace, variantUnits, [two, three]);
+    this.#openStream = (metricName) =>
+      [two, three].map((dimensions) =>
+        open({ namespace: modelNamespace, metricName, dimensions, unit: streamUnits[metricName] }),
+      );
     const multiModel = names.multiModel ? openAll(modelNamespace, multiModelUnits, [two]) : null;
     this.#multiModel = new Map(
       multiModel === null ? [] : (Object.entries(multiModel) as [MultiModelMetric, readonly SeriesRecorder[]][]),
@@ -154,6 +170,12 @@ export class VariantMetrics {
 
   record(metric: VariantMetric, value: number): void {
     for (const series of this.#variant[metric]) series.record(value);
+  }
+
+  recordStream(metric: StreamMetric, value: number): void {
+    let series = this.#streams.get(metric);
+    if (series === undefined) this.#streams.set(metric, (series = this.#openStream(metric)));
+    for (const each of series) each.record(value);
   }
 
   recordMultiModel(metric: MultiModelMetric, value: number): void {

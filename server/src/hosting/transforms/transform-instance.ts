@@ -244,6 +244,7 @@ export class TransformInstance implements AsyncDisposable {
       targetModel: null,
       targetVariant: null,
       targetContainer: null,
+      isStreamed: false,
       body: sent.body,
       memory,
       receivedNs: clock.monotonicNs(),

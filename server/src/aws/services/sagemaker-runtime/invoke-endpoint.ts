@@ -1,7 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import { AwsError, readWhole, takeForCall, type ByteLease } from "../../../base/index.ts";
-import { heldBytesMax, tooLong, type Hosting, type InvocationReply } from "../../../hosting/index.ts";
+import {
+  heldBytesMax,
+  tooLong,
+  type Hosting,
+  type InvocationReply,
+  type InvocationRequest,
+} from "../../../hosting/index.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { constraint } from "./runtime-path.ts";
 
@@ -16,15 +22,17 @@ export interface InvokeCall {
 
 const targetContainerHeader = "x-amzn-sagemaker-target-container-hostname";
 
-/** Header, longest value, and whether the container sees it. Every other header of the client ends here. */
-const headers: readonly {
+interface HeaderRow {
   readonly name: string;
   readonly member: string;
   readonly lengthMax: number;
+  /** Whether the container sees it. */
   readonly passed: boolean;
-}[] = [
+}
+
+/** Every other header of the client ends here. */
+const headers: readonly HeaderRow[] = [
   { name: "content-type", member: "contentType", lengthMax: 1024, passed: true },
-  { name: "accept", member: "accept", lengthMax: 1024, passed: true },
   { name: "x-amzn-sagemaker-custom-attributes", member: "customAttributes", lengthMax: 1024, passed: true },
   { name: "x-amzn-sagemaker-target-model", member: "targetModel", lengthMax: 1024, passed: true },
   { name: "x-amzn-sagemaker-inference-id", member: "inferenceId", lengthMax: 64, passed: true },
@@ -33,48 +41,72 @@ const headers: readonly {
   { name: targetContainerHeader, member: "targetContainerHostname", lengthMax: 63, passed: false },
 ];
 
+/** What each operation calls the types that its client accepts. */
+const acceptNames = { InvokeEndpoint: "accept", InvokeEndpointWithResponseStream: "x-amzn-sagemaker-accept" } as const;
+
 /** Headers that would send the request elsewhere than it goes here: refused, never ignored. */
 const refusedHeaders: readonly { readonly name: string; readonly member: string }[] = [
   { name: "x-amzn-sagemaker-inference-component", member: "InferenceComponentName" },
   { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
 ];
 
+export interface RuntimeOptions {
+  readonly hosting: Hosting;
+  /** Of a request's body. One that has to be verified is held as a whole. */
+  readonly requestBytesMax: number;
+}
+
 /** Short bodies pass as one buffer, longer ones stream in both directions. */
-export async function invokeEndpoint(hosting: Hosting, call: InvokeCall, requestBytesMax: number): Promise<void> {
-  const { request, response, context, receivedNs } = call;
+export async function invokeEndpoint({ hosting, requestBytesMax }: RuntimeOptions, call: InvokeCall): Promise<void> {
+  const asked = readInvocation(call, "InvokeEndpoint", requestBytesMax);
+  const reply = await hosting.invoke(call.endpointName, call.context.accountId, asked);
+  answer(call.response, reply, call.context);
+}
+
+/** The request of an operation as hosting is asked. Throws AwsError. */
+export function readInvocation(
+  { request, context, receivedNs }: InvokeCall,
+  operation: keyof typeof acceptNames,
+  requestBytesMax: number,
+): InvocationRequest {
   const passed = readHeaders(request);
+  const accepted = readHeader(request, acceptNames[operation], "accept", 1024);
+  if (accepted !== null) passed["accept"] = accepted;
   const length = declaredLength(request, requestBytesMax);
   // A streamed body keeps its length on the way; a held one gets it from the client that sends it.
   if (length !== null && length > heldBytesMax) passed["content-length"] = String(length);
-  const reply = await hosting.invoke(call.endpointName, context.accountId, {
+  return {
     headers: passed,
     targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
     targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
     declaredBytes: length,
     targetContainer: utf8Header(request, targetContainerHeader),
+    isStreamed: operation === "InvokeEndpointWithResponseStream",
     body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
     memory: context.memory,
     receivedNs,
     signal: context.signal,
-  });
-  answer(response, reply, context);
+  };
 }
 
 function readHeaders(request: IncomingMessage): Record<string, string> {
   const passed: Record<string, string> = {};
   for (const { name, member, lengthMax, passed: isPassed } of headers) {
-    const value = request.headers[name];
-    if (typeof value !== "string") continue;
-    if (value.length > lengthMax) {
-      throw constraint(member, value, `Member must have length less than or equal to ${lengthMax}`);
-    }
-    if (isPassed) passed[name] = value;
+    const value = readHeader(request, name, member, lengthMax);
+    if (isPassed && value !== null) passed[name] = value;
   }
   for (const { name, member } of refusedHeaders) {
     if (request.headers[name] === undefined) continue;
     throw new AwsError("ValidationError", `${member} is not supported by this platform yet.`);
   }
   return passed;
+}
+
+function readHeader(request: IncomingMessage, name: string, member: string, lengthMax: number): string | null {
+  const value = request.headers[name];
+  if (typeof value !== "string") return null;
+  if (value.length <= lengthMax) return value;
+  throw constraint(member, value, `Member must have length less than or equal to ${lengthMax}`);
 }
 
 /** Header bytes arrive as Latin-1; a model's name may be more. */

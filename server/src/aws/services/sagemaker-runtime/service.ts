@@ -1,24 +1,23 @@
 import { AwsError, type Clock } from "../../../base/index.ts";
-import { hostingArn, type Hosting } from "../../../hosting/index.ts";
+import { hostingArn } from "../../../hosting/index.ts";
 import runtime from "../../spec/gen/sagemaker-runtime.json" with { type: "json" };
 import type { SagemakerRuntimeOperations } from "../../spec/gen/sagemaker-runtime.ts";
 import { asServiceModel } from "../../spec/index.ts";
 import { answerError, openedCall, verifiedRequest, type RawOperationRow, type RawService } from "../../wire/index.ts";
-import { invokeEndpoint, type InvokeCall } from "./invoke-endpoint.ts";
+import { invokeEndpoint, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
+import { invokeWithStream } from "./invoke-with-stream.ts";
 import { readPath } from "./runtime-path.ts";
 
-export interface RuntimeParts {
-  readonly hosting: Hosting;
-  /** Of a request's body. One that has to be verified is held as a whole. */
-  readonly requestBytesMax: number;
+export interface RuntimeParts extends RuntimeOptions {
   readonly clock: Clock;
 }
 
 const model = asServiceModel(runtime);
 const validationCodes = { json: "ValidationError", query: "ValidationError" };
 
-/** InvokeEndpoint. The hot path of the platform: the line and a handful of headers are read, not by the wire's general machinery. */
-export function runtimeService({ hosting, requestBytesMax, clock }: RuntimeParts) {
+/** InvokeEndpoint and its stream. The hot path of the platform: the line and a handful of headers are read, not by the wire's general machinery. */
+export function runtimeService({ clock, ...parts }: RuntimeParts) {
+  const { requestBytesMax } = parts;
   const resource = ({ endpointName, context }: InvokeCall) => hostingArn("endpoint", endpointName, context);
   const notBuilt = (operation: string): RawOperationRow<InvokeCall> => ({
     action: `sagemaker:${operation}`,
@@ -29,10 +28,15 @@ export function runtimeService({ hosting, requestBytesMax, clock }: RuntimeParts
     InvokeEndpoint: {
       action: "sagemaker:InvokeEndpoint",
       resource,
-      handle: (call) => invokeEndpoint(hosting, call, requestBytesMax),
+      handle: (call) => invokeEndpoint(parts, call),
     },
     InvokeEndpointAsync: notBuilt("InvokeEndpointAsync"),
-    InvokeEndpointWithResponseStream: notBuilt("InvokeEndpointWithResponseStream"),
+    // SageMaker asks for no other permission.
+    InvokeEndpointWithResponseStream: {
+      action: "sagemaker:InvokeEndpoint",
+      resource,
+      handle: (call) => invokeWithStream(parts, call),
+    },
   };
   return {
     kind: "raw",

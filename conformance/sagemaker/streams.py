@@ -1,0 +1,154 @@
+"""InvokeEndpointWithResponseStream with the real boto3: a decoupled model, and botocore's reader of event streams.
+
+python streams.py
+"""
+
+import glob
+import io
+import json
+import os
+import signal
+
+from botocore.exceptions import ClientError, EventStreamError
+from statements import BUCKET, IMAGE, ROLE, archive, finish, proven, refused, runtime, s3, sagemaker
+
+ENDPOINT = "conformance-streams"
+MODEL = """
+import threading
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+cancelled = threading.Event()
+
+def answer(text):
+    return pb_utils.InferenceResponse([pb_utils.Tensor("TOKEN", np.array([text], dtype=object))])
+
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            threading.Thread(target=self.tell, args=(request,), daemon=True).start()
+
+    def tell(self, request):
+        sender = request.get_response_sender()
+        final = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+        word = pb_utils.get_input_tensor_by_name(request, "WORD").as_numpy()[0].decode()
+        if word == "endless":
+            count = 0
+            while not sender.is_cancelled():
+                sender.send(answer("%d" % count))
+                count += 1
+            cancelled.set()
+        elif word == "cancelled":
+            sender.send(answer(str(cancelled.wait(20))))
+        elif word == "silent":
+            sender.send(answer("first"))
+            threading.Event().wait(30)
+        elif word == "wrong":
+            sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError("that is no word")))
+        else:
+            for letter in word:
+                sender.send(answer(letter))
+        sender.send(flags=final)
+"""
+CONFIG = """
+name: "model"
+backend: "python"
+model_transaction_policy { decoupled: true }
+input [ { name: "WORD" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ { name: "TOKEN" data_type: TYPE_STRING dims: [ 1 ] } ]
+"""
+
+
+def ask(word, **more):
+    body = json.dumps({"inputs": [{"name": "WORD", "shape": [1], "datatype": "BYTES", "data": [word]}]})
+    return runtime.invoke_endpoint_with_response_stream(
+        EndpointName=ENDPOINT, ContentType="application/json", Body=body, **more
+    )
+
+
+def parts(reply):
+    for event in reply["Body"]:
+        yield event["PayloadPart"]["Bytes"]
+
+
+def tokens(pieces):
+    """Of Triton's events, which parts may cut anywhere."""
+    rest = b""
+    for piece in pieces:
+        *events, rest = (rest + piece).split(b"\n\n")
+        for event in events:
+            answer = json.loads(event.removeprefix(b"data: "))
+            yield answer["error"] if "error" in answer else answer["outputs"][0]["data"][0]
+
+
+def container_pid():
+    """Of the only container of the endpoint, by the words it was started with."""
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if any(word.startswith(b"--id=" + ENDPOINT.encode() + b"/") for word in words):
+            return int(path.split("/")[2])
+    raise AssertionError("no container runs for the endpoint")
+
+
+def created():
+    s3.create_bucket(Bucket=BUCKET)
+    model = archive({"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL})
+    s3.upload_fileobj(io.BytesIO(model), BUCKET, "streams.tar.gz")
+    container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/streams.tar.gz" % BUCKET}
+    sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    variant = {
+        "VariantName": "AllTraffic",
+        "ModelName": ENDPOINT,
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+    }
+    sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+
+
+def main():
+    created()
+    reply = ask("hello", CustomAttributes="c000b4f9")
+    proven("the type of the answer", reply["ContentType"] == "text/event-stream; charset=utf-8", reply["ContentType"])
+    proven("the variant", reply["InvokedProductionVariant"] == "AllTraffic")
+    found = "".join(tokens(parts(reply)))
+    proven("all tokens in their order", found == "hello", found)
+
+    reply = ask("endless")
+    endless = tokens(parts(reply))
+    found = [next(endless) for _ in range(3)]
+    proven("a stream without an end has begun", found == ["0", "1", "2"], str(found))
+    reply["Body"].close()
+    found = list(tokens(parts(ask("cancelled"))))
+    proven("who leaves cancels it in the model", found == ["True"], str(found))
+
+    refused("an error before the first answer", "ModelError", "that is no word", lambda: ask("wrong"))
+    refused("a variant that is not there", "ValidationError", "Variant b not found", lambda: ask("x", TargetVariant="b"))
+    other = lambda: runtime.invoke_endpoint_with_response_stream(EndpointName="nobody", Body=b"")
+    refused("an endpoint that is not there", "ValidationError", "Endpoint nobody of account", other)
+
+    reply = ask("silent")
+    pieces = parts(reply)
+    found = next(tokens(pieces))
+    proven("the first of a stream that falls silent", found == "first", found)
+    os.kill(container_pid(), signal.SIGKILL)
+    try:
+        rest = list(pieces)
+        proven("a container that dies is told of", False, str(rest))
+    except EventStreamError as error:
+        told = error.response["Error"]
+        proven("a container that dies is told of", told["Code"] == "ModelStreamError", str(told))
+    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
+    finish()
+
+
+try:
+    main()
+except ClientError as error:
+    proven("nothing else fails", False, str(error))
+    finish()

@@ -1,0 +1,42 @@
+import { crc32 } from "node:zlib";
+
+export const eventStreamType = "application/vnd.amazon.eventstream";
+
+/** Names and texts. Names are shorter than 256 bytes, texts than 32 KiB. */
+export type EventHeaders = readonly (readonly [name: string, value: string])[];
+
+/** What stands before the headers: the length of the whole message, that of its headers, and the checksum of both. */
+const preludeBytes = 12;
+const checksumBytes = 4;
+/** The type of a header whose value is a text. */
+const textType = 7;
+
+/** The bytes of headers; for a kind of message of which there are many they are made once. */
+export function encodeEventHeaders(headers: EventHeaders): Buffer {
+  const parts: Buffer[] = [];
+  for (const [name, value] of headers) {
+    const nameBytes = Buffer.from(name);
+    const valueBytes = Buffer.from(value);
+    const head = Buffer.alloc(1 + nameBytes.length + 3);
+    head.writeUInt8(nameBytes.length, 0);
+    nameBytes.copy(head, 1);
+    head.writeUInt8(textType, 1 + nameBytes.length);
+    head.writeInt16BE(valueBytes.length, 2 + nameBytes.length);
+    parts.push(head, valueBytes);
+  }
+  return Buffer.concat(parts);
+}
+
+/** One message of an Amazon event stream. */
+export function encodeEvent(headers: Buffer, payload: Uint8Array): Buffer {
+  const payloadAt = preludeBytes + headers.length;
+  const end = payloadAt + payload.length;
+  const message = Buffer.allocUnsafe(end + checksumBytes);
+  message.writeUInt32BE(message.length, 0);
+  message.writeUInt32BE(headers.length, 4);
+  message.writeUInt32BE(crc32(message.subarray(0, 8)), 8);
+  headers.copy(message, preludeBytes);
+  message.set(payload, payloadAt);
+  message.writeUInt32BE(crc32(message.subarray(0, end)), end);
+  return message;
+}
