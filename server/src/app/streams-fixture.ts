@@ -17,7 +17,7 @@ import { createPlatformServer, listen, platformServerLimits, type PlatformServer
 
 /**
  * A container that answers in parts as its request says: `status` at once; `parts`, each in its chunk; then it `holds` until its process
- * gets SIGUSR2; then `more` parts; then it ends, or does what `then` says. It prints how each answer ended. `tiny` and `endless` are
+ * gets SIGUSR2; then `more` parts; then it ends, or does what `ends` says. It prints how each answer ended. `tiny` and `endless` are
  * answers of a million chunks of one byte, and of one without an end.
  */
 const program = `
@@ -31,7 +31,7 @@ const server = createServer(async (request, response) => {
   if (request.url === "/ping") return response.end();
   let body = "";
   for await (const piece of request) body += piece;
-  const { status = 200, parts = [], holds, more = [], then, tiny, endless } = JSON.parse(body);
+  const { status = 200, parts = [], holds, more = [], ends, tiny, endless } = JSON.parse(body);
   let sent = 0;
   response.on("close", () => console.log((response.writableFinished ? "whole " : "cut ") + sent));
   response.writeHead(status, {
@@ -61,8 +61,8 @@ const server = createServer(async (request, response) => {
   console.log("holds");
   if (holds) await new Promise((resolve) => held.add(resolve));
   await go(more);
-  if (then === "dies") return setTimeout(() => process.kill(process.pid, "SIGKILL"), 20);
-  if (then === "breaks") return setTimeout(() => response.destroy(), 20);
+  if (ends === "dies") return setTimeout(() => process.kill(process.pid, "SIGKILL"), 20);
+  if (ends === "breaks") return setTimeout(() => response.destroy(), 20);
   response.end();
 });
 server.listen(socketPath);
@@ -73,7 +73,7 @@ export interface AskedStream {
   readonly parts?: readonly string[];
   readonly holds?: boolean;
   readonly more?: readonly string[];
-  readonly then?: "dies" | "breaks";
+  readonly ends?: "dies" | "breaks";
   readonly tiny?: boolean;
   readonly endless?: boolean;
 }

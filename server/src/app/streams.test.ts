@@ -32,7 +32,7 @@ test("what fails before the first part is an error as of any invocation", async 
   await bench.deploy("e", "one");
   const refused = bench.ask("e", { status: 400, parts: ["no"] });
   await assert.rejects(refused, { name: "ModelError", OriginalStatusCode: 400, OriginalMessage: "no" });
-  await assert.rejects(bench.ask("e", { then: "breaks" }), { name: "ModelError", OriginalStatusCode: 503 });
+  await assert.rejects(bench.ask("e", { ends: "breaks" }), { name: "ModelError", OriginalStatusCode: 503 });
   const unknown = bench.ask("e", { parts: ["x"] }, { TargetVariant: "b" });
   await assert.rejects(unknown, { name: "ValidationError", message: /Variant b not found/ });
   assert.equal(bench.samples.get("MidStreamErrors"), undefined);
@@ -41,7 +41,7 @@ test("what fails before the first part is an error as of any invocation", async 
 test("a container that dies amidst its answer is a ModelStreamError behind the parts that came", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
-  const stream = await bench.ask("e", { parts: ["first"], then: "dies" });
+  const stream = await bench.ask("e", { parts: ["first"], ends: "dies" });
   assert.equal(await stream.next(), "first");
   await assert.rejects(stream.next(), { name: "ModelStreamError", ErrorCode: "StreamBroken", message: /primary/ });
   await eventually(() => bench.samples.get("MidStreamErrors")?.length === 1);
