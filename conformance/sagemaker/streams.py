@@ -128,7 +128,9 @@ def main():
     proven("who leaves cancels it in the model", found == ["True"], str(found))
 
     refused("an error before the first answer", "ModelError", "that is no word", lambda: ask("wrong"))
-    refused("a variant that is not there", "ValidationError", "Variant b not found", lambda: ask("x", TargetVariant="b"))
+    refused(
+        "a variant that is not there", "ValidationError", "Variant b not found", lambda: ask("x", TargetVariant="b")
+    )
     other = lambda: runtime.invoke_endpoint_with_response_stream(EndpointName="nobody", Body=b"")
     refused("an endpoint that is not there", "ValidationError", "Endpoint nobody of account", other)
 
