@@ -1,0 +1,157 @@
+"""Serverless variants with the real boto3.
+
+python serverless.py create | again
+"""
+
+import io
+import json
+import sys
+import threading
+import time
+
+import boto3
+from botocore.config import Config
+from statements import BUCKET, IMAGE, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+
+ENDPOINT = "conformance-serverless"
+MODEL = """
+import time
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        answers = []
+        for request in requests:
+            seconds = pb_utils.get_input_tensor_by_name(request, "IN").as_numpy()
+            time.sleep(float(seconds.max()))
+            answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", seconds + 1)]))
+        return answers
+"""
+CONFIG = """
+name: "model"
+backend: "python"
+max_batch_size: 1
+input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
+instance_group [ { count: 2 } ]
+"""
+at_once = boto3.client("sagemaker-runtime", config=Config(retries={"total_max_attempts": 1}))
+cloudwatch = boto3.client("cloudwatch")
+
+
+def ask(seconds=0.0, client=runtime):
+    body = json.dumps({"inputs": [{"name": "IN", "shape": [1, 1], "datatype": "FP32", "data": [seconds]}]})
+    reply = client.invoke_endpoint(EndpointName=ENDPOINT, ContentType="application/json", Body=body)
+    return json.loads(reply["Body"].read())["outputs"][0]["data"][0]
+
+
+def ask_until_answered(seconds):
+    while True:
+        try:
+            return ask(seconds, at_once)
+        except at_once.exceptions.ClientError:
+            time.sleep(0.01)
+
+
+def configure(name, model="serverless", **config):
+    return sagemaker.create_endpoint_config(
+        EndpointConfigName=name,
+        ProductionVariants=[{"VariantName": "v", "ModelName": model, "ServerlessConfig": config}],
+    )
+
+
+def variant():
+    return sagemaker.describe_endpoint(EndpointName=ENDPOINT)["ProductionVariants"][0]
+
+
+def sizes():
+    found = variant()
+    return found["CurrentInstanceCount"], found["CurrentServerlessConfig"]
+
+
+def refusals():
+    code = "ValidationException"
+    text = "has to be one of 1024, 2048, 3072, 4096, 5120 and 6144, not 1500"
+    refused("memory in other steps", code, text, lambda: configure("odd", MemorySizeInMB=1500, MaxConcurrency=1))
+    text = "less than or equal to 200"
+    refused("too many at once", code, text, lambda: configure("many", MemorySizeInMB=1024, MaxConcurrency=201))
+    more = {"MemorySizeInMB": 1024, "MaxConcurrency": 1, "ProvisionedConcurrency": 2}
+    refused("more kept than allowed", code, "cannot be more than its MaxConcurrency", lambda: configure("kept", **more))
+    container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/many/" % BUCKET, "Mode": "MultiModel"}
+    sagemaker.create_model(ModelName="many-models", ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    small = {"MemorySizeInMB": 1024, "MaxConcurrency": 1}
+    text = "does not support multi-model endpoints"
+    refused("many models", code, text, lambda: configure("many", model="many-models", **small))
+    containers = [dict(container, Mode="SingleModel", ContainerHostname=name) for name in ("a", "b")]
+    sagemaker.create_model(ModelName="pipeline", ExecutionRoleArn=ROLE, Containers=containers)
+    text = "does not support inference pipelines"
+    refused("a pipeline", code, text, lambda: configure("many", model="pipeline", **small))
+    both = {"VariantName": "v", "ModelName": "serverless", "InstanceType": "ml.m5.large", "ServerlessConfig": small}
+    call = lambda: sagemaker.create_endpoint_config(EndpointConfigName="both", ProductionVariants=[both])
+    refused("with a type of instances", code, r'^InstanceType cannot be given for variant "v"', call)
+    one = {"VariantName": "v", "ModelName": "serverless", "ServerlessConfig": small}
+    call = lambda: sagemaker.create_endpoint_config(
+        EndpointConfigName="two", ProductionVariants=[one, dict(one, VariantName="w")]
+    )
+    refused("two variants", code, "can have no other production variant", call)
+
+
+def create():
+    s3.create_bucket(Bucket=BUCKET)
+    files = {"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL}
+    s3.upload_fileobj(io.BytesIO(archive(files)), BUCKET, "serverless.tar.gz")
+    container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/serverless.tar.gz" % BUCKET}
+    sagemaker.create_model(ModelName="serverless", ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    refusals()
+    configure("small", MemorySizeInMB=2048, MaxConcurrency=2)
+    described = sagemaker.describe_endpoint_config(EndpointConfigName="small")["ProductionVariants"][0]
+    proven("a configuration is described as it was asked for", "InstanceType" not in described, described)
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="small")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+    answers("nothing runs", sizes, (0, {"MemorySizeInMB": 2048, "MaxConcurrency": 2}))
+    answers("the first request starts it", ask, 1.0)
+    asking = [threading.Thread(target=ask_until_answered, args=(3.0,)) for _ in range(2)]
+    for thread in asking:
+        thread.start()
+
+    def ask_while_busy():
+        while any(thread.is_alive() for thread in asking):
+            ask(client=at_once)
+
+    reply = refused("a third at once", "ThrottlingException", "^Rate exceeded", ask_while_busy)
+    proven("with its status", reply["ResponseMetadata"]["HTTPStatusCode"] == 429)
+    for thread in asking:
+        thread.join()
+    more = {"VariantName": "v", "ServerlessUpdateConfig": {"MaxConcurrency": 5, "ProvisionedConcurrency": 1}}
+    sagemaker.update_endpoint_weights_and_capacities(EndpointName=ENDPOINT, DesiredWeightsAndCapacities=[more])
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+    kept = {"MemorySizeInMB": 2048, "MaxConcurrency": 5, "ProvisionedConcurrency": 1}
+    answers("more at once, and kept warm", sizes, (0, kept))
+    count = {"VariantName": "v", "DesiredInstanceCount": 2}
+    call = lambda: sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName=ENDPOINT, DesiredWeightsAndCapacities=[count]
+    )
+    refused("no instances", "ValidationException", "has no DesiredInstanceCount", call)
+    dimensions = [{"Name": "EndpointName", "Value": ENDPOINT}, {"Name": "VariantName", "Value": "v"}]
+    names = {each["MetricName"] for each in cloudwatch.list_metrics(Dimensions=dimensions)["Metrics"]}
+    expected = {"ModelSetupTime", "OverheadLatency", "MemoryUtilization", "ServerlessConcurrentExecutionsUtilization"}
+    proven("its metrics", expected <= names, names)
+
+
+def again():
+    answers("after kill -9 it answers", ask, 1.0)
+    configure("sleeping", MemorySizeInMB=1024, MaxConcurrency=3)
+    variants = [{"VariantName": "v", "ModelName": "serverless", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}]
+    sagemaker.create_endpoint_config(EndpointConfigName="instances", ProductionVariants=variants)
+    for name in ("instances", "sleeping"):
+        sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName=name)
+        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+        answers("updated to %s" % name, ask, 1.0)
+    answers("it is serverless again", sizes, (0, {"MemorySizeInMB": 1024, "MaxConcurrency": 3}))
+    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
+
+
+{"create": create, "again": again}[sys.argv[1]]()
+finish()
