@@ -142,7 +142,9 @@ def create():
 def again():
     answers("after kill -9 it answers", ask, 1.0)
     configure("sleeping", MemorySizeInMB=1024, MaxConcurrency=3)
-    variants = [{"VariantName": "v", "ModelName": "serverless", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}]
+    variants = [
+        {"VariantName": "v", "ModelName": "serverless", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    ]
     sagemaker.create_endpoint_config(EndpointConfigName="instances", ProductionVariants=variants)
     for name in ("instances", "sleeping"):
         sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName=name)
