@@ -13,7 +13,10 @@ export const frameworkNames = ["pytorch", "dali", "tensorflow", "sklearn", "xgbo
 export type FrameworkName = (typeof frameworkNames)[number];
 
 /** Sets a framework up where `startGalatea` finds it, by the product's own command. Throws with what the command said. */
-export async function ensureFramework(name: FrameworkName, progress: (line: string) => void = () => {}) {
+export async function ensureFramework(
+  name: FrameworkName | "onnxruntime-gpu",
+  progress: (line: string) => void = () => {},
+) {
   const data = join(cacheDirectory(process.env), "server-data");
   return { python: await frameworkPython(name, { data, detail: progress }) };
 }

@@ -37,7 +37,8 @@ test("without a GPU each row says what is missing, nothing is recorded and the r
     "not run  gauges beside nvidia-smi: missing an NVIDIA GPU (/nonexistent/gpu), nvidia-smi",
     "not run  a TensorRT plan of an ONNX model: missing an NVIDIA GPU (/nonexistent/gpu), the package tensorrt in /nonexistent/python",
     "not run  a PyTorch model of KIND_GPU: missing an NVIDIA GPU (/nonexistent/gpu)",
-    "not run  ONNX models with the accelerators cuda and tensorrt: missing ONNX Runtime on GPUs (not built)",
+    "not run  an ONNX model of KIND_GPU, with CUDA: missing an NVIDIA GPU (/nonexistent/gpu)",
+    "not run  an ONNX model with the accelerator tensorrt: missing an NVIDIA GPU (/nonexistent/gpu), TensorRT 10 (libnvinfer.so.10)",
     "not run  DALI's mixed decoder: missing DALI pipelines on GPUs (not built)",
     "nothing was run, and nothing is recorded",
   ]);

@@ -108,12 +108,41 @@ export const gpuRows: readonly GpuRow[] = [
     },
   },
   {
-    name: "ONNX models with the accelerators cuda and tensorrt",
-    missing: unbuilt("ONNX Runtime on GPUs"),
-    figures: nothing,
+    name: "an ONNX model of KIND_GPU, with CUDA",
+    missing: gpu,
+    figures: (about) => onnxFigures(about, "cuda"),
+  },
+  {
+    name: "an ONNX model with the accelerator tensorrt",
+    missing: async (about) => [
+      ...(await gpu(about)),
+      ...(await program("sh", ["-c", "ldconfig -p | grep -q libnvinfer.so.10"], "TensorRT 10 (libnvinfer.so.10)")),
+    ],
+    figures: (about) => onnxFigures(about, "tensorrt"),
   },
   { name: "DALI's mixed decoder", missing: unbuilt("DALI pipelines on GPUs"), figures: nothing },
 ];
+
+async function onnxFigures({ directory }: GpuRun, accelerator: "cuda" | "tensorrt") {
+  await ensureFramework("onnxruntime-gpu", (line) => console.error(line));
+  const kinds = { on_gpu: "KIND_GPU", on_cpu: "KIND_CPU" };
+  for (const [model, kind] of Object.entries(kinds)) {
+    const version = join(directory, "repository", model, "1");
+    await mkdir(version, { recursive: true });
+    await writeModel(join(version, "model.onnx"), harmless);
+    await writeFile(
+      join(version, "..", "config.pbtxt"),
+      `backend: "onnxruntime" instance_group { count: 1 kind: ${kind} }
+       optimization { execution_accelerators { gpu_execution_accelerator { name: "${accelerator}" } } }`,
+    );
+  }
+  return await withServer(directory, [], async (server) => {
+    const asked = [1, -2, 3];
+    const onCpu = await infer(server, "on_cpu", "x", asked);
+    assert.deepEqual(await infer(server, "on_gpu", "x", asked), onCpu);
+    return await timed(() => infer(server, "on_gpu", "x", asked));
+  });
+}
 
 async function withServer<Found>(
   directory: string,

@@ -11,6 +11,7 @@ import type { ContainerPlan } from "./container-environment.ts";
 import type { DataDirectories } from "./directories.ts";
 import { lazyBackend } from "./lazy-backend.ts";
 import type { GpuMachineParts } from "./gpus.ts";
+import { backendsWithoutGpus, findOnnxGpuLibrary } from "./onnx-gpus.ts";
 import type { ServeOptions } from "./options.ts";
 import { runnerEnvironment } from "./passed-environment.ts";
 import { processDirectory } from "./process-directory.ts";
@@ -45,7 +46,12 @@ export interface ServingParts {
 /** The engine with its backends and catalogs, nothing loaded. */
 export function createServingEngine(parts: ServingParts): EngineCore {
   const { options, budget, plan, log, metrics, directories, gpus } = parts;
-  const read = { configName: options.modelConfigName, autoComplete: options.autoComplete, gpuCount: gpus.count };
+  const read = {
+    configName: options.modelConfigName,
+    autoComplete: options.autoComplete,
+    gpuCount: gpus.count,
+    cpuBackends: backendsWithoutGpus(directories, log),
+  };
   const opened = plan?.opened ?? null;
   const installer = scriptPackages({ directories, log, bytesMax: options.workers.environmentBytesMax });
   const overrides = processDirectory(join(directories.cache, "overrides"));
@@ -140,7 +146,7 @@ function backends({ options, plan, log, directories, onConfinement, gpus }: Serv
       async () => packages.length > 0 || (await isPythonThere({ python, log, directories })),
       async (backend) => (await findRunner(backend)) !== null,
     ),
-    onnxRuntimeBackend({ options, log }),
+    onnxRuntimeBackend({ options, plan, log, directories, gpus }),
     ...algorithmBackends(),
     lazyBackend("fil", async () => {
       const { createFilBackend } = await import("../backends/fil/index.ts");
@@ -173,12 +179,15 @@ function algorithmBackends(): readonly Backend[] {
   return [lazy("linear_learner", false), lazy("sparkml", true), lazy("xgboost", false)];
 }
 
-function onnxRuntimeBackend({ options, log }: Pick<ServingParts, "options" | "log">): Backend {
+type OnnxParts = Pick<ServingParts, "options" | "plan" | "log" | "directories" | "gpus">;
+
+function onnxRuntimeBackend({ options, plan, log, directories, gpus }: OnnxParts): Backend {
   return lazyBackend(
     "onnxruntime",
     async () => {
       const { createOnnxRuntimeBackend, onnxRuntimeBackendDefaults, quietLibrary } =
         await import("../backends/onnxruntime/index.ts");
+      const { gpus: none } = onnxRuntimeBackendDefaults;
       // The library reads this process's environment where it runs in it.
       if (options.onnxInProcess) Object.assign(process.env, quietLibrary);
       return createOnnxRuntimeBackend({
@@ -189,6 +198,13 @@ function onnxRuntimeBackend({ options, log }: Pick<ServingParts, "options" | "lo
         runDeadlineMs: options.onnxRunDeadlineSecs === 0 ? null : options.onnxRunDeadlineSecs * 1000,
         intraOpThreadCount: 0,
         ownThreadCountMax: Math.max(64, 8 * availableParallelism()),
+        gpus: {
+          ...none,
+          count: gpus.count,
+          findLibrary: () => findOnnxGpuLibrary({ directories, env: runnerEnvironment() }),
+          bytesOf: gpus.bytesOf,
+          keepsEngines: plan === null,
+        },
         log,
         clock: systemClock,
       });

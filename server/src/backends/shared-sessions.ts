@@ -1,6 +1,8 @@
 /** A use of a loaded model. Disposing the last one frees it. */
 export interface SessionLease<Session> extends AsyncDisposable {
   readonly session: Session;
+  /** Whether it is this lease that the session is charged to: the oldest. */
+  isCharged(): boolean;
   /** What the session holds if this lease is the one it is charged to (the oldest), else 0: the sum over all leases is right. */
   chargedBytes(): number;
 }
@@ -51,7 +53,8 @@ export class SharedSessions<Session extends AsyncDisposable> {
     let held = true;
     const lease: SessionLease<Session> = {
       session,
-      chargedBytes: () => (shared.leases.keys().next().value === lease ? shared.bytes() : 0),
+      isCharged: () => shared.leases.keys().next().value === lease,
+      chargedBytes: () => (lease.isCharged() ? shared.bytes() : 0),
       [Symbol.asyncDispose]: async () => {
         if (!held) return;
         held = false;

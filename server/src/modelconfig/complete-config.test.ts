@@ -53,6 +53,25 @@ test("instances: two of an ONNX model on the CPU, one of others, on GPUs where t
   ]);
 });
 
+test("KIND_AUTO of a backend that has nothing for GPUs is the CPU; what is asked for stays", () => {
+  const kinds = (text: string, entry: string) =>
+    completeConfig(parseConfigText(text, "f"), {
+      directoryName: "m",
+      servedName: "m",
+      versionEntries: [entry],
+      gpuCount: 2,
+      cpuBackends: new Set(["onnxruntime"]),
+    }).instanceGroups.map(({ kind, count }) => [kind, count]);
+  assert.deepEqual(kinds("", "model.onnx"), [["KIND_CPU", 2]]);
+  assert.deepEqual(kinds("", "model.py"), [["KIND_GPU", 1]]);
+  const asked = "instance_group [ { kind: KIND_AUTO }, { kind: KIND_GPU }, { gpus: [ 1 ] } ]";
+  assert.deepEqual(kinds(asked, "model.onnx"), [
+    ["KIND_CPU", 2],
+    ["KIND_GPU", 1],
+    ["KIND_GPU", 1],
+  ]);
+});
+
 test("a mapped model may be configured under any name and is completed under the served one", () => {
   const parsed = parseConfigText('name: "dir"', "f");
   const config = completeConfig(parsed, {

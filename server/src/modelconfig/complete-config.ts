@@ -40,7 +40,7 @@ export function completeConfig(parsed: ModelConfigMessage, context: CompletionCo
   const optimization = (message.optimization ??= create(ModelOptimizationPolicySchema));
   optimization.inputPinnedMemory ??= create(PinnedMemorySchema, { enable: true });
   optimization.outputPinnedMemory ??= create(PinnedMemorySchema, { enable: true });
-  completeInstanceGroups(message, context.gpuCount);
+  completeInstanceGroups(message, context);
   return toModelConfig(message);
 }
 
@@ -61,7 +61,8 @@ export function normaliseScheduling(message: ModelConfigMessage): void {
 /** Backends for which Triton starts two CPU instances when no count is given. */
 const twoCpuInstances = new Set(["onnxruntime", "tensorflow"]);
 
-function completeInstanceGroups(message: ModelConfigMessage, gpuCount: number): void {
+function completeInstanceGroups(message: ModelConfigMessage, { gpuCount, cpuBackends }: CompletionContext): void {
+  const autoOnGpus = gpuCount > 0 && cpuBackends?.has(message.backend) !== true;
   const gpus = Array.from({ length: gpuCount }, (_, gpu) => gpu);
   // One group of our own making carries the model's name alone; configured ones without a name are numbered.
   if (message.instanceGroup.length === 0) {
@@ -70,7 +71,7 @@ function completeInstanceGroups(message: ModelConfigMessage, gpuCount: number): 
   message.instanceGroup.forEach((group, index) => {
     if (group.name === "") group.name = `${message.name}_${index}`;
     if (group.kind === InstanceKind.AUTO) {
-      group.kind = group.gpus.length > 0 || gpuCount > 0 ? InstanceKind.GPU : InstanceKind.CPU;
+      group.kind = group.gpus.length > 0 || autoOnGpus ? InstanceKind.GPU : InstanceKind.CPU;
     }
     if (group.kind === InstanceKind.GPU && group.gpus.length === 0) group.gpus = gpus;
     if (group.count < 1) {

@@ -8,4 +8,6 @@ export interface CompletionContext {
   readonly versionEntries: readonly string[];
   /** Usable GPUs: 0 turns KIND_AUTO into KIND_CPU. */
   readonly gpuCount: number;
+  /** Backends that can use none of them: KIND_AUTO of their models is KIND_CPU. Absent: all can. */
+  readonly cpuBackends?: ReadonlySet<string>;
 }

@@ -65,6 +65,14 @@ const functions = {
   createArenaCfg: [156, "void *", ["size_t", "int", "int", "int", "void *"]],
   releaseArenaCfg: [157, "void", ["void *"]],
   addRunConfigEntry: [165, "void *", ["void *", "const char *", "const char *"]],
+  appendTensorRt: [170, "void *", ["void *", "void *"]],
+  createTensorRtOptions: [171, "void *", ["void *"]],
+  updateTensorRtOptions: [172, "void *", ["void *", "void *", "void *", "size_t"]],
+  releaseTensorRtOptions: [174, "void", ["void *"]],
+  appendCuda: [204, "void *", ["void *", "void *"]],
+  createCudaOptions: [205, "void *", ["void *"]],
+  updateCudaOptions: [206, "void *", ["void *", "void *", "void *", "size_t"]],
+  releaseCudaOptions: [208, "void", ["void *"]],
   getResizedStringTensorElementBuffer: [252, "void *", ["void *", "size_t", "size_t", "void *"]],
 } as const satisfies Readonly<Record<string, readonly [number, string, readonly string[]]>>;
 

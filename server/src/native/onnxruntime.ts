@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { assert, Semaphore } from "../base/index.ts";
+import { appendProvider, type ExecutionProvider } from "./execution-providers.ts";
 import { identityModel } from "./identity-model.ts";
 import { koffi } from "./koffi.ts";
 import {
@@ -41,6 +42,8 @@ export interface OnnxSessionOptions {
   readonly memoryPattern: boolean;
   /** Where to write the graph as optimised; null for nowhere. */
   readonly optimizedModelPath: string | null;
+  /** What runs its operators, best first, before the CPU. */
+  readonly providers: readonly ExecutionProvider[];
   /** Further entries for the library, by its own keys ("session.disable_prepacking", ...). */
   readonly config: ReadonlyMap<string, string>;
 }
@@ -53,6 +56,7 @@ export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
   memoryArena: true,
   memoryPattern: true,
   optimizedModelPath: null,
+  providers: [],
   config: new Map(),
 };
 
@@ -332,6 +336,7 @@ function makeSessionOptions(
       checkStatus(api, api.setOptimizedModelFilePath(handle, options.optimizedModelPath));
     }
     for (const [key, value] of config) checkStatus(api, api.addSessionConfigEntry(handle, key, value));
+    for (const provider of options.providers) appendProvider(api, handle, provider);
     return handle;
   } catch (error) {
     api.releaseSessionOptions(handle);

@@ -4,6 +4,7 @@ import {
   completeConfig,
   parseConfigOverride,
   parseConfigText,
+  type CompletionContext,
   type ModelConfig,
   type ModelConfigMessage,
 } from "../modelconfig/index.ts";
@@ -32,6 +33,8 @@ export interface ReadOptions {
   /** False demands a configuration file (`--disable-auto-complete-config`). */
   readonly autoComplete: boolean;
   readonly gpuCount: number;
+  /** See CompletionContext. */
+  readonly cpuBackends?: () => Promise<ReadonlySet<string>>;
 }
 
 /** Reads one model directory. `overrideJson` stands in for the configuration file. */
@@ -43,7 +46,9 @@ export async function readModel(
   const message =
     overrideJson === null ? await readMessage(place.modelDirectory, options) : parseConfigOverride(overrideJson);
   const present = await versionsIn(place.modelDirectory);
-  return completeModel(place, { message, present, gpuCount: options.gpuCount });
+  const { gpuCount } = options;
+  const cpuBackends = gpuCount === 0 ? undefined : await options.cpuBackends?.();
+  return completeModel(place, { message, present, gpuCount, ...(cpuBackends === undefined ? {} : { cpuBackends }) });
 }
 
 /** The configuration file's path: the chosen variant where it exists, else config.pbtxt. */
@@ -71,7 +76,10 @@ async function readMessage(modelDirectory: string, options: ReadOptions): Promis
 /** Completes a parsed configuration from the files beside it and applies its version policy. */
 export async function completeModel(
   place: ModelPlace,
-  parsed: { readonly message: ModelConfigMessage; readonly present: readonly number[]; readonly gpuCount: number },
+  parsed: Pick<CompletionContext, "gpuCount" | "cpuBackends"> & {
+    readonly message: ModelConfigMessage;
+    readonly present: readonly number[];
+  },
 ): Promise<FoundModel> {
   const directoryOf = (version: number) => join(place.modelDirectory, String(version));
   const newest = parsed.present.at(-1);
@@ -81,6 +89,7 @@ export async function completeModel(
       servedName: place.servedName,
       versionEntries: version === undefined ? [] : await entryNames(directoryOf(version)),
       gpuCount: parsed.gpuCount,
+      ...(parsed.cpuBackends === undefined ? {} : { cpuBackends: parsed.cpuBackends }),
     });
   let config = await complete(newest);
   const versions = chooseVersions(config.versionPolicy, parsed.present);

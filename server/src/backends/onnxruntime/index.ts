@@ -8,4 +8,6 @@ export {
   onnxRuntimeBackendDefaults,
   type OnnxRuntimeBackendOptions,
 } from "./onnxruntime-backend.ts";
+export type { GpuLibrary, OnnxGpus } from "./gpus.ts";
+export { providersOnGpu } from "./provider-options.ts";
 export { quietLibrary } from "./start-runner.ts";

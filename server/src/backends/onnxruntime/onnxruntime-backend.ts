@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { type Clock, InferenceError, type Logger } from "../../base/index.ts";
-import { mergeAutoComplete, type ModelConfig } from "../../modelconfig/index.ts";
+import { mergeAutoComplete, placedInstances, type ModelConfig } from "../../modelconfig/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
-import { onMachine, type DeviceBytes } from "../device-bytes.ts";
+import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
 import { checkModel } from "./check-model.ts";
 import type { CrashLimits } from "./crash-record.ts";
 import { completionFor } from "./complete-model.ts";
+import { noGpus, type OnnxGpus, refuseWithoutGpu, resolvePaths } from "./gpus.ts";
 import { type HeldSession, holdSession } from "./held-session.ts";
 import { type ModelFiles, ModelFileIndex } from "./model-files.ts";
 import { onnxRuntimeInstance } from "./onnxruntime-instance.ts";
@@ -35,6 +36,7 @@ export interface OnnxRuntimeBackendOptions {
   readonly longRunsOfTenantMax: number;
   /** Threads that run models, in each process. */
   readonly runsMax: number;
+  readonly gpus: OnnxGpus;
   readonly crashes: CrashLimits;
   /** Processes for content that runs alone, and how long each is kept when nobody uses it. */
   readonly apartRunnersMax: number;
@@ -58,6 +60,7 @@ export const onnxRuntimeBackendDefaults = {
   longRunsOfModelMax: 2,
   longRunsOfTenantMax: 8,
   runsMax: 64,
+  gpus: noGpus,
   crashes: { apartAfter: 2, refusedAfter: 4, forgetMs: 10 * 60_000, contentsMax: 1000 },
   apartRunnersMax: 4,
   apartIdleMs: 30_000,
@@ -80,10 +83,14 @@ class OnnxRuntimeBackend implements Backend {
   readonly #options: OnnxRuntimeBackendOptions;
   readonly #files = new ModelFileIndex();
   readonly #sessions = new SharedSessions<HeldSession>();
-  readonly #arenas = new ArenaUse((arena) => this.#runners?.forget(arena) ?? Promise.resolve());
+  readonly #arenas = new ArenaUse(async (arena) => {
+    for (const runners of await this.#allRunners()) await runners.forget(arena);
+  });
   /** What `complete` opened, by what it was opened for. */
   readonly #kept = new Map<string, () => Promise<void>>();
   #runners: Runners | null = null;
+  /** Those of models on GPUs. */
+  #gpuRunners: Promise<Runners> | null = null;
 
   constructor(options: OnnxRuntimeBackendOptions) {
     this.#options = options;
@@ -91,20 +98,27 @@ class OnnxRuntimeBackend implements Backend {
 
   async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
     if (config.inputs.length > 0 && config.outputs.length > 0) return config;
-    const held = await this.#lease({ source, config, context }, { onCharged: null });
+    const [device] = this.#devicesOf(config);
+    const held = await this.#lease({ source, config, context, device: device! }, { onCharged: null });
     try {
-      return mergeAutoComplete(config, completionFor(config, held.session, context.backendConfig));
+      return mergeAutoComplete(config, completionFor(config, held.lease.session, context.backendConfig));
     } finally {
-      await this.#keepForLoad(loadKey(source, context), held);
+      await this.#keepForLoad(loadKey(source, context), held.lease);
     }
   }
 
   async estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes> {
     const found = await this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
     // Memory is asked for: what runs have just left behind is known first.
-    await this.#runners?.settle();
-    const isOpen = this.#sessions.isOpen(keyOf(found.contentKey, readSessionParameters(config).session));
-    return onMachine(isOpen ? 0 : found.byteLength);
+    for (const runners of await this.#allRunners()) await runners.settle();
+    const bytes = new Map<MemoryDevice, number>();
+    for (const device of this.#devicesOf(config)) {
+      const key = keyOf(found.contentKey, await this.#parametersOn(source, config, device));
+      if (this.#sessions.isOpen(key)) continue;
+      bytes.set("machine", (bytes.get("machine") ?? 0) + found.byteLength);
+      if (device !== null) bytes.set(`gpu ${device}`, found.byteLength);
+    }
+    return bytes;
   }
 
   warmUp(): Promise<void> {
@@ -112,35 +126,79 @@ class OnnxRuntimeBackend implements Backend {
   }
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
-    warnWithoutEffect(config, this.#options.log);
-    const held = await this.#lease({ source, config, context }, { onCharged: context.onMemory ?? (() => {}) });
-    try {
-      await this.#kept.get(loadKey(source, context))?.();
-      checkModel(config, held.session);
-    } catch (error) {
-      await held[Symbol.asyncDispose]();
-      throw error;
+    const { gpus, log, clock } = this.#options;
+    refuseWithoutGpu(config, gpus);
+    const devices = this.#devicesOf(config);
+    warnWithoutEffect(config, devices, log);
+    await using holding = new AsyncDisposableStack();
+    const held = new Map<number | null, PlacedSession>();
+    for (const device of devices) {
+      const onCharged = context.onMemory ?? (() => {});
+      const placed = await this.#lease({ source, config, context, device }, { onCharged });
+      holding.use(placed.lease);
+      held.set(device, placed);
+      checkModel(config, placed.lease.session);
     }
-    return loadedModel({ source, config, context, held, clock: this.#options.clock });
+    await this.#kept.get(loadKey(source, context))?.();
+    return loadedModel({ source, config, context, held, gpuCount: gpus.count, holding: holding.move(), clock });
+  }
+
+  /** The GPUs that the model's instances are on; null among them for the CPU. */
+  #devicesOf(config: ModelConfig): readonly (number | null)[] {
+    const placed = placedInstances(config, this.#options.gpus.count);
+    return [...new Set(placed.map(({ kind, deviceId }) => (kind === "GPU" ? deviceId : null)))];
+  }
+
+  async #parametersOn(source: ModelSource, config: ModelConfig, device: number | null): Promise<PlacedParameters> {
+    const { session } = readSessionParameters(config);
+    if (device === null) return { ...session, device };
+    const { gpus } = this.#options;
+    const providers = await resolvePaths(gpus.providersOn(config, device), source, gpus);
+    return { ...session, options: { ...session.options, providers }, device };
+  }
+
+  async #runnersOn(device: number | null, backendConfig: ReadonlyMap<string, string>): Promise<Runners> {
+    if (device === null) return this.#openRunners(backendConfig);
+    this.#gpuRunners ??= this.#openGpuRunners(backendConfig).catch((error: unknown) => {
+      // What is missing may be set up before the next model is loaded.
+      this.#gpuRunners = null;
+      throw error;
+    });
+    return await this.#gpuRunners;
+  }
+
+  async #openGpuRunners(backendConfig: ReadonlyMap<string, string>): Promise<Runners> {
+    const { findLibrary, bytesOf } = this.#options.gpus;
+    const options = { ...this.#options, ...(await findLibrary()) };
+    return this.#makeRunners(runnersOptions(options, backendConfig, bytesOf));
+  }
+
+  async #allRunners(): Promise<readonly Runners[]> {
+    const onGpus = await this.#gpuRunners?.catch(() => null);
+    return [this.#runners, onGpus].filter((runners) => runners !== null && runners !== undefined);
   }
 
   /** Settings of the library are those of the first model: there is one of each in a process. */
   #openRunners(backendConfig: ReadonlyMap<string, string>): Runners {
-    this.#runners ??= new Runners({
-      ...runnersOptions(this.#options, backendConfig),
+    this.#runners ??= this.#makeRunners(runnersOptions(this.#options, backendConfig, null));
+    return this.#runners;
+  }
+
+  #makeRunners(options: Omit<RunnersOptions, "onMemory">): Runners {
+    return new Runners({
+      ...options,
       onMemory: (keys) => {
         for (const key of keys) this.#sessions.changed(key);
       },
     });
-    return this.#runners;
   }
 
   async #lease(
-    { source, config, context }: { source: ModelSource; config: ModelConfig; context: LoadContext },
+    { source, config, context, device }: PlacedModel,
     use: { onCharged: (() => void) | null },
-  ): Promise<SessionLease<HeldSession>> {
-    const { session: parameters } = readSessionParameters(config);
-    const opened = this.#openRunners(context.backendConfig);
+  ): Promise<PlacedSession> {
+    const parameters = await this.#parametersOn(source, config, device);
+    const opened = await this.#runnersOn(device, context.backendConfig);
     // The process starts while the files are read; where it cannot, the load says so.
     opened.warmUp().catch(() => {});
     const find = () => this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
@@ -150,6 +208,7 @@ class OnnxRuntimeBackend implements Backend {
     const content = {
       key,
       modelName: source.servedName,
+      device,
       options: { ...parameters.options, modelPath: found.modelPath, optimizedModelPath: null },
       shrinksAfterRun: parameters.shrinksAfterRun,
       byteLength: found.byteLength,
@@ -160,7 +219,7 @@ class OnnxRuntimeBackend implements Backend {
       onCharged: use.onCharged,
       open: () => holdSession(opened, content),
     });
-    return this.#arenas.during(context.arena, held);
+    return { lease: this.#arenas.during(context.arena, held), gpuBytes: () => opened.gpuBytesOf(key) };
   }
 
   /** Holds a lease until the load that follows has its own, so that a model is not loaded twice. */
@@ -179,40 +238,71 @@ class OnnxRuntimeBackend implements Backend {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const end of this.#kept.values()) await end();
-    await this.#runners?.[Symbol.asyncDispose]();
+    for (const runners of await this.#allRunners()) await runners[Symbol.asyncDispose]();
     this.#runners = null;
+    this.#gpuRunners = null;
   }
 }
+
+/** A model's session on one device. */
+interface PlacedSession {
+  readonly lease: SessionLease<HeldSession>;
+  /** What the session holds of GPUs, whomever it is charged to. */
+  readonly gpuBytes: () => DeviceBytes;
+}
+
+interface PlacedModel {
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly context: LoadContext;
+  /** null: the CPU. */
+  readonly device: number | null;
+}
+
+/** Equal values on equal files are one session. */
+type PlacedParameters = SessionParameters & Pick<PlacedModel, "device">;
 
 function loadedModel(parts: {
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly context: LoadContext;
-  readonly held: SessionLease<HeldSession>;
+  /** By the GPU that they are on. */
+  readonly held: ReadonlyMap<number | null, PlacedSession>;
+  readonly gpuCount: number;
+  readonly holding: AsyncDisposable;
   readonly clock: Clock;
 }): LoadedModel {
-  const { source, config, context, held } = parts;
+  const { source, config, context, held, holding } = parts;
   const placed = (tensors: readonly { readonly name: string }[], values: readonly { readonly name: string }[]) =>
     tensors.map(({ name }) => ({ name, index: values.findIndex((value) => value.name === name) }));
-  const shared = {
+  const shared = ({ lease: { session } }: PlacedSession) => ({
     modelName: source.servedName,
     modelVersion: String(source.version),
     batches: config.maxBatchSize > 0,
-    session: held.session,
+    session,
     arena: context.arena,
     clock: parts.clock,
-    inputs: placed(config.inputs, held.session.inputs),
-    outputs: placed(config.outputs, held.session.outputs),
-  };
+    inputs: placed(config.inputs, session.inputs),
+    outputs: placed(config.outputs, session.outputs),
+  });
+  const byDevice = new Map([...held].map(([device, session]) => [device, shared(session)]));
   return {
-    instances: config.instanceGroups.flatMap((group) =>
-      Array.from({ length: group.count }, (_, index) =>
-        onnxRuntimeInstance({ ...shared, name: `${group.name}_${index}` }),
-      ),
+    instances: placedInstances(config, parts.gpuCount).map(({ name, kind, deviceId }) =>
+      onnxRuntimeInstance({ ...byDevice.get(kind === "GPU" ? deviceId : null)!, name }),
     ),
-    memoryBytes: () => Promise.resolve(onMachine(held.chargedBytes())),
-    [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
+    memoryBytes: () => Promise.resolve(chargedBytes([...held.values()])),
+    [Symbol.asyncDispose]: () => holding[Symbol.asyncDispose](),
   };
+}
+
+function chargedBytes(sessions: readonly PlacedSession[]): DeviceBytes {
+  const bytes = new Map<MemoryDevice, number>([["machine", 0]]);
+  for (const { lease, gpuBytes } of sessions) {
+    bytes.set("machine", bytes.get("machine")! + lease.chargedBytes());
+    if (!lease.isCharged()) continue;
+    for (const [device, here] of gpuBytes()) bytes.set(device, (bytes.get(device) ?? 0) + here);
+  }
+  return bytes;
 }
 
 /** Arenas that models of this backend have, and how many each. */
@@ -230,6 +320,7 @@ class ArenaUse {
     let isHeld = true;
     return {
       session: lease.session,
+      isCharged: () => lease.isCharged(),
       chargedBytes: () => lease.chargedBytes(),
       [Symbol.asyncDispose]: async () => {
         if (!isHeld) return;
@@ -247,7 +338,11 @@ class ArenaUse {
   }
 }
 
-function runnersOptions(options: OnnxRuntimeBackendOptions, backendConfig: ReadonlyMap<string, string>) {
+function runnersOptions(
+  options: OnnxRuntimeBackendOptions,
+  backendConfig: ReadonlyMap<string, string>,
+  gpuBytesOf: OnnxGpus["bytesOf"] | null,
+) {
   const { clock, log, processEnv, slotCount, runDeadlineMs, crashes, apartRunnersMax, apartIdleMs } = options;
   const { keptBytesMax, settleMs, terminateMs, answerMs } = options;
   const runtime = {
@@ -262,7 +357,7 @@ function runnersOptions(options: OnnxRuntimeBackendOptions, backendConfig: Reado
   const lanesMax = Math.max(options.runsMax, slotCount);
   const limits = { lanesMax, keptBytesMax, settleMs, terminateMs, answerMs, deadlineMs: runDeadlineMs };
   const start: RunnersOptions["start"] = (name, onMemory) =>
-    Runner.start({ name, processEnv, runtime, ...limits, onMemory, clock, log });
+    Runner.start({ name, processEnv, runtime, ...limits, onMemory, gpuBytesOf, clock, log });
   const turns = {
     slotCount,
     longNs: options.longRunMs * 1e6,
@@ -295,13 +390,14 @@ function fileNameOf(config: ModelConfig): string {
   return config.defaultModelFilename === "" ? "model.onnx" : config.defaultModelFilename;
 }
 
-function keyOf(contentKey: string, parameters: SessionParameters): string {
-  const { options, shrinksAfterRun } = parameters;
-  const settings = JSON.stringify({ ...options, config: Object.fromEntries(options.config), shrinksAfterRun });
+function keyOf(contentKey: string, parameters: PlacedParameters): string {
+  const { options, shrinksAfterRun, device } = parameters;
+  const settings = JSON.stringify({ ...options, config: Object.fromEntries(options.config), shrinksAfterRun, device });
   return createHash("sha256").update(`${contentKey}\0${settings}`).digest("hex");
 }
 
-function warnWithoutEffect(config: ModelConfig, log: Logger): void {
+function warnWithoutEffect(config: ModelConfig, devices: readonly (number | null)[], log: Logger): void {
+  if (devices.some((device) => device !== null)) return;
   if (config.instanceGroups.some((group) => group.kind === "KIND_GPU")) {
     log.warning(`model '${config.name}' asks for KIND_GPU; its ONNX Runtime sessions run on the CPU`);
   }

@@ -68,7 +68,7 @@ export async function openWorkshop(
       directoryName: name,
       servedName: name,
       versionEntries: ["model.onnx"],
-      gpuCount: 0,
+      gpuCount: options.gpus?.count ?? 0,
     });
   return {
     directory,

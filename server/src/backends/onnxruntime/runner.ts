@@ -7,7 +7,10 @@ import {
   type RunResult,
 } from "../../native/index.ts";
 import type { Arena } from "../../tensor/index.ts";
+import type { DeviceBytes } from "../device-bytes.ts";
+import { GpuMemory } from "./gpu-memory.ts";
 import { type Lane, LaneGone } from "./lane.ts";
+import { losesDevice } from "./lost-device.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 import { RunnerCaller } from "./runner-calls.ts";
 import type { HeldMemory, RunnerSession } from "./runner-control.ts";
@@ -25,6 +28,8 @@ export interface SessionContent {
   /** Equal for equal files and settings. */
   readonly key: string;
   readonly options: OnnxSessionOptions;
+  /** The GPU that it runs on; null for the CPU. */
+  readonly device: number | null;
   /** Its files' length: what it is taken to hold until that is measured, and at least. */
   readonly byteLength: number;
   /** Gives the unused parts of the library's memory pool back after each run. */
@@ -47,8 +52,10 @@ export interface RunnerOptions extends LaunchOptions {
   readonly answerMs: number;
   /** After so long a run or a load is ended; null for never. */
   readonly deadlineMs: number | null;
-  /** `bytesOf` these sessions says something else now. */
+  /** `bytesOf` or `gpuBytesOf` these sessions says something else now. */
   readonly onMemory: (keys: readonly string[]) => void;
+  /** What processes hold of GPUs; null for a runner without any. */
+  readonly gpuBytesOf: ((pids: readonly number[]) => Promise<DeviceBytes>) | null;
 }
 
 export interface RunTask {
@@ -71,12 +78,17 @@ export class Runner implements AsyncDisposable {
   readonly #suspects = new Suspects();
   #end: { readonly how: string } | null = null;
   readonly #ledger = new MemoryLedger();
+  /** null where it has no GPU. */
+  readonly #gpuMemory: GpuMemory | null;
   /** A look at its memory that is due; null when no run was over since the last. */
   #settling: { readonly timer: Disposable } | null = null;
 
   private constructor(options: RunnerOptions, launched: LaunchedRunner) {
     this.#options = options;
     this.#launched = launched;
+    const { gpuBytesOf } = options;
+    const { pid } = launched;
+    this.#gpuMemory = gpuBytesOf === null || pid === null ? null : new GpuMemory(() => gpuBytesOf([pid]));
     // A runner that closed its sockets is of no use, whatever it still does.
     this.#calls = new RunnerCaller(launched, () => launched.kill());
     this.#lanes = new RunnerLanes({
@@ -126,6 +138,11 @@ export class Runner implements AsyncDisposable {
     return this.alive && this.pid !== null ? this.#ledger.bytesOf(key) : null;
   }
 
+  /** What this session holds of GPUs. */
+  gpuBytesOf(key: string): DeviceBytes {
+    return (this.alive ? this.#gpuMemory?.bytesOf(key) : null) ?? new Map();
+  }
+
   has(key: string): boolean {
     return this.#sessions.has(key);
   }
@@ -140,7 +157,13 @@ export class Runner implements AsyncDisposable {
     return loading;
   }
 
-  async #load({ key, modelName, options, byteLength, verify }: SessionContent): Promise<RunnerSession> {
+  async #load(content: SessionContent): Promise<RunnerSession> {
+    const { key, device } = content;
+    if (this.#gpuMemory === null || device === null) return await this.#open(content);
+    return await this.#gpuMemory.during(key, device, () => this.#open(content));
+  }
+
+  async #open({ key, modelName, options, byteLength, verify }: SessionContent): Promise<RunnerSession> {
     await verify();
     // Its first run shall not wait for the thread, whose memory is no session's.
     await this.#lanes.warmUp();
@@ -178,7 +201,9 @@ export class Runner implements AsyncDisposable {
       await session;
       const closed = this.#soon(this.#calls.call("close", { session: key }));
       this.#ledger.closed(key);
+      this.#gpuMemory?.closed(key);
       this.#measured(await closed);
+      await this.#lookAtGpus();
     } catch {
       // It was never loaded, or went with the process.
     }
@@ -222,18 +247,21 @@ export class Runner implements AsyncDisposable {
       this.#suspects.over(task);
       await watch.end();
       this.#lanes.giveBack(lane);
-      this.#ledger.ran(task.content.key, this.#options.clock.monotonicNs() - startNs);
+      const tookNs = this.#options.clock.monotonicNs() - startNs;
+      this.#ledger.ran(task.content.key, tookNs);
+      this.#gpuMemory?.ran(task.content.key, tookNs);
       this.#settleSoon();
     }
   }
 
   /** What follows a run's first answer. */
   async #converse(
-    { run }: RunTask,
+    task: RunTask,
     lane: Lane,
     { first, base }: { first: LaneAnswer; base: number },
   ): Promise<readonly RunResult[]> {
-    if (first.kind === "failed") throw new InferenceError("INTERNAL", first.message);
+    if (first.kind === "failed") throw await this.#failed(task, first.message);
+    const { run } = task;
     const { results } = first;
     checkResults(run, results);
     if (first.kind === "done") return results;
@@ -247,6 +275,15 @@ export class Runner implements AsyncDisposable {
     const second = await lane.ask({ kind: "place", addresses });
     if (second.kind === "failed") throw new InferenceError("INTERNAL", second.message);
     return results;
+  }
+
+  /** The error of a run that failed. One that cost the process its GPU ends the process, which has done it for all others as well. */
+  async #failed(task: RunTask, message: string): Promise<Error> {
+    if (task.content.device === null || !losesDevice(message)) return new InferenceError("INTERNAL", message);
+    this.#options.log.error(`model '${task.content.modelName}' has lost its process the GPU: ${message}`);
+    this.#suspects.accuse(task);
+    this.#launched.kill();
+    return new RunnerEnded("certain", await this.ended);
   }
 
   #watch(task: RunTask, lane: Lane): RunWatch {
@@ -297,6 +334,7 @@ export class Runner implements AsyncDisposable {
     this.#settling = null;
     try {
       this.#measured(await this.#soon(this.#calls.call("settle", { keptBytesMax: this.#options.keptBytesMax })));
+      await this.#lookAtGpus();
     } catch {
       // The process has ended, and its memory with it.
     }
@@ -306,6 +344,11 @@ export class Runner implements AsyncDisposable {
     if (!this.alive) return;
     const changed = this.#ledger.measured(heldBytes);
     if (changed.length > 0) this.#options.onMemory(changed);
+  }
+
+  async #lookAtGpus(): Promise<void> {
+    const changed = (await this.#gpuMemory?.look()) ?? [];
+    if (changed.length > 0 && this.alive) this.#options.onMemory(changed);
   }
 
   #checkAlive(): void {

@@ -1,6 +1,7 @@
 import { type Clock, InferenceError, type Logger } from "../../base/index.ts";
 import type { RunResult } from "../../native/index.ts";
 import type { Arena } from "../../tensor/index.ts";
+import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
 import { ApartRunners } from "./apart-runners.ts";
 import type { TurnLimits } from "./choose-turn.ts";
 import { type CrashLimits, CrashRecord, type Verdict } from "./crash-record.ts";
@@ -128,6 +129,14 @@ export class Runners implements AsyncDisposable {
       const here = runner.bytesOf(key);
       if (here !== null) bytes = (bytes ?? 0) + here;
     }
+    return bytes;
+  }
+
+  /** What content holds of GPUs over all processes. */
+  gpuBytesOf(key: string): DeviceBytes {
+    const bytes = new Map<MemoryDevice, number>();
+    for (const runner of this.#live)
+      for (const [device, here] of runner.gpuBytesOf(key)) bytes.set(device, (bytes.get(device) ?? 0) + here);
     return bytes;
   }
 

@@ -1,6 +1,7 @@
 import { InferenceError } from "../../base/index.ts";
 import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { OnnxSessionOptions } from "../../native/index.ts";
+import { cudaModelParameters } from "./provider-options.ts";
 
 /** Everything about a session but the model itself. Equal values on equal files are one session. */
 export interface SessionParameters {
@@ -17,18 +18,9 @@ const graphLevels: ReadonlyMap<number, OnnxSessionOptions["graphOptimization"]> 
   [2, "none"],
 ]);
 
-/** Parameters of the CUDA provider. A model written for a GPU runs on the CPU, where they mean nothing. */
-const cudaParameters = [
-  "cudnn_conv_algo_search",
-  "gpu_mem_limit",
-  "arena_extend_strategy",
-  "do_copy_in_default_stream",
-  "use_ep_level_unified_stream",
-];
-
 export interface ReadParameters {
   readonly session: SessionParameters;
-  /** Parameters that were given and have no effect here. */
+  /** Parameters that were given and have no effect on the CPU. */
   readonly withoutEffect: readonly string[];
 }
 
@@ -58,18 +50,19 @@ export function readSessionParameters(config: ModelConfig): ReadParameters {
         parallelExecution: executionMode === 1,
         ownThreads: intraOp === 0 && interOp === 0 ? null : { intraOp, interOp },
         memoryArena: readSwitch(config, "enable_mem_arena") ?? true,
+        providers: [],
         memoryPattern: readSwitch(config, "enable_mem_pattern") ?? true,
         config: new Map([["session.use_device_allocator_for_initializers", initializersOutsideArena ? "1" : "0"]]),
       },
     },
-    withoutEffect: [...cudaParameters.filter((key) => config.parameters.has(key)), ...accelerators],
+    withoutEffect: [...cudaModelParameters.filter((key) => config.parameters.has(key)), ...accelerators],
   };
 }
 
-/** Accelerators that Triton's backend knows; none of them is in a CPU build of the library. */
+/** Accelerators that Triton's backend knows. */
 const knownAccelerators = ["tensorrt", "cuda", "openvino"];
 
-/** Those asked for on GPUs, which speed up nothing on a machine that has none. One for the CPU is refused: it is not there. */
+/** Those asked for on GPUs, which speed up nothing on the CPU. One for the CPU is refused: it is not there. */
 function gpuAccelerators(config: ModelConfig): readonly string[] {
   const accelerators = config.message.optimization?.executionAccelerators;
   if (accelerators === undefined) return [];

@@ -75,6 +75,19 @@ export const frameworks: readonly Framework[] = [
     imports: ["nvidia.dali", "galatea_frameworks.dali.warm"],
   },
   {
+    name: "onnxruntime-gpu",
+    about:
+      "ONNX models on NVIDIA GPUs (KIND_GPU, accelerators cuda and tensorrt); needs NVIDIA's driver for CUDA 13, and TensorRT 10 for tensorrt",
+    python: "3.11",
+    newestPython: "3.14",
+    // Of one version with the library for the CPU: what a model answers does not depend on where it was completed.
+    packages: ["onnxruntime-gpu[cuda,cudnn]==1.30.0"],
+    lock: new URL("./gen/onnxruntime-gpu-lock.json", import.meta.url),
+    diskBytes: 4 * 2 ** 30,
+    // Its library is opened by processes of the backend `onnxruntime`; no Python runs models.
+    imports: ["onnxruntime"],
+  },
+  {
     name: "tensorflow",
     about: "TensorFlow GraphDefs (model.graphdef) and SavedModels (model.savedmodel), on the CPU",
     python: "3.11",
