@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { createLogger } from "../base/index.ts";
-import { frameworkNamed } from "../backends/python/index.ts";
-import { placeOf } from "../backends/python/frameworks/framework-store.ts";
+import { frameworkNamed, placeOf } from "../backends/python/index.ts";
 import { backendsWithoutGpus, findOnnxGpuLibrary } from "./onnx-gpus.ts";
 
 let data: string;
