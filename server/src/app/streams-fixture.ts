@@ -2,8 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  InvokeEndpointCommand,
   InvokeEndpointWithResponseStreamCommand,
   SageMakerRuntimeClient,
+  type InvokeEndpointCommandOutput,
   type InvokeEndpointWithResponseStreamCommandOutput,
 } from "@aws-sdk/client-sagemaker-runtime";
 import { createGateway } from "../aws/index.ts";
@@ -31,13 +33,14 @@ const server = createServer(async (request, response) => {
   if (request.url === "/ping") return response.end();
   let body = "";
   for await (const piece of request) body += piece;
-  const { status = 200, parts = [], holds, more = [], ends, tiny, endless } = JSON.parse(body);
+  const { status = 200, parts = [], holds, more = [], ends, tiny, endless, opens, closes } = JSON.parse(body);
   let sent = 0;
   response.on("close", () => console.log((response.writableFinished ? "whole " : "cut ") + sent));
   response.writeHead(status, {
     "content-type": "text/x-" + name,
     "x-amzn-sagemaker-custom-attributes": String(process.pid),
-    "x-asked": JSON.stringify(request.headers),
+    ...(opens ? { "x-amzn-sagemaker-new-session-id": opens } : {}),
+    ...(closes ? { "x-amzn-sagemaker-closed-session-id": closes } : {}),
   });
   response.flushHeaders();
   const go = async (each) => { for (const part of each) response.write(part), sent += part.length; };
@@ -76,6 +79,9 @@ export interface AskedStream {
   readonly ends?: "dies" | "breaks";
   readonly tiny?: boolean;
   readonly endless?: boolean;
+  /** What it says of stateful sessions. */
+  readonly opens?: string;
+  readonly closes?: string;
 }
 
 /** The platform's port over containers that answer in parts, and the JavaScript SDK as its client. */
@@ -149,19 +155,24 @@ export class StreamBench implements AsyncDisposable {
 
   /** An endpoint whose containers have these names; resolves when it is in service. */
   async deploy(name: string, ...containers: readonly string[]): Promise<void> {
-    await this.configure(name, ...containers);
+    await this.deployMany(name, 1, ...containers);
+  }
+
+  /** The same with so many instances. */
+  async deployMany(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
+    await this.configure(name, instanceCount, ...containers);
     await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.hosting.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
   }
 
-  async configure(name: string, ...containers: readonly string[]): Promise<void> {
+  async configure(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
     const named = containers.map((NAME) => ({ Environment: { NAME } }));
     await this.hosting.createModel({ ...shared, containers: imaged(named), executionMode: "Serial" });
     const variant = {
       VariantName: "all",
       ModelName: name,
-      InitialInstanceCount: 1,
+      InitialInstanceCount: instanceCount,
       InstanceType: "ml.m5.large",
       InitialVariantWeight: 1,
     };
@@ -177,6 +188,12 @@ export class StreamBench implements AsyncDisposable {
     });
     const left = new AbortController();
     return new OpenStream(await this.client.send(command, { abortSignal: left.signal }), () => left.abort());
+  }
+
+  /** InvokeEndpoint: the answer of a container whole. */
+  async invoke(name: string, asked: AskedStream, more: object = {}): Promise<InvokeEndpointCommandOutput> {
+    const Body = Buffer.from(JSON.stringify(asked));
+    return await this.client.send(new InvokeEndpointCommand({ EndpointName: name, Body, ...more }));
   }
 
   get printed(): string {

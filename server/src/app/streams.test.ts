@@ -111,7 +111,7 @@ test("the last container of a pipeline streams", async () => {
 test("an instance that an update takes away ends its streams before it goes", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
-  await bench.configure("next", "two");
+  await bench.configure("next", 1, "two");
   const stream = await bench.ask("e", { parts: ["first"], holds: true, more: ["second"] });
   assert.equal(await stream.next(), "first");
   const retained = new Set<never>();

@@ -9,6 +9,7 @@ import type { FleetOptions } from "./fleet-options.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
 import { plannedContainers } from "./planned-containers.ts";
 import { checkTargets } from "./request-targets.ts";
+import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
 import { anyOf, chooseInstance, leastBusy } from "./routing.ts";
 
 const sampleIntervalMs = 20_000;
@@ -43,6 +44,7 @@ export class Fleet implements AsyncDisposable {
   readonly #endpointName: string;
   readonly #parts: FleetParts;
   readonly #openMember: () => FleetMember;
+  readonly #sessions: SessionTable<FleetMember>;
   readonly #quiet = new Gate();
   /** Of requests that have not been answered, those among them that wait for an instance. */
   #callCount = 0;
@@ -54,6 +56,12 @@ export class Fleet implements AsyncDisposable {
     this.#parts = parts;
     this.#plan = plan;
     this.#endpointName = names.endpointName;
+    this.#sessions = new SessionTable({
+      endpointName: names.endpointName,
+      sessionsMax,
+      clock: options.clock,
+      isServing: (member) => this.#members.includes(member),
+    });
     const budget = this.#budget;
     const containers = plannedContainers(plan, budget);
     this.#metrics = new VariantMetrics(options.openSeries, {
@@ -156,6 +164,7 @@ export class Fleet implements AsyncDisposable {
   async shrinkTo(instanceCount: number, signal: AbortSignal): Promise<void> {
     const leaving = this.#members.splice(instanceCount);
     for (const member of leaving) this.#leaving.add(member);
+    this.#sessions.drop(new Set(leaving));
     await Promise.all(
       leaving.map(async (member) => {
         await member.invocations.idle(signal).catch(() => {});
@@ -172,20 +181,31 @@ export class Fleet implements AsyncDisposable {
     await this[Symbol.asyncDispose]();
   }
 
+  /** Whether one of its instances has the session. */
+  holdsSession(id: string): boolean {
+    return this.#sessions.holderOf(id) !== null;
+  }
+
   /** `peerCount`: instances of the variant in service, in other fleets, too. */
   async invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
     checkTargets(request, this.#plan.model, this.#endpointName);
     this.#callCount += 1;
     try {
-      return await this.#invoke(request, peerCount);
+      if (request.session === undefined) return (await this.#ask(request, peerCount, null)).reply;
+      return await this.#sessions.serve(request, (holder) => this.#ask(request, peerCount, holder));
     } finally {
       this.#callCount -= 1;
       if (this.#callCount === 0) this.#quiet.open();
     }
   }
 
-  async #invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
-    let candidates = this.#candidatesFor(request);
+  /** `chosen`: the only one that may be asked, or null. */
+  async #ask(
+    request: InvocationRequest,
+    peerCount: number,
+    chosen: FleetMember | null,
+  ): Promise<Answered<FleetMember>> {
+    let candidates = chosen === null ? this.#candidatesFor(request) : [chosen];
     if (candidates.length === 0) {
       await this.#waitForOne(request);
       candidates = this.#candidatesFor(request);
@@ -193,19 +213,21 @@ export class Fleet implements AsyncDisposable {
     if (candidates.length === 0) throw this.#unavailable(request);
     this.#metrics.record("InvocationsPerInstance", 1 / Math.max(peerCount, candidates.length));
     const first = this.#choose(candidates, request);
-    if (candidates.length === 1) return await first.invocations.invoke(request, { mayGoElsewhere: false });
+    if (candidates.length === 1) {
+      return { reply: await first.invocations.invoke(request, { mayGoElsewhere: false }), holder: first };
+    }
     const body = request.body.bind(request);
     let taken: ReturnType<typeof body> | null = null;
     const again = { ...request, body: () => (taken ??= body()) };
     try {
-      return await first.invocations.invoke(again, { mayGoElsewhere: true });
+      return { reply: await first.invocations.invoke(again, { mayGoElsewhere: true }), holder: first };
     } catch (error) {
       if (!(error instanceof NotBegun)) throw error;
     }
     // Once only: a request that ends each container it comes to is not taken through all of them.
     const others = this.#candidatesFor(request).filter((member) => member !== first);
     const second = others.length === 0 ? first : this.#choose(others, request);
-    return await second.invocations.invoke(again, { mayGoElsewhere: false });
+    return { reply: await second.invocations.invoke(again, { mayGoElsewhere: false }), holder: second };
   }
 
   #unavailable(request: InvocationRequest): Error {

@@ -1,5 +1,5 @@
 import { AwsError } from "../../base/index.ts";
-import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { newSession, sessionNotFound, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
 import { groupKey, routesOf, type EndpointRecord, type Generation, type Route } from "./endpoint-record.ts";
 import { stepOf } from "./endpoint-state.ts";
 import { failureSentence } from "./failure-sentence.ts";
@@ -111,6 +111,8 @@ export class RunningEndpoint implements AsyncDisposable {
 
   /** Throws AwsError with the codes and sentences of SageMaker's runtime. */
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
+    const { session } = request;
+    if (session !== undefined && session !== newSession) return await this.#inSession(request, session);
     const chosen = this.#choose(request.targetVariant);
     const { variantName } = chosen;
     let peerCount = 0;
@@ -123,6 +125,18 @@ export class RunningEndpoint implements AsyncDisposable {
     // Both of a variant's fleets serve it while an endpoint is updated.
     const fleet = chosen.canServe ? chosen : (instead ?? chosen);
     return await fleet.invoke(request, peerCount);
+  }
+
+  /** By whoever has the session, also while an update shifts all other requests away from it. */
+  async #inSession(request: InvocationRequest, id: string): Promise<InvocationReply> {
+    const { targetVariant } = request;
+    const fleet = [...this.#fleets.values()].find((each) => each.holdsSession(id));
+    if (fleet === undefined) throw sessionNotFound(id, this.#name);
+    if (targetVariant === null || targetVariant === fleet.variantName) {
+      return await fleet.invoke(request, fleet.inServiceCount);
+    }
+    const text = `Session ${id} is on variant ${fleet.variantName}, not on variant ${targetVariant}.`;
+    throw new AwsError("ValidationError", text);
   }
 
   /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left. */

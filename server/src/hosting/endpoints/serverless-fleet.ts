@@ -123,6 +123,11 @@ export class ServerlessFleet implements AsyncDisposable {
     return Promise.resolve();
   }
 
+  /** Whether its instance has the session; when it goes to sleep it has none any more. */
+  holdsSession(id: string): boolean {
+    return this.#fleet.holdsSession(id);
+  }
+
   /** Throws AwsError with the codes and sentences of SageMaker's runtime. */
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { metrics } = this.#fleet;

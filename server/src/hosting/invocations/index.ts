@@ -1,4 +1,5 @@
 /** One invocation: what is asked and answered, how it goes to an instance, and the sentences of what can go wrong. */
+export { newSession, readOpenedSession, sessionNotFound, type OpenedSession } from "./session-headers.ts";
 export { answerParts } from "./answer-parts.ts";
 export { beginHop, ContainerChain, type Hop } from "./container-chain.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";

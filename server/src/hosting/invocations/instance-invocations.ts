@@ -23,6 +23,7 @@ import {
   type InvocationRequest,
 } from "./invocation.ts";
 import { containerError, modelErrorOf, streamError, timeoutText, tooLong } from "./invocation-errors.ts";
+import { newSession, readOpenedSession, type OpenedSession } from "./session-headers.ts";
 import { beginOutcome, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
 
 export interface InstanceInvocationsOptions {
@@ -41,6 +42,9 @@ interface FailedRequest {
   readonly awaited: Hop | null;
   readonly isLate: boolean;
 }
+
+const newSessionHeader = "x-amzn-sagemaker-new-session-id";
+const closedSessionHeader = "x-amzn-sagemaker-closed-session-id";
 
 export interface InvokeOptions {
   /** Whether there is another instance that a request can go to which this one has not begun. */
@@ -177,6 +181,7 @@ export class InstanceInvocations {
     };
     try {
       const reply = await chain.send(request, await request.body(), deadline.signal);
+      const openedSession = request.session === newSession && last !== undefined ? openedBy(reply, last) : null;
       const received = request.isStreamed ? reply.body : await receive(reply, limits.responseBytesMax, request.memory);
       outcome.status = reply.status;
       const isHeld = Buffer.isBuffer(received);
@@ -185,6 +190,8 @@ export class InstanceInvocations {
         contentType: replyHeader(reply, "content-type"),
         customAttributes: replyHeader(reply, "x-amzn-sagemaker-custom-attributes"),
         variantName,
+        openedSession,
+        closedSession: request.session === undefined ? null : replyHeader(reply, closedSessionHeader),
         body: received,
         byteLength: isHeld ? received.length : replyLength(reply),
         done: () => {
@@ -228,6 +235,15 @@ export class InstanceInvocations {
     const text = error instanceof Error ? error.message : String(error);
     return containerError(503, `The container did not answer: ${text}`, place);
   }
+}
+
+function openedBy(reply: ContainerReply, { target }: Hop): OpenedSession | null {
+  const said = replyHeader(reply, newSessionHeader);
+  if (said === null) return null;
+  const opened = readOpenedSession(said);
+  if (opened !== null) return opened;
+  reply.body.destroy();
+  throw containerError(502, `The header ${newSessionHeader} is no session with the time that it expires`, target.place);
 }
 
 /** Whole, up to a bound; a longer answer of known length streams. */

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { ByteLease } from "../../base/index.ts";
+import type { OpenedSession } from "./session-headers.ts";
 
 export interface InvocationLimits {
   readonly requestBytesMax: number;
@@ -38,6 +39,8 @@ export interface InvocationRequest {
   readonly targetVariant: string | null;
   /** The one container that is to answer, where each can be asked alone. */
   readonly targetContainer: string | null;
+  /** The id of a stateful session, or `newSession`. */
+  readonly session?: string;
   /** Whether the answer is wanted part by part, as the container makes it, instead of whole. */
   readonly isStreamed: boolean;
   /** Called once at most for an instance, when its container is ready for it; a Buffer can be sent twice. */
@@ -60,6 +63,9 @@ export interface InvocationReply {
   readonly contentType: string | null;
   readonly customAttributes: string | null;
   readonly variantName: string;
+  /** What the model says of stateful sessions. */
+  readonly openedSession: OpenedSession | null;
+  readonly closedSession: string | null;
   /** A stream has to be consumed or destroyed. Always one where the answer is wanted part by part. */
   readonly body: Buffer | Readable;
   readonly byteLength: number | null;

@@ -22,6 +22,13 @@ export interface InvokeCall {
 
 const targetContainerHeader = "x-amzn-sagemaker-target-container-hostname";
 
+const sessionHeader = "x-amzn-sagemaker-session-id";
+/** A stream opens no session. */
+const sessionPatterns = {
+  InvokeEndpoint: "^(NEW_SESSION)$|^[a-zA-Z0-9](-*[a-zA-Z0-9])*$",
+  InvokeEndpointWithResponseStream: "^[a-zA-Z0-9](-*[a-zA-Z0-9])*$",
+} as const;
+
 interface HeaderRow {
   readonly name: string;
   readonly member: string;
@@ -36,7 +43,7 @@ const headers: readonly HeaderRow[] = [
   { name: "x-amzn-sagemaker-custom-attributes", member: "customAttributes", lengthMax: 1024, passed: true },
   { name: "x-amzn-sagemaker-target-model", member: "targetModel", lengthMax: 1024, passed: true },
   { name: "x-amzn-sagemaker-inference-id", member: "inferenceId", lengthMax: 64, passed: true },
-  { name: "x-amzn-sagemaker-session-id", member: "sessionId", lengthMax: 256, passed: true },
+  { name: sessionHeader, member: "sessionId", lengthMax: 256, passed: true },
   { name: "x-amzn-sagemaker-target-variant", member: "targetVariant", lengthMax: 63, passed: false },
   { name: targetContainerHeader, member: "targetContainerHostname", lengthMax: 63, passed: false },
 ];
@@ -72,6 +79,11 @@ export function readInvocation(
   const passed = readHeaders(request);
   const accepted = readHeader(request, acceptNames[operation], "accept", 1024);
   if (accepted !== null) passed["accept"] = accepted;
+  const session = passed[sessionHeader];
+  const pattern = sessionPatterns[operation];
+  if (session !== undefined && !new RegExp(pattern).test(session)) {
+    throw constraint("sessionId", session, `Member must satisfy regular expression pattern: ${pattern}`);
+  }
   const length = declaredLength(request, requestBytesMax);
   // A streamed body keeps its length on the way; a held one gets it from the client that sends it.
   if (length !== null && length > heldBytesMax) passed["content-length"] = String(length);
@@ -81,6 +93,7 @@ export function readInvocation(
     targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
     declaredBytes: length,
     targetContainer: utf8Header(request, targetContainerHeader),
+    ...(session === undefined ? {} : { session }),
     isStreamed: operation === "InvokeEndpointWithResponseStream",
     body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
     memory: context.memory,
@@ -146,6 +159,8 @@ function answer(response: ServerResponse, reply: InvocationReply, context: CallC
   if (reply.customAttributes !== null) {
     response.setHeader("x-amzn-sagemaker-custom-attributes", reply.customAttributes);
   }
+  if (reply.openedSession !== null) response.setHeader("x-amzn-sagemaker-new-session-id", reply.openedSession.text);
+  if (reply.closedSession !== null) response.setHeader("x-amzn-sagemaker-closed-session-id", reply.closedSession);
   if (Buffer.isBuffer(reply.body)) {
     response.setHeader("content-length", reply.body.length);
     response.end(reply.body);
