@@ -38,6 +38,8 @@ export interface HostingFixtureOptions {
   readonly openSeries?: FleetOptions["openSeries"];
   /** There are no alarms unless given. */
   readonly alarmState?: HostingOptions["alarmState"];
+  /** Where results of asynchronous inference are told, and what bounds it. */
+  readonly queues?: Pick<HostingOptions, "outbox" | "asyncLimits">;
 }
 
 /** Containers of an image that a model may name, which these are not. */
@@ -77,6 +79,7 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
       limits: { ...hostingLimits, ...options.hosting },
       random: Math.random,
       alarmState: options.alarmState ?? (() => null),
+      ...options.queues,
       fleet: {
         host,
         store,

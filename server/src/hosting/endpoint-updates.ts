@@ -45,7 +45,10 @@ export function retaining(
 }
 
 /** The sizes of all variants, with those that are asked for. */
-export function resized({ configName, variants }: Generation, asked: readonly VariantSize[]): readonly GroupSize[] {
+export function resized(
+  { configName, variants, asyncInference }: Generation,
+  asked: readonly VariantSize[],
+): readonly GroupSize[] {
   const byName = new Map<string, VariantSize>();
   for (const each of asked) {
     const { variantName: name } = each;
@@ -66,7 +69,10 @@ export function resized({ configName, variants }: Generation, asked: readonly Va
     if (wanted.concurrency !== undefined) {
       throw invalid(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);
     }
-    if (instanceCount === 0) throw invalid(`DesiredInstanceCount of variant "${name}" has to be 1 or more.`);
+    // What waits in a queue waits for an instance, too.
+    if (instanceCount === 0 && asyncInference === undefined) {
+      throw invalid(`DesiredInstanceCount of variant "${name}" has to be 1 or more.`);
+    }
     return { weight, instanceCount };
   });
   if (sizes.every(({ weight }) => weight === 0))

@@ -1,10 +1,13 @@
-import { randomBytes } from "node:crypto";
-import { LoopTurns, openDeadline, orAborted } from "../base/index.ts";
+import { randomBytes, randomUUID } from "node:crypto";
+import { AwsError, LoopTurns, openDeadline, orAborted } from "../base/index.ts";
 import { DocumentConflict, type Documents } from "../records/index.ts";
+import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
+import { AsyncInferences } from "./async-inferences.ts";
 import { Catalogue, type NewRecord } from "./catalogue.ts";
 import {
   hostingArn,
   nameKey,
+  type AsyncInferenceConfig,
   type DeploymentConfig,
   type EndpointConfigRecord,
   type ModelRecord,
@@ -59,6 +62,9 @@ export interface HostingOptions {
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
   readonly alarmState: LookAtAlarm;
+  /** Where asynchronous inference tells its results; nothing is told unless given. */
+  readonly outbox?: ResultOutbox;
+  readonly asyncLimits?: AsyncLimits;
 }
 
 /** An endpoint's record, and how many instances of each of its groups are in service, by `groupKey`. */
@@ -87,6 +93,7 @@ export class Hosting implements AsyncDisposable {
   readonly #catalogue: Catalogue;
   readonly #moves: EndpointMoves;
   readonly transforms: Transforms;
+  readonly asyncInferences: AsyncInferences;
   readonly #holding = new AbortController();
 
   private constructor(options: HostingOptions, store: HostingStore) {
@@ -103,6 +110,15 @@ export class Hosting implements AsyncDisposable {
       alarmState,
       claim: (what, instanceType) => this.#quotas.claim(what, instanceType),
       retireMsMax: limits.retireMsMax,
+    });
+    this.asyncInferences = new AsyncInferences({
+      store,
+      fleet,
+      limits: options.asyncLimits ?? asyncLimits,
+      running: (name) => this.#moves.running(name),
+      allRunning: () => this.#moves.allRunning(),
+      newId: randomUUID,
+      outbox: options.outbox ?? null,
     });
     this.transforms = new Transforms({
       store,
@@ -130,6 +146,7 @@ export class Hosting implements AsyncDisposable {
     const records = await this.#allEndpoints();
     await this.#options.fleet.host.resume(records.flatMap(wantedInstances));
     for (const record of records) this.#moves.resume(record);
+    await this.asyncInferences.resume();
     await this.transforms.resume();
   }
 
@@ -370,11 +387,16 @@ export class Hosting implements AsyncDisposable {
   async invoke(name: string, accountId: string, request: InvocationRequest): Promise<InvocationReply> {
     const running = this.#moves.running(name);
     if (running === undefined) throw endpointNotFound(name, accountId);
+    if (running.asyncInference !== null) {
+      const text = `Endpoint ${name} of account ${accountId} is an asynchronous endpoint: use InvokeEndpointAsync.`;
+      throw new AwsError("ValidationError", text);
+    }
     return await running.invoke(request);
   }
 
   /** Stops every instance; records stay, and `resume` of a later life brings the endpoints back. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.asyncInferences[Symbol.asyncDispose]();
     await Promise.all([this.#moves[Symbol.asyncDispose](), this.transforms[Symbol.asyncDispose]()]);
     await this.#store[Symbol.asyncDispose]();
   }
@@ -382,13 +404,18 @@ export class Hosting implements AsyncDisposable {
   async #plan(
     configName: string,
     owner: Owner,
-  ): Promise<{ readonly configName: string; readonly plans: VariantPlan[] }> {
+  ): Promise<{
+    readonly configName: string;
+    readonly plans: VariantPlan[];
+    readonly asyncInference?: AsyncInferenceConfig;
+  }> {
     const config = await this.config(configName, owner);
     const plans: VariantPlan[] = [];
     for (const variant of config.variants) {
       plans.push({ variant, model: await this.#catalogue.modelOf(variant, owner) });
     }
-    return { configName: config.name, plans };
+    const { name, asyncInference } = config;
+    return { configName: name, plans, ...(asyncInference === undefined ? {} : { asyncInference }) };
   }
 
   #reserveInstances(key: string, generations: readonly Generation[]): Disposable {

@@ -4,6 +4,13 @@
  * `ModelHost` it is given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with
  * the services' own codes and sentences. Nothing here reads the environment or knows HTTP servers.
  */
+export {
+  asyncLimits,
+  type AsyncLimits,
+  type AsyncRequest,
+  type AsyncTicket,
+  type ResultOutbox,
+} from "./async-inference/index.ts";
 export { absentAsNull, containerModelId, type KeptTree, type ModelArchive, type ModelTrees } from "./agent/index.ts";
 export {
   hostingArn,
@@ -13,6 +20,7 @@ export {
   refusedVariable,
   resolveImage,
   unsupportedImageText,
+  type AsyncInferenceConfig,
   type BuiltInRuntime,
   type ContainerDefinition,
   type Containers,

@@ -4,6 +4,7 @@ export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image
 export { instanceBudget, type InstanceBudget, type Machine } from "./instance-types.ts";
 export { serverlessModelRefusal, serverlessRefusal, serverlessType, variantBudget } from "./serverless.ts";
 export type {
+  AsyncInferenceConfig,
   CapacitySize,
   Concurrency,
   ContainerDefinition,

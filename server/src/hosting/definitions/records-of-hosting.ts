@@ -62,12 +62,29 @@ export interface ProductionVariant {
   readonly [member: string]: unknown;
 }
 
+/** How an endpoint answers requests that wait in its queue, as it was asked for. */
+export interface AsyncInferenceConfig {
+  readonly OutputConfig: {
+    readonly S3OutputPath?: string;
+    readonly S3FailurePath?: string;
+    readonly KmsKeyId?: string;
+    readonly NotificationConfig?: {
+      readonly SuccessTopic?: string;
+      readonly ErrorTopic?: string;
+      readonly IncludeInferenceResponseIn?: readonly string[];
+    };
+  };
+  readonly ClientConfig?: { readonly MaxConcurrentInvocationsPerInstance?: number };
+}
+
 export interface EndpointConfigRecord {
   readonly name: string;
   readonly arn: string;
   readonly createdMs: number;
   readonly owner: Owner;
   readonly variants: readonly ProductionVariant[];
+  /** Absent for endpoints that answer at once. */
+  readonly asyncInference?: AsyncInferenceConfig;
   readonly request: Readonly<Record<string, unknown>>;
 }
 

@@ -1,5 +1,5 @@
 import { unreachable } from "../../base/index.ts";
-import type { Concurrency, DeploymentConfig, Owner, VariantPlan } from "../definitions/index.ts";
+import type { AsyncInferenceConfig, Concurrency, DeploymentConfig, Owner, VariantPlan } from "../definitions/index.ts";
 
 /** What of a variant's instances and traffic is asked for, or is so. */
 export interface GroupSize {
@@ -26,6 +26,8 @@ export interface Generation {
   /** Of the endpoint's requests; 1 over all generations together. */
   readonly trafficShare: number;
   readonly variants: readonly VariantGroup[];
+  /** Absent where requests do not wait in a queue. */
+  readonly asyncInference?: AsyncInferenceConfig;
 }
 
 /** A generation in a step: its sizes in the order of its variants. */
@@ -96,7 +98,15 @@ export function beginChange(
 /** One of a configuration, of which nothing runs yet. */
 export function newGeneration(
   number: number,
-  { configName, plans }: { readonly configName: string; readonly plans: readonly VariantPlan[] },
+  {
+    configName,
+    plans,
+    asyncInference,
+  }: {
+    readonly configName: string;
+    readonly plans: readonly VariantPlan[];
+    readonly asyncInference?: AsyncInferenceConfig;
+  },
 ): Generation {
   const variants = plans.map((plan): VariantGroup => {
     const {
@@ -112,7 +122,8 @@ export function newGeneration(
       observed: { instanceCount: 0, weight, ...concurrency },
     };
   });
-  return { number, configName, trafficShare: 0, variants };
+  const queued = asyncInference === undefined ? {} : { asyncInference };
+  return { number, configName, trafficShare: 0, variants, ...queued };
 }
 
 /** With all that it is to have. */

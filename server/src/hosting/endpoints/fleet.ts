@@ -1,7 +1,13 @@
 import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "../../base/index.ts";
 import { variantBudget, type InstanceBudget, type VariantPlan } from "../definitions/index.ts";
 import type { Unconfined } from "../instances/index.ts";
-import { NotBegun, type InvocationPlace, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
+import {
+  ContainerGone,
+  NotBegun,
+  type InvocationPlace,
+  type InvocationReply,
+  type InvocationRequest,
+} from "../invocations/index.ts";
 import { VariantMetrics, type ContainerUseMetric } from "../series/index.ts";
 import type { Footprint } from "./endpoint-record.ts";
 import { FleetMember } from "./fleet-member.ts";
@@ -211,7 +217,9 @@ export class Fleet implements AsyncDisposable {
       candidates = this.#candidatesFor(request);
     }
     if (candidates.length === 0) throw this.#unavailable(request);
-    this.#metrics.record("InvocationsPerInstance", 1 / Math.max(peerCount, candidates.length));
+    if (request.bounds === undefined) {
+      this.#metrics.record("InvocationsPerInstance", 1 / Math.max(peerCount, candidates.length));
+    }
     const first = this.#choose(candidates, request);
     if (candidates.length === 1) {
       return { reply: await first.invocations.invoke(request, { mayGoElsewhere: false }), holder: first };
@@ -234,7 +242,7 @@ export class Fleet implements AsyncDisposable {
     const [member] = this.#members;
     if (member !== undefined) return member.invocations.unavailable(request);
     const text = `Variant ${this.variantName} of endpoint ${this.#endpointName} has no instance in service.`;
-    return new AwsError("ServiceUnavailable", text, { statusFallback: 503 });
+    return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause: new ContainerGone(text) });
   }
 
   /** Those that serve it, without those that may be about to end where there are others. */

@@ -1,4 +1,5 @@
 import { AwsError } from "../../base/index.ts";
+import type { AsyncInferenceConfig } from "../definitions/index.ts";
 import { newSession, sessionNotFound, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
 import { groupKey, routesOf, type EndpointRecord, type Generation, type Route } from "./endpoint-record.ts";
 import { stepOf } from "./endpoint-state.ts";
@@ -21,12 +22,16 @@ export class RunningEndpoint implements AsyncDisposable {
   readonly #owner: EndpointRecord["owner"];
   readonly #parts: FleetParts;
   readonly #fleets = new Map<string, VariantFleet>();
+  /** Which endpoint of its name it is. */
+  readonly queued: { readonly name: string; readonly createdMs: number } & EndpointRecord["owner"];
+  #asyncInference: AsyncInferenceConfig | null = null;
   #routes: readonly FleetRoute[] = [];
   #rotation = new WeightedRotation<FleetRoute>([]);
   #named = new Map<string, WeightedRotation<{ readonly weight: number; readonly fleet: VariantFleet }>>();
 
-  constructor({ name, owner }: EndpointRecord, parts: FleetParts) {
+  constructor({ name, owner, createdMs }: EndpointRecord, parts: FleetParts) {
     this.#name = name;
+    this.queued = { name, createdMs, ...owner };
     this.#owner = owner;
     this.#parts = parts;
   }
@@ -38,6 +43,21 @@ export class RunningEndpoint implements AsyncDisposable {
   /** Of each group by its key, how many instances are in service. */
   get inServiceCounts(): ReadonlyMap<string, number> {
     return new Map([...this.#fleets].map(([key, { inServiceCount }]) => [key, inServiceCount]));
+  }
+
+  /** How it takes requests from its queue; null where requests are answered at once. */
+  get asyncInference(): AsyncInferenceConfig | null {
+    return this.#asyncInference;
+  }
+
+  /** Of all that requests go to. */
+  get inServiceCount(): number {
+    return this.#routes.reduce((sum, { fleet }) => sum + fleet.inServiceCount, 0);
+  }
+
+  /** Of the first variant that requests go to. */
+  get variantName(): string {
+    return this.#routes[0]?.variantName ?? "";
   }
 
   /** For what was in service before the platform ended: tried until it is again. */
@@ -172,6 +192,7 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   #route(record: EndpointRecord): void {
+    this.#asyncInference = record.generations[0].asyncInference ?? null;
     const byNumber = new Map(record.generations.map((generation) => [generation.number, generation]));
     this.#routes = routesOf(record).flatMap((route) => {
       const generation = byNumber.get(route.generation);

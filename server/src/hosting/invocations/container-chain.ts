@@ -96,7 +96,9 @@ export class ContainerChain implements Disposable {
     const signal = stream === null ? sent.signal : AbortSignal.any([sent.signal, stream.failed]);
     // What one container has answered is not computed again.
     const mayGoElsewhere = this.#options.mayGoElsewhere && hop === this.#options.hops[0];
-    const exchanged = { headers, body, signal, mayGoElsewhere, isStreamed: request.isStreamed };
+    // Nobody waits for an answer with bounds of its own: it may be silent for as long as they say.
+    const isStreamed = request.isStreamed || request.bounds !== undefined;
+    const exchanged = { headers, body, signal, mayGoElsewhere, isStreamed };
     const reply = await exchange(hop.target, { request, leases: hop.leases }, exchanged);
     hop.status = reply.status;
     if (reply.status >= 200 && reply.status <= 299) return reply;

@@ -3,8 +3,8 @@ export { newSession, readOpenedSession, sessionNotFound, type OpenedSession } fr
 export { answerParts } from "./answer-parts.ts";
 export { beginHop, ContainerChain, type Hop } from "./container-chain.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";
-export { heldBytesMax, invocationLimits, NotBegun } from "./invocation.ts";
-export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
+export { ContainerGone, heldBytesMax, invocationLimits, NotBegun } from "./invocation.ts";
+export type { InvocationBounds, InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";
 export { exchangeWhole, type InvokedContainer } from "./container-exchange.ts";
 export { containerError, endpointNotFound, timeoutText, tooLong, type InvocationPlace } from "./invocation-errors.ts";

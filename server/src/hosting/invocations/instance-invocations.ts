@@ -1,14 +1,5 @@
 import type { Readable } from "node:stream";
-import {
-  AwsError,
-  Gate,
-  openDeadline,
-  orAborted,
-  readWhole,
-  takeForCall,
-  type ByteLease,
-  type Clock,
-} from "../../base/index.ts";
+import { AwsError, Gate, openDeadline, orAborted, readWhole, takeForCall, type Clock } from "../../base/index.ts";
 import type { ModelAgent } from "../agent/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
 import type { ContainerReply } from "../instances/index.ts";
@@ -16,6 +7,7 @@ import type { VariantMetrics } from "../series/index.ts";
 import { ContainerChain, beginHop, replyHeader, replyLength, type Hop } from "./container-chain.ts";
 import type { ExchangeTarget, InvokedContainer } from "./container-exchange.ts";
 import {
+  ContainerGone,
   heldBytesMax,
   NotBegun,
   type InvocationLimits,
@@ -24,7 +16,7 @@ import {
 } from "./invocation.ts";
 import { containerError, modelErrorOf, streamError, timeoutText, tooLong } from "./invocation-errors.ts";
 import { newSession, readOpenedSession, type OpenedSession } from "./session-headers.ts";
-import { beginOutcome, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
+import { beginOutcome, recordModelTime, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
 
 export interface InstanceInvocationsOptions {
   readonly containers: readonly InvokedContainer[];
@@ -128,7 +120,7 @@ export class InstanceInvocations {
     const absent = needed.find(({ container }) => container.client === null) ?? needed[0];
     if (absent === undefined) return new AwsError("ServiceUnavailable", "There is no such container");
     const text = `The container is not in service: ${absent.container.lastFailure}`;
-    return this.#refused(request, containerError(503, text, absent.place));
+    return this.#refused(request, containerError(503, text, absent.place, { cause: new ContainerGone(text) }));
   }
 
   #targetsOf({ targetContainer }: InvocationRequest): readonly ExchangeTarget[] {
@@ -144,6 +136,7 @@ export class InstanceInvocations {
   #record(request: InvocationRequest, outcome: InvocationOutcome): void {
     const { metrics, clock } = this.#options;
     const nowNs = clock.monotonicNs();
+    if (request.bounds !== undefined) return recordModelTime(metrics, outcome, nowNs);
     recordOutcome(metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
   }
 
@@ -169,10 +162,11 @@ export class InstanceInvocations {
     }: { readonly outcome: InvocationOutcome; readonly finish: () => void; readonly mayGoElsewhere: boolean },
   ): Promise<InvocationReply> {
     const { limits, clock, variantName } = this.#options;
+    const answerMsMax = request.isStreamed ? limits.streamMsMax : limits.answerMsMax;
+    const { answerMsMax: afterMs = answerMsMax, answerBytesMax = limits.responseBytesMax } = request.bounds ?? {};
     // Over all containers together.
-    const afterMs = request.isStreamed ? limits.streamMsMax : limits.answerMsMax;
     const deadline = openDeadline({ clock, afterMs, signal: request.signal });
-    const chain = new ContainerChain({ hops, answerBytesMax: limits.responseBytesMax, clock, mayGoElsewhere });
+    const chain = new ContainerChain({ hops, answerBytesMax, clock, mayGoElsewhere });
     const last = hops.at(-1);
     const end = () => {
       if (last !== undefined && last.sentNs > 0) last.endedNs = clock.monotonicNs();
@@ -182,7 +176,7 @@ export class InstanceInvocations {
     try {
       const reply = await chain.send(request, await request.body(), deadline.signal);
       const openedSession = request.session === newSession && last !== undefined ? openedBy(reply, last) : null;
-      const received = request.isStreamed ? reply.body : await receive(reply, limits.responseBytesMax, request.memory);
+      const received = request.isStreamed ? reply.body : await receive(reply, answerBytesMax, request);
       outcome.status = reply.status;
       const isHeld = Buffer.isBuffer(received);
       if (isHeld) end();
@@ -233,7 +227,8 @@ export class InstanceInvocations {
     const { place } = awaited.target;
     if (isLate) return containerError(0, timeoutText(place.containerName), place);
     const text = error instanceof Error ? error.message : String(error);
-    return containerError(503, `The container did not answer: ${text}`, place);
+    const message = `The container did not answer: ${text}`;
+    return containerError(503, message, place, { cause: new ContainerGone(text, { cause: error }) });
   }
 }
 
@@ -246,14 +241,18 @@ function openedBy(reply: ContainerReply, { target }: Hop): OpenedSession | null 
   throw containerError(502, `The header ${newSessionHeader} is no session with the time that it expires`, target.place);
 }
 
-/** Whole, up to a bound; a longer answer of known length streams. */
-async function receive(reply: ContainerReply, bytesMax: number, memory: ByteLease): Promise<Buffer | Readable> {
+/** Whole, up to a bound; a longer answer of known length streams, and one for which nobody waits: there may be no memory for it now. */
+async function receive(
+  reply: ContainerReply,
+  bytesMax: number,
+  { memory, bounds }: InvocationRequest,
+): Promise<Buffer | Readable> {
   const length = replyLength(reply);
   if (length !== null && length > bytesMax) {
     reply.body.destroy();
     throw tooLong(bytesMax);
   }
-  if (length !== null && length > heldBytesMax) return reply.body;
+  if (bounds !== undefined || (length !== null && length > heldBytesMax)) return reply.body;
   try {
     if (length !== null) takeForCall(memory, length);
     const take = length === null ? (bytes: number) => takeForCall(memory, bytes) : null;

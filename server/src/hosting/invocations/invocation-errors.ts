@@ -16,13 +16,19 @@ export interface InvocationPlace {
 }
 
 /** SageMaker's sentence for a container's failure, word for word; clients and dashboards look for its parts. */
-export function containerError(status: number, message: string, place: InvocationPlace): AwsError {
+export function containerError(
+  status: number,
+  message: string,
+  place: InvocationPlace,
+  options: ErrorOptions = {},
+): AwsError {
   const side = status >= 400 && status < 500 ? "client" : "server";
   const text =
     `Received ${side} error (${status}) from ${place.containerName} with message "${message}". ` +
     `See ${place.logsLink(place.logGroup)} ` +
     `in account ${place.accountId} for more information.`;
   return new AwsError("ModelError", text, {
+    ...options,
     statusFallback: 424,
     members: { OriginalStatusCode: status, OriginalMessage: message, LogStreamArn: place.logStreamArn },
   });

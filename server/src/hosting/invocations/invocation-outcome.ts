@@ -87,6 +87,12 @@ function recordStream(
   metrics.recordStream("MidStreamErrors", isBrokenOff ? 1 : 0);
 }
 
+/** Of a request that was waiting in a queue, and has metrics of its own there. */
+export function recordModelTime(metrics: VariantMetrics, { hops }: InvocationOutcome, nowNs: number): void {
+  const modelNs = modelTimeNs(hops, nowNs);
+  if (modelNs > 0) metrics.record("ModelLatency", modelNs / 1000);
+}
+
 /** The containers' times together; where one answers while the next is asked already, that time counts once. */
 function modelTimeNs(hops: readonly Hop[], nowNs: number): number {
   let sumNs = 0;

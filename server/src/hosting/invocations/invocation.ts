@@ -30,6 +30,12 @@ export const invocationLimits: InvocationLimits = {
 /** Bodies up to this length are held whole: one write to a socket, and a request that can be sent again. Longer ones stream. */
 export const heldBytesMax = 1024 * 1024;
 
+/** What a request may take for which nobody waits at a connection, instead of what the limits say. */
+export interface InvocationBounds {
+  readonly answerMsMax: number;
+  readonly answerBytesMax: number;
+}
+
 export interface InvocationRequest {
   /** What goes to the container: content-type, accept, custom attributes, ids. Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -47,6 +53,8 @@ export interface InvocationRequest {
   readonly body: () => Promise<Buffer | Readable>;
   /** Of whoever asks; the answer's bytes are taken from it while they are held. */
   readonly memory: ByteLease;
+  /** An answer within bounds of its own streams, and is told in metrics of its own. */
+  readonly bounds?: InvocationBounds;
   readonly receivedNs: number;
   readonly signal: AbortSignal;
 }
@@ -56,6 +64,14 @@ export class NotBegun extends Error {
   constructor(options?: ErrorOptions) {
     super("the container ended before it had the request", options);
     this.name = "NotBegun";
+  }
+}
+
+/** The cause of the error for a request whose container ended, or did not come back: the same request may succeed another time. */
+export class ContainerGone extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ContainerGone";
   }
 }
 

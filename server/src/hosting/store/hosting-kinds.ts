@@ -1,5 +1,6 @@
 import type { Logger } from "../../base/index.ts";
 import type { Documents } from "../../records/index.ts";
+import type { AsyncInvocation } from "../async-inference/index.ts";
 import type { EndpointConfigRecord, ModelRecord } from "../definitions/index.ts";
 import type { EndpointRecord } from "../endpoints/index.ts";
 import type { TransformJobRecord, TransformProgress } from "../transforms/index.ts";
@@ -21,6 +22,10 @@ export interface HostingKinds {
   /** Of the jobs of the same keys. */
   readonly transformProgress: RecordKind<TransformProgress>;
   readonly tags: RecordKind<readonly Tag[]>;
+  /** Requests that wait in queues, in the order in which they were accepted. */
+  readonly asyncInvocations: RecordKind<AsyncInvocation>;
+  /** Of the requests of the same keys, in base64. */
+  readonly asyncPayloads: RecordKind<string>;
 }
 
 export function hostingKinds(documents: Documents, logger: Logger): HostingKinds {
@@ -48,6 +53,18 @@ export function hostingKinds(documents: Documents, logger: Logger): HostingKinds
     tags: new RecordKind(documents, {
       kind: "tags",
       read: (stored) => stored as readonly Tag[],
+      orders: () => ({}),
+      logger,
+    }),
+    asyncInvocations: new RecordKind(documents, {
+      kind: "async-invocation",
+      read: (stored) => stored as AsyncInvocation,
+      orders: () => ({}),
+      logger,
+    }),
+    asyncPayloads: new RecordKind(documents, {
+      kind: "async-payload",
+      read: (stored) => stored as string,
       orders: () => ({}),
       logger,
     }),

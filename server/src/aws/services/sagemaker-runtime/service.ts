@@ -1,9 +1,10 @@
-import { AwsError, type Clock } from "../../../base/index.ts";
+import type { Clock } from "../../../base/index.ts";
 import { hostingArn } from "../../../hosting/index.ts";
 import runtime from "../../spec/gen/sagemaker-runtime.json" with { type: "json" };
 import type { SagemakerRuntimeOperations } from "../../spec/gen/sagemaker-runtime.ts";
 import { asServiceModel } from "../../spec/index.ts";
 import { answerError, openedCall, verifiedRequest, type RawOperationRow, type RawService } from "../../wire/index.ts";
+import { invokeEndpointAsync } from "./invoke-endpoint-async.ts";
 import { invokeEndpoint, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
 import { invokeWithStream } from "./invoke-with-stream.ts";
 import { readPath } from "./runtime-path.ts";
@@ -19,18 +20,17 @@ const validationCodes = { json: "ValidationError", query: "ValidationError" };
 export function runtimeService({ clock, ...parts }: RuntimeParts) {
   const { requestBytesMax } = parts;
   const resource = ({ endpointName, context }: InvokeCall) => hostingArn("endpoint", endpointName, context);
-  const notBuilt = (operation: string): RawOperationRow<InvokeCall> => ({
-    action: `sagemaker:${operation}`,
-    resource,
-    handle: () => Promise.reject(notSupported(operation)),
-  });
   const operations: Readonly<Record<keyof SagemakerRuntimeOperations, RawOperationRow<InvokeCall>>> = {
     InvokeEndpoint: {
       action: "sagemaker:InvokeEndpoint",
       resource,
       handle: (call) => invokeEndpoint(parts, call),
     },
-    InvokeEndpointAsync: notBuilt("InvokeEndpointAsync"),
+    InvokeEndpointAsync: {
+      action: "sagemaker:InvokeEndpointAsync",
+      resource,
+      handle: (call) => invokeEndpointAsync(parts.hosting, call),
+    },
     // SageMaker asks for no other permission.
     InvokeEndpointWithResponseStream: {
       action: "sagemaker:InvokeEndpoint",
@@ -58,8 +58,4 @@ export function runtimeService({ clock, ...parts }: RuntimeParts) {
         thrown,
       ),
   } as const satisfies RawService;
-}
-
-function notSupported(operation: string): AwsError {
-  return new AwsError("UnknownOperationException", `${operation} is not supported by this platform yet.`);
 }

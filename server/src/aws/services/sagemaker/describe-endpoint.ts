@@ -33,6 +33,7 @@ export function describeEndpoint(described: EndpointDescription): Described {
       ...statusOf(own, described),
     })),
     ...(deploymentConfig === null ? {} : { LastDeploymentConfig: deploymentConfig }),
+    ...(own.asyncInference === undefined ? {} : { AsyncInferenceConfig: own.asyncInference }),
     ...(next === undefined
       ? {}
       : {

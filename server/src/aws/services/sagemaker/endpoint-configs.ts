@@ -29,10 +29,18 @@ export function endpointConfigOperations(
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
         const described = { ...request, ProductionVariants: variants.map(describedVariant) };
+        const { AsyncInferenceConfig: asyncInference } = input;
+        if (asyncInference !== undefined && variants.length > 1) {
+          throw notBuilt("AsyncInferenceConfig with several production variants");
+        }
+        if (asyncInference !== undefined && variants.some(({ ServerlessConfig }) => ServerlessConfig !== undefined)) {
+          throw invalid("AsyncInferenceConfig is for variants with instances, not for serverless ones.");
+        }
         const record = await hosting.createConfig({
           name: input.EndpointConfigName,
           owner,
           variants,
+          ...(asyncInference === undefined ? {} : { asyncInference }),
           request: described,
           tags: tags ?? [],
         });

@@ -27,7 +27,7 @@ export const refusedConfigMembers: readonly RefusedMember[] = [
   { path: "ShadowProductionVariants", harmless: empty },
   // Capturing is on where it is not said to be off.
   { path: "DataCaptureConfig", harmless: (config) => (config as { EnableCapture?: boolean }).EnableCapture === false },
-  { path: "AsyncInferenceConfig" },
+  { path: "AsyncInferenceConfig.OutputConfig.KmsKeyId", harmless: (key) => key === "" },
   { path: "ExplainerConfig" },
   { path: "KmsKeyId" },
   { path: "VpcConfig" },

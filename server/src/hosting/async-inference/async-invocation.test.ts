@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { lostCountMax, moveAsync, type AsyncEvent, type AsyncLife } from "./async-invocation.ts";
+
+const failure = { reason: "r", text: "t" };
+const waiting: AsyncLife = { at: "waiting", lostCount: 0 };
+const running: AsyncLife = { at: "running", lostCount: 1, sinceMs: 5 };
+const lives: readonly AsyncLife[] = [
+  waiting,
+  running,
+  { at: "completed" },
+  { at: "failed", failure },
+  { at: "expired" },
+];
+
+const moves: readonly { readonly from: AsyncLife["at"]; readonly event: AsyncEvent; readonly to: AsyncLife }[] = [
+  {
+    from: "waiting",
+    event: { kind: "taken", nowMs: 5, expiresMs: 6 },
+    to: { at: "running", lostCount: 0, sinceMs: 5 },
+  },
+  { from: "waiting", event: { kind: "taken", nowMs: 6, expiresMs: 6 }, to: { at: "expired" } },
+  { from: "running", event: { kind: "answered" }, to: { at: "completed" } },
+  { from: "running", event: { kind: "refused", failure }, to: { at: "failed", failure } },
+  { from: "running", event: { kind: "lost", failure }, to: { at: "waiting", lostCount: 2 } },
+  { from: "running", event: { kind: "interrupted" }, to: { at: "waiting", lostCount: 1 } },
+];
+
+for (const { from, event, to } of moves) {
+  test(`a request that is ${from} and ${event.kind} is ${to.at}; no other is`, () => {
+    for (const life of lives) {
+      if (life.at === from) assert.deepEqual(moveAsync(life, event), to);
+      else assert.throws(() => moveAsync(life, event), /^Error: bug: /);
+    }
+  });
+}
+
+test("a request that is lost too often fails, and one of an endpoint that is gone", () => {
+  const last: AsyncLife = { at: "running", lostCount: lostCountMax - 1, sinceMs: 5 };
+  assert.deepEqual(moveAsync(last, { kind: "lost", failure }), { at: "failed", failure });
+  assert.equal(moveAsync(waiting, { kind: "orphaned" }).at, "failed");
+  assert.throws(() => moveAsync(running, { kind: "orphaned" }), /bug/);
+});

@@ -1,0 +1,86 @@
+import type { RunningEndpoint } from "../endpoints/index.ts";
+import { nameKey } from "../definitions/index.ts";
+import type { OpenSeries } from "../series/index.ts";
+import type { QueuedEndpoint } from "./async-invocation.ts";
+import { concurrencyDefault, type AsyncLimits } from "./async-limits.ts";
+import { AsyncMetrics } from "./async-metrics.ts";
+import { InvocationQueue } from "./invocation-queue.ts";
+
+export const queueKey = ({ name, createdMs }: QueuedEndpoint): string => `${nameKey(name)} ${createdMs}`;
+
+/** The queue of one endpoint, and what of it counts against limits. */
+export class EndpointQueue {
+  readonly endpoint: QueuedEndpoint;
+  readonly waiting = new InvocationQueue();
+  readonly metrics: AsyncMetrics;
+  readonly pause = new QueuePause();
+  /** At instances just now. */
+  runningCount = 0;
+  #reservedCount = 0;
+  #reservedBytes = 0;
+  /** Of what ran last for the endpoint. */
+  lastVariantName = "";
+
+  constructor(endpoint: QueuedEndpoint, open: OpenSeries) {
+    this.endpoint = endpoint;
+    this.metrics = new AsyncMetrics(open, endpoint.name);
+  }
+
+  /** Those that run, and those that are being recorded, among them. */
+  get count(): number {
+    return this.waiting.count + this.#reservedCount;
+  }
+
+  get inlineBytes(): number {
+    return this.waiting.inlineBytes + this.#reservedBytes;
+  }
+
+  /** For a request that is being recorded. */
+  reserve(bytes: number): Disposable {
+    this.#reservedCount += 1;
+    this.#reservedBytes += bytes;
+    return {
+      [Symbol.dispose]: () => {
+        this.#reservedCount -= 1;
+        this.#reservedBytes -= bytes;
+      },
+    };
+  }
+
+  /** Whether an instance is free for the next one. */
+  mayBegin({ asyncInference, inServiceCount }: RunningEndpoint, nowMs: number): boolean {
+    const each = asyncInference?.ClientConfig?.MaxConcurrentInvocationsPerInstance ?? concurrencyDefault;
+    return this.waiting.waitingCount > 0 && this.runningCount < each * inServiceCount && !this.pause.isOn(nowMs);
+  }
+
+  sample(nowMs: number, instanceCount: number): void {
+    const { count: requestCount, oldestMs } = this.waiting;
+    this.metrics.backlog({
+      requestCount,
+      instanceCount,
+      oldestAgeMs: oldestMs === null ? 0 : Math.max(0, nowMs - oldestMs),
+    });
+  }
+}
+
+/** After what passes by itself nothing begins for a while, each time for twice as long. */
+class QueuePause {
+  #untilMs = -Infinity;
+  #forMs = 0;
+
+  isOn(nowMs: number): boolean {
+    return nowMs < this.#untilMs;
+  }
+
+  begin(nowMs: number, { pauseMsMin, pauseMsMax }: AsyncLimits): number {
+    // Several that ran side by side have met the same thing.
+    if (this.isOn(nowMs)) return this.#forMs;
+    this.#forMs = Math.min(pauseMsMax, Math.max(pauseMsMin, 2 * this.#forMs));
+    this.#untilMs = nowMs + this.#forMs;
+    return this.#forMs;
+  }
+
+  over(): void {
+    this.#forMs = 0;
+  }
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { array, assert as check, constant, constantFrom, integer, oneof, property, record } from "fast-check";
+import { InvocationQueue, type QueuedEntry } from "./invocation-queue.ts";
+
+const entry = (index: number, expiresMs: number): QueuedEntry => {
+  return { key: String(index), receivedMs: index, expiresMs, inlineBytes: index % 7 };
+};
+
+const step = oneof(
+  record({ do: constant("push" as const), expiresMs: integer({ min: 0, max: 100 }) }),
+  record({ do: constantFrom("take" as const, "put back" as const, "end" as const) }),
+  record({ do: constant("expire" as const), nowMs: integer({ min: 0, max: 100 }) }),
+);
+
+test("a queue gives what came first, what was put back before it, and counts what it holds, as a plain list would", () => {
+  check(
+    property(array(step, { maxLength: 300 }), (steps) => {
+      const queue = new InvocationQueue();
+      let list: QueuedEntry[] = [];
+      let taken: QueuedEntry[] = [];
+      for (const [index, each] of steps.entries()) {
+        if (each.do === "push") {
+          const made = entry(index, each.expiresMs);
+          queue.push(made);
+          list.push(made);
+        } else if (each.do === "take") {
+          const next = queue.take();
+          assert.equal(next, list[0] ?? null);
+          list = list.slice(1);
+          if (next !== null) taken.push(next);
+        } else if (each.do === "expire") {
+          const over = queue.takeExpired(each.nowMs);
+          assert.deepEqual(
+            over,
+            list.filter(({ expiresMs }) => expiresMs <= each.nowMs),
+          );
+          list = list.filter(({ expiresMs }) => expiresMs > each.nowMs);
+          taken.push(...over);
+        } else {
+          const last = taken.at(-1);
+          if (last === undefined) continue;
+          taken = taken.slice(0, -1);
+          if (each.do === "end") queue.end(last);
+          else {
+            queue.putBack(last);
+            list = [last, ...list];
+          }
+        }
+        const bytes = [...list, ...taken].reduce((sum, { inlineBytes }) => sum + inlineBytes, 0);
+        assert.deepEqual(
+          [queue.waitingCount, queue.runningCount, queue.inlineBytes, queue.oldestMs],
+          [list.length, taken.length, bytes, list[0]?.receivedMs ?? null],
+        );
+      }
+    }),
+  );
+});
+
+test("a long queue is cut where it was worked off", () => {
+  const queue = new InvocationQueue();
+  for (let index = 0; index < 5000; index += 1) queue.push(entry(index, 1e9));
+  for (let index = 0; index < 5000; index += 1) assert.equal(queue.take()?.key, String(index));
+  assert.equal(queue.take(), null);
+  queue.push(entry(7, 1e9));
+  assert.equal(queue.waitingCount, 1);
+});

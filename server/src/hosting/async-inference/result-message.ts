@@ -1,0 +1,65 @@
+import type { AsyncFailure, AsyncInvocation } from "./async-invocation.ts";
+import { urlOf } from "./output-places.ts";
+
+/** Of an answer that a message includes. */
+export const includedBytesMax = 128 * 1024;
+
+/** What an invocation came to. */
+export type AsyncResult =
+  | {
+      readonly is: "completed";
+      readonly variantName: string;
+      readonly contentType: string | null;
+      /** Null for one that is too long to be told. */
+      readonly answer: Buffer | null;
+    }
+  | { readonly is: "failed"; readonly failure: AsyncFailure };
+
+const seeElsewhere = "Check S3 path location(if configured) or Cloudwatch for additional details.";
+
+/** The JSON that SageMaker posts to the topic of an endpoint, member by member. */
+export function resultMessage(invocation: AsyncInvocation, result: AsyncResult, nowMs: number): string {
+  const { endpoint, headers, input, inferenceId, receivedMs } = invocation;
+  const { accept, "content-type": contentType } = headers;
+  return JSON.stringify({
+    awsRegion: endpoint.region,
+    eventTime: new Date(nowMs).toISOString(),
+    receivedTime: new Date(receivedMs).toISOString(),
+    invocationStatus: result.is === "completed" ? "Completed" : "Failed",
+    ...(result.is === "failed" ? { failureReason: result.failure.reason } : {}),
+    requestParameters: {
+      ...(accept === undefined ? {} : { accept }),
+      ...(contentType === undefined ? {} : { contentType }),
+      endpointName: endpoint.name,
+      ...(input.at === "object" ? { inputLocation: input.url } : {}),
+    },
+    ...responseOf(invocation, result),
+    ...includedOf(invocation, result),
+    inferenceId,
+    eventVersion: "1.0",
+    eventSource: "aws:sagemaker",
+    eventName: "InferenceResult",
+  });
+}
+
+function responseOf({ output }: AsyncInvocation, result: AsyncResult): object {
+  if (result.is === "failed") return {};
+  const { contentType } = result;
+  return {
+    responseParameters: {
+      ...(contentType === null ? {} : { contentType }),
+      ...(output === null ? {} : { outputLocation: urlOf(output) }),
+    },
+  };
+}
+
+function includedOf({ topics }: AsyncInvocation, result: AsyncResult): object {
+  if (result.is === "failed") {
+    if (!topics.includesIn.error) return {};
+    const text = Buffer.from(result.failure.text);
+    if (text.length > includedBytesMax) return {};
+    return { responseBody: { content: text.toString("base64"), message: seeElsewhere, encoding: "BASE64" } };
+  }
+  if (!topics.includesIn.success || result.answer === null) return {};
+  return { responseBody: { content: result.answer.toString("base64"), message: seeElsewhere, encoding: "BASE64" } };
+}
