@@ -25,7 +25,11 @@ export interface HostingFixtureOptions {
   readonly store: BucketStore;
   readonly documents: DocumentMemory;
   /** Of Node, for a container with these variables that listens at the socket. */
-  readonly argumentsFor: (environment: Readonly<Record<string, string>>, socketPath: string) => string[];
+  readonly argumentsFor: (
+    environment: Readonly<Record<string, string>>,
+    socketPath: string,
+    mlRoot: string,
+  ) => string[];
   readonly onSample: (metric: string, value: number, container: string | undefined) => void;
   /** What containers write, by the names of their streams. */
   readonly logs: Map<string, string>;
@@ -59,9 +63,9 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
   const unpacker = opening.use(new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits }));
   const host = opening.use(
     new ProcessHost({
-      commandFor: ({ spec, socketPath }) => ({
+      commandFor: ({ spec, socketPath, mlRoot }) => ({
         command: process.execPath,
-        args: argumentsFor(spec.environment, socketPath),
+        args: argumentsFor(spec.environment, socketPath, mlRoot),
         env: {},
       }),
       socketsDirectory: join(directory, "s"),

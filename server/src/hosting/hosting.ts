@@ -461,8 +461,9 @@ function wantedInstances({ name, state, generations }: EndpointRecord): readonly
   return generations.flatMap(({ variants }) =>
     variants.flatMap(({ plan: { variant, model }, observed }) =>
       model.containers.flatMap((container) => {
-        const models = containerModels(container, { variant, endpointName: name });
-        return models.kind === "one" ? [] : Array.from({ length: observed.instanceCount }, () => models.owner);
+        const models = containerModels(container, { variant, endpointName: name, seat: 0 });
+        if (models.kind === "one") return [];
+        return Array.from({ length: observed.instanceCount }, (_, seat) => ({ ...models.owner, seat }));
       }),
     ),
   );

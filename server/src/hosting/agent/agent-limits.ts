@@ -14,6 +14,8 @@ export interface AgentLimits {
   readonly unloadRetryMs: number;
   /** How old the store's answer about a loaded model may be; 0 asks at each invocation (the local store answers from memory). */
   readonly headAgeMsMax: number;
+  /** Otherwise a model leaves memory and disk with the last request that holds it. */
+  readonly keepsModels: boolean;
 }
 
 export const agentLimits = {
@@ -24,4 +26,5 @@ export const agentLimits = {
   unloadMsMax: 360_000,
   unloadRetryMs: 1000,
   headAgeMsMax: 0,
+  keepsModels: true,
 } as const;

@@ -107,6 +107,22 @@ export function chooseVictims(
   return null;
 }
 
+/** Whether so many bytes fit when only those go that have not been used since; `candidates` are least recently used first. */
+export function hasRoom(
+  set: ChargedSet,
+  candidates: Iterable<{ readonly charge: Charge; readonly usedNs: number }>,
+  want: { readonly bytes: number; readonly capacityBytes: number; readonly unusedSinceNs: number },
+): boolean {
+  let usedBytes = set.usedBytes;
+  for (const { charge, usedNs } of candidates) {
+    if (usedBytes + want.bytes <= want.capacityBytes) return true;
+    if (usedNs > want.unusedSinceNs) return false;
+    // What it shares with others may stay: a guess on the safe side.
+    usedBytes -= charge.ownBytes;
+  }
+  return usedBytes + want.bytes <= want.capacityBytes;
+}
+
 /** A model that cannot fit beside anything is charged the whole capacity: it is tried alone, and the container decides. */
 export function clipCharge(charge: Charge, capacityBytes: number): Charge {
   const alone = charge.ownBytes + charge.contents.reduce((sum, content) => sum + content.byteLength, 0);

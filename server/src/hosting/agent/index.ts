@@ -1,6 +1,6 @@
 /** What keeps many models on one instance: which are on its disk, which are in its container's memory, and who waits for them. */
 export { agentLimits } from "./agent-limits.ts";
-export { ModelAgent, type AgentLease } from "./model-agent.ts";
+export { ModelAgent, type AgentLease, type LoadedModel } from "./model-agent.ts";
 export {
   ContainerLostError,
   ModelLoadError,
@@ -11,4 +11,4 @@ export {
 } from "./model-container.ts";
 export { absentAsNull, createArchiveSource } from "./model-source.ts";
 export type { KeptTree, ModelArchive, ModelTrees } from "./model-trees.ts";
-export { containerModelId } from "./model-version.ts";
+export { containerModelId, type ModelCopy } from "./model-version.ts";

@@ -41,6 +41,7 @@ class World {
   containerBytesMax = Infinity;
   hold: Promise<void> = Promise.resolve();
   loadedCount = 0;
+  readonly outdated: string[] = [];
   /** So many unloads fail from now on: the container goes on holding the model. */
   unloadFailures = 0;
 
@@ -78,6 +79,7 @@ class World {
         downloaded: () => {},
         loaded: () => {},
         unloaded: () => {},
+        outdated: (target) => this.outdated.push(target),
         loadedCountChanged: (loadedCount) => {
           this.loadedCount = loadedCount;
         },

@@ -1,18 +1,9 @@
 import type { UnpackedArchive } from "../../blobs/index.ts";
-import {
-  type Clock,
-  delay,
-  Gate,
-  type Logger,
-  openDeadline,
-  orAborted,
-  Semaphore,
-  TaskGroup,
-} from "../../base/index.ts";
+import { type Clock, Gate, type Logger, openDeadline, orAborted, Semaphore, TaskGroup } from "../../base/index.ts";
 import type { AgentLimits } from "./agent-limits.ts";
-import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
+import { ChargedSet, CostBook, chooseVictims, clipCharge, hasRoom, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
-import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
+import { createModelVersion, type ModelCopy, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
 import {
   ContainerLostError,
   ModelLoadError,
@@ -24,6 +15,7 @@ import {
 } from "./model-container.ts";
 import type { ArchiveSource } from "./model-source.ts";
 import type { ModelTrees } from "./model-trees.ts";
+import { ModelUnloads } from "./model-unloads.ts";
 
 export interface AgentOptions {
   readonly trees: ModelTrees;
@@ -42,6 +34,16 @@ export interface AgentLease extends Disposable {
   /** Whether it was loaded when asked for. */
   readonly cacheHit: boolean;
   readonly waitedUs: number;
+}
+
+export interface LoadedModel {
+  readonly id: string;
+  readonly target: string;
+  /** Without what it shares with others. */
+  readonly memoryBytes: number;
+  readonly pinCount: number;
+  /** By the monotonic clock: when a request last came or went. */
+  readonly usedNs: number;
 }
 
 const learnedEntriesMax = 20_000;
@@ -65,6 +67,7 @@ export class ModelAgent implements AsyncDisposable {
   readonly #costs = new CostBook({ entriesMax: learnedEntriesMax, floorBytes: costFloorBytes });
   readonly #tasks: TaskGroup;
   readonly #loads: Semaphore;
+  readonly #unloads: ModelUnloads;
   readonly #admission = new Semaphore(1);
   readonly #changed = new Gate();
   #waiterCount = 0;
@@ -72,14 +75,25 @@ export class ModelAgent implements AsyncDisposable {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    this.#loads = new Semaphore(options.limits.loadsMax);
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("multi-model agent", { error: String(error) });
+    });
+    this.#loads = new Semaphore(options.limits.loadsMax);
+    this.#unloads = new ModelUnloads({
+      agent: options,
+      tasks: this.#tasks,
+      moved: (version, memory) => this.#setMemory(version, memory),
+      over: (version) => this.#forgetIfUnused(version),
     });
     const { trees, clock, logger } = options;
     const { diskBytesMax } = options.limits;
     const places = { trees, diskBytesMax, clock, logger, tasks: this.#tasks };
     this.#disk = new DiskCache({ ...places, versions: this.#versions, unloadOne: () => this.makeRoom() });
+  }
+
+  /** Otherwise each goes after the request that it was loaded for. */
+  get keepsModels(): boolean {
+    return this.#options.limits.keepsModels;
   }
 
   get memoryUsedBytes(): number {
@@ -95,10 +109,47 @@ export class ModelAgent implements AsyncDisposable {
   }
 
   /** Least recently used first. */
-  loadedModels(): { id: string; target: string; memoryBytes: number; pinCount: number }[] {
+  loadedModels(): LoadedModel[] {
     return [...this.#versions.values()]
       .filter(({ memory }) => memory === "loaded")
-      .map(({ id, target, pinCount }) => ({ id, target, pinCount, memoryBytes: this.#memory.get(id)?.ownBytes ?? 0 }));
+      .map(({ id, target, pinCount, usedNs }) => {
+        return { id, target, pinCount, usedNs, memoryBytes: this.#memory.get(id)?.ownBytes ?? 0 };
+      });
+  }
+
+  /** What there is for a request for it. */
+  copyOf(target: string): ModelCopy {
+    const version = this.#current.get(target);
+    if (version?.memory === "loaded") return "loaded";
+    return version === undefined || version.load === null ? "absent" : "coming";
+  }
+
+  /** What a loaded model holds in memory, with what it shares; zero for others. */
+  memoryBytesOf(target: string): number {
+    const charge = this.#memory.get(this.#current.get(target)?.id ?? "");
+    return charge === undefined ? 0 : charge.contents.reduce((sum, each) => sum + each.byteLength, charge.ownBytes);
+  }
+
+  /** Whether a model of so many bytes could come without one going that was used since. */
+  hasRoomFor(bytes: number, unusedSinceNs: number): boolean {
+    const want = { bytes, unusedSinceNs, capacityBytes: this.#options.limits.memoryBytesMax };
+    return hasRoom(this.#memory, this.#idleCharges(), want);
+  }
+
+  /** Unloads a model that no request holds; its files stay on the disk. */
+  release(id: string): void {
+    const version = this.#versions.get(id);
+    if (version !== undefined && version.pinCount === 0) this.#tasks.run(() => this.#unloadVersion(version));
+  }
+
+  /** Somebody else has seen another object for it: what is old here goes. */
+  recheck(target: string): void {
+    if (!this.#current.has(target)) return;
+    this.#tasks.run(async (signal) => {
+      const found = await this.#options.source.find(target, signal);
+      const version = this.#current.get(target);
+      if (version !== undefined && version.etag !== found?.etag) this.#retire(version);
+    });
   }
 
   /** Takes over what an earlier life of the platform unpacked here; each tree is compared with its fingerprints before its first use. */
@@ -192,15 +243,20 @@ export class ModelAgent implements AsyncDisposable {
     const found = await source.find(target, signal);
     const current = this.#current.get(target);
     if (found === null) {
-      if (current !== undefined) this.#retire(current);
+      if (current !== undefined) this.#outdate(current);
       throw new ModelMissingError(target);
     }
     if (current !== undefined && current.etag === found.etag) {
       current.checkedAtMs = clock.epochMs();
       return current;
     }
-    if (current !== undefined) this.#retire(current);
+    if (current !== undefined) this.#outdate(current);
     return this.#openVersion(target, found);
+  }
+
+  #outdate(version: Version): void {
+    this.#retire(version);
+    this.#options.observer.outdated(version.target);
   }
 
   #openVersion(target: string, found: { readonly etag: string; readonly byteLength: number }): Version {
@@ -214,6 +270,7 @@ export class ModelAgent implements AsyncDisposable {
   }
 
   #touch(version: Version): void {
+    version.usedNs = this.#options.clock.monotonicNs();
     this.#versions.delete(version.id);
     this.#versions.set(version.id, version);
   }
@@ -303,7 +360,8 @@ export class ModelAgent implements AsyncDisposable {
     for (;;) {
       signal.throwIfAborted();
       const options = { incoming: charge, capacityBytes: memoryBytesMax };
-      const victims = chooseVictims(this.#memory, this.#idleCharges(), options);
+      const idle = this.#idleCharges().map(({ charge }) => charge);
+      const victims = chooseVictims(this.#memory, idle, options);
       if (victims === null) {
         await orAborted(this.#changed.opened(), signal);
         continue;
@@ -361,7 +419,8 @@ export class ModelAgent implements AsyncDisposable {
   /** A measured cost above its reservation may leave the set above the budget: idle models go until it fits. */
   async #fitMemory(): Promise<void> {
     const options = { incoming: null, capacityBytes: this.#options.limits.memoryBytesMax };
-    const victims = chooseVictims(this.#memory, this.#idleCharges(), options) ?? [...this.#idleCharges()];
+    const idle = [...this.#idleCharges()].map(({ charge }) => charge);
+    const victims = chooseVictims(this.#memory, idle, options) ?? idle;
     await Promise.all(victims.map(({ key }) => this.#unloadById(key)));
   }
 
@@ -370,43 +429,8 @@ export class ModelAgent implements AsyncDisposable {
     if (version !== undefined) await this.#unloadVersion(version);
   }
 
-  #unloadVersion(version: Version): Promise<void> {
-    if (version.memory !== "loaded") return version.unload ?? Promise.resolve();
-    this.#setMemory(version, "unloading");
-    const { promise, resolve } = Promise.withResolvers<void>();
-    version.unload = promise;
-    this.#tasks.run(async (closing) => {
-      const { clock, limits, observer, logger } = this.#options;
-      const startNs = clock.monotonicNs();
-      try {
-        // Its memory counts until the container says that it is gone: a container that was started anew says so, too.
-        for (let isGone = false; !isGone;) {
-          try {
-            await this.#askToUnload(version, closing);
-            isGone = true;
-          } catch (error) {
-            closing.throwIfAborted();
-            logger.warning("a model did not unload", { target: version.target, error: String(error) });
-            await delay(clock, limits.unloadRetryMs, closing);
-          }
-        }
-        observer.unloaded(version.target, (clock.monotonicNs() - startNs) / 1000);
-      } finally {
-        version.unload = null;
-        this.#setMemory(version, "absent");
-        resolve();
-        this.#forgetIfUnused(version);
-      }
-    });
-    return promise;
-  }
-
-  async #askToUnload(version: Version, closing: AbortSignal): Promise<void> {
-    const { clock, limits } = this.#options;
-    const late = () => new Error("the unload did not end in time");
-    using deadline = openDeadline({ clock, afterMs: limits.unloadMsMax, signal: closing, late });
-    const container = await this.#options.container(deadline.signal);
-    await container.unload(version, deadline.signal);
+  async #unloadVersion(version: Version): Promise<void> {
+    await this.#unloads.unload(version);
   }
 
   async #removeTree(version: Version): Promise<void> {
@@ -427,9 +451,10 @@ export class ModelAgent implements AsyncDisposable {
 
   #unpin(version: Version): void {
     version.pinCount -= 1;
+    version.usedNs = this.#options.clock.monotonicNs();
     if (version.pinCount > 0) return;
     this.#changed.open();
-    if (version.retired) this.#retire(version);
+    if (version.retired || !this.keepsModels) this.#retire(version);
     else if (this.#memory.usedBytes > this.#options.limits.memoryBytesMax) this.#tasks.run(() => this.#fitMemory());
     this.#forgetIfUnused(version);
   }
@@ -463,10 +488,10 @@ export class ModelAgent implements AsyncDisposable {
     }
   }
 
-  *#idleCharges(): Generator<Charge> {
-    for (const version of this.#idleLoaded()) {
-      const charge = this.#memory.get(version.id);
-      if (charge !== undefined) yield charge;
+  *#idleCharges(): Generator<{ readonly charge: Charge; readonly usedNs: number }> {
+    for (const { id, usedNs } of this.#idleLoaded()) {
+      const charge = this.#memory.get(id);
+      if (charge !== undefined) yield { charge, usedNs };
     }
   }
 }

@@ -66,4 +66,6 @@ export interface AgentObserver {
   loaded(target: string, durationUs: number): void;
   unloaded(target: string, durationUs: number): void;
   loadedCountChanged(loadedCount: number): void;
+  /** The object is another one than before, or gone: who else has the model has an old one. */
+  outdated(target: string): void;
 }

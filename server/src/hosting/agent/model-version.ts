@@ -4,6 +4,9 @@ import type { ModelArchive } from "./model-trees.ts";
 
 export type ModelMemory = "absent" | "loading" | "loaded" | "unloading";
 
+/** What an instance has of a model for its next request: in memory, on its way there, or not. */
+export type ModelCopy = "loaded" | "coming" | "absent";
+
 /** One archive version of one target model on one instance. Only the agent and its disk cache change it. */
 export interface ModelVersion extends ModelArchive {
   tree: UnpackedArchive | null;
@@ -16,6 +19,8 @@ export interface ModelVersion extends ModelArchive {
   unload: Promise<void> | null;
   /** Requests that use it or wait for it; above zero it is not evicted. */
   pinCount: number;
+  /** By the monotonic clock: when a request last came or went. */
+  usedNs: number;
   /** Replaced or deleted in the store: goes away when nobody uses it. */
   retired: boolean;
   checkedAtMs: number;
@@ -38,6 +43,7 @@ export function createModelVersion(
     load: null,
     unload: null,
     pinCount: 0,
+    usedNs: 0,
     retired: false,
     checkedAtMs,
   };

@@ -134,7 +134,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await using subject = await open();
     const { url, etag, archiveBytes } = await subject.put("many/a.tar.gz");
     const modelDataUrl = url.slice(0, -"a.tar.gz".length);
-    const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl };
+    const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl, seat: 1 };
     const specOf = (given: InstanceOwner) => subject.specFor("serve", { models: { kind: "many", owner: given } });
     const first = specOf(owner);
     const instance = subject.host.open(first);
@@ -150,19 +150,19 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const host = await subject.reopen();
     await host.resume([owner]);
     const found = [];
-    for (const given of [{ ...owner, variantName: "other" }, owner, owner]) {
+    for (const given of [{ ...owner, variantName: "other" }, { ...owner, seat: 0 }, owner, owner]) {
       const [next] = placesOf(host.open(specOf(given)));
       await next.prepare(never);
       found.push(((await next.trees?.adopt()) ?? []).map(({ target }) => target));
     }
-    assert.deepEqual(found, [[], ["a.tar.gz"], []]);
+    assert.deepEqual(found, [[], [], ["a.tar.gz"], []]);
     assert.equal(await subject.hasLeft(first.instanceId), false);
   });
 
   test(`${name}: what nobody wants of an earlier life is removed`, async () => {
     await using subject = await open();
     const { url } = await subject.put("many/a.tar.gz");
-    const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl: url };
+    const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl: url, seat: 0 };
     const spec = subject.specFor("serve", { models: { kind: "many", owner } });
     const instance = subject.host.open(spec);
     await placesOf(instance)[0].prepare(never);

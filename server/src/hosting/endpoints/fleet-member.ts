@@ -1,4 +1,5 @@
 import { assert } from "../../base/index.ts";
+import type { ModelAgent } from "../agent/index.ts";
 import type { ContainerSpec, HostedInstance, InstanceUsage, Unconfined } from "../instances/index.ts";
 import { InstanceInvocations, type InvokedContainer } from "../invocations/index.ts";
 import { MemberContainer, openingOf } from "./member-container.ts";
@@ -41,6 +42,16 @@ export class FleetMember implements AsyncDisposable {
   /** For who asks them in another way than invocations. */
   get invoked(): readonly InvokedContainer[] {
     return this.#containers.map((each) => each.invoked);
+  }
+
+  get seat(): number {
+    return this.#options.seat;
+  }
+
+  /** Of the models of a container, or of the only one that has many where none is named; null where it has one alone. */
+  agentOf(containerName: string | null): ModelAgent | null {
+    if (containerName === null) return this.#containers.find(({ agent }) => agent !== null)?.agent ?? null;
+    return this.#containers.find(({ name }) => name === containerName)?.agent ?? null;
   }
 
   get id(): string {

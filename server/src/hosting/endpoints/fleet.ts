@@ -16,7 +16,8 @@ import { InstanceSampler } from "./instance-sampler.ts";
 import { plannedContainers } from "./planned-containers.ts";
 import { checkTargets } from "./request-targets.ts";
 import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
-import { anyOf, chooseInstance, leastBusy } from "./routing.ts";
+import { ModelPlaces } from "./model-places.ts";
+import { anyOf, leastBusy } from "./routing.ts";
 
 const sampleIntervalMs = 20_000;
 
@@ -49,8 +50,10 @@ export class Fleet implements AsyncDisposable {
   readonly #tasks: TaskGroup;
   readonly #endpointName: string;
   readonly #parts: FleetParts;
-  readonly #openMember: () => FleetMember;
   readonly #sessions: SessionTable<FleetMember>;
+  readonly #openMember: (seat: number) => FleetMember;
+  readonly #places: ModelPlaces;
+  readonly #modelContainers: readonly string[];
   readonly #quiet = new Gate();
   /** Of requests that have not been answered, those among them that wait for an instance. */
   #callCount = 0;
@@ -70,12 +73,14 @@ export class Fleet implements AsyncDisposable {
     });
     const budget = this.#budget;
     const containers = plannedContainers(plan, budget);
+    const withModels = containers.filter(({ definition }) => definition.Mode === "MultiModel");
+    this.#modelContainers = withModels.map(({ name }) => name);
     this.#metrics = new VariantMetrics(options.openSeries, {
       endpoint: names.endpointName,
       variant: plan.variant.VariantName,
       config: names.configName,
-      multiModel: this.#isMultiModel,
       serverless: plan.variant.ServerlessConfig !== undefined,
+      multiModel: this.#modelContainers.length > 0,
       containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
     });
     const { endpointName, region, accountId } = names;
@@ -86,21 +91,22 @@ export class Fleet implements AsyncDisposable {
       logsLink: options.logsLink,
     };
     const shared = { plan, budget, containers, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
-    this.#openMember = () => {
+    const modelOutdated = (name: string, target: string) => {
+      for (const member of [...this.#members, ...this.#leaving]) member.agentOf(name)?.recheck(target);
+    };
+    this.#openMember = (seat) => {
       const id = parts.newId();
-      return new FleetMember({ id, logStream: `${plan.variant.VariantName}/${id}`, ...shared });
+      return new FleetMember({ id, seat, logStream: `${plan.variant.VariantName}/${id}`, modelOutdated, ...shared });
     };
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("instance metrics are no longer sampled", { error: String(error) });
+      options.logger.error("instances are no longer looked after", { error: String(error) });
     });
+    const { clock, logger, invocationLimits } = options;
+    this.#places = new ModelPlaces({ tasks: this.#tasks, coldMs: invocationLimits.modelCopyColdMs, clock, logger });
   }
 
   get variantName(): string {
     return this.#plan.variant.VariantName;
-  }
-
-  get #isMultiModel(): boolean {
-    return this.#plan.model.containers.some(({ Mode: mode }) => mode === "MultiModel");
   }
 
   get #budget(): InstanceBudget {
@@ -137,8 +143,9 @@ export class Fleet implements AsyncDisposable {
    * them is left. There may be more already.
    */
   async growTo(instanceCount: number, signal: AbortSignal): Promise<void> {
-    const missingCount = Math.max(0, instanceCount - this.#members.length);
-    const added = Array.from({ length: missingCount }, this.#openMember);
+    const presentCount = this.#members.length;
+    const missingCount = Math.max(0, instanceCount - presentCount);
+    const added = Array.from({ length: missingCount }, (_, index) => this.#openMember(presentCount + index));
     const started = await Promise.allSettled(added.map((member) => member.start(signal)));
     const failed = started.find((outcome) => outcome.status === "rejected");
     if (failed === undefined) return this.#add(added);
@@ -148,7 +155,7 @@ export class Fleet implements AsyncDisposable {
 
   /** For what was in service before the platform ended: tried until it is again. */
   resume(instanceCount: number): void {
-    const added = Array.from({ length: instanceCount }, this.#openMember);
+    const added = Array.from({ length: instanceCount }, (_, seat) => this.#openMember(seat));
     for (const member of added) member.resume();
     this.#add(added);
   }
@@ -159,6 +166,8 @@ export class Fleet implements AsyncDisposable {
     if (this.#isSampled || added.length === 0) return;
     this.#isSampled = true;
     this.#tasks.run((closing) => this.#sample(closing));
+    if (this.#modelContainers.length === 0) return;
+    this.#tasks.run((closing) => this.#places.dropCold(this.#members, this.#modelContainers, closing));
   }
 
   /** Resolves when every instance is in service; rejects where the starts of one keep failing. */
@@ -253,13 +262,14 @@ export class Fleet implements AsyncDisposable {
     return trusted.length === 0 ? serving : trusted;
   }
 
-  #choose(candidates: readonly FleetMember[], { targetModel }: InvocationRequest): FleetMember {
+  #choose(candidates: readonly FleetMember[], { targetModel, targetContainer }: InvocationRequest): FleetMember {
+    const [only, ...others] = candidates;
+    assert(only !== undefined, "there is an instance to choose");
+    if (others.length === 0) return only;
+    if (targetModel !== null) return this.#places.choose([only, ...others], { targetModel, targetContainer });
     const chance = this.#parts.random();
     const isRandom = this.#plan.variant.RoutingConfig?.RoutingStrategy === "RANDOM";
-    const choose = isRandom ? anyOf : leastBusy;
-    const chosen = targetModel === null ? choose(candidates, chance) : chooseInstance(candidates, targetModel);
-    assert(chosen !== null, "there is an instance to choose");
-    return chosen;
+    return (isRandom ? anyOf : leastBusy)(candidates, chance) ?? only;
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
@@ -299,7 +309,8 @@ export class Fleet implements AsyncDisposable {
         await sampler.sample(member, to).catch((error: unknown) => {
           logger.warning("an instance could not be sampled", { instance: member.id, error: String(error) });
         });
-        if (this.#isMultiModel && member.isInService) metrics.recordInstance("LoadedModelCount", member.loadedCount);
+        if (this.#modelContainers.length > 0 && member.isInService)
+          metrics.recordInstance("LoadedModelCount", member.loadedCount);
       }
       await delay(clock, sampleIntervalMs, closing).catch(() => {});
     }

@@ -23,7 +23,7 @@ export interface ContainerOpening {
 }
 
 export function openingOf(planned: PlannedContainer, member: MemberOptions): ContainerOpening {
-  const { fleet, plan, id, ownerName, logStream } = member;
+  const { fleet, plan, id, seat, ownerName, logStream } = member;
   const { logGroup: group, region, accountId } = member.place;
   const { variant } = plan;
   const stream = `${logStream}${planned.isOnly ? "" : `/${planned.name}`}`;
@@ -37,7 +37,7 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
     spec: {
       title: `${ownerName}/${stream}`,
       runtime: runtimeOf(planned.definition),
-      models: containerModels(planned.definition, { variant, endpointName: ownerName }),
+      models: containerModels(planned.definition, { variant, endpointName: ownerName, seat }),
       environment: containerEnvironment(planned.definition, credentials, region),
       modelMemoryBytes: planned.modelMemoryBytes,
       output: (line) => write(Buffer.from(`${line}\n`)),
@@ -106,11 +106,14 @@ export class MemberContainer implements AsyncDisposable {
   }
 
   #openAgent(trees: ModelTrees): ModelAgent {
-    const { fleet, metrics } = this.#member;
+    const { fleet, metrics, budget } = this.#member;
     const { definition, modelDiskBytes, modelMemoryBytes } = this.#opening.planned;
+    const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
+    // Where every request loads its model, as many load at once as the processors can work on.
+    const loadsMax = keepsModels ? agentLimits.loadsMax : Math.max(agentLimits.loadsMax, 2 * budget.vcpuCount);
     return new ModelAgent({
       trees,
-      limits: { ...agentLimits, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
+      limits: { ...agentLimits, keepsModels, loadsMax, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
       source: createArchiveSource(definition.ModelDataUrl ?? "", fleet.store),
       container: (signal) => this.container.trustedClient(signal),
       observer: {
@@ -121,6 +124,7 @@ export class MemberContainer implements AsyncDisposable {
         },
         unloaded: (_target, durationUs) => metrics.recordMultiModel("ModelUnloadingTime", durationUs),
         loadedCountChanged: () => this.#member.loadedCountChanged(),
+        outdated: (target) => this.#member.modelOutdated(this.name, target),
       },
       clock: fleet.clock,
       logger: fleet.logger,

@@ -7,6 +7,8 @@ import type { PlannedContainer } from "./planned-containers.ts";
 /** What the containers of one instance share. */
 export interface MemberOptions {
   readonly id: string;
+  /** Its number among the instances of its fleet. */
+  readonly seat: number;
   /** The endpoint, or whatever else the instance is started for: in lists of processes, and for its credentials. */
   readonly ownerName: string;
   /** Of its only container; those of several have their names behind it. */
@@ -19,4 +21,6 @@ export interface MemberOptions {
   readonly place: Omit<InvocationPlace, "containerName" | "logStreamArn">;
   /** A multi-model container has loaded or unloaded a model. */
   readonly loadedCountChanged: () => void;
+  /** A multi-model container has seen another object for a model than before, or none. */
+  readonly modelOutdated: (containerName: string, target: string) => void;
 }

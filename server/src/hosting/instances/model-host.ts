@@ -11,6 +11,8 @@ export interface InstanceOwner {
   readonly endpointName: string;
   readonly variantName: string;
   readonly modelDataUrl: string;
+  /** Its number among the instances of its fleet: the one with the same has the same models in the next life. */
+  readonly seat: number;
 }
 
 /** What an instance's models are and where they come from. */

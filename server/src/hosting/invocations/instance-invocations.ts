@@ -73,7 +73,7 @@ export class InstanceInvocations {
 
   /**
    * Throws AwsError with the codes and sentences of SageMaker's runtime, or the request's own signal's reason; where another instance may
-   * be asked also NotBegun, and then nothing is recorded here. Models that this instance holds are waited for.
+   * be asked also NotBegun, and then nothing is recorded here.
    */
   async invoke(request: InvocationRequest, { mayGoElsewhere }: InvokeOptions): Promise<InvocationReply> {
     if (this.#inFlightCount >= this.#options.limits.requestsMax) {
@@ -102,8 +102,7 @@ export class InstanceInvocations {
     try {
       // Before anything is computed: a model that is not there costs no container's time.
       for (const hop of hops) if (hop.target.agent !== null) await this.#lease(hop, hop.target.agent, request, outcome);
-      const isOfMany = hops.some(({ target }) => target.agent !== null);
-      const reply = await this.#send(request, hops, { outcome, finish, mayGoElsewhere: mayGoElsewhere && !isOfMany });
+      const reply = await this.#send(request, hops, { outcome, finish, mayGoElsewhere });
       if (Buffer.isBuffer(reply.body)) finish();
       return reply;
     } catch (error) {

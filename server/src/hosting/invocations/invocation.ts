@@ -15,6 +15,8 @@ export interface InvocationLimits {
   readonly requestsMax: number;
   /** Of these, those whose answers are streams; above it 503. */
   readonly streamsMax: number;
+  /** A further copy of a model that nobody has used for so long goes. */
+  readonly modelCopyColdMs: number;
 }
 
 export const invocationLimits: InvocationLimits = {
@@ -25,6 +27,7 @@ export const invocationLimits: InvocationLimits = {
   restartWaitMsMax: 20_000,
   requestsMax: 1024,
   streamsMax: 512,
+  modelCopyColdMs: 60_000,
 };
 
 /** Bodies up to this length are held whole: one write to a socket, and a request that can be sent again. Longer ones stream. */

@@ -94,6 +94,7 @@ export class TransformInstance implements AsyncDisposable {
     });
     this.#member = new FleetMember({
       id,
+      seat: 0,
       // Of no endpoint's name: its credentials are not that endpoint's.
       ownerName: `transform-job/${job.name}`,
       logStream,
@@ -102,6 +103,7 @@ export class TransformInstance implements AsyncDisposable {
       containers,
       fleet: { ...fleet, instanceLimits: patient(fleet, plan.timeoutMs) },
       metrics: this.#metrics,
+      modelOutdated: () => {},
       place: { ...job.owner, logGroup: transformLogGroup, logsLink: fleet.logsLink },
     });
     this.#tasks = new TaskGroup((error) => {

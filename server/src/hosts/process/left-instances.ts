@@ -7,8 +7,8 @@ const ownerFile = "instance.json";
 /** What of an instance's directory is taken over; its container's other files are not. */
 const keptNames = new Set(["ml", "trees", ownerFile]);
 
-const keyOf = ({ endpointName, variantName, modelDataUrl }: InstanceOwner) =>
-  JSON.stringify([endpointName, variantName, modelDataUrl]);
+const keyOf = ({ endpointName, variantName, modelDataUrl, seat }: InstanceOwner) =>
+  JSON.stringify([endpointName, variantName, modelDataUrl, seat]);
 
 /** Directories of instances from an earlier life of the platform, until an instance of the same owner takes one over. */
 export class LeftInstances {
@@ -56,8 +56,11 @@ export async function writeOwner(directory: string, owner: InstanceOwner): Promi
 
 async function readOwner(directory: string): Promise<string | null> {
   try {
-    const { content } = await readSealed<InstanceOwner>(join(directory, ownerFile));
-    return keyOf(content);
+    const { content } = await readSealed<Omit<InstanceOwner, "seat"> & Partial<InstanceOwner>>(
+      join(directory, ownerFile),
+    );
+    // Written before instances were numbered: each was its variant's only one, or its models are fetched again.
+    return keyOf({ ...content, seat: content.seat ?? 0 });
   } catch {
     // Of an instance that keeps nothing, or that was just being made.
     return null;

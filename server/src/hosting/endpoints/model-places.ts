@@ -1,0 +1,147 @@
+import { assert, delay, type Clock, type Logger, type TaskGroup } from "../../base/index.ts";
+import type { LoadedModel, ModelAgent } from "../agent/index.ts";
+import { firstInRank, placeModel, placementLimits, type PlacementCandidate } from "./model-placement.ts";
+
+/** An instance with many models; in Direct mode each of its containers may have models of its own. */
+export interface ModelPlace extends PlacementCandidate {
+  readonly id: string;
+  /** Of the container that is named, or of the only one with many models where none is. */
+  agentOf(containerName: string | null): ModelAgent | null;
+}
+
+export interface ModelPlacesOptions {
+  /** Of the fleet, which closes it. */
+  readonly tasks: TaskGroup;
+  /** A copy that nobody has used for so long goes, and one that was used since keeps its room. */
+  readonly coldMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface AskedModel {
+  readonly targetModel: string;
+  readonly targetContainer: string | null;
+}
+
+/** Copies that may be on their way to one instance at a time: requests that wait for models load there, too. */
+const bringsMax = 2;
+/** Copies that did not come, which are not tried again at once; beyond this the oldest are forgotten. */
+const failuresMax = 1000;
+
+/** Where the models of a fleet's instances are: which instance serves a request, and which copies come and go. */
+export class ModelPlaces {
+  readonly #options: ModelPlacesOptions;
+  readonly #bringCounts = new Map<string, number>();
+  /** By instance and model, when it may be tried again. */
+  readonly #failedUntilNs = new Map<string, number>();
+
+  constructor(options: ModelPlacesOptions) {
+    this.#options = options;
+  }
+
+  /** The instance for a request, among those that can serve it. A further copy that the model is to have is begun, and not waited for. */
+  choose<Place extends ModelPlace>(places: readonly [Place, ...Place[]], asked: AskedModel): Place {
+    const { targetModel: target, targetContainer: name } = asked;
+    const model = {
+      target,
+      copyOn: (place: Place) => place.agentOf(name)?.copyOf(target) ?? "absent",
+      hasRoomOn: (place: Place) => this.#mayCome(target, { to: place.agentOf(name), place, places, name }),
+    };
+    const { serve, bring } = placeModel(places, model, placementLimits);
+    const agent = bring?.agentOf(name) ?? null;
+    if (bring !== null && agent !== null) this.#bring(bring, agent, target);
+    return serve;
+  }
+
+  /** Every so often, until it rejects with the signal's reason: unloads what has not been used of models with several copies. */
+  async dropCold(places: readonly ModelPlace[], containers: readonly string[], closing: AbortSignal): Promise<never> {
+    const { clock, coldMs } = this.#options;
+    for (;;) {
+      await delay(clock, coldMs / 4, closing);
+      const sinceNs = clock.monotonicNs() - coldMs * 1e6;
+      for (const name of containers) {
+        const held = places.flatMap((place) => {
+          const agent = place.agentOf(name);
+          return agent === null ? [] : [{ seat: place.seat, agent, models: agent.loadedModels() }];
+        });
+        for (const { agent, id } of coldCopies(held, sinceNs)) agent.release(id);
+      }
+    }
+  }
+
+  #mayCome(
+    target: string,
+    on: {
+      readonly place: ModelPlace;
+      readonly to: ModelAgent | null;
+      readonly places: readonly ModelPlace[];
+      readonly name: string | null;
+    },
+  ): boolean {
+    const { clock, coldMs } = this.#options;
+    const { place, to, places, name } = on;
+    if (to === null || !to.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= bringsMax) return false;
+    const nowNs = clock.monotonicNs();
+    if ((this.#failedUntilNs.get(keyOf(place, target)) ?? 0) > nowNs) return false;
+    let bytes = 0;
+    for (const each of places) bytes = Math.max(bytes, each.agentOf(name)?.memoryBytesOf(target) ?? 0);
+    return to.hasRoomFor(bytes, nowNs - coldMs * 1e6);
+  }
+
+  #bring(place: ModelPlace, agent: ModelAgent, target: string): void {
+    const { tasks, clock, coldMs, logger } = this.#options;
+    this.#bringCounts.set(place.id, (this.#bringCounts.get(place.id) ?? 0) + 1);
+    tasks.run(async (closing) => {
+      try {
+        (await agent.acquire(target, closing))[Symbol.dispose]();
+      } catch (error) {
+        if (closing.aborted) return;
+        // No request waited for it: it is served where it is.
+        logger.info("a further copy of a model did not come", { instance: place.id, target, error: String(error) });
+        this.#failedUntilNs.delete(keyOf(place, target));
+        this.#failedUntilNs.set(keyOf(place, target), clock.monotonicNs() + coldMs * 1e6);
+        const [oldest] = this.#failedUntilNs.keys();
+        if (this.#failedUntilNs.size > failuresMax && oldest !== undefined) this.#failedUntilNs.delete(oldest);
+      } finally {
+        const left = (this.#bringCounts.get(place.id) ?? 1) - 1;
+        if (left > 0) this.#bringCounts.set(place.id, left);
+        else this.#bringCounts.delete(place.id);
+      }
+    });
+  }
+}
+
+const keyOf = ({ id }: ModelPlace, target: string) => `${id} ${target}`;
+
+export interface HeldModels<Agent> {
+  readonly seat: number;
+  readonly agent: Agent;
+  readonly models: readonly Pick<LoadedModel, "id" | "target" | "pinCount" | "usedNs">[];
+}
+
+/** The copies that go: of a model that several instances have, all but the first in rank that no request holds or has used since. */
+export function coldCopies<Agent>(
+  held: readonly HeldModels<Agent>[],
+  sinceNs: number,
+): readonly { readonly agent: Agent; readonly id: string }[] {
+  const byTarget = new Map<
+    string,
+    { readonly from: HeldModels<Agent>; readonly model: HeldModels<Agent>["models"][number] }[]
+  >();
+  for (const from of held) {
+    for (const model of from.models) {
+      const copies = byTarget.get(model.target);
+      if (copies === undefined) byTarget.set(model.target, [{ from, model }]);
+      else copies.push({ from, model });
+    }
+  }
+  return [...byTarget].flatMap(([target, copies]) => {
+    const [first, ...more] = copies.map(({ from }) => from);
+    assert(first !== undefined, "a model that is loaded is loaded somewhere");
+    if (more.length === 0) return [];
+    const stays = firstInRank([first, ...more], target);
+    return copies.flatMap(({ from, model: { id, pinCount, usedNs } }) =>
+      from === stays || pinCount > 0 || usedNs > sinceNs ? [] : [{ agent: from.agent, id }],
+    );
+  });
+}
