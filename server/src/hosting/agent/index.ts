@@ -1,6 +1,6 @@
 /** What keeps many models on one instance: which are on its disk, which are in its container's memory, and who waits for them. */
 export { agentLimits } from "./agent-limits.ts";
-export { ModelAgent, type AgentLease, type LoadedModel } from "./model-agent.ts";
+export { ModelAgent, type AgentLease, type HeldModel } from "./model-agent.ts";
 export {
   ContainerLostError,
   ModelLoadError,

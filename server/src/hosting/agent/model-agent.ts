@@ -36,7 +36,7 @@ export interface AgentLease extends Disposable {
   readonly waitedUs: number;
 }
 
-export interface LoadedModel {
+export interface HeldModel {
   readonly id: string;
   readonly target: string;
   /** Without what it shares with others. */
@@ -109,7 +109,7 @@ export class ModelAgent implements AsyncDisposable {
   }
 
   /** Least recently used first. */
-  loadedModels(): LoadedModel[] {
+  loadedModels(): HeldModel[] {
     return [...this.#versions.values()]
       .filter(({ memory }) => memory === "loaded")
       .map(({ id, target, pinCount, usedNs }) => {

@@ -24,7 +24,7 @@ export interface PlacementLimits {
 
 export const placementLimits: PlacementLimits = { loadRatioMax: 1.5, queueMin: 8 };
 
-export interface Placement<Instance> {
+export interface PlacedRequest<Instance> {
   /** Where the request goes. */
   readonly serve: Instance;
   /** Where the model is to come beside that: requests go there once it has come. */
@@ -52,7 +52,7 @@ export function placeModel<Instance extends PlacementCandidate>(
   instances: readonly [Instance, ...Instance[]],
   model: PlacedModel<Instance>,
   limits: PlacementLimits,
-): Placement<Instance> {
+): PlacedRequest<Instance> {
   const [only] = instances;
   if (instances.length === 1) return { serve: only, bring: null };
   const bound = boundOf(instances, limits);

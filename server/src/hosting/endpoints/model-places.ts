@@ -1,9 +1,9 @@
 import { assert, delay, type Clock, type Logger, type TaskGroup } from "../../base/index.ts";
-import type { LoadedModel, ModelAgent } from "../agent/index.ts";
+import type { HeldModel, ModelAgent } from "../agent/index.ts";
 import { firstInRank, placeModel, placementLimits, type PlacementCandidate } from "./model-placement.ts";
 
 /** An instance with many models; in Direct mode each of its containers may have models of its own. */
-export interface ModelPlace extends PlacementCandidate {
+export interface ModelSeat extends PlacementCandidate {
   readonly id: string;
   /** Of the container that is named, or of the only one with many models where none is. */
   agentOf(containerName: string | null): ModelAgent | null;
@@ -40,7 +40,7 @@ export class ModelPlaces {
   }
 
   /** The instance for a request, among those that can serve it. A further copy that the model is to have is begun, and not waited for. */
-  choose<Place extends ModelPlace>(places: readonly [Place, ...Place[]], asked: AskedModel): Place {
+  choose<Place extends ModelSeat>(places: readonly [Place, ...Place[]], asked: AskedModel): Place {
     const { targetModel: target, targetContainer: name } = asked;
     const model = {
       target,
@@ -54,7 +54,7 @@ export class ModelPlaces {
   }
 
   /** Every so often, until it rejects with the signal's reason: unloads what has not been used of models with several copies. */
-  async dropCold(places: readonly ModelPlace[], containers: readonly string[], closing: AbortSignal): Promise<never> {
+  async dropCold(places: readonly ModelSeat[], containers: readonly string[], closing: AbortSignal): Promise<never> {
     const { clock, coldMs } = this.#options;
     for (;;) {
       await delay(clock, coldMs / 4, closing);
@@ -72,9 +72,9 @@ export class ModelPlaces {
   #mayCome(
     target: string,
     on: {
-      readonly place: ModelPlace;
+      readonly place: ModelSeat;
       readonly to: ModelAgent | null;
-      readonly places: readonly ModelPlace[];
+      readonly places: readonly ModelSeat[];
       readonly name: string | null;
     },
   ): boolean {
@@ -88,7 +88,7 @@ export class ModelPlaces {
     return to.hasRoomFor(bytes, nowNs - coldMs * 1e6);
   }
 
-  #bring(place: ModelPlace, agent: ModelAgent, target: string): void {
+  #bring(place: ModelSeat, agent: ModelAgent, target: string): void {
     const { tasks, clock, coldMs, logger } = this.#options;
     this.#bringCounts.set(place.id, (this.#bringCounts.get(place.id) ?? 0) + 1);
     tasks.run(async (closing) => {
@@ -111,12 +111,12 @@ export class ModelPlaces {
   }
 }
 
-const keyOf = ({ id }: ModelPlace, target: string) => `${id} ${target}`;
+const keyOf = ({ id }: ModelSeat, target: string) => `${id} ${target}`;
 
 export interface HeldModels<Agent> {
   readonly seat: number;
   readonly agent: Agent;
-  readonly models: readonly Pick<LoadedModel, "id" | "target" | "pinCount" | "usedNs">[];
+  readonly models: readonly Pick<HeldModel, "id" | "target" | "pinCount" | "usedNs">[];
 }
 
 /** The copies that go: of a model that several instances have, all but the first in rank that no request holds or has used since. */
