@@ -44,6 +44,7 @@ export interface HostingFixtureOptions {
   readonly alarmState?: HostingOptions["alarmState"];
   /** Where results of asynchronous inference are told, and what bounds it. */
   readonly queues?: Pick<HostingOptions, "outbox" | "asyncLimits">;
+  readonly mirroring?: NonNullable<HostingOptions["mirroring"]>;
 }
 
 /** Containers of an image that a model may name, which these are not. */
@@ -84,6 +85,7 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
       random: Math.random,
       alarmState: options.alarmState ?? (() => null),
       ...options.queues,
+      mirroring: { againMs: 50, ...options.mirroring },
       fleet: {
         host,
         store,

@@ -1,5 +1,5 @@
 import { MetricRegistry, type CounterRow } from "../metrics/index.ts";
-import type { Hosting } from "../hosting/index.ts";
+import { mirrorLosses, type Hosting } from "../hosting/index.ts";
 
 export interface PlatformMetrics {
   /** Of every request that ended: the status it was answered with, 0 where its client went away before. */
@@ -28,6 +28,10 @@ export function createPlatformMetrics(hosting: Hosting, startedMs: number): Plat
     endpoints.readFrom({ status }, () => hosting.figures().endpoints.get(status) ?? 0);
   const instances = registry.gauge("galatea_instances_in_service", "Instances that answer their health check.");
   instances.readFrom({}, () => hosting.figures().instancesInServiceCount);
+  const mirrored = registry.gauge("galatea_mirrored_bytes", "Held of copies for shadow variants and data capture.");
+  mirrored.readFrom({}, () => hosting.figures().mirrors.bytes);
+  const lost = registry.gauge("galatea_mirrors_lost", "Copies for shadow variants or data capture that were given up.");
+  for (const reason of mirrorLosses) lost.readFrom({ reason }, () => hosting.figures().mirrors.lost[reason]);
   const requests = registry.counter(
     "galatea_requests_total",
     "Requests that ended, by the status they were answered with.",

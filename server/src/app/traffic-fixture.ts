@@ -3,8 +3,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
-import { openDirectoryStore } from "../blobs/index.ts";
-import { failureReason, type EndpointUpdate, type Hosting, type ProductionVariant } from "../hosting/index.ts";
+import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
+import {
+  failureReason,
+  type EndpointConfigRecord,
+  type EndpointUpdate,
+  type Hosting,
+  type ProductionVariant,
+} from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import { DocumentMemory } from "../records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hosting-fixture.ts";
@@ -37,6 +43,9 @@ export interface PlannedVariant extends Partial<ProductionVariant> {
   readonly isBroken?: boolean;
 }
 
+/** What a configuration of a test has beside its variants. */
+export type MoreOfConfig = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
+
 /** Who answered a request. */
 export interface Answerer {
   readonly variant: string;
@@ -54,6 +63,7 @@ export interface ClientCounts {
 /** Hosting over containers that say who they are, and clients that ask all the time. */
 export class TrafficBench implements AsyncDisposable {
   readonly hosting: Hosting;
+  readonly store: BucketStore;
   /** Of metrics with the dimensions EndpointName and VariantName alone, by both and the metric. */
   readonly sums: Map<string, number>;
   /** By their names; others there are none. */
@@ -66,6 +76,7 @@ export class TrafficBench implements AsyncDisposable {
 
   private constructor(hosting: Hosting, closing: AsyncDisposableStack, parts: BenchParts) {
     this.hosting = hosting;
+    this.store = parts.store;
     this.#program = parts.program;
     this.#closing = closing;
     this.sums = parts.sums;
@@ -84,7 +95,7 @@ export class TrafficBench implements AsyncDisposable {
     const path = join(directory, "container.mjs");
     await writeFile(path, program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
-    const parts: BenchParts = { program: path, sums: new Map(), alarms: new Map() };
+    const parts: BenchParts = { program: path, store, sums: new Map(), alarms: new Map() };
     const { hosting } = opening.use(
       await openHosting({
         directory,
@@ -111,7 +122,7 @@ export class TrafficBench implements AsyncDisposable {
   }
 
   /** An endpoint configuration with models of its own. */
-  async configure(name: string, variants: readonly PlannedVariant[]): Promise<void> {
+  async configure(name: string, variants: readonly PlannedVariant[], more: MoreOfConfig = {}): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
     for (const { name: NAME, isBroken = false } of variants) {
       const Environment = { NAME, ...(isBroken ? { BREAKS: "1" } : {}) };
@@ -126,7 +137,7 @@ export class TrafficBench implements AsyncDisposable {
       ...variant,
       ModelName: `${name}-${own}`,
     }));
-    await this.hosting.createConfig({ ...shared, name, variants: planned });
+    await this.hosting.createConfig({ ...shared, ...more, name, variants: planned });
   }
 
   /** Resolves when the update is begun. */
@@ -164,8 +175,8 @@ export class TrafficBench implements AsyncDisposable {
   }
 
   /** Resolves when the endpoint is in a state that stays. */
-  async deploy(name: string, variants: readonly PlannedVariant[]): Promise<void> {
-    await this.configure(name, variants);
+  async deploy(name: string, variants: readonly PlannedVariant[], more: MoreOfConfig = {}): Promise<void> {
+    await this.configure(name, variants, more);
     await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.settled(name);
   }
@@ -177,7 +188,7 @@ export class TrafficBench implements AsyncDisposable {
   async ask(name: string, body: string, targetVariant: string | null = null): Promise<Answerer> {
     using memory = new ByteLease(budget);
     const reply = await this.hosting.invoke(name, owner.accountId, {
-      headers: {},
+      headers: { "content-type": "text/csv", "x-amzn-sagemaker-inference-id": body.slice(0, 64) },
       targetModel: null,
       targetVariant,
       targetContainer: null,
@@ -226,6 +237,7 @@ export class TrafficBench implements AsyncDisposable {
 
 interface BenchParts {
   readonly program: string;
+  readonly store: BucketStore;
   readonly sums: Map<string, number>;
   readonly alarms: Map<string, "OK" | "ALARM">;
 }

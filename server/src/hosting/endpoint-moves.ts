@@ -12,6 +12,7 @@ import {
   type FleetOptions,
   type FleetParts,
 } from "./endpoints/index.ts";
+import type { Mirrors } from "./mirrors/index.ts";
 import type { HostingStore } from "./store/index.ts";
 
 /** Of a CloudWatch alarm by its name; null for one that there is not. */
@@ -20,6 +21,7 @@ export type LookAtAlarm = (name: string) => "OK" | "ALARM" | "INSUFFICIENT_DATA"
 export interface EndpointMovesOptions {
   readonly store: HostingStore;
   readonly fleet: FleetOptions;
+  readonly mirrors: Mirrors;
   readonly retireMsMax: number;
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
@@ -107,8 +109,8 @@ export class EndpointMoves implements AsyncDisposable {
   }
 
   #open(record: EndpointRecord): RunningEndpoint {
-    const { fleet, random, newInstanceId: newId, claim } = this.#options;
-    return new RunningEndpoint(record, { fleet, random, newId, claim });
+    const { fleet, mirrors, random, newInstanceId: newId, claim } = this.#options;
+    return new RunningEndpoint(record, { fleet, mirrors, random, newId, claim });
   }
 
   async #write(

@@ -44,9 +44,11 @@ import {
   type EndpointState,
   type FleetOptions,
   type Generation,
+  type PlannedConfig,
 } from "./endpoints/index.ts";
 import { alreadyExists, inProgress, invalid, notFound } from "./hosting-errors.ts";
 import type { InstanceOwner, Unconfined } from "./instances/index.ts";
+import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
 import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
 import { Quotas, type HostingLimits } from "./quotas.ts";
 import { JobMemory } from "./transforms/index.ts";
@@ -65,6 +67,7 @@ export interface HostingOptions {
   /** Where asynchronous inference tells its results; nothing is told unless given. */
   readonly outbox?: ResultOutbox;
   readonly asyncLimits?: AsyncLimits;
+  readonly mirroring?: MirroringLimits;
 }
 
 /** An endpoint's record, and how many instances of each of its groups are in service, by `groupKey`. */
@@ -78,6 +81,8 @@ export interface HostingFigures {
   readonly instancesInServiceCount: number;
   /** What of their tenants' confinement the instances in service cannot have on this machine, and why. */
   readonly unconfined: Unconfined;
+  /** Copies for shadow variants and data capture. */
+  readonly mirrors: MirrorFigures;
 }
 
 /** Resolves when a long computation may go on. */
@@ -95,6 +100,7 @@ export class Hosting implements AsyncDisposable {
   readonly transforms: Transforms;
   readonly asyncInferences: AsyncInferences;
   readonly #holding = new AbortController();
+  readonly #mirrors: Mirrors;
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { fleet, limits, random, alarmState } = options;
@@ -102,9 +108,17 @@ export class Hosting implements AsyncDisposable {
     this.#store = store;
     this.#quotas = new Quotas(store, limits);
     this.#catalogue = new Catalogue(store, this.#quotas, fleet.clock);
+    this.#mirrors = new Mirrors({
+      ...fleet,
+      requestBytesMax: fleet.requestMemory.bytesMax,
+      random,
+      newId: randomUUID,
+      limits: options.mirroring ?? {},
+    });
     this.#moves = new EndpointMoves({
       store,
       fleet,
+      mirrors: this.#mirrors,
       random,
       newInstanceId,
       alarmState,
@@ -358,7 +372,7 @@ export class Hosting implements AsyncDisposable {
         Object.assign(unconfined, fleet.unconfined);
       }
     }
-    return { endpoints, instancesInServiceCount, unconfined };
+    return { endpoints, instancesInServiceCount, unconfined, mirrors: this.#mirrors.figures };
   }
 
   /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
@@ -398,24 +412,20 @@ export class Hosting implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.asyncInferences[Symbol.asyncDispose]();
     await Promise.all([this.#moves[Symbol.asyncDispose](), this.transforms[Symbol.asyncDispose]()]);
+    await this.#mirrors[Symbol.asyncDispose]();
     await this.#store[Symbol.asyncDispose]();
   }
 
-  async #plan(
-    configName: string,
-    owner: Owner,
-  ): Promise<{
-    readonly configName: string;
-    readonly plans: VariantPlan[];
-    readonly asyncInference?: AsyncInferenceConfig;
-  }> {
-    const config = await this.config(configName, owner);
+  async #plan(configName: string, owner: Owner): Promise<PlannedConfig> {
+    const { name, variants, dataCapture, asyncInference } = await this.config(configName, owner);
     const plans: VariantPlan[] = [];
-    for (const variant of config.variants) {
-      plans.push({ variant, model: await this.#catalogue.modelOf(variant, owner) });
-    }
-    const { name, asyncInference } = config;
-    return { configName: name, plans, ...(asyncInference === undefined ? {} : { asyncInference }) };
+    for (const variant of variants) plans.push({ variant, model: await this.#catalogue.modelOf(variant, owner) });
+    return {
+      configName: name,
+      plans,
+      ...(asyncInference === undefined ? {} : { asyncInference }),
+      ...(dataCapture === undefined ? {} : { dataCapture }),
+    };
   }
 
   #reserveInstances(key: string, generations: readonly Generation[]): Disposable {

@@ -24,6 +24,7 @@ export {
   type BuiltInRuntime,
   type ContainerDefinition,
   type Containers,
+  type DataCaptureConfig,
   type DeploymentConfig,
   type EndpointConfigRecord,
   type HostingResource,
@@ -51,6 +52,7 @@ export type { LookAtAlarm } from "./endpoint-moves.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";
 export { Hosting, type EndpointDescription, type HostingFigures, type HostingOptions } from "./hosting.ts";
 export type { TransformJobRecord, TransformRequest } from "./transforms/index.ts";
+export { mirrorLosses, type MirroringLimits } from "./mirrors/index.ts";
 export { hostingLimits, type HostingLimits } from "./quotas.ts";
 export { invalid } from "./hosting-errors.ts";
 export {

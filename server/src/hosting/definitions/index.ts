@@ -9,6 +9,7 @@ export type {
   Concurrency,
   ContainerDefinition,
   Containers,
+  DataCaptureConfig,
   DeploymentConfig,
   EndpointConfigRecord,
   ModelRecord,

@@ -77,6 +77,18 @@ export interface AsyncInferenceConfig {
   readonly ClientConfig?: { readonly MaxConcurrentInvocationsPerInstance?: number };
 }
 
+/** What is captured of an endpoint's requests, as it was asked for. */
+export interface DataCaptureConfig {
+  readonly EnableCapture?: boolean;
+  readonly InitialSamplingPercentage: number;
+  readonly DestinationS3Uri: string;
+  readonly CaptureOptions: readonly { readonly CaptureMode: "Input" | "Output" | "InputAndOutput" }[];
+  readonly CaptureContentTypeHeader?: {
+    readonly CsvContentTypes?: readonly string[];
+    readonly JsonContentTypes?: readonly string[];
+  };
+}
+
 export interface EndpointConfigRecord {
   readonly name: string;
   readonly arn: string;
@@ -85,6 +97,8 @@ export interface EndpointConfigRecord {
   readonly variants: readonly ProductionVariant[];
   /** Absent for endpoints that answer at once. */
   readonly asyncInference?: AsyncInferenceConfig;
+  /** Absent where nothing is said of it. */
+  readonly dataCapture?: DataCaptureConfig;
   readonly request: Readonly<Record<string, unknown>>;
 }
 
@@ -92,6 +106,8 @@ export interface EndpointConfigRecord {
 export interface VariantPlan {
   readonly variant: ProductionVariant;
   readonly model: ModelRecord;
+  /** Asked copies of what its production variant is asked; nobody is given its answers. */
+  readonly isShadow?: true;
 }
 
 /** Of a fleet: so many instances, or a part of them. */

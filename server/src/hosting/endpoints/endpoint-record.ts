@@ -1,5 +1,12 @@
 import { unreachable } from "../../base/index.ts";
-import type { AsyncInferenceConfig, Concurrency, DeploymentConfig, Owner, VariantPlan } from "../definitions/index.ts";
+import type {
+  AsyncInferenceConfig,
+  Concurrency,
+  DataCaptureConfig,
+  DeploymentConfig,
+  Owner,
+  VariantPlan,
+} from "../definitions/index.ts";
 
 /** What of a variant's instances and traffic is asked for, or is so. */
 export interface GroupSize {
@@ -28,6 +35,16 @@ export interface Generation {
   readonly variants: readonly VariantGroup[];
   /** Absent where requests do not wait in a queue. */
   readonly asyncInference?: AsyncInferenceConfig;
+  /** Absent where its configuration says nothing of it. */
+  readonly dataCapture?: DataCaptureConfig;
+}
+
+/** What a generation is made of: a configuration with its models. */
+export interface PlannedConfig {
+  readonly configName: string;
+  readonly plans: readonly VariantPlan[];
+  readonly asyncInference?: AsyncInferenceConfig;
+  readonly dataCapture?: DataCaptureConfig;
 }
 
 /** A generation in a step: its sizes in the order of its variants. */
@@ -96,18 +113,7 @@ export function beginChange(
 }
 
 /** One of a configuration, of which nothing runs yet. */
-export function newGeneration(
-  number: number,
-  {
-    configName,
-    plans,
-    asyncInference,
-  }: {
-    readonly configName: string;
-    readonly plans: readonly VariantPlan[];
-    readonly asyncInference?: AsyncInferenceConfig;
-  },
-): Generation {
+export function newGeneration(number: number, { plans, ...config }: PlannedConfig): Generation {
   const variants = plans.map((plan): VariantGroup => {
     const {
       InitialInstanceCount: instanceCount,
@@ -122,8 +128,7 @@ export function newGeneration(
       observed: { instanceCount: 0, weight, ...concurrency },
     };
   });
-  const queued = asyncInference === undefined ? {} : { asyncInference };
-  return { number, configName, trafficShare: 0, variants, ...queued };
+  return { number, ...config, trafficShare: 0, variants };
 }
 
 /** With all that it is to have. */

@@ -15,6 +15,7 @@ export {
   type Footprint,
   type Generation,
   type GroupSize,
+  type PlannedConfig,
   type VariantGroup,
 } from "./endpoint-record.ts";
 export {

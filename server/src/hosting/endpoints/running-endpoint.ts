@@ -1,6 +1,8 @@
 import { AwsError } from "../../base/index.ts";
 import type { AsyncInferenceConfig } from "../definitions/index.ts";
 import { newSession, sessionNotFound, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
+import type { CallWatch, Mirrors } from "../mirrors/index.ts";
+import { EndpointMirrors } from "./endpoint-mirrors.ts";
 import { groupKey, routesOf, type EndpointRecord, type Generation, type Route } from "./endpoint-record.ts";
 import { stepOf } from "./endpoint-state.ts";
 import { failureSentence } from "./failure-sentence.ts";
@@ -16,11 +18,16 @@ interface FleetRoute extends Route {
   readonly fleet: VariantFleet;
 }
 
+export interface RunningEndpointParts extends FleetParts {
+  readonly mirrors: Mirrors;
+}
+
 /** What runs for an endpoint: the fleets of its generations. Where requests go follows from its record. */
 export class RunningEndpoint implements AsyncDisposable {
   readonly #name: string;
   readonly #owner: EndpointRecord["owner"];
   readonly #parts: FleetParts;
+  readonly #mirrors: EndpointMirrors<VariantFleet>;
   readonly #fleets = new Map<string, VariantFleet>();
   /** Which endpoint of its name it is. */
   readonly queued: { readonly name: string; readonly createdMs: number } & EndpointRecord["owner"];
@@ -28,12 +35,15 @@ export class RunningEndpoint implements AsyncDisposable {
   #routes: readonly FleetRoute[] = [];
   #rotation = new WeightedRotation<FleetRoute>([]);
   #named = new Map<string, WeightedRotation<{ readonly weight: number; readonly fleet: VariantFleet }>>();
+  /** Undefined while no call is to be copied. */
+  #watches: ReadonlyMap<VariantFleet, CallWatch> | undefined;
 
-  constructor({ name, owner, createdMs }: EndpointRecord, parts: FleetParts) {
+  constructor({ name, owner, createdMs }: EndpointRecord, parts: RunningEndpointParts) {
     this.#name = name;
     this.queued = { name, createdMs, ...owner };
     this.#owner = owner;
     this.#parts = parts;
+    this.#mirrors = new EndpointMirrors(name, parts.mirrors);
   }
 
   get fleets(): Iterable<VariantFleet> {
@@ -124,6 +134,7 @@ export class RunningEndpoint implements AsyncDisposable {
           return await fleet.shrinkTo(size.instanceCount, signal);
         }
         this.#fleets.delete(key);
+        await this.#mirrors.leave(fleet);
         return await fleet.retire(signal);
       }),
     );
@@ -144,7 +155,13 @@ export class RunningEndpoint implements AsyncDisposable {
     }
     // Both of a variant's fleets serve it while an endpoint is updated.
     const fleet = chosen.canServe ? chosen : (instead ?? chosen);
-    return await fleet.invoke(request, peerCount);
+    return await this.#ask(fleet, request, peerCount);
+  }
+
+  async #ask(fleet: VariantFleet, request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
+    const watch = this.#watches?.get(fleet);
+    if (watch === undefined) return await fleet.invoke(request, peerCount);
+    return await watch.invoke(request, (watched) => fleet.invoke(watched, peerCount));
   }
 
   /** By whoever has the session, also while an update shifts all other requests away from it. */
@@ -153,7 +170,7 @@ export class RunningEndpoint implements AsyncDisposable {
     const fleet = [...this.#fleets.values()].find((each) => each.holdsSession(id));
     if (fleet === undefined) throw sessionNotFound(id, this.#name);
     if (targetVariant === null || targetVariant === fleet.variantName) {
-      return await fleet.invoke(request, fleet.inServiceCount);
+      return await this.#ask(fleet, request, fleet.inServiceCount);
     }
     const text = `Session ${id} is on variant ${fleet.variantName}, not on variant ${targetVariant}.`;
     throw new AwsError("ValidationError", text);
@@ -161,16 +178,20 @@ export class RunningEndpoint implements AsyncDisposable {
 
   /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left. */
   async retire(signal: AbortSignal): Promise<void> {
+    await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
     this.#fleets.clear();
+    this.#mirrors.flush();
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
+    await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
   }
@@ -199,6 +220,7 @@ export class RunningEndpoint implements AsyncDisposable {
       return generation === undefined ? [] : [{ ...route, fleet: this.#fleetOf(generation, route.variantName) }];
     });
     this.#rotation = new WeightedRotation(this.#routes);
+    this.#watches = this.#mirrors.watchesOf(record, (generation, variant) => this.#fleetOf(generation, variant));
     const byVariant = Map.groupBy(this.#routes, ({ variantName }) => variantName);
     this.#named = new Map(
       [...byVariant].map(([name, routes]) => {

@@ -32,6 +32,7 @@ export function describeEndpoint(described: EndpointDescription): Described {
       ...variantOf(group, index, own, described),
       ...statusOf(own, described),
     })),
+    ...captureOf(own),
     ...(deploymentConfig === null ? {} : { LastDeploymentConfig: deploymentConfig }),
     ...(own.asyncInference === undefined ? {} : { AsyncInferenceConfig: own.asyncInference }),
     ...(next === undefined
@@ -92,6 +93,22 @@ function serverlessConfigOf({ MemorySizeInMB }: ServerlessConfig, { concurrency 
 
 const isSame = ({ concurrency: one }: GroupSize, { concurrency: other }: GroupSize) =>
   one?.max === other?.max && one?.provisioned === other?.provisioned;
+
+/** Data is captured with the generation's first request, until there is another one. */
+function captureOf({ dataCapture: config }: Generation): Pick<Described, "DataCaptureConfig"> {
+  if (config === undefined) return {};
+  const isOn = config.EnableCapture !== false;
+  return {
+    DataCaptureConfig: {
+      EnableCapture: isOn,
+      CaptureStatus: isOn ? "Started" : "Stopped",
+      CurrentSamplingPercentage: config.InitialSamplingPercentage,
+      DestinationS3Uri: config.DestinationS3Uri,
+      // There are no keys here, and clients require the member.
+      KmsKeyId: "",
+    },
+  };
+}
 
 /** What a variant is to have when the change that is under way is over; undefined where nothing of it is to stay or nothing moves. */
 function finalSize({ state }: EndpointRecord, { number }: Generation, index: number) {

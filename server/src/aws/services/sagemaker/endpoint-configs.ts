@@ -1,14 +1,16 @@
 import {
   invalid,
+  parseS3Uri,
   serverlessRefusal,
   serverlessType,
+  type DataCaptureConfig,
   type Hosting,
   type ProductionVariant,
 } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import { refuseMembers, type CallContext } from "../../wire/index.ts";
 import { refuseNeuron } from "./neuron-instances.ts";
-import { notBuilt, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
+import { notBuilt, refusedCaptureMembers, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
 const instanceTypeDefault = "ml.m5.xlarge";
@@ -28,7 +30,9 @@ export function endpointConfigOperations(
         checkServerless(variants);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
-        const described = { ...request, ProductionVariants: variants.map(describedVariant) };
+        const dataCapture = checkedCapture(input.DataCaptureConfig);
+        const capture = dataCapture === undefined ? {} : { DataCaptureConfig: dataCapture };
+        const described = { ...request, ProductionVariants: variants.map(describedVariant), ...capture };
         const { AsyncInferenceConfig: asyncInference } = input;
         if (asyncInference !== undefined && variants.length > 1) {
           throw notBuilt("AsyncInferenceConfig with several production variants");
@@ -41,6 +45,7 @@ export function endpointConfigOperations(
           owner,
           variants,
           ...(asyncInference === undefined ? {} : { asyncInference }),
+          ...(dataCapture === undefined ? {} : { dataCapture }),
           request: described,
           tags: tags ?? [],
         });
@@ -142,4 +147,14 @@ function describedVariant(variant: ProductionVariant) {
   if (variant.ServerlessConfig === undefined) return variant;
   const { InstanceType: _type, InitialInstanceCount: _count, ...described } = variant;
   return described;
+}
+
+/** Capturing is on where it is not said to be off. */
+function checkedCapture(input: SagemakerInputs["DataCaptureConfig"] | undefined): DataCaptureConfig | undefined {
+  if (input === undefined) return undefined;
+  refuseMembers(input, refusedCaptureMembers, { code: "ValidationException", of: " of DataCaptureConfig" });
+  if (parseS3Uri(input.DestinationS3Uri) === null) {
+    throw invalid(`Invalid DestinationS3Uri of DataCaptureConfig: ${input.DestinationS3Uri}`);
+  }
+  return { ...input, EnableCapture: input.EnableCapture ?? true };
 }

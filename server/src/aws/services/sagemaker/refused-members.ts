@@ -25,8 +25,6 @@ export const refusedContainerMembers: readonly RefusedMember[] = [
 
 export const refusedConfigMembers: readonly RefusedMember[] = [
   { path: "ShadowProductionVariants", harmless: empty },
-  // Capturing is on where it is not said to be off.
-  { path: "DataCaptureConfig", harmless: (config) => (config as { EnableCapture?: boolean }).EnableCapture === false },
   { path: "AsyncInferenceConfig.OutputConfig.KmsKeyId", harmless: (key) => key === "" },
   { path: "ExplainerConfig" },
   { path: "KmsKeyId" },
@@ -36,6 +34,8 @@ export const refusedConfigMembers: readonly RefusedMember[] = [
   { path: "MetricsConfig.EnableDetailedObservability", harmless: no },
   { path: "CrossRegionTrafficConfig" },
 ];
+
+export const refusedCaptureMembers: readonly RefusedMember[] = [{ path: "KmsKeyId", harmless: (key) => key === "" }];
 
 export const refusedVariantMembers: readonly RefusedMember[] = [
   {

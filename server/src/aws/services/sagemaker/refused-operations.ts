@@ -48,7 +48,8 @@ export const refusedOperations: readonly RefusedOperations[] = [
   {
     area: "monitoring of models",
     named: on("Monitoring|DataQualityJobDefinition|ModelBiasJob|ModelExplainabilityJob|ModelQualityJob"),
-    advice: "what endpoints do is told by CloudWatch's metrics and logs; data is not captured",
+    advice:
+      "what endpoints do is told by CloudWatch's metrics and logs, and by captured data (DataCaptureConfig), which nothing here analyses",
   },
   {
     area: "parts of hosting",

@@ -432,7 +432,7 @@ test("what would change what runs, or promises protection, is refused by its nam
     ],
     [config({ KmsKeyId: "alias/mine" }), "KmsKeyId alias/mine"],
     [config({ VpcConfig: vpc }), "VpcConfig"],
-    [config({ DataCaptureConfig: capture }), "DataCaptureConfig"],
+    [config({ DataCaptureConfig: { ...capture, KmsKeyId: "k" } }), "KmsKeyId k of DataCaptureConfig"],
     [config({}, { EnableSSMAccess: true }), "EnableSSMAccess true of a variant"],
     [config({}, { CoreDumpConfig: { DestinationS3Uri: "s3://b/c" } }), "CoreDumpConfig of a variant"],
     [config({}, { ManagedInstanceScaling: { MaxInstanceCount: 3 } }), "ManagedInstanceScaling of a variant"],

@@ -1,0 +1,93 @@
+import { isUtf8 } from "node:buffer";
+import type { CaptureSettings } from "./capture-settings.ts";
+
+/** A body as it passed. */
+export interface CapturedBody {
+  readonly contentType: string | null;
+  readonly pieces: readonly Buffer[];
+}
+
+/** One request and its answer, or what of them is captured. */
+export interface CapturedCall {
+  readonly eventId: string;
+  readonly inferenceId: string | null;
+  readonly customAttributes: string | null;
+  readonly timeMs: number;
+  readonly input: CapturedBody | null;
+  readonly output: CapturedBody | null;
+}
+
+export type CaptureTypes = Pick<CaptureSettings, "csvTypes" | "jsonTypes">;
+
+/** Text that one step of a line is made of, at most; three bytes are four characters of base64. */
+const stepBytesMax = 3 * 2 ** 14;
+
+/** RFC 9110's for content whose type nobody says. */
+const contentTypeUnsaid = "application/octet-stream";
+
+/** The line of a call in a file of captured data, with its end, in short pieces. */
+export function* captureLine(call: CapturedCall, types: CaptureTypes): Generator<string> {
+  const { input, output, inferenceId, customAttributes } = call;
+  yield '{"captureData":{';
+  if (input !== null) yield* sideText("endpointInput", "INPUT", input, types);
+  if (input !== null && output !== null) yield ",";
+  if (output !== null) yield* sideText("endpointOutput", "OUTPUT", output, types);
+  const metadata = {
+    eventId: call.eventId,
+    ...(customAttributes === null ? {} : { customAttributes: [customAttributes] }),
+    ...(inferenceId === null ? {} : { inferenceId }),
+    inferenceTime: `${new Date(call.timeMs).toISOString().slice(0, 19)}Z`,
+  };
+  yield `},"eventMetadata":${JSON.stringify(metadata)},"eventVersion":"0"}\n`;
+}
+
+function* sideText(name: string, mode: string, body: CapturedBody, types: CaptureTypes): Generator<string> {
+  const encoding = encodingOf(body, types);
+  const type = JSON.stringify(body.contentType ?? contentTypeUnsaid);
+  yield `"${name}":{"observedContentType":${type},"mode":"${mode}","data":"`;
+  yield* encoding === "BASE64" ? base64Text(body.pieces) : plainText(body.pieces);
+  yield `","encoding":"${encoding}"}`;
+}
+
+/** By the media type without its parameters. Bytes that are no text stay as they are, whatever their type says. */
+function encodingOf({ contentType, pieces }: CapturedBody, types: CaptureTypes): "CSV" | "JSON" | "BASE64" {
+  const [media = ""] = (contentType ?? "").split(";");
+  const type = media.trim().toLowerCase();
+  const named = types.csvTypes.has(type) ? "CSV" : types.jsonTypes.has(type) ? "JSON" : "BASE64";
+  return named !== "BASE64" && !isText(pieces) ? "BASE64" : named;
+}
+
+function isText(pieces: readonly Buffer[]): boolean {
+  const [only] = pieces;
+  if (only !== undefined && pieces.length === 1) return isUtf8(only);
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  try {
+    for (const piece of pieces) decoder.decode(piece, { stream: true });
+    decoder.decode();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function* plainText(pieces: readonly Buffer[]): Generator<string> {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  for (const step of steps(pieces)) yield JSON.stringify(decoder.decode(step, { stream: true })).slice(1, -1);
+}
+
+function* base64Text(pieces: readonly Buffer[]): Generator<string> {
+  let left: Buffer = Buffer.alloc(0);
+  for (const step of steps(pieces)) {
+    const bytes = left.length === 0 ? step : Buffer.concat([left, step]);
+    const wholeBytes = bytes.length - (bytes.length % 3);
+    yield bytes.toString("base64", 0, wholeBytes);
+    left = bytes.subarray(wholeBytes);
+  }
+  yield left.toString("base64");
+}
+
+function* steps(pieces: readonly Buffer[]): Generator<Buffer> {
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += stepBytesMax) yield piece.subarray(at, at + stepBytesMax);
+  }
+}

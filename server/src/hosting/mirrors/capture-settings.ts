@@ -1,0 +1,35 @@
+import { parseS3Uri, type DataCaptureConfig } from "../definitions/index.ts";
+
+/** What of an endpoint's requests is captured, and where to. */
+export interface CaptureSettings {
+  /** Of requests, in percent; above 0. */
+  readonly percentage: number;
+  readonly bucket: string;
+  /** With a slash at its end, unless it is empty. */
+  readonly prefix: string;
+  readonly input: boolean;
+  readonly output: boolean;
+  /** Media types in lower case, whose bodies are captured as text. */
+  readonly csvTypes: ReadonlySet<string>;
+  readonly jsonTypes: ReadonlySet<string>;
+}
+
+/** Null where nothing is captured. */
+export function captureSettings(config: DataCaptureConfig | null): CaptureSettings | null {
+  if (config === null || config.EnableCapture === false || config.InitialSamplingPercentage <= 0) return null;
+  const place = parseS3Uri(config.DestinationS3Uri);
+  if (place === null) return null;
+  const modes = config.CaptureOptions.map(({ CaptureMode: mode }) => mode);
+  const has = (mode: "Input" | "Output") => modes.some((each) => each === mode || each === "InputAndOutput");
+  const prefix = place.key.replace(/\/+$/, "");
+  const { CsvContentTypes: csv = [], JsonContentTypes: json = [] } = config.CaptureContentTypeHeader ?? {};
+  return {
+    percentage: config.InitialSamplingPercentage,
+    bucket: place.bucket,
+    prefix: prefix === "" ? "" : `${prefix}/`,
+    input: has("Input"),
+    output: has("Output"),
+    csvTypes: new Set(csv.map((type) => type.toLowerCase())),
+    jsonTypes: new Set(json.map((type) => type.toLowerCase())),
+  };
+}

@@ -1,0 +1,9 @@
+/**
+ * Copies of requests and answers that are made off the callers' way, for shadow variants and for data capture: one bounded account of
+ * their bytes, bodies watched as they pass, the calls of shadow variants, and the files of captured data.
+ */
+export { CallWatch } from "./call-watch.ts";
+export { captureSettings } from "./capture-settings.ts";
+export { mirrorLosses, type MirrorFigures, type MirrorShare } from "./mirror-account.ts";
+export { Mirrors, type MirroringLimits } from "./mirrors.ts";
+export { ShadowCalls } from "./shadow-calls.ts";

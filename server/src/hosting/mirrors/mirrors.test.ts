@@ -1,0 +1,321 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { buffer, text } from "node:stream/consumers";
+import { test } from "node:test";
+import { eventually } from "../../base/eventually-fixture.ts";
+import { createLogger, type Clock } from "../../base/index.ts";
+import type { ObjectStore } from "../../blobs/index.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { CallWatch, captureSettings, Mirrors, ShadowCalls, type MirroringLimits } from "./index.ts";
+
+/** Time that a test moves; what is due is done in order. */
+class MovedClock implements Clock {
+  #nowMs = Date.UTC(2026, 10, 22, 23, 59, 40, 5);
+  readonly #timers = new Set<{ readonly dueMs: number; readonly fire: () => void }>();
+
+  epochMs(): number {
+    return this.#nowMs;
+  }
+
+  monotonicNs(): number {
+    return this.#nowMs * 1e6;
+  }
+
+  timer(delayMs: number, fire: () => void): Disposable {
+    const timer = { dueMs: this.#nowMs + delayMs, fire };
+    this.#timers.add(timer);
+    return { [Symbol.dispose]: () => void this.#timers.delete(timer) };
+  }
+
+  move(byMs: number): void {
+    this.#nowMs += byMs;
+    for (const timer of [...this.#timers].toSorted((a, b) => a.dueMs - b.dueMs)) {
+      if (timer.dueMs <= this.#nowMs && this.#timers.delete(timer)) timer.fire();
+    }
+  }
+}
+
+type Put = ObjectStore["put"];
+
+/** Mirrors over a store that is a map, or as `put` says. */
+class Bench implements AsyncDisposable {
+  readonly clock = new MovedClock();
+  readonly objects = new Map<string, string>();
+  readonly logged: string[] = [];
+  readonly mirrors: Mirrors;
+  readonly share;
+  put: Put = async (bucket, key, body) => {
+    this.objects.set(`${bucket}/${key}`, await text(body));
+    return undefined as never;
+  };
+
+  constructor(limits: MirroringLimits = {}, chance = 0) {
+    let count = 0;
+    this.mirrors = new Mirrors({
+      store: { put: (...args) => this.put(...args) },
+      requestBytesMax: 2 ** 30,
+      clock: this.clock,
+      logger: createLogger((_level, message) => this.logged.push(message)),
+      random: () => chance,
+      newId: () => `id-${(count += 1)}`,
+      limits,
+    });
+    this.share = this.mirrors.account.share("e");
+  }
+
+  watch(ask: ((request: InvocationRequest) => Promise<InvocationReply>) | null, percentage = 100): CallWatch {
+    const { clock, share, mirrors } = this;
+    const { random, newId, logger } = mirrors.options;
+    const calls = ask === null ? null : new ShadowCalls({ ask, share, clock, logger, callsMax: 3 });
+    const settings = captureSettings({
+      InitialSamplingPercentage: percentage,
+      DestinationS3Uri: "s3://kept/there/",
+      CaptureOptions: [{ CaptureMode: "InputAndOutput" }],
+      CaptureContentTypeHeader: { CsvContentTypes: ["text/csv"] },
+    });
+    const shadow = calls === null ? null : { calls, variantName: "shadow", part: 1 };
+    return new CallWatch({
+      share,
+      variantName: "v",
+      settings,
+      writer: mirrors.captures,
+      shadow,
+      clock,
+      random,
+      newId,
+    });
+  }
+
+  /** The data of each record by the file that it is in. */
+  data(): readonly (readonly [string, ...string[]])[] {
+    return [...this.objects].map(([key, lines]) => [key, ...lines.trim().split("\n").flatMap(dataOf)]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.mirrors[Symbol.asyncDispose]();
+  }
+}
+
+function dataOf(line: string): string[] {
+  const { captureData } = JSON.parse(line) as { captureData: Record<string, { data: string; encoding: string }> };
+  return Object.values(captureData).map(({ data }) => data);
+}
+
+const never = new AbortController().signal;
+
+function asked(body: Buffer | Readable): InvocationRequest {
+  const headers = { "content-type": "text/csv", "x-amzn-sagemaker-inference-id": "i" };
+  const targets = { targetModel: null, targetVariant: null, targetContainer: null };
+  return {
+    headers,
+    ...targets,
+    body: () => Promise.resolve(body),
+    memory: undefined as never,
+    receivedNs: 0,
+    signal: never,
+  };
+}
+
+const replyOf = (body: Buffer | Readable): InvocationReply => ({
+  contentType: "text/csv",
+  customAttributes: null,
+  variantName: "v",
+  body,
+  byteLength: null,
+  done: () => {},
+});
+
+/** Answers with the request's bytes and an exclamation mark. */
+const echo = async (request: InvocationRequest): Promise<InvocationReply> => {
+  const body = await request.body();
+  return replyOf(Buffer.concat([Buffer.isBuffer(body) ? body : await buffer(body), Buffer.from("!")]));
+};
+
+const bytesOf = (count: number, letter: string) => Buffer.alloc(count, letter);
+
+test("records of a minute are in one file, thirty seconds after the first; an hour has files of its own", async () => {
+  await using bench = new Bench();
+  const watch = bench.watch(null);
+  await watch.invoke(asked(Buffer.from("a")), echo);
+  bench.clock.move(19_000);
+  await watch.invoke(asked(Buffer.from("b")), echo);
+  bench.clock.move(1000);
+  await watch.invoke(asked(Buffer.from("c")), echo);
+  assert.deepEqual(bench.data(), []);
+  bench.clock.move(10_000);
+  await eventually(() => bench.objects.size === 1);
+  const first = "kept/there/e/v/2026/11/22/23/59-40-005-id-2.jsonl";
+  assert.deepEqual(bench.data(), [[first, "a", "a!", "b", "b!"]]);
+  bench.clock.move(20_000);
+  await eventually(() => bench.objects.size === 2 && bench.mirrors.figures.callCount === 0);
+  assert.deepEqual(bench.data()[1], ["kept/there/e/v/2026/11/23/00/00-00-005-id-5.jsonl", "c", "c!"]);
+  assert.deepEqual(bench.mirrors.figures, { callCount: 0, bytes: 0, lost: bench.mirrors.figures.lost });
+});
+
+test("what is captured is what was sent, also where bodies stream; nobody else's bytes are kept with it", async () => {
+  await using bench = new Bench();
+  const watch = bench.watch(null);
+  const slab = Buffer.alloc(65_536, "s");
+  await watch.invoke(asked(slab.subarray(10, 20)), (request) => echo(request));
+  assert.ok(bench.mirrors.figures.bytes < 4096, `${bench.mirrors.figures.bytes} bytes are held for 21`);
+  slab.fill("x");
+  const streamed = Readable.from([bytesOf(70_000, "p"), bytesOf(5, "q")]);
+  const reply = await watch.invoke(asked(streamed), async (request) => {
+    const body = (await request.body()) as Readable;
+    return replyOf(Readable.from([await buffer(body), Buffer.from("?")]));
+  });
+  assert.equal((await text(reply.body as Readable)).length, 70_006);
+  bench.mirrors.captures.flush("e");
+  await eventually(() => bench.objects.size === 1);
+  const [, ...data] = bench.data()[0] ?? [""];
+  const long = `${"p".repeat(70_000)}qqqqq`;
+  assert.deepEqual(data, ["s".repeat(10), `${"s".repeat(10)}!`, long, `${long}?`]);
+});
+
+test("what finds no room is given up and counted; the call is served, and room that is free again is used", async () => {
+  await using bench = new Bench({ endpointBytesMax: 40_000 });
+  const watch = bench.watch(null);
+  for (let index = 0; index < 5; index += 1) {
+    const reply = await watch.invoke(asked(bytesOf(10_000, "a")), echo);
+    assert.equal((reply.body as Buffer).length, 10_001);
+  }
+  const { figures } = bench.mirrors;
+  assert.ok(figures.bytes <= 40_000);
+  assert.deepEqual([figures.callCount, figures.lost["no-room"]], [1, 4]);
+  assert.equal(bench.logged.length, 1);
+  bench.mirrors.captures.flush("e");
+  await eventually(() => bench.mirrors.figures.bytes === 0);
+  await watch.invoke(asked(bytesOf(10_000, "b")), echo);
+  assert.equal(bench.mirrors.figures.callCount, 1);
+});
+
+test("a body or an answer that breaks off is not captured, and breaks off for the caller as it would without", async () => {
+  await using bench = new Bench();
+  const watch = bench.watch(null);
+  const broken = new Readable({ read() {} });
+  broken.push("half");
+  const failing = watch.invoke(asked(broken), echo);
+  setImmediate(() => broken.destroy(new Error("the client left")));
+  await assert.rejects(failing, /the client left/);
+  const answer = new Readable({ read() {} });
+  const reply = await watch.invoke(asked(Buffer.from("x")), () => Promise.resolve(replyOf(answer)));
+  (reply.body as Readable).destroy();
+  await eventually(() => answer.destroyed && bench.mirrors.figures.callCount === 0);
+  assert.equal(bench.mirrors.figures.lost["cut-short"], 1);
+});
+
+test("a full disk for a while: what was captured is kept within its bounds and written later", async () => {
+  await using bench = new Bench({ endpointBytesMax: 40_000 });
+  const watch = bench.watch(null);
+  const { put } = bench;
+  let tried = 0;
+  bench.put = async (_bucket, _key, body) => {
+    tried += 1;
+    body.destroy();
+    throw new Error("no space left on device");
+  };
+  for (let index = 0; index < 4; index += 1) {
+    await watch.invoke(asked(bytesOf(10_000, "a")), echo);
+    bench.clock.move(30_000);
+    await eventually(() => tried > 0);
+  }
+  assert.deepEqual([bench.objects.size, bench.mirrors.figures.lost["no-room"]], [0, 3]);
+  assert.equal(bench.logged.filter((line) => line.includes("cannot be written")).length, 1);
+  bench.put = put;
+  await eventually(() => {
+    bench.clock.move(5000);
+    return bench.objects.size === 1 && bench.mirrors.figures.bytes === 0;
+  });
+});
+
+test("what cannot be written at all is given up after a while, and a platform that ends tries once", async () => {
+  const bench = new Bench({ triedMsMax: 60_000 });
+  const watch = bench.watch(null);
+  bench.put = () => Promise.reject(new Error("there is no such bucket"));
+  await watch.invoke(asked(Buffer.from("a")), echo);
+  await eventually(() => {
+    bench.clock.move(5000);
+    return bench.mirrors.figures.bytes === 0;
+  });
+  assert.equal(bench.mirrors.figures.lost["not-written"], 1);
+  await watch.invoke(asked(Buffer.from("b")), echo);
+  await bench[Symbol.asyncDispose]();
+  assert.deepEqual([bench.mirrors.figures.lost["not-written"], bench.mirrors.figures.bytes], [2, 0]);
+});
+
+test("a request is sampled by chance", async () => {
+  for (const [chance, callCount] of [
+    [0.24, 1],
+    [0.25, 0],
+  ] as const) {
+    await using bench = new Bench({}, chance);
+    await bench.watch(null, 25).invoke(asked(Buffer.from("a")), echo);
+    assert.equal(bench.mirrors.figures.callCount, callCount);
+  }
+});
+
+test("the shadow is asked what the caller asked, its answers are captured under its own name and given to nobody", async () => {
+  await using bench = new Bench();
+  const heard: string[] = [];
+  const watch = bench.watch(async (request) => {
+    const body = await request.body();
+    heard.push((body as Buffer).toString(), request.headers["content-type"] ?? "");
+    return replyOf(Readable.from([Buffer.from("sha"), Buffer.from("dow")]));
+  });
+  const reply = await watch.invoke(asked(Buffer.from("a")), echo);
+  assert.equal((reply.body as Buffer).toString(), "a!");
+  await eventually(() => {
+    bench.mirrors.captures.flush("e");
+    return bench.objects.size === 2;
+  });
+  assert.deepEqual(heard, ["a", "text/csv"]);
+  assert.deepEqual(
+    bench.data().map(([key, ...data]) => [key.split("/")[3], ...data]),
+    [
+      ["v", "a", "a!"],
+      ["shadow", "a", "shadow"],
+    ],
+  );
+});
+
+test("a shadow that hangs, fails or answers for ever costs its caller nothing, and takes what is bounded", async () => {
+  await using bench = new Bench();
+  const endless = new Readable({ read() {} });
+  const outcomes = [
+    () => new Promise<never>(() => {}),
+    () => Promise.resolve(replyOf(endless)),
+    () => Promise.reject(new Error("the shadow is gone")),
+    () => new Promise<never>(() => {}),
+  ];
+  const hanging = new Set<AbortSignal>();
+  const { clock, share } = bench;
+  const calls = new ShadowCalls({
+    ask: (request) => {
+      hanging.add(request.signal);
+      const outcome = outcomes.shift();
+      assert.ok(outcome !== undefined);
+      return new Promise((resolve, reject) => {
+        request.signal.addEventListener("abort", () => reject(request.signal.reason as Error));
+        outcome().then(resolve, reject);
+      });
+    },
+    share,
+    clock,
+    logger: bench.mirrors.options.logger,
+    callsMax: 3,
+  });
+  const { random, newId } = bench.mirrors.options;
+  const shadow = { calls, variantName: "shadow", part: 1 };
+  const parts = { share, variantName: "v", settings: null, writer: bench.mirrors.captures, clock, random, newId };
+  const watch = new CallWatch({ ...parts, shadow });
+  for (let index = 0; index < 3; index += 1) await watch.invoke(asked(Buffer.from("a")), echo);
+  await eventually(() => outcomes.length === 1 && bench.mirrors.figures.callCount === 2);
+  // The one that failed has made room for one more.
+  for (let index = 0; index < 5; index += 1) await watch.invoke(asked(Buffer.from("a")), echo);
+  assert.deepEqual([bench.mirrors.figures.callCount, bench.mirrors.figures.lost["shadow-busy"]], [3, 4]);
+  await eventually(() => outcomes.length === 0);
+  await calls[Symbol.asyncDispose]();
+  assert.equal(hanging.size, 4);
+  assert.equal(endless.destroyed, true);
+  assert.deepEqual([bench.mirrors.figures.callCount, bench.mirrors.figures.bytes], [0, 0]);
+});

@@ -1,0 +1,110 @@
+import { Readable } from "node:stream";
+import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import type { MirrorShare } from "./mirror-account.ts";
+
+/** Asks a shadow variant. */
+export type AskShadow = (request: InvocationRequest) => Promise<InvocationReply>;
+
+export interface ShadowCallsOptions {
+  readonly ask: AskShadow;
+  readonly share: MirrorShare;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Under way at a time. */
+  readonly callsMax: number;
+}
+
+/** A request as it came, for a shadow variant. */
+export interface MirroredRequest extends Pick<InvocationRequest, "headers" | "targetModel" | "targetContainer"> {
+  readonly pieces: readonly Buffer[];
+}
+
+/**
+ * The requests of a shadow variant: copies of those that its production variant was asked. Nobody waits for them, and what they are
+ * answered is read and forgotten, or captured. Those that are too many are given up.
+ */
+export class ShadowCalls implements AsyncDisposable {
+  readonly #options: ShadowCallsOptions;
+  readonly #tasks: TaskGroup;
+  readonly #underWay = new Set<AbortController>();
+  #isClosed = false;
+
+  constructor(options: ShadowCallsOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error("a request of a shadow variant ended unexpectedly", { error: String(error) });
+    });
+  }
+
+  /**
+   * Sends the copy after what the event loop has to do now. `take` is given the answer, whose body it replaces or leaves; `ended` is
+   * called once in the end.
+   */
+  send(
+    request: MirroredRequest,
+    then: { readonly take: (reply: InvocationReply) => InvocationReply["body"]; readonly ended: () => void },
+  ): void {
+    if (this.#isClosed || this.#underWay.size >= this.#options.callsMax) {
+      this.#options.share.lose("shadow-busy");
+      return then.ended();
+    }
+    const aborter = new AbortController();
+    this.#underWay.add(aborter);
+    this.#tasks.run(async () => {
+      try {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        await this.#send(request, aborter.signal, then.take);
+      } catch {
+        // What the shadow failed with is counted by its own metrics.
+      } finally {
+        this.#underWay.delete(aborter);
+        then.ended();
+      }
+    });
+  }
+
+  /** Those under way are given up. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    for (const aborter of this.#underWay) aborter.abort(new Error("the shadow variant ends"));
+    await this.#tasks.settled();
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  async #send(
+    { headers, targetModel, targetContainer, pieces }: MirroredRequest,
+    signal: AbortSignal,
+    take: (reply: InvocationReply) => InvocationReply["body"],
+  ): Promise<void> {
+    signal.throwIfAborted();
+    const { ask, share, clock } = this.#options;
+    using memory = share.memory();
+    const [only = Buffer.alloc(0)] = pieces;
+    const body = () => Promise.resolve(pieces.length < 2 ? only : Readable.from(pieces, { objectMode: false }));
+    const targets = { targetModel, targetVariant: null, targetContainer };
+    const reply = await ask({ headers, ...targets, body, memory, receivedNs: clock.monotonicNs(), signal });
+    const answer = take(reply);
+    try {
+      if (!Buffer.isBuffer(answer)) await readToItsEnd(answer, signal);
+    } finally {
+      reply.done();
+    }
+  }
+}
+
+/** Resolves when a body is over, whichever way. */
+async function readToItsEnd(body: Readable, signal: AbortSignal): Promise<void> {
+  const leave = () => body.destroy();
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    if (signal.aborted) leave();
+    await new Promise<void>((resolve) => {
+      body.on("error", () => {}).once("close", resolve);
+      if (body.closed) resolve();
+      body.resume();
+    });
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
