@@ -1,10 +1,14 @@
 import { Transform, type Readable } from "node:stream";
 import type { MirrorLease } from "./mirror-account.ts";
 
+/** More than an invocation may be asked or answer at once; a stream of events may go on for minutes. */
+const bodyBytesMax = 8 * 2 ** 20;
+
 /** The bytes of a body that passes, in the pieces that it came in. */
 export class BodyCopy {
   readonly #lease: MirrorLease;
   #pieces: Buffer[] = [];
+  #heldBytes = 0;
   #hasRoom = true;
   #isWhole = false;
 
@@ -70,11 +74,13 @@ export class BodyCopy {
   #add(piece: Buffer): void {
     if (!this.#hasRoom) return;
     const heldBytes = isMostOfItsMemory(piece) ? piece.buffer.byteLength : piece.length;
-    if (!this.#lease.keep(heldBytes)) {
+    if (this.#heldBytes + heldBytes > bodyBytesMax || !this.#lease.keep(heldBytes)) {
       this.#hasRoom = false;
       this.#pieces = [];
+      this.#lease.give(this.#heldBytes);
       return;
     }
+    this.#heldBytes += heldBytes;
     this.#pieces.push(isMostOfItsMemory(piece) ? piece : ownCopy(piece));
   }
 }

@@ -109,7 +109,7 @@ export class CallWatch {
   }
 
   #mirror(
-    { headers, targetModel, targetContainer }: InvocationRequest,
+    { headers, targetModel, targetContainer, isStreamed }: InvocationRequest,
     copy: {
       readonly to: WatchedShadow;
       readonly input: BodyCopy;
@@ -122,7 +122,7 @@ export class CallWatch {
     const lease = copy.lease.retain();
     const { variantName } = to;
     to.calls.send(
-      { headers, targetModel, targetContainer, pieces: input.pieces },
+      { headers, targetModel, targetContainer, isStreamed, pieces: input.pieces },
       {
         take: (reply) =>
           facts === null ? reply.body : this.#capture(reply, { variantName, facts, lease: lease.retain() }),

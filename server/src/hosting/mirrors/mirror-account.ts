@@ -181,6 +181,11 @@ export class MirrorLease {
     return true;
   }
 
+  /** Gives back so many of those that were taken. */
+  give(bytes: number): void {
+    this.#memory.shrinkBy(bytes);
+  }
+
   retain(): this {
     this.#holderCount += 1;
     return this;

@@ -105,7 +105,7 @@ const never = new AbortController().signal;
 
 function asked(body: Buffer | Readable): InvocationRequest {
   const headers = { "content-type": "text/csv", "x-amzn-sagemaker-inference-id": "i" };
-  const targets = { targetModel: null, targetVariant: null, targetContainer: null };
+  const targets = { targetModel: null, targetVariant: null, targetContainer: null, isStreamed: false };
   return {
     headers,
     ...targets,
@@ -123,6 +123,8 @@ const replyOf = (body: Buffer | Readable): InvocationReply => ({
   body,
   byteLength: null,
   done: () => {},
+  begun: () => {},
+  failed: (error) => error,
 });
 
 /** Answers with the request's bytes and an exclamation mark. */
@@ -187,6 +189,24 @@ test("what finds no room is given up and counted; the call is served, and room t
   await eventually(() => bench.mirrors.figures.bytes === 0);
   await watch.invoke(asked(bytesOf(10_000, "b")), echo);
   assert.equal(bench.mirrors.figures.callCount, 1);
+});
+
+test("an answer that goes on for ever is passed on, and does not keep its copy", async () => {
+  await using bench = new Bench();
+  const endless = new Readable({ read() {} });
+  const reply = await bench.watch(null).invoke(asked(Buffer.from("a")), () => Promise.resolve(replyOf(endless)));
+  let passedBytes = 0;
+  const taken = reply.body as Readable;
+  taken.on("data", (piece: Buffer) => (passedBytes += piece.length));
+  for (let index = 1; index <= 20; index += 1) {
+    endless.push(bytesOf(2 ** 20, "e"));
+    await eventually(() => passedBytes === index * 2 ** 20);
+    assert.ok(bench.mirrors.figures.bytes < 9 * 2 ** 20);
+  }
+  assert.ok(bench.mirrors.figures.bytes < 4096);
+  endless.push(null);
+  await eventually(() => bench.mirrors.figures.callCount === 0);
+  assert.equal(bench.mirrors.figures.lost["no-room"], 1);
 });
 
 test("a body or an answer that breaks off is not captured, and breaks off for the caller as it would without", async () => {

@@ -16,7 +16,10 @@ export interface ShadowCallsOptions {
 }
 
 /** A request as it came, for a shadow variant. */
-export interface MirroredRequest extends Pick<InvocationRequest, "headers" | "targetModel" | "targetContainer"> {
+export interface MirroredRequest extends Pick<
+  InvocationRequest,
+  "headers" | "targetModel" | "targetContainer" | "isStreamed"
+> {
   readonly pieces: readonly Buffer[];
 }
 
@@ -73,7 +76,7 @@ export class ShadowCalls implements AsyncDisposable {
   }
 
   async #send(
-    { headers, targetModel, targetContainer, pieces }: MirroredRequest,
+    { headers, targetModel, targetContainer, isStreamed, pieces }: MirroredRequest,
     signal: AbortSignal,
     take: (reply: InvocationReply) => InvocationReply["body"],
   ): Promise<void> {
@@ -82,11 +85,11 @@ export class ShadowCalls implements AsyncDisposable {
     using memory = share.memory();
     const [only = Buffer.alloc(0)] = pieces;
     const body = () => Promise.resolve(pieces.length < 2 ? only : Readable.from(pieces, { objectMode: false }));
-    const targets = { targetModel, targetVariant: null, targetContainer };
+    const targets = { targetModel, targetVariant: null, targetContainer, isStreamed };
     const reply = await ask({ headers, ...targets, body, memory, receivedNs: clock.monotonicNs(), signal });
     const answer = take(reply);
     try {
-      if (!Buffer.isBuffer(answer)) await readToItsEnd(answer, signal);
+      if (!Buffer.isBuffer(answer)) await readToItsEnd(answer, reply, signal);
     } finally {
       reply.done();
     }
@@ -94,13 +97,13 @@ export class ShadowCalls implements AsyncDisposable {
 }
 
 /** Resolves when a body is over, whichever way. */
-async function readToItsEnd(body: Readable, signal: AbortSignal): Promise<void> {
+async function readToItsEnd(body: Readable, reply: InvocationReply, signal: AbortSignal): Promise<void> {
   const leave = () => body.destroy();
   signal.addEventListener("abort", leave, { once: true });
   try {
     if (signal.aborted) leave();
     await new Promise<void>((resolve) => {
-      body.on("error", () => {}).once("close", resolve);
+      body.once("data", reply.begun).on("error", reply.failed).once("close", resolve);
       if (body.closed) resolve();
       body.resume();
     });
