@@ -53,7 +53,9 @@ export class CallWatch {
   async invoke(request: InvocationRequest, serve: Serve): Promise<InvocationReply> {
     const { settings, shadow, random, share, clock, variantName } = this.#options;
     const captured = settings !== null && random() * 100 < settings.percentage ? settings : null;
-    const mirroredTo = shadow !== null && random() < shadow.part ? shadow : null;
+    // A session is held by one instance, which is not the shadow's.
+    const isMirrored = shadow !== null && request.session === undefined && random() < shadow.part;
+    const mirroredTo = isMirrored ? shadow : null;
     const lease = captured === null && mirroredTo === null ? null : share.open();
     if (lease === null) return await serve(request);
     const input = new BodyCopy(lease);
