@@ -7,7 +7,6 @@ import { Catalogue, type NewRecord } from "./catalogue.ts";
 import {
   hostingArn,
   nameKey,
-  type AsyncInferenceConfig,
   type DeploymentConfig,
   type EndpointConfigRecord,
   type ModelRecord,

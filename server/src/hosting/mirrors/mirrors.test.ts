@@ -123,6 +123,8 @@ const replyOf = (body: Buffer | Readable): InvocationReply => ({
   body,
   byteLength: null,
   done: () => {},
+  openedSession: null,
+  closedSession: null,
   begun: () => {},
   failed: (error) => error,
 });
