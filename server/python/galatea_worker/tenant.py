@@ -5,7 +5,6 @@ The plan is made by the server (`confinement-plan.ts`) from what `facts` tells o
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import resource
@@ -27,7 +26,8 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/sys", "/nix/store")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-_ACCELERATORS = ("/dev/nvidia*", "/dev/dri", "/dev/kfd")
+# Those of NVIDIA are in the plan of a worker that may use them.
+_ACCELERATORS = ("/dev/dri", "/dev/kfd")
 
 
 def environment_paths() -> list[str]:
@@ -98,7 +98,7 @@ class Tenancy:
     def __init__(self, cgroups: list[str]) -> None:
         """This process joins the groups, for all that it forks."""
         _join(cgroups)
-        self._devices = [*DEVICES, *(each for pattern in _ACCELERATORS for each in glob.glob(pattern))]
+        self._devices = [*DEVICES, *filter(os.path.exists, _ACCELERATORS)]
         self._read = [*_SYSTEM, *_resolver(), *environment_paths()]
         with open("/proc/sys/kernel/cap_last_cap") as last:
             self._capabilities = int(last.read()) + 1
@@ -107,8 +107,9 @@ class Tenancy:
         """See the module. Raises OSError."""
         _join(plan["cgroups"])
         read = [*self._read, *plan["read"]]
+        devices = [*self._devices, *filter(os.path.exists, plan["devices"])]
         if plan["view"] is not None:
-            view.enter(plan["view"], read, [*plan["write"], *self._devices], plan["scratchBytes"], plan["links"])
+            view.enter(plan["view"], read, [*plan["write"], *devices], plan["scratchBytes"], plan["links"])
         if plan["linksRoot"] is not None:
             own_paths.enter(plan["linksRoot"], plan["links"])
             self._drop(None)
@@ -124,7 +125,7 @@ class Tenancy:
             rules = {
                 "read": [*read, "/proc"],
                 "write": [plan["scratch"], *plan["write"]],
-                "devices": self._devices,
+                "devices": devices,
                 "tcp": tcp,
             }
             landlock.tenant(plan["landlock"], rules).enter()

@@ -5,6 +5,7 @@ import { systemClock, type ByteBudget, type Logger } from "../base/index.ts";
 import type { Backend } from "../backends/index.ts";
 import type { FindPythonRunner, FixedPath, TenantOptions } from "../backends/python/index.ts";
 import { ArchiveCatalog, type OpenedContainer } from "../containers/index.ts";
+import { gpuDevices } from "../gpus/index.ts";
 import { createEngine, type EngineCore } from "../engine/index.ts";
 import { DirectoryCatalog } from "../repository/index.ts";
 import type { ContainerPlan } from "./container-environment.ts";
@@ -231,6 +232,7 @@ function tenantOptions({
       ...(opened === null ? [] : [...opened.readPaths, scriptPackagesDirectory(directories)]),
       ...(options.backendDirectory === null ? [] : [resolve(options.backendDirectory)]),
     ],
+    gpuDevices,
     opensPort: opened?.opensPort === true,
     fixedPaths: options.container === null ? [] : fixedPaths(resolve(options.container.mlRoot), opened),
     allMemoryBytesMax: options.memoryBudgetBytes === null ? null : options.memoryBudgetBytes + sharedBytes,

@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createLogger, delay, systemClock } from "../base/index.ts";
 import { Nvml, NvmlError, openNvmlCalls } from "../native/index.ts";
-import { asCudaNumbers, GpuWatch, visibleGpuCount } from "./index.ts";
+import { asCudaNumbers, gpuDevices, GpuWatch, visibleGpuCount } from "./index.ts";
 import { nvmlTwin, twinGpu } from "./fake-nvml.ts";
 
 const program = fileURLToPath(new URL("fake-gpu-worker.ts", import.meta.url));
@@ -154,6 +154,21 @@ test("GPUs that models can be placed on are those whose devices are there and th
     ["NoDevFiles", 0],
   ] as const)
     assert.equal(visibleGpuCount(visible, root), count, String(visible));
+});
+
+test("the devices that a program on a GPU opens are told from others, and are none without the driver", async (t) => {
+  const root = await mkdtemp(join(tmpdir(), "galatea-devices-"));
+  t.after(() => rm(root, { recursive: true }));
+  const names = ["nvidia0", "nvidia-uvm", "nvidia-uvm-tools", "nvidiafs", "null", "nvidia1"];
+  await mkdir(join(root, "dev", "nvidia-caps"), { recursive: true });
+  for (const name of names) await writeFile(join(root, "dev", name), "");
+  assert.deepEqual(gpuDevices(root), []);
+  await writeFile(join(root, "dev", "nvidiactl"), "");
+  const found = ["nvidia-caps", "nvidia-uvm", "nvidia-uvm-tools", "nvidia0", "nvidia1", "nvidiactl"];
+  assert.deepEqual(
+    gpuDevices(root),
+    found.map((name) => join(root, "dev", name)),
+  );
 });
 
 test("readings are those of the GPUs that CUDA shows, in its order", () => {

@@ -3,4 +3,4 @@
  * as long as the driver likes: one that hangs holds up no request and no end of the server.
  */
 export { GpuWatch, type GpuWatchOptions } from "./gpu-watch.ts";
-export { asCudaNumbers, hasGpuDriver, visibleGpuCount } from "./visible-gpus.ts";
+export { asCudaNumbers, gpuDevices, hasGpuDriver, visibleGpuCount } from "./visible-gpus.ts";

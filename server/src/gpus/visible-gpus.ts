@@ -16,6 +16,14 @@ export function visibleGpuCount(visible: string | null, root = "/"): number {
   return visible === null || present === 0 ? present : namedGpus(visible, present).length;
 }
 
+/** The devices that a program on a GPU opens, as they are now: some are made when a program first asks for them. */
+export function gpuDevices(root = "/"): readonly string[] {
+  const directory = join(root, "dev");
+  if (!hasGpuDriver(root)) return [];
+  const named = readdirSync(directory).filter((name) => /^nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps)$/.test(name));
+  return named.toSorted().map((name) => join(directory, name));
+}
+
 /** The readings of GPUs that CUDA shows, each at the number that it has there. */
 export function asCudaNumbers(readings: readonly GpuReading[], visible: string | null): readonly GpuReading[] {
   if (visible === null) return readings;

@@ -13,6 +13,7 @@ const options: TenantOptions = {
   writePaths: ["/out"],
   fixedPaths: [{ path: "/opt/ml/model", leadsTo: "model" }],
   tcpPorts: [443],
+  gpuDevices: () => [],
   opensPort: true,
   memoryBytesMax: null,
   allMemoryBytesMax: 1000,

@@ -10,6 +10,11 @@ export interface TenantOptions {
   readonly writePaths: readonly string[];
   /** Found by every tenant where it has a root directory of its own, or can have the machine's with paths added. */
   readonly fixedPaths: readonly FixedPath[];
+  /**
+   * Devices of the machine's GPUs, as they are now: those of models that run on GPUs, and of no others. All of them, because CUDA numbers
+   * what it can open from 0 on, and a model is told the number that its GPU has for the server.
+   */
+  readonly gpuDevices: () => readonly string[];
   /** TCP ports that may be connected to; null allows all, and listening too. */
   readonly tcpPorts: readonly number[] | null;
   /**
@@ -81,6 +86,8 @@ export interface ConfinementPlan {
   readonly scratchBytes: number;
   readonly read: readonly string[];
   readonly write: readonly string[];
+  /** Devices beside those that every program has. */
+  readonly devices: readonly string[];
   /** The empty directory over which the machine's root is made anew with `links`, where there is no view; null: without them. */
   readonly linksRoot: string | null;
   /** In a root of its own: a path and where it leads. Where something lies there already that stays. */
@@ -116,6 +123,7 @@ export function planFor(
     scratchBytes: options.scratchBytesMax,
     read: [...new Set([...parts.readPaths, ...options.readPaths])],
     write: [...options.writePaths, ...sharedMemory],
+    devices: [],
     linksRoot: !facts.views && facts.ownPaths && options.fixedPaths.length > 0 ? root : null,
     links: options.fixedPaths.map(({ path, leadsTo }) => [path, targetOf(leadsTo, parts.modelDirectory)]),
     tcp: options.tcpPorts,

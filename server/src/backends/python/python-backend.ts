@@ -283,6 +283,7 @@ class PythonBackend implements Backend {
       program: runner ?? { directory: source.versionDirectory, filename: own, mapsFiles: false, environment: null },
       sharedFile: runner?.mapsFiles === true ? mappedFile(config) : null,
       environment: holding.use(await this.#environment(source, config, runner, context.signal)).environment,
+      seesGpus: config.instanceGroups.some(({ kind }) => kind !== "KIND_CPU"),
       arena: context.arena,
       others: context.others,
       metrics: context.metrics,

@@ -1,7 +1,7 @@
 /** Workers of tenants, on this machine and as this user: what is kept from them, and what is left to them. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -25,6 +25,7 @@ const tenantOptions = (more: Partial<TenantOptions> = {}): TenantOptions => ({
   writePaths: [],
   fixedPaths: [],
   tcpPorts: [],
+  gpuDevices: () => [],
   opensPort: false,
   memoryBytesMax: null,
   allMemoryBytesMax: 2 ** 31,
@@ -245,3 +246,30 @@ async function interpreter(fixture: PythonFixture) {
   const [executable, prefix, numpy] = text.split("|");
   return { executable: executable!, home: join(prefix!, "bin"), packages: join(numpy!, "..") };
 }
+
+test("a tenant's worker has the devices of GPUs where its model may use them, as they are then, and no other worker has", async () => {
+  const devices = join(place, "devices");
+  const made = ["nvidia0", "nvidia1", "nvidiactl", "nvidia-caps/nvidia-cap1"];
+  mkdirSync(join(devices, "nvidia-caps"), { recursive: true });
+  const make = (name: string) => {
+    writeFileSync(join(devices, name), "");
+    chmodSync(join(devices, name), 0o666);
+  };
+  for (const name of made) make(name);
+  const gpuDevices = () => readdirSync(devices).map((name) => join(devices, name));
+  await using fixture = await openFixture({ tenants: tenantOptions({ gpuDevices }), gpuCount: 2 });
+  const uses = (name: string) => `open(${JSON.stringify(join(devices, name))}, "r+").write("x")`;
+  const on = (groups: string) => textConfig.replace(/instance_group[^\n]*/g, "") + `\ninstance_group [ ${groups} ]`;
+  const told = async (name: string, groups: string) => {
+    await using loaded = await load(fixture, uses(name), on(groups));
+    return await textOf(loaded);
+  };
+  for (const name of made) {
+    assert.equal(await told(name, "{ kind: KIND_GPU gpus: [ 0 ] }"), "1", name);
+    assert.match(await told(name, "{ kind: KIND_CPU }"), /^(FileNotFound|Permission)Error/, name);
+  }
+  assert.equal(await told("nvidia1", "{ kind: KIND_MODEL }"), "1");
+  // The driver makes it when a program first asks for it.
+  make("nvidia-uvm");
+  assert.equal(await told("nvidia-uvm", "{ kind: KIND_GPU }"), "1");
+});

@@ -104,7 +104,7 @@ export class Tenants implements Disposable {
   }
 
   /** `key` names the tenant, `source` is one of its models. Throws UNAVAILABLE where nothing is left to give. */
-  async enter(key: string, source: ModelSource): Promise<TenantLease> {
+  async enter(key: string, source: ModelSource, { seesGpus }: { seesGpus: boolean }): Promise<TenantLease> {
     const found = (this.#ground ??= this.#find());
     const ground = await found.catch((error: unknown) => {
       // The next tenant finds out anew.
@@ -114,9 +114,10 @@ export class Tenants implements Disposable {
     // In one piece from here on: two workers of a new tenant are one tenant.
     const tenant = this.#living.get(key) ?? this.#begin(key, source, ground);
     tenant.workerCount++;
+    const plan = { ...tenant.plan, devices: seesGpus ? this.#options.tenants.gpuDevices() : [] };
     return {
-      plan: tenant.plan,
-      environment: (asked) => this.#environment(tenant, asked),
+      plan,
+      environment: (asked) => this.#environment(tenant, plan, asked),
       [Symbol.asyncDispose]: async () => {
         if (--tenant.workerCount > 0) return;
         this.#living.delete(key);
@@ -208,16 +209,16 @@ export class Tenants implements Disposable {
     return directory;
   }
 
-  #environment(tenant: Tenant, asked: PythonEnvironment): PythonEnvironment {
+  #environment(tenant: Tenant, own: ConfinementPlan, asked: PythonEnvironment): PythonEnvironment {
     if (asked.directory === null) return asked;
     const { python, workerDirectory } = this.#options;
     const plan: ConfinementPlan = {
-      ...tenant.plan,
+      ...own,
       // It is not forked by a zygote that is in the group of all.
       cgroups: tenant.plan.cgroups.length > 0 ? tenant.plan.cgroups : (this.#allGroup?.processFiles ?? []),
       read: [...tenant.plan.read, asked.directory],
     };
-    const key = `${asked.key} of ${tenant.key}`;
+    const key = `${asked.key} of ${tenant.key}${plan.devices.length > 0 ? ` with ${plan.devices.join()}` : ""}`;
     tenant.environments.add(key);
     const launcher = join(workerDirectory, "galatea_tenant.py");
     return { ...asked, key, command: [...python.command, launcher, JSON.stringify(plan), ...asked.command] };

@@ -26,6 +26,8 @@ export interface WorkerPlan {
   readonly environment: PythonEnvironment;
   /** The file that all workers with an equal one share, in the version's directory; null: there is none. */
   readonly sharedFile: string | null;
+  /** Whether it may use GPUs: its instances are on some, or it is its own to choose (KIND_MODEL). */
+  readonly seesGpus: boolean;
   readonly arena: Arena;
   readonly others: OtherModels;
   readonly metrics: NamespaceMetrics;
@@ -103,10 +105,10 @@ export async function startWorker(
 /** A worker of the plan's tenant and what is to be called when it has ended. */
 async function forkWorker(
   { pool, families, tenants, sharedFiles }: StarterOptions,
-  { source, arena, environment: asked, sharedFile }: WorkerPlan,
+  { source, arena, environment: asked, sharedFile, seesGpus }: WorkerPlan,
   signal: AbortSignal,
 ) {
-  const tenant = (await tenants?.enter(String(arena.id), source)) ?? null;
+  const tenant = (await tenants?.enter(String(arena.id), source, { seesGpus })) ?? null;
   const family = families.begin();
   // Held as long as the worker lives, so that the next one with an equal file finds it.
   let file: SharedFile | null = null;

@@ -30,7 +30,7 @@ function openScriptContainer({ runner, framework }: ScriptContainerOptions, star
     ...(batchSizeMax > 1 ? { dynamic_batching: { max_queue_delay_microseconds: batchDelayUs } } : {}),
     input: [{ name: bodyInput, data_type: "TYPE_STRING", dims: [1] }],
     output: [{ name: bodyOutput, data_type: "TYPE_STRING", dims: [1] }],
-    instance_group: [{ count: workerCount, kind: "KIND_CPU" }],
+    instance_group: [{ count: workerCount, kind: "KIND_MODEL" }],
   };
   return {
     codec: scriptCodec,
