@@ -35,6 +35,13 @@ export const recipes = {
     ],
     imports: ["boto3", "sagemaker", "tritonclient.http", "numpy"],
   },
+  /** The third SageMaker SDK, which has its own resources and no class of the second. */
+  "sagemaker-v3": {
+    steps: [["sagemaker-core==2.27.0", "sagemaker-serve==1.27.0"]],
+    imports: ["boto3", "sagemaker.core.shapes"],
+  },
+  /** The AWS CLI, as its package for Python. */
+  "aws-cli": { steps: [["awscli==1.46.3"]], imports: ["awscli.clidriver"] },
   /** The libraries that make tree models: the judges of what the `fil` backend answers. */
   trees: {
     steps: [

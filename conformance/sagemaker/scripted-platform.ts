@@ -1,14 +1,19 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
+import { cacheDirectory, ensureEnvironment, type EnvironmentName } from "../environments/index.ts";
 import { shareMadePython } from "../shared-python.ts";
 
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
 const scriptMsMax = 300_000;
+
+interface RunOptions {
+  readonly proxy?: boolean;
+  readonly environment?: EnvironmentName;
+}
 
 interface Running {
   readonly child: ChildProcess;
@@ -37,10 +42,14 @@ export class ScriptedPlatform implements AsyncDisposable {
     this.#running = await up(this.directory);
   }
 
-  /** What the script printed, with the real boto3; rejects with it for any exit code but 0. `proxy`: HTTPS goes through the platform. */
-  async run(program: string, args: readonly string[], { proxy = false } = {}): Promise<string> {
-    const { python } = await ensureEnvironment(cacheDirectory(process.env), "clients");
-    const env = { ...process.env, ...(await this.#variables(proxy)) };
+  /**
+   * What the script printed, with the real boto3, or in another environment; rejects with it for any exit code but 0. `proxy`: HTTPS goes
+   * through the platform.
+   */
+  async run(program: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+    const { python } = await ensureEnvironment(cacheDirectory(process.env), options.environment ?? "clients");
+    const path = `${dirname(python)}:${process.env["PATH"] ?? ""}`;
+    const env = { ...process.env, ...(await this.#variables(options.proxy === true)), PATH: path };
     return await new Promise((resolve, reject) => {
       execFile(python, [program, ...args], { env, timeout: scriptMsMax }, (error, stdout, stderr) => {
         if (error === null) resolve(stdout);

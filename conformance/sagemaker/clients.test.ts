@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { ScriptedPlatform } from "./scripted-platform.ts";
+
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+let platform: ScriptedPlatform;
+
+before(async () => {
+  platform = await ScriptedPlatform.open();
+});
+after(() => platform[Symbol.asyncDispose]());
+
+test("the sagemaker SDK v3: resources, ModelBuilder", async () => {
+  const output = await platform.run(path("sdk_v3.py"), [], { proxy: true, environment: "sagemaker-v3" });
+  assert(!output.includes("FAILED"), output);
+});
+
+test("the AWS CLI: a deployment from the bucket to the logs", async () => {
+  await platform.run(path("aws_cli.py"), [], { proxy: true, environment: "aws-cli" });
+});

@@ -1,0 +1,85 @@
+"""The sagemaker SDK v3 against a platform: its resources (sagemaker-core) and its ModelBuilder (sagemaker-serve).
+
+Everything comes from the environment that `galatea env --proxy` prints. One line per statement; the exit code is 1 when one is not true.
+"""
+
+import io
+import json
+import os
+
+os.environ.setdefault("SAGEMAKER_CORE_ADMIN_CONFIG_OVERRIDE", os.devnull)
+
+from sagemaker.core.resources import Endpoint, EndpointConfig, Model
+from sagemaker.core.shapes import ContainerDefinition, ProductionVariant
+from sagemaker.serve import ModelBuilder
+from statements import BUCKET, IMAGE, ROLE, answers, archive, finish, proven, s3
+
+DOUBLING = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [
+            pb_utils.InferenceResponse([pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(request, "X").as_numpy() * 2)])
+            for request in requests
+        ]
+"""
+CONFIG = """
+name: "double"
+backend: "python"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+"""
+REQUEST = json.dumps({"inputs": [{"name": "X", "shape": [2], "datatype": "FP32", "data": [1.0, 2.5]}]})
+DATA = "s3://%s/v3/model.tar.gz" % BUCKET
+
+
+def doubled(endpoint):
+    reply = endpoint.invoke(body=REQUEST, content_type="application/json", accept="application/json")
+    return json.loads(reply.body.read())["outputs"][0]["data"]
+
+
+def resources():
+    name = "v3-resources"
+    model = Model.create(
+        model_name=name,
+        execution_role_arn=ROLE,
+        primary_container=ContainerDefinition(image=IMAGE, model_data_url=DATA),
+    )
+    variant = ProductionVariant(
+        variant_name="AllTraffic", model_name=name, initial_instance_count=1, instance_type="ml.g4dn.xlarge"
+    )
+    config = EndpointConfig.create(endpoint_config_name=name, production_variants=[variant])
+    endpoint = Endpoint.create(endpoint_name=name, endpoint_config_name=name)
+    endpoint.wait_for_status("InService", poll=1)
+    proven("Endpoint.create and wait_for_status", endpoint.endpoint_status == "InService", endpoint.endpoint_status)
+    answers("Endpoint.invoke", lambda: doubled(endpoint), [2.0, 5.0])
+    found = [each.endpoint_name for each in Endpoint.get_all(name_contains="v3-")]
+    proven("Endpoint.get_all", found == [name], found)
+    endpoint.delete()
+    endpoint.wait_for_delete(poll=1)
+    config.delete()
+    model.delete()
+    proven("Model.get_all after the end", [each for each in Model.get_all() if each.model_name == name] == [])
+
+
+def builder():
+    made = ModelBuilder(s3_model_data_url=DATA, image_uri=IMAGE, role_arn=ROLE)
+    made.build(model_name="v3-builder")
+    # Without `wait`, which looks every half minute.
+    endpoint = made.deploy(
+        endpoint_name="v3-builder", initial_instance_count=1, instance_type="ml.g4dn.xlarge", wait=False
+    )
+    endpoint.wait_for_status("InService", poll=1)
+    answers("ModelBuilder.build and deploy", lambda: doubled(endpoint), [2.0, 5.0])
+    endpoint.delete()
+
+
+s3.create_bucket(Bucket=BUCKET)
+s3.upload_fileobj(
+    io.BytesIO(archive({"double/config.pbtxt": CONFIG, "double/1/model.py": DOUBLING})), BUCKET, "v3/model.tar.gz"
+)
+resources()
+builder()
+finish()
