@@ -58,11 +58,16 @@ export class ScriptedPlatform implements AsyncDisposable {
     });
   }
 
-  async #variables(proxy: boolean): Promise<Record<string, string>> {
+  /** What another command of `galatea` printed, of this platform; rejects with it for any exit code but 0. */
+  async command(...words: readonly string[]): Promise<string> {
     const { hostname, port } = new URL(this.#running.url);
     const flags = ["--host", hostname, "--port", port, "--data", join(this.directory, "data")];
-    const args = [main, "env", ...(proxy ? ["--proxy"] : []), ...flags];
-    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const { stdout } = await promisify(execFile)(process.execPath, [main, ...words, ...flags]);
+    return stdout;
+  }
+
+  async #variables(proxy: boolean): Promise<Record<string, string>> {
+    const stdout = await this.command("env", ...(proxy ? ["--proxy"] : []));
     const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)];
     return Object.fromEntries(pairs.map(([, name = "", value = ""]) => [name, value.replace(/^'(.*)'$/, "$1")]));
   }

@@ -1,4 +1,12 @@
-import type { ConvertOptions, EnvOptions, FrameworkOptions, ServeOptions, UpOptions } from "./options.ts";
+import type {
+  ConvertOptions,
+  EndpointOptions,
+  EnvOptions,
+  EventsOptions,
+  FrameworkOptions,
+  ServeOptions,
+  UpOptions,
+} from "./options.ts";
 import type { ValidateOptions } from "./validate.ts";
 
 // Each command imports only what it needs: a server does not load the platform, nor the platform the server.
@@ -13,6 +21,14 @@ export async function runUp(options: UpOptions): Promise<number> {
 
 export async function runEnv(options: EnvOptions): Promise<number> {
   return (await import("./env.ts")).env(options);
+}
+
+export async function runEndpoint(options: EndpointOptions): Promise<number> {
+  return (await import("./endpoint.ts")).endpoint(options);
+}
+
+export async function runEvents(options: EventsOptions): Promise<number> {
+  return (await import("./events.ts")).events(options);
 }
 
 export async function runValidate(options: ValidateOptions): Promise<number> {

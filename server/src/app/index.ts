@@ -1,11 +1,14 @@
 /** The composition root: what the commands start, and the only reader of the environment. */
-export { runConvert, runEnv, runModel, runServe, runUp, runValidate } from "./commands.ts";
+export { runConvert, runEndpoint, runEnv, runEvents, runModel, runServe, runUp, runValidate } from "./commands.ts";
 export { containerArguments, containerKindNames, type ServedContainerKind } from "./container-environment.ts";
 export type {
   ConvertOptions,
+  EndpointOptions,
   EnvOptions,
+  EventsOptions,
   FrameworkOptions,
   GrpcOptions,
+  PlatformPlace,
   ServeOptions,
   UpOptions,
   WorkerSettings,

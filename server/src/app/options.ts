@@ -83,6 +83,28 @@ export interface FrameworkOptions {
   readonly python: string | null;
 }
 
+/** Where a platform is that a command asks something of. */
+export interface PlatformPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly owner: UpOptions["owner"];
+  readonly credentials: string | null;
+  readonly dataDirectory: string | null;
+}
+
+/** What `galatea endpoint` was asked for. */
+export interface EndpointOptions extends PlatformPlace {
+  readonly verb: "stop" | "start";
+  readonly name: string;
+}
+
+/** What `galatea events` was asked for. */
+export interface EventsOptions extends PlatformPlace {
+  readonly follow: boolean;
+  /** The cursor of an earlier event. */
+  readonly after: number;
+}
+
 /** What `galatea env` was asked for beside where the platform is. */
 export interface EnvOptions extends UpOptions {
   /** Print what answers clients on hosts that they build themselves, too. */

@@ -134,7 +134,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   openTo(publicPages({ gateway, refuses, metrics, links, logs, logger: log, open: options.keys === null, unconfined }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
-    hosting.stopHolding();
+    hosting.watch.stop();
     return closeWithin(options.serverLimits.stopGraceMs);
   });
   const closing = opening.move();

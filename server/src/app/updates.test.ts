@@ -208,7 +208,7 @@ test("an endpoint that is stopped has no process and no requests, and when it is
   await bench.hosting.stopEndpoint("stopped", owner);
   assert.equal((await bench.status("stopped"))[0], "OutOfService");
   await until("its instances are gone", () => bench.running().length === 0);
-  await assert.rejects(bench.ask("stopped", "x"), /Endpoint stopped of account 000000000000 not found/);
+  await assert.rejects(bench.ask("stopped", "x"), /Endpoint stopped of account 000000000000 is stopped/);
   await assert.rejects(bench.update("stopped", "stopped"), /it is stopped; start it first/);
   await bench.hosting.startEndpoint("stopped", owner);
   await bench.settled("stopped");

@@ -1,6 +1,7 @@
-import { runConvert, runEnv, runModel, runServe, runUp, runValidate } from "../app/index.ts";
+import { runConvert, runEndpoint, runEnv, runEvents, runModel, runServe, runUp, runValidate } from "../app/index.ts";
 import { convertFlags, convertOptions } from "./convert-flags.ts";
 import { servedOptions } from "./container-options.ts";
+import { endpointOptions, eventsFlags, eventsOptions, placeFlags } from "./place-flags.ts";
 import type { Flag, ParsedFlags } from "./flags.ts";
 import { modelFlags, modelOptions } from "./model-flags.ts";
 import { serveFlags } from "./serve-flags.ts";
@@ -64,6 +65,22 @@ export const commands: readonly Command[] = [
     flags: convertFlags,
     positionalsMax: 2,
     run: (parsed) => runConvert(convertOptions(parsed)),
+  },
+  {
+    name: "endpoint",
+    summary: "stop an endpoint of a running platform, and start it again",
+    usage: "endpoint stop NAME | endpoint start NAME [--host 127.0.0.1] [--port 8770] [--data DIR]",
+    flags: placeFlags,
+    positionalsMax: 2,
+    run: (parsed) => runEndpoint(endpointOptions(parsed)),
+  },
+  {
+    name: "events",
+    summary: "print the state changes of endpoints, as lines of JSON",
+    usage: "events [--follow] [--after CURSOR] [--host 127.0.0.1] [--port 8770] [--data DIR]",
+    flags: eventsFlags,
+    positionalsMax: 0,
+    run: (parsed) => runEvents(eventsOptions(parsed)),
   },
   {
     name: "env",

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { EnvOptions, UpOptions } from "../app/index.ts";
+import type { EnvOptions, PlatformPlace, UpOptions } from "../app/index.ts";
 import { dataDefault, portMax, requestMemoryFlag, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
 import { pythonArguments, pythonFlag } from "./python-flags.ts";
 import { workerArguments, workerFlags } from "./worker-flags.ts";
@@ -86,6 +86,12 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     serverlessIdleSecs: (parsed.values.get("serverless-idle-secs") as number | undefined) ?? 300,
     workerArguments: [...pythonArguments(parsed), ...workerArguments(parsed)],
   };
+}
+
+/** Where a platform is that a command asks something of. */
+export function platformPlace(parsed: ParsedFlags): PlatformPlace {
+  const { host: name, port: number, owner, credentials: file, dataDirectory } = upOptions(parsed);
+  return { host: name, port: number, owner, credentials: file, dataDirectory };
 }
 
 function parsedOwner({ values }: ParsedFlags): UpOptions["owner"] {

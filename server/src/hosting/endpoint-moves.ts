@@ -5,6 +5,7 @@ import {
   moveEndpoint,
   nextAction,
   RunningEndpoint,
+  stateChangeOf,
   type Change,
   type EndpointAction,
   type EndpointEvent,
@@ -28,6 +29,12 @@ export interface EndpointMovesOptions {
   readonly newInstanceId: () => string;
   readonly alarmState: LookAtAlarm;
   readonly claim: FleetParts["claim"];
+}
+
+interface Move {
+  readonly event: EndpointEvent;
+  /** Called when it is recorded, before anybody is told. */
+  readonly recorded?: (moved: EndpointRecord) => void;
 }
 
 /** Between looks at the alarms of an endpoint that bakes. */
@@ -97,7 +104,7 @@ export class EndpointMoves implements AsyncDisposable {
       const found = await store.kinds.endpoints.find(key);
       if (found.at !== "found") return null;
       const event = decide(found.value);
-      return event === null ? null : await this.#write(key, found, event);
+      return event === null ? null : await this.#write(key, found, { event });
     });
   }
 
@@ -116,11 +123,14 @@ export class EndpointMoves implements AsyncDisposable {
   async #write(
     key: string,
     { value, version }: { readonly value: EndpointRecord; readonly version: number },
-    event: EndpointEvent,
+    { event, recorded = () => {} }: Move,
   ): Promise<EndpointRecord> {
     const { store, fleet } = this.#options;
     const moved = { ...moveEndpoint(value, event), modifiedMs: fleet.clock.epochMs() };
-    await store.write([store.kinds.endpoints.put(key, moved, version)]);
+    await store.write([store.kinds.endpoints.put(key, moved, version)], {
+      stateChange: stateChangeOf(value, moved, moved.modifiedMs),
+      recorded: () => recorded(moved),
+    });
     return moved;
   }
 
@@ -128,10 +138,10 @@ export class EndpointMoves implements AsyncDisposable {
   async #writeUnlessMoved(
     key: string,
     found: { readonly value: EndpointRecord; readonly version: number },
-    event: EndpointEvent,
+    move: Move,
   ): Promise<EndpointRecord | null> {
     try {
-      return await this.#write(key, found, event);
+      return await this.#write(key, found, move);
     } catch (error) {
       if (error instanceof DocumentConflict) return null;
       throw error;
@@ -157,12 +167,15 @@ export class EndpointMoves implements AsyncDisposable {
         const running = this.#running.get(key) ?? (created ??= this.#open(record));
         const event = await this.#make(action, record, { running, signal });
         if (event === null) return;
-        const moved = await this.#writeUnlessMoved(key, found, event);
-        if (moved === null) return;
-        if (moved.state.at === "Failed") return;
-        this.#running.set(key, running);
-        created = null;
-        this.#follow(running, moved);
+        // Whoever is told of the move finds what runs for it.
+        const recorded = (moved: EndpointRecord) => {
+          if (moved.state.at === "Failed") return;
+          this.#running.set(key, running);
+          created = null;
+          this.#follow(running, moved);
+        };
+        const moved = await this.#writeUnlessMoved(key, found, { event, recorded });
+        if (moved === null || moved.state.at === "Failed") return;
       }
     } finally {
       if (this.#driving.get(key) === aborter) this.#driving.delete(key);
@@ -253,7 +266,9 @@ export class EndpointMoves implements AsyncDisposable {
     await store.attempt(async () => {
       const found = await endpoints.find(key);
       if (found.at !== "found") return;
-      await store.write([endpoints.delete(key, found.version), tags.delete(found.value.arn, "any")]);
+      const changes = [endpoints.delete(key, found.version), tags.delete(found.value.arn, "any")];
+      const nowMs = this.#options.fleet.clock.epochMs();
+      await store.write(changes, { stateChange: stateChangeOf(found.value, null, nowMs) });
     });
   }
 

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { AwsError, LoopTurns, openDeadline, orAborted } from "../base/index.ts";
+import { AwsError, LoopTurns } from "../base/index.ts";
 import { DocumentConflict, type Documents } from "../records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./async-inferences.ts";
@@ -14,6 +14,7 @@ import {
   type VariantPlan,
 } from "./definitions/index.ts";
 import { EndpointMoves, type LookAtAlarm } from "./endpoint-moves.ts";
+import { EndpointWatch, type Wait } from "./endpoint-watch.ts";
 import {
   alarmsOf,
   groupsOf,
@@ -30,7 +31,6 @@ import {
   checkDeployment,
   containerModels,
   footprintOf,
-  isTransient,
   mayStop,
   mayUpdate,
   newGeneration,
@@ -38,6 +38,7 @@ import {
   resizingSteps,
   restoringSteps,
   serverlessDeploymentRefusal,
+  stateChangeOf,
   updateSteps,
   type EndpointRecord,
   type EndpointState,
@@ -48,7 +49,12 @@ import {
 import { alreadyExists, inProgress, invalid, notFound } from "./hosting-errors.ts";
 import type { InstanceOwner, Unconfined } from "./instances/index.ts";
 import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
-import { endpointNotFound, type InvocationReply, type InvocationRequest } from "./invocations/index.ts";
+import {
+  endpointNotFound,
+  endpointStopped,
+  type InvocationReply,
+  type InvocationRequest,
+} from "./invocations/index.ts";
 import { Quotas, type HostingLimits } from "./quotas.ts";
 import { JobMemory } from "./transforms/index.ts";
 import { TransformMoves } from "./transform-moves.ts";
@@ -98,13 +104,14 @@ export class Hosting implements AsyncDisposable {
   readonly #moves: EndpointMoves;
   readonly transforms: Transforms;
   readonly asyncInferences: AsyncInferences;
-  readonly #holding = new AbortController();
+  readonly watch: EndpointWatch;
   readonly #mirrors: Mirrors;
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { fleet, limits, random, alarmState } = options;
     this.#options = options;
     this.#store = store;
+    this.watch = new EndpointWatch(store, fleet.clock);
     this.#quotas = new Quotas(store, limits);
     this.#catalogue = new Catalogue(store, this.#quotas, fleet.clock);
     this.#mirrors = new Mirrors({
@@ -145,7 +152,7 @@ export class Hosting implements AsyncDisposable {
         turns: new LoopTurns(),
       }),
       fleet,
-      holding: this.#holding.signal,
+      holding: this.watch.stopping,
     });
   }
 
@@ -202,7 +209,8 @@ export class Hosting implements AsyncDisposable {
     };
     const expects = found.at === "absent" ? "absent" : found.version;
     try {
-      await this.#store.write([endpoints.put(key, record, expects), ...this.#catalogue.firstTags(arn, tags)]);
+      const changes = [endpoints.put(key, record, expects), ...this.#catalogue.firstTags(arn, tags)];
+      await this.#store.write(changes, { stateChange: stateChangeOf(null, record, nowMs) });
     } catch (error) {
       // Somebody else was given the name meanwhile.
       if (error instanceof DocumentConflict) throw alreadyExists("endpoint", arn);
@@ -375,31 +383,14 @@ export class Hosting implements AsyncDisposable {
   }
 
   /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
-  async settled(name: string, options: { readonly waitMsMax: number; readonly signal: AbortSignal }): Promise<void> {
-    const { clock } = this.#options.fleet;
-    const asked = AbortSignal.any([options.signal, this.#holding.signal]);
-    using over = openDeadline({ clock, afterMs: options.waitMsMax, signal: asked });
-    for (;;) {
-      const at = this.#store.view.endpointState(nameKey(name));
-      if (at === null || !isTransient({ at })) return;
-      try {
-        await orAborted(this.#store.view.stateChanged(), over.signal);
-      } catch (error) {
-        if (over.signal.aborted) return;
-        throw error;
-      }
-    }
-  }
-
-  /** Those who wait for a state are answered with the one there is, and from now on nobody waits. */
-  stopHolding(): void {
-    this.#holding.abort();
+  settled(name: string, wait: Wait): Promise<void> {
+    return this.watch.settled(name, wait);
   }
 
   /** Throws AwsError with the runtime's codes and sentences. */
   async invoke(name: string, accountId: string, request: InvocationRequest): Promise<InvocationReply> {
     const running = this.#moves.running(name);
-    if (running === undefined) throw endpointNotFound(name, accountId);
+    if (running === undefined) throw this.#notServing(name, accountId);
     if (running.asyncInference !== null) {
       const text = `Endpoint ${name} of account ${accountId} is an asynchronous endpoint: use InvokeEndpointAsync.`;
       throw new AwsError("ValidationError", text);
@@ -413,6 +404,11 @@ export class Hosting implements AsyncDisposable {
     await Promise.all([this.#moves[Symbol.asyncDispose](), this.transforms[Symbol.asyncDispose]()]);
     await this.#mirrors[Symbol.asyncDispose]();
     await this.#store[Symbol.asyncDispose]();
+  }
+
+  #notServing(name: string, accountId: string): AwsError {
+    const isStopped = this.#store.view.endpointState(nameKey(name)) === "OutOfService";
+    return isStopped ? endpointStopped(name, accountId) : endpointNotFound(name, accountId);
   }
 
   async #plan(configName: string, owner: Owner): Promise<PlannedConfig> {

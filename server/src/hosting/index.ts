@@ -41,6 +41,7 @@ export {
   failureReason,
   groupKey,
   stepOf,
+  type StateChange,
   type EndpointRecord,
   type EndpointState,
   type FleetOptions,
@@ -106,6 +107,8 @@ export {
   type ListAnswer,
   type ListedPlace,
   type ListQuestion,
+  type NumberedStateChange,
   type Tag,
   type TimeRange,
 } from "./store/index.ts";
+export type { Wait } from "./endpoint-watch.ts";

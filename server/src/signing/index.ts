@@ -1,5 +1,5 @@
 /**
- * Amazon's request signatures, verified, and the chunked bodies that carry them. Nothing here knows a protocol's codes:
+ * Amazon's request signatures, verified and made, and the chunked bodies that carry them. Nothing here knows a protocol's codes:
  * a refused signature is a SignatureFailure with a reason. Bodies are the caller's to hold to the returned payload.
  */
 export {
@@ -10,6 +10,7 @@ export {
   type SignedPayload,
 } from "./authenticator.ts";
 export { ChunkFramingError, decodeAwsChunked, type ChunkedBodyOptions } from "./aws-chunked.ts";
+export { signedHeaders, type RequestToSign } from "./sign-request.ts";
 export { uriEncode } from "./signature.ts";
 export {
   SignatureFailure,

@@ -1,6 +1,7 @@
 import type { ServiceRow } from "../wire/index.ts";
 import { autoscalingService } from "./application-autoscaling/index.ts";
 import { cloudwatchService } from "./cloudwatch/index.ts";
+import { galateaService } from "./galatea/index.ts";
 import { iamService } from "./iam/index.ts";
 import { logsService } from "./logs/index.ts";
 import { s3Service } from "./s3/index.ts";
@@ -21,6 +22,7 @@ const services = [
   logsService,
   stsService,
   iamService,
+  galateaService,
 ] as const;
 
 /** What the services need, all of them together. */

@@ -19,6 +19,7 @@ export {
   type VariantGroup,
 } from "./endpoint-record.ts";
 export {
+  longestHoldMs,
   mayStop,
   mayUpdate,
   moveEndpoint,
@@ -27,6 +28,7 @@ export {
   type EndpointAction,
   type EndpointEvent,
 } from "./endpoint-state.ts";
+export { stateChangeOf, type StateChange } from "./state-change.ts";
 export { resizingSteps, restoringSteps, updateSteps } from "./change-steps.ts";
 export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment.ts";
 export { FleetMember } from "./fleet-member.ts";

@@ -7,4 +7,11 @@ export { ContainerGone, heldBytesMax, invocationLimits, NotBegun } from "./invoc
 export type { InvocationBounds, InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";
 export { exchangeWhole, type InvokedContainer } from "./container-exchange.ts";
-export { containerError, endpointNotFound, timeoutText, tooLong, type InvocationPlace } from "./invocation-errors.ts";
+export {
+  containerError,
+  endpointNotFound,
+  endpointStopped,
+  timeoutText,
+  tooLong,
+  type InvocationPlace,
+} from "./invocation-errors.ts";

@@ -56,6 +56,11 @@ export function endpointNotFound(name: string, accountId: string): AwsError {
   return new AwsError("ValidationError", `Endpoint ${name} of account ${accountId} not found.`);
 }
 
+export function endpointStopped(name: string, accountId: string): AwsError {
+  const text = `Endpoint ${name} of account ${accountId} is stopped. \`galatea endpoint start ${name}\` has it come up again.`;
+  return new AwsError("ValidationError", text);
+}
+
 /** The status is the code: clients of SageMaker report `An error occurred (413)`. `answeredBy`: the container that the bytes come from. */
 export function tooLong(limitBytes: number, answeredBy: string | null = null): AwsError {
   const whose = answeredBy === null ? "" : ` They are the answer of container ${answeredBy}.`;

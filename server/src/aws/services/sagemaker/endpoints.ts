@@ -33,7 +33,8 @@ export function endpointOperations(
       action: "sagemaker:DescribeEndpoint",
       resource,
       async handle({ EndpointName: name }, context) {
-        await hosting.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
+        const wait = { waitMsMax: describeHoldMsMax, signal: context.signal };
+        await hosting.watch.news(name, context.accessKeyId ?? "", wait);
         return describeEndpoint(await hosting.describeEndpoint(name, context));
       },
     },

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DocumentMemory } from "../records/contracts/index.ts";
+import { owner } from "./hosting-fixture.ts";
+import { TrafficBench } from "./traffic-fixture.ts";
+
+const signal = new AbortController().signal;
+const long = { waitMsMax: 60_000, signal };
+const atOnce = { waitMsMax: 0, signal };
+
+async function statuses(bench: TrafficBench, after = 0) {
+  const found = await bench.hosting.watch.stateChanges(after, 100, atOnce);
+  return found.map(({ change }) => [change.endpointName, change.before, change.status, change.reason]);
+}
+
+test("state changes are kept in their order, over a restart, until the endpoint is gone and after it", async () => {
+  const documents = new DocumentMemory();
+  const expected: unknown[] = [
+    ["e", null, "Creating", null],
+    ["e", "Creating", "InService", null],
+    ["e", "InService", "OutOfService", null],
+  ];
+  {
+    await using bench = await TrafficBench.open(documents);
+    await bench.deploy("e", [{ name: "v" }]);
+    await bench.hosting.stopEndpoint("e", owner);
+    assert.deepEqual(await statuses(bench), expected);
+    await assert.rejects(bench.ask("e", "x"), {
+      code: "ValidationError",
+      message: `Endpoint e of account ${owner.accountId} is stopped. \`galatea endpoint start e\` has it come up again.`,
+    });
+  }
+  await using bench = await TrafficBench.open(documents);
+  await bench.hosting.resume();
+  assert.deepEqual(await statuses(bench), expected);
+  assert.deepEqual(await bench.status("e"), ["OutOfService", "e", null]);
+  const known = (await bench.hosting.watch.stateChanges(0, 100, atOnce)).at(-1)?.number ?? 0;
+  const next = bench.hosting.watch.stateChanges(known, 100, long);
+  await bench.hosting.startEndpoint("e", owner);
+  assert.deepEqual(
+    (await next).map(({ change }) => change.status),
+    ["Creating"],
+  );
+  await bench.settled("e");
+  assert.equal((await bench.ask("e", "x")).variant, "v");
+  await bench.hosting.deleteEndpoint("e", owner);
+  await bench.settled("e");
+  assert.deepEqual(await statuses(bench, known), [
+    ["e", "OutOfService", "Creating", null],
+    ["e", "Creating", "InService", null],
+    ["e", "InService", "Deleting", null],
+    ["e", "Deleting", "Deleted", null],
+  ]);
+});
+
+test("an endpoint that fails tells why, and what was not recorded is not told", async () => {
+  const documents = new DocumentMemory();
+  await using bench = await TrafficBench.open(documents);
+  await bench.deploy("broken", [{ name: "v", isBroken: true }]);
+  const [, failed] = await statuses(bench);
+  assert.deepEqual(failed?.slice(0, 3), ["broken", "Creating", "Failed"]);
+  assert.ok(String(failed?.[3]).length > 20, String(failed?.[3]));
+  await assert.rejects(
+    bench.hosting.createEndpoint({ name: "broken", configName: "broken", owner, tags: [], deploymentConfig: null }),
+  );
+  assert.equal((await statuses(bench)).length, 2);
+});
+
+test("a first question is held until the endpoint has settled; who asks again at once is answered at once", async () => {
+  await using bench = await TrafficBench.open();
+  const { hosting } = bench;
+  await bench.configure("e", [{ name: "v" }]);
+  await hosting.createEndpoint({ name: "e", configName: "e", owner, tags: [], deploymentConfig: null });
+  await hosting.watch.news("e", "waiter", long);
+  assert.equal((await bench.status("e"))[0], "InService");
+  // While it bakes nothing is going to come of it for a while: that is told, to whoever asks for the first time, too.
+  await bench.configure("f", [{ name: "w" }]);
+  const WaitIntervalInSeconds = 600;
+  const policy = { Type: "ALL_AT_ONCE", WaitIntervalInSeconds } as const;
+  const deploymentConfig = { BlueGreenUpdatePolicy: { TrafficRoutingConfiguration: policy } };
+  await bench.update("e", "f", { deploymentConfig });
+  await hosting.watch.news("e", "waiter", long);
+  const [at] = await bench.status("e");
+  assert.equal(at, "Updating");
+  assert.deepEqual(await bench.shares("e"), [0, 1]);
+  const before = performance.now();
+  await hosting.watch.news("e", "watcher", long);
+  assert.ok(performance.now() - before < 5000, "a watcher is not held while a step bakes");
+});
+
+test("who asks while a slow start is under way is held for no longer than they paused", async () => {
+  await using bench = await TrafficBench.open();
+  const { hosting } = bench;
+  await bench.deploy("e", [{ name: "v" }]);
+  bench.signal("SIGSTOP");
+  await hosting.deleteEndpoint("e", owner);
+  await hosting.watch.news("e", "watcher", { waitMsMax: 300, signal });
+  const before = performance.now();
+  await hosting.watch.news("e", "watcher", long);
+  assert.ok(performance.now() - before < 30_000, "the second question is not held for its whole minute");
+  bench.signal("SIGCONT");
+  await bench.settled("e");
+});

@@ -1,0 +1,29 @@
+import type { EndpointOptions } from "./options.ts";
+import { asking, type PlatformClient } from "./platform-client.ts";
+
+interface EndpointAnswer {
+  readonly EndpointStatus: string;
+  readonly FailureReason?: string;
+}
+
+const waitSeconds = 20;
+
+/** `galatea endpoint stop NAME`, `galatea endpoint start NAME`: the latter returns when the endpoint answers again. */
+export function endpoint(options: EndpointOptions): Promise<number> {
+  const { verb, name } = options;
+  return asking("endpoint", options, async (client) => {
+    const path = `/galatea/endpoints/${encodeURIComponent(name)}`;
+    const asked = (await client.ask("POST", `${path}/${verb}`)) as EndpointAnswer;
+    const settled = verb === "start" ? await started(client, path) : asked;
+    const reason = settled.FailureReason === undefined ? "" : `: ${settled.FailureReason}`;
+    process.stdout.write(`${name} is ${settled.EndpointStatus}${reason}\n`);
+    return settled.EndpointStatus === "Failed" ? 1 : 0;
+  });
+}
+
+async function started(client: PlatformClient, path: string): Promise<EndpointAnswer> {
+  for (;;) {
+    const found = (await client.ask("GET", `${path}?wait=${waitSeconds}`)) as EndpointAnswer;
+    if (found.EndpointStatus !== "Creating") return found;
+  }
+}

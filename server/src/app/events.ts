@@ -1,0 +1,32 @@
+import type { EventsOptions } from "./options.ts";
+import { asking } from "./platform-client.ts";
+
+interface EventsPage {
+  readonly events: readonly object[];
+  readonly next: string;
+}
+
+const waitSeconds = 20;
+const eventsPerPage = 500;
+
+/** `galatea events`: the events that the platform has kept, a line of JSON each, then those to come. */
+export function events(options: EventsOptions): Promise<number> {
+  return asking("events", options, async (client) => {
+    for (let after = String(options.after); ;) {
+      const wait = options.follow ? waitSeconds : 0;
+      const query = `after=${after}&limit=${eventsPerPage}&wait=${wait}`;
+      const page = (await client.ask("GET", `/galatea/events?${query}`)) as EventsPage;
+      if (page.events.length === 0 && !options.follow) return 0;
+      const lines = page.events.map((event) => `${JSON.stringify(event)}\n`).join("");
+      if (lines !== "") await written(lines);
+      // Whoever read the events has gone.
+      if (!process.stdout.writable) return 0;
+      after = page.next;
+    }
+  });
+}
+
+/** Resolves when the reader has taken the text, or is gone. */
+function written(text: string): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(text, () => resolve()));
+}

@@ -1,0 +1,71 @@
+import { isIPv6 } from "node:net";
+import { createLogger, systemClock } from "../base/index.ts";
+import { signedHeaders } from "../signing/index.ts";
+import { keySource, rootKeys, type RootKey } from "./credentials.ts";
+import { credentialsPath, dataDirectories } from "./directories.ts";
+import type { PlatformPlace } from "./options.ts";
+
+/** What a command could not have of the platform; the message is printed as it is. */
+export class PlatformRefusal extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = "PlatformRefusal";
+  }
+}
+
+/** Asks a running platform for what is its own, below /galatea/, signed with the owner's key. */
+export class PlatformClient {
+  readonly #place: PlatformPlace;
+  readonly #key: RootKey;
+
+  private constructor(place: PlatformPlace, key: RootKey) {
+    this.#place = place;
+    this.#key = key;
+  }
+
+  static async open(place: PlatformPlace): Promise<PlatformClient> {
+    const directories = dataDirectories(place.dataDirectory, process.env);
+    const log = createLogger((_level, message, fields) => {
+      process.stderr.write(`galatea: ${message} ${JSON.stringify(fields)}\n`);
+    });
+    const [key] = await rootKeys(keySource(place.credentials, process.env, credentialsPath(directories)), log);
+    return new PlatformClient(place, key);
+  }
+
+  /** The answer's JSON; throws PlatformRefusal with the platform's own sentence, or with why there is no answer. */
+  async ask(method: "GET" | "POST", path: string): Promise<unknown> {
+    const { host, port, owner } = this.#place;
+    const url = new URL(path, `http://${isIPv6(host) ? `[${host}]` : host}:${port}`);
+    const asked = { method, url, body: "", region: owner.region, service: "sagemaker", timeMs: systemClock.epochMs() };
+    let reply: Response;
+    try {
+      reply = await fetch(url, { method, headers: signedHeaders(asked, this.#key) });
+    } catch (cause) {
+      const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
+      throw new PlatformRefusal(`no platform answers at ${url.origin}: ${why}`, cause);
+    }
+    const text = await reply.text();
+    if (reply.ok) return JSON.parse(text);
+    throw new PlatformRefusal(messageOf(text) ?? `the platform answered ${reply.status}`);
+  }
+}
+
+function messageOf(text: string): string | null {
+  try {
+    const { message, Message } = JSON.parse(text) as { readonly message?: string; readonly Message?: string };
+    return message ?? Message ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Runs a command that asks a platform; 1 where the platform, or the network, refuses. */
+export async function asking(command: string, place: PlatformPlace, run: (client: PlatformClient) => Promise<number>) {
+  try {
+    return await run(await PlatformClient.open(place));
+  } catch (error) {
+    if (!(error instanceof PlatformRefusal)) throw error;
+    process.stderr.write(`galatea ${command}: ${error.message}\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,37 @@
+import type { ServiceModel } from "../../spec/index.ts";
+
+/** Where each operation is. They are signed for as SageMaker's are, so that any AWS client's keys do. */
+export const galateaModel = {
+  service: "Galatea",
+  apiVersion: "1",
+  protocols: ["rest-json"],
+  operations: {
+    StopEndpoint: { method: "POST", uri: "/galatea/endpoints/{EndpointName}/stop" },
+    StartEndpoint: { method: "POST", uri: "/galatea/endpoints/{EndpointName}/start" },
+    WatchEndpoint: { method: "GET", uri: "/galatea/endpoints/{EndpointName}" },
+    ListEvents: { method: "GET", uri: "/galatea/events" },
+  },
+  otherOperations: [],
+  errors: {},
+  shapes: {},
+} as const satisfies ServiceModel;
+
+export type GalateaOperation = keyof typeof galateaModel.operations;
+
+/** Null for a path or a method that is none of these. */
+export function galateaPath(
+  method: string,
+  path: string,
+): { readonly operation: GalateaOperation; readonly endpointName: string } | null {
+  const [, area, name = "", verb, ...more] = path.split("/").slice(1);
+  if (more.length > 0) return null;
+  if (area === "events" && name === "" && verb === undefined) {
+    return method === "GET" ? { operation: "ListEvents", endpointName: "" } : null;
+  }
+  if (area !== "endpoints" || name === "") return null;
+  const endpointName = name;
+  if (verb === undefined) return method === "GET" ? { operation: "WatchEndpoint", endpointName } : null;
+  if (method !== "POST") return null;
+  if (verb === "stop") return { operation: "StopEndpoint", endpointName };
+  return verb === "start" ? { operation: "StartEndpoint", endpointName } : null;
+}

@@ -1,0 +1,137 @@
+import { openDeadline, orAborted, type Clock } from "../base/index.ts";
+import { nameKey } from "./definitions/index.ts";
+import { isTransient, longestHoldMs } from "./endpoints/index.ts";
+import type { HostingStore, NumberedStateChange } from "./store/index.ts";
+
+/** How long a caller may be kept waiting. */
+export interface Wait {
+  readonly waitMsMax: number;
+  readonly signal: AbortSignal;
+}
+
+/** Who has asked for which endpoint, of whom is remembered when; the one that asked longest ago is forgotten first. */
+const askersMax = 1000;
+/** After a step of an update has been recorded the next one may follow at once: only what stays that long is told. */
+const quietMs = 1000;
+
+/** Waiting for endpoints: until one settles, until there is news of one, until there is a state change of any. */
+export class EndpointWatch {
+  readonly #store: HostingStore;
+  readonly #clock: Clock;
+  readonly #stopping = new AbortController();
+  /** When each asker was last told of an endpoint that was moving. */
+  readonly #answeredMs = new Map<string, number>();
+
+  constructor(store: HostingStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Aborted when nobody is to wait any more. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** Those who wait are answered with what there is, and from now on nobody waits. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
+  async settled(name: string, wait: Wait): Promise<void> {
+    using over = this.#deadline(wait);
+    for (;;) {
+      const changed = this.#store.view.stateChanged();
+      const at = this.#store.view.endpointState(nameKey(name));
+      if (at === null || !isTransient({ at }) || over.signal.aborted) return;
+      await until(changed, over.signal);
+    }
+  }
+
+  /**
+   * Holds a question for an endpoint as long as that helps who asks. Clients that wait for a state ask every half a minute, so their
+   * question is kept until the state is there, and they need not sleep again; people and programs that follow an update ask every
+   * second or so, so nobody is held for longer than they themselves paused since their last answer. What an update has come to is told
+   * when nothing more came within a second.
+   */
+  async news(name: string, asker: string, wait: Wait): Promise<void> {
+    const key = nameKey(name);
+    const asked = `${asker} ${key}`;
+    const pausedMs = this.#clock.epochMs() - (this.#answeredMs.get(asked) ?? -Infinity);
+    try {
+      await this.#news(key, { ...wait, waitMsMax: Math.max(0, Math.min(wait.waitMsMax, pausedMs)) });
+    } finally {
+      const at = this.#store.view.endpointState(key);
+      this.#answeredMs.delete(asked);
+      if (at !== null && isTransient({ at })) this.#answered(asked);
+    }
+  }
+
+  async #news(key: string, wait: Wait): Promise<void> {
+    const { view, kinds } = this.#store;
+    using over = this.#deadline(wait);
+    let version: number | null = null;
+    for (;;) {
+      const changed = view.stateChanged();
+      if (over.signal.aborted) return;
+      const found = await kinds.endpoints.find(key);
+      if (found.at !== "found") return;
+      const isFirst = version === null;
+      version = found.version;
+      const holdMs = Math.min(longestHoldMs(found.value, this.#clock.epochMs()), isFirst ? Infinity : quietMs);
+      if (holdMs <= 0) return;
+      using quiet = openDeadline({
+        clock: this.#clock,
+        afterMs: Math.min(holdMs, wait.waitMsMax),
+        signal: over.signal,
+      });
+      await this.#changed(key, version, { changed, signal: quiet.signal });
+      if (quiet.signal.aborted) return;
+    }
+  }
+
+  /** Of this endpoint, whatever happens to others meanwhile. */
+  async #changed(
+    key: string,
+    version: number,
+    { changed, signal }: { readonly changed: Promise<void>; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { view } = this.#store;
+    for (let next = changed; !signal.aborted; next = view.stateChanged()) {
+      if (view.endpointVersion(key) !== version) return;
+      await until(next, signal);
+    }
+  }
+
+  /** State changes behind a number, the oldest first; waits for the first one where there is none, unless the wait is over before. */
+  async stateChanges(after: number, limit: number, wait: Wait): Promise<readonly NumberedStateChange[]> {
+    const { stateChanges } = this.#store;
+    using over = this.#deadline(wait);
+    for (;;) {
+      const changed = stateChanges.changed();
+      const found = await stateChanges.after(after, limit);
+      if (found.length > 0 || over.signal.aborted) return found;
+      await until(changed, over.signal);
+    }
+  }
+
+  #deadline({ waitMsMax, signal }: Wait) {
+    const asked = AbortSignal.any([signal, this.#stopping.signal]);
+    return openDeadline({ clock: this.#clock, afterMs: waitMsMax, signal: asked });
+  }
+
+  #answered(asked: string): void {
+    this.#answeredMs.set(asked, this.#clock.epochMs());
+    const [oldest] = this.#answeredMs.keys();
+    if (this.#answeredMs.size > askersMax && oldest !== undefined) this.#answeredMs.delete(oldest);
+  }
+}
+
+/** Resolves with the change, or when the wait is over. */
+async function until(changed: Promise<void>, over: AbortSignal): Promise<void> {
+  try {
+    await orAborted(changed, over);
+  } catch (error) {
+    if (!over.aborted) throw error;
+  }
+}
