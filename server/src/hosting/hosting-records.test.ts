@@ -1,7 +1,7 @@
 /** What hosting's verbs make of its records, over documents in memory: no file, no container. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLogger, orAborted, silentLogger, systemClock } from "../base/index.ts";
+import { ByteBudget, createLogger, orAborted, silentLogger, systemClock } from "../base/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { ChangeBatch, Documents } from "../records/index.ts";
 import type { FleetOptions } from "./endpoints/fleet-options.ts";
@@ -22,7 +22,7 @@ async function open(
     random: Math.random,
     alarmState: () => null,
     // Nothing is started.
-    fleet: { clock: systemClock, logger } as unknown as FleetOptions,
+    fleet: { clock: systemClock, logger, requestMemory: new ByteBudget(2 ** 20) } as unknown as FleetOptions,
   });
 }
 
