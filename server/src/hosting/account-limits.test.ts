@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { silentLogger, systemClock } from "../base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../base/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import { openDocuments, openRecords, recordsDefaults } from "../records/index.ts";
 import type { FleetOptions } from "./endpoints/fleet-options.ts";
@@ -30,7 +30,11 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
     random: Math.random,
     alarmState: () => null,
     // Nothing is started.
-    fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
+    fleet: {
+      clock: systemClock,
+      logger: silentLogger,
+      requestMemory: new ByteBudget(2 ** 20),
+    } as unknown as FleetOptions,
   });
   const model = (name: string) =>
     hosting.createModel({ name, owner, containers: [{}], executionMode: "Serial", request: {}, tags: [] });
@@ -62,7 +66,11 @@ test("containers are counted over all instances of endpoints and transform jobs,
     limits: { ...hostingLimits, containersMax: 8 },
     random: Math.random,
     alarmState: () => null,
-    fleet: { clock: systemClock, logger: silentLogger } as unknown as FleetOptions,
+    fleet: {
+      clock: systemClock,
+      logger: silentLogger,
+      requestMemory: new ByteBudget(2 ** 20),
+    } as unknown as FleetOptions,
   });
   const three = [{}, {}, {}] as const;
   const shared = { name: "three", owner, request: {}, tags: [] };
