@@ -65,7 +65,7 @@ export const recipes = {
   /** Photographs that packages ship as JPEG files, a decoder of its own for them, and a client that sends them. */
   photographs: {
     steps: [
-      ["--only-binary", ":all:", "pillow==13.0.0", "tritonclient[http]==2.73.0", "numpy==2.3.5"],
+      ["--only-binary", ":all:", "pillow==13.0.0", "tritonclient[http]==2.73.0", "numpy==2.3.5", "boto3>=1.40,<2"],
       ["--only-binary", ":all:", "--no-deps", "scikit-learn==1.7.2", "matplotlib==3.11.2"],
     ],
     imports: ["PIL", "numpy", "tritonclient.http"],

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { ScriptedPlatform } from "../../conformance/sagemaker/scripted-platform.ts";
 import {
   cacheDirectory,
   ensureEnvironment,
@@ -62,4 +63,30 @@ test("two photographs have the classes that PyTorch computes for them", async ()
   assert.notEqual(china.indexOf(Math.max(...china)), flower.indexOf(Math.max(...flower)));
   assert.ok(spread > 1 && largestApart(china, flower) > 0.1 * spread, `spread ${spread}`);
   assert.ok(largestApart(answered, computed) <= 1e-4 * spread, `${largestApart(answered, computed)} apart`);
+});
+
+test("a multi-model endpoint of it with autoscaling and metrics, with the real boto3", async () => {
+  const { python: clients } = await ensureEnvironment(cacheDirectory(process.env), "photographs");
+  const { stdout } = await run(clients, ["-c", "from classify import photographs; print(*photographs())"], {
+    cwd: beside("."),
+  });
+  await using platform = await ScriptedPlatform.open();
+  const models = join(directory, "models");
+  const asked = [models, models, "--pictures", ...stdout.trim().split(" ")];
+  const output = await platform.run(beside("autoscaled_endpoint.py"), asked, { environment: "photographs" });
+  const lines = output.trimEnd().split("\n");
+  const classes = lines.filter((line) => / is class \d+ /.test(line)).map((line) => line.replace(/^\S+ /, ""));
+  assert.equal(classes.length, 4, output);
+  assert.deepEqual(classes.slice(0, 2), classes.slice(2), "one model under two names");
+  assert.deepEqual(
+    lines.filter((line) => line.includes("ScalingPolicy: ")),
+    [
+      "GPUUtil-ScalingPolicy: GreaterThanThreshold 60 for 3 min",
+      "GPUUtil-ScalingPolicy: LessThanThreshold 54 for 15 min",
+      "Invocations-ScalingPolicy: GreaterThanThreshold 1000 for 3 min",
+      "Invocations-ScalingPolicy: LessThanThreshold 900 for 15 min",
+    ],
+  );
+  assert(lines.includes("Invocations: 2") && lines.includes("ModelCacheHit: 0"), output);
+  assert.equal(lines.at(-1), "done");
 });
