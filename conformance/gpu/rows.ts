@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ensureFramework, startGalatea, type RunningServer } from "../environments/index.ts";
 import { harmless, writeModel } from "../faults/onnx-models.ts";
+import { photographsOfPackages } from "../frameworks/dali-fixture.ts";
 import { gaugeProblems, parseSmi, smiQuery } from "./gauges.ts";
 
 const run = promisify(execFile);
@@ -43,8 +44,8 @@ async function program(name: string, args: readonly string[], what = name): Prom
   );
 }
 
-const unbuilt = (what: string) => () => Promise.resolve([`${what} (not built)`]);
-const nothing = () => Promise.reject(new Error("it is not built"));
+/** Two models of the same file. */
+const kinds = { on_gpu: "KIND_GPU", on_cpu: "KIND_CPU" };
 
 export const gpuRows: readonly GpuRow[] = [
   {
@@ -120,12 +121,39 @@ export const gpuRows: readonly GpuRow[] = [
     ],
     figures: (about) => onnxFigures(about, "tensorrt"),
   },
-  { name: "DALI's mixed decoder", missing: unbuilt("DALI pipelines on GPUs"), figures: nothing },
+  {
+    name: "DALI's mixed decoder",
+    missing: gpu,
+    async figures({ directory }) {
+      const { python } = await ensureFramework("dali", (line) => console.error(line));
+      const { files } = await photographsOfPackages();
+      for (const [model, kind] of Object.entries(kinds)) {
+        const version = join(directory, "repository", model, "1");
+        await mkdir(version, { recursive: true });
+        await run(python, [fileURLToPath(new URL("dali_pipeline.py", import.meta.url)), join(version, "model.dali")]);
+        await writeFile(
+          join(version, "..", "config.pbtxt"),
+          `backend: "dali" max_batch_size: 8 instance_group { count: 1 kind: ${kind} }`,
+        );
+      }
+      return await withServer(directory, [], async (server) => {
+        const picture = [...(await readFile(files[0]!))];
+        const ask = async (model: string) =>
+          Object.values(await infer(server, model, "encoded", [picture], "UINT8"))[0]!;
+        const [onGpu, onCpu] = [await ask("on_gpu"), await ask("on_cpu")];
+        // Decoders may round otherwise: by a step or two of 255.
+        const differences = onGpu.map((value, at) => Math.abs(value - onCpu[at]!));
+        const meanDifference = differences.reduce((sum, one) => sum + one, 0) / onCpu.length;
+        assert.equal(onGpu.length, onCpu.length);
+        assert.ok(meanDifference < 2, `pixels differ by ${meanDifference}`);
+        return { meanDifference, ...(await timed(() => ask("on_gpu"))) };
+      });
+    },
+  },
 ];
 
 async function onnxFigures({ directory }: GpuRun, accelerator: "cuda" | "tensorrt") {
   await ensureFramework("onnxruntime-gpu", (line) => console.error(line));
-  const kinds = { on_gpu: "KIND_GPU", on_cpu: "KIND_CPU" };
   for (const [model, kind] of Object.entries(kinds)) {
     const version = join(directory, "repository", model, "1");
     await mkdir(version, { recursive: true });
@@ -169,10 +197,19 @@ async function textOf(server: RunningServer, word: string): Promise<string> {
   }
 }
 
-async function infer(server: RunningServer, model: string, name: string, data: readonly number[]) {
+/** `data` is a vector, or a batch of vectors of one length. */
+async function infer(
+  server: RunningServer,
+  model: string,
+  name: string,
+  data: readonly number[] | readonly (readonly number[])[],
+  datatype = "FP32",
+) {
+  const [first] = data;
+  const shape = Array.isArray(first) ? [data.length, first.length] : [data.length];
   const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/models/${model}/infer`, {
     method: "POST",
-    body: JSON.stringify({ inputs: [{ name, datatype: "FP32", shape: [data.length], data }] }),
+    body: JSON.stringify({ inputs: [{ name, datatype, shape, data }] }),
     signal: AbortSignal.timeout(60_000),
   });
   const body = (await response.json()) as { error?: string; outputs?: { name: string; data: number[] }[] };

@@ -157,6 +157,10 @@ class Definition:
         self._message.set_number(_Pipeline.DEVICE, CPU_ONLY)
         self._message.clear(_Pipeline.BYTES_HINT)
 
+    def put_on_gpu(self, number: int) -> None:
+        """The pipeline's operators are left where their author put them; those for a GPU run on this one."""
+        self._message.set_number(_Pipeline.DEVICE, number)
+
     def encode(self) -> bytes:
         """As DALI reads it."""
         return self._message.encode()

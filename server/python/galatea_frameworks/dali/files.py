@@ -28,8 +28,11 @@ _MODULES_MAX = 100_000
 
 
 @functools.lru_cache(maxsize=1)
-def load(directory: str, filename: str) -> Definition:
-    """The pipeline of a version's directory, ready for the CPU. Raises Refused with Triton's words where there is none."""
+def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
+    """The pipeline of a version's directory, ready for the GPU of this number, or for the CPU where there is none.
+
+    Raises Refused with Triton's words where there is no pipeline.
+    """
     plugins.load()
     filename = filename or _DEFAULT
     if re.search(r"[^\w.-]", filename, re.ASCII):
@@ -47,10 +50,13 @@ def load(directory: str, filename: str) -> Definition:
             reasons.append("'%s' is no pipeline: %s" % (path, error))
             continue
         try:
-            operators.check(definition)
+            operators.check(definition, has_gpu=gpu is not None)
         except Refused as error:
             raise Refused("the pipeline in '%s' is not served: %s" % (path, error)) from None
-        definition.put_on_cpu()
+        if gpu is None:
+            definition.put_on_cpu()
+        else:
+            definition.put_on_gpu(gpu)
         return definition
     raise Refused(
         "DALI Backend error: Failed to load model file. The program looked in the following locations: %s, %s. Please make sure that the "

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 _RUN_ADDRESSES = ("PythonFunction", "NumbaFunc", "JaxFunction", "TorchPythonFunction")
 
 
-def check(definition: Definition) -> None:
+def check(definition: Definition, *, has_gpu: bool) -> None:
     """Raises Refused, with the operator's name, for a pipeline that cannot run here or does what a served pipeline may not."""
     # Plugins have added theirs.
     on_cpu = frozenset(dali.RegisteredCPUOps())
     on_gpu = frozenset((*dali.RegisteredGPUOps(), *dali.RegisteredMixedOps()))
     for operator in definition.operators:
-        reason = _refusal(operator, on_cpu, on_gpu)
+        reason = _refusal(operator, on_cpu | on_gpu if has_gpu else on_cpu, on_gpu)
         if reason is not None:
             raise Refused("operator '%s' (%s) %s" % (operator.shown, operator.instance, reason))
 
 
-def _refusal(operator: Operator, on_cpu: frozenset[str], on_gpu: frozenset[str]) -> str | None:
+def _refusal(operator: Operator, here: frozenset[str], on_gpu: frozenset[str]) -> str | None:
     name = operator.name
     if any(one in name for one in _RUN_ADDRESSES):
         return "calls a function of the process that wrote the file, which is not there"
@@ -33,7 +33,7 @@ def _refusal(operator: Operator, on_cpu: frozenset[str], on_gpu: frozenset[str])
         return "reads files by itself, and requests have no part in what it gives"
     if name == "DumpImage":
         return "writes files"
-    if name in on_cpu:
+    if name in here:
         return None
     if name in on_gpu:
         return "has no implementation for the CPU, and pipelines run there"

@@ -36,7 +36,9 @@ class TritonPythonModel:
         wanted = config.as_dict()
         directory = pb_utils.get_model_dir()
         plugins.refuse_own(wanted)
-        definition = files.load(directory, wanted.get("default_model_filename", ""))
+        # Which GPU an instance is on, and whether there is one, it is told later; for what goes in and out that is all the same.
+        on_gpu = any(one.get("kind") == "KIND_GPU" for one in wanted.get("instance_group", ()))
+        definition = files.load(directory, wanted.get("default_model_filename", ""), 0 if on_gpu else None)
         batched = not configuration.says_unbatched(os.path.dirname(directory))
         configuration.complete(wanted, definition, batched=batched)
         return config
@@ -47,7 +49,8 @@ class TritonPythonModel:
         self._batched = int(config.get("max_batch_size", 0)) > 0
         directory = os.path.join(args["model_repository"], args["model_version"])
         plugins.refuse_own(config)
-        definition = files.load(directory, config.get("default_model_filename", ""))
+        gpu = int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None
+        definition = files.load(directory, config.get("default_model_filename", ""), gpu)
         configuration.check(config, definition, batched=self._batched)
         self._decoupled = configuration.is_decoupled(config)
         self._video = definition.video
@@ -110,7 +113,7 @@ class TritonPythonModel:
         has_begun = False
         while not sender.is_cancelled():
             try:
-                given = pipeline.run()
+                given = [one.as_cpu() for one in pipeline.run()]
             except _RUN_ERRORS as error:
                 if has_begun and _encountered(error) == self._at_end:
                     break
@@ -154,7 +157,8 @@ class TritonPythonModel:
         try:
             for place, name in enumerate(self._input_names):
                 self._pipeline.feed_input(name, samples.joined([columns[place] for _, columns, _ in taken]))
-            given = self._pipeline.run()
+            # What lies on a GPU is copied to the machine's memory; the rest stays where it is.
+            given = [one.as_cpu() for one in self._pipeline.run()]
         except _RUN_ERRORS:
             self._pipeline = self._built()
             raise
