@@ -41,6 +41,7 @@ server.listen(socketPath);
 export interface PlannedVariant extends Partial<ProductionVariant> {
   readonly name: string;
   readonly isBroken?: boolean;
+  readonly isShadow?: boolean;
 }
 
 /** What a configuration of a test has beside its variants. */
@@ -87,7 +88,7 @@ export class TrafficBench implements AsyncDisposable {
   static async open(
     documents = new DocumentMemory(),
     series: MinuteSeries | null = null,
-    limits: Pick<HostingFixtureOptions, "limits" | "instances" | "hosting"> = {},
+    limits: Pick<HostingFixtureOptions, "limits" | "instances" | "hosting" | "mirroring"> = {},
   ): Promise<TrafficBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-traffic-"));
@@ -129,15 +130,18 @@ export class TrafficBench implements AsyncDisposable {
       const containers = imaged([{ Environment }]);
       await this.hosting.createModel({ ...shared, name: `${name}-${NAME}`, containers, executionMode: "Serial" });
     }
-    const planned = variants.map(({ name: own, ...variant }) => ({
-      VariantName: own,
-      InitialInstanceCount: 1,
-      InstanceType: "ml.m5.large",
-      InitialVariantWeight: 1,
-      ...variant,
-      ModelName: `${name}-${own}`,
-    }));
-    await this.hosting.createConfig({ ...shared, ...more, name, variants: planned });
+    const planned = (isWanted: boolean) =>
+      variants
+        .filter(({ isShadow = false }) => isShadow === isWanted)
+        .map(({ name: own, ...variant }) => ({
+          VariantName: own,
+          InitialInstanceCount: 1,
+          InstanceType: "ml.m5.large",
+          InitialVariantWeight: 1,
+          ...variant,
+          ModelName: `${name}-${own}`,
+        }));
+    await this.hosting.createConfig({ ...shared, ...more, name, variants: planned(false), shadows: planned(true) });
   }
 
   /** Resolves when the update is begun. */
@@ -167,10 +171,11 @@ export class TrafficBench implements AsyncDisposable {
     });
   }
 
-  /** To every container that runs. */
-  signal(signal: NodeJS.Signals): void {
+  /** To every container that runs, or to those of a name. */
+  signal(signal: NodeJS.Signals, name: string | null = null): void {
     for (const { pid, command } of commandsBelow(process.pid)) {
-      if (command.includes(this.#program)) process.kill(pid, signal);
+      const at = command.indexOf(this.#program);
+      if (at !== -1 && (name === null || command[at + 1] === name)) process.kill(pid, signal);
     }
   }
 

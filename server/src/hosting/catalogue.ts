@@ -8,8 +8,10 @@ import {
   type EndpointConfigRecord,
   type ModelRecord,
   type ProductionVariant,
+  type VariantPlan,
   type Owner,
 } from "./definitions/index.ts";
+import type { PlannedConfig } from "./endpoints/index.ts";
 import { alreadyExists, invalid, notFound, type HostingNoun } from "./hosting-errors.ts";
 import type { Quotas } from "./quotas.ts";
 import type { FoundRecord, HostingStore, RecordKind, Tag } from "./store/index.ts";
@@ -51,7 +53,8 @@ export class Catalogue {
     const found = await configs.find(key);
     if (found.at === "found") throw alreadyExists(noun, arn);
     using _reserved = this.#quotas.reserveRecord("configs", key);
-    for (const variant of config.variants) await this.modelOf(variant, config.owner);
+    const { variants, shadows = [] } = config;
+    for (const variant of [...variants, ...shadows]) await this.#modelOf(variant, config.owner);
     const record = { ...config, arn, createdMs: this.#clock.epochMs() };
     await this.#create(noun, arn, [configs.put(key, record, versionOf(found)), ...this.firstTags(arn, tags)]);
     return record;
@@ -64,7 +67,7 @@ export class Catalogue {
   }
 
   /** Refuses one that its variant cannot run. */
-  async modelOf(
+  async #modelOf(
     { ModelName: name, ServerlessConfig: serverless }: ProductionVariant,
     owner: Owner,
   ): Promise<ModelRecord> {
@@ -78,6 +81,22 @@ export class Catalogue {
     const found = await this.#store.kinds.configs.find(nameKey(name));
     if (found.at !== "found") throw notFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
     return found.value;
+  }
+
+  /** What an endpoint of a configuration is made of: models and configurations may be gone while it runs. */
+  async plan(configName: string, owner: Owner): Promise<PlannedConfig> {
+    const { name, variants, shadows = [], dataCapture, asyncInference } = await this.config(configName, owner);
+    const plans: VariantPlan[] = [];
+    for (const variant of variants) plans.push({ variant, model: await this.#modelOf(variant, owner) });
+    for (const variant of shadows) {
+      plans.push({ variant, model: await this.#modelOf(variant, owner), isShadow: true });
+    }
+    return {
+      configName: name,
+      plans,
+      ...(asyncInference === undefined ? {} : { asyncInference }),
+      ...(dataCapture === undefined ? {} : { dataCapture }),
+    };
   }
 
   /** With its tags. */

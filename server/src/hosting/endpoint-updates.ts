@@ -1,5 +1,5 @@
 import type { Concurrency, DeploymentConfig, Owner, VariantPlan } from "./definitions/index.ts";
-import type { Change, Generation, GroupSize, VariantGroup } from "./endpoints/index.ts";
+import { isProduction, type Change, type Generation, type GroupSize, type VariantGroup } from "./endpoints/index.ts";
 import { invalid } from "./hosting-errors.ts";
 
 /** What of its variants an endpoint keeps when it gets another configuration. */
@@ -75,7 +75,7 @@ export function resized(
     }
     return { weight, instanceCount };
   });
-  if (sizes.every(({ weight }) => weight === 0))
+  if (sizes.every(({ weight }, index) => weight === 0 || variants[index]?.plan.isShadow === true))
     throw invalid("At least one production variant needs a weight above zero.");
   return sizes;
 }
@@ -100,6 +100,11 @@ function resizedServerless(
 }
 
 export const settledSizes = ({ variants }: Generation): readonly GroupSize[] => variants.map(({ settled }) => settled);
+
+/** The instances that callers' requests are shared out over. */
+export function productionCount({ variants }: Generation): number {
+  return variants.filter(isProduction).reduce((sum, { settled }) => sum + settled.instanceCount, 0);
+}
 
 /** Each variant's plan with so many instances. */
 export function groupsOf(

@@ -11,7 +11,6 @@ import {
   type EndpointConfigRecord,
   type ModelRecord,
   type Owner,
-  type VariantPlan,
 } from "./definitions/index.ts";
 import { EndpointMoves, type LookAtAlarm } from "./endpoint-moves.ts";
 import { EndpointWatch, type Wait } from "./endpoint-watch.ts";
@@ -19,6 +18,7 @@ import {
   alarmsOf,
   groupsOf,
   limitsOf,
+  productionCount,
   resized,
   retaining,
   settledSizes,
@@ -44,7 +44,6 @@ import {
   type EndpointState,
   type FleetOptions,
   type Generation,
-  type PlannedConfig,
 } from "./endpoints/index.ts";
 import { alreadyExists, inProgress, invalid, notFound } from "./hosting-errors.ts";
 import type { InstanceOwner, Unconfined } from "./instances/index.ts";
@@ -193,7 +192,7 @@ export class Hosting implements AsyncDisposable {
     const found = await endpoints.find(key);
     if (found.at === "found") throw alreadyExists("endpoint", arn);
     using _reserved = this.#quotas.reserveRecord("endpoints", key);
-    const generation = newGeneration(1, await this.#plan(configName, owner));
+    const generation = newGeneration(1, await this.#catalogue.plan(configName, owner));
     this.#checkDeployment(asked.deploymentConfig, generation);
     using _instances = this.#reserveInstances(key, [generation]);
     const nowMs = this.#options.fleet.clock.epochMs();
@@ -226,7 +225,7 @@ export class Hosting implements AsyncDisposable {
     const record = await this.endpoint(name, owner);
     this.#checkMayUpdate(record);
     const key = nameKey(name);
-    const plan = await this.#plan(configName, owner);
+    const plan = await this.#catalogue.plan(configName, owner);
     const deploymentConfig = asked.retainsDeployment ? record.deploymentConfig : asked.deploymentConfig;
     const next = newGeneration(0, plan);
     this.#checkDeployment(deploymentConfig, next);
@@ -411,18 +410,6 @@ export class Hosting implements AsyncDisposable {
     return isStopped ? endpointStopped(name, accountId) : endpointNotFound(name, accountId);
   }
 
-  async #plan(configName: string, owner: Owner): Promise<PlannedConfig> {
-    const { name, variants, dataCapture, asyncInference } = await this.config(configName, owner);
-    const plans: VariantPlan[] = [];
-    for (const variant of variants) plans.push({ variant, model: await this.#catalogue.modelOf(variant, owner) });
-    return {
-      configName: name,
-      plans,
-      ...(asyncInference === undefined ? {} : { asyncInference }),
-      ...(dataCapture === undefined ? {} : { dataCapture }),
-    };
-  }
-
   #reserveInstances(key: string, generations: readonly Generation[]): Disposable {
     const groups = generations.flatMap((generation) => groupsOf(generation, settledSizes(generation)));
     return this.#quotas.reserveEndpoint(key, footprintOf(groups), typeOf(generations[0]));
@@ -437,7 +424,7 @@ export class Hosting implements AsyncDisposable {
 
   #checkDeployment(config: DeploymentConfig | null, generation: Generation): void {
     if (config === null) return;
-    const { instanceCount } = footprintOf(groupsOf(generation, settledSizes(generation)));
+    const instanceCount = productionCount(generation);
     const isServerless = generation.variants.some(({ settled }) => settled.concurrency !== undefined);
     const refusal = isServerless ? serverlessDeploymentRefusal(config) : checkDeployment(config, instanceCount);
     if (refusal !== null) throw invalid(refusal);

@@ -40,6 +40,7 @@ export {
 export {
   failureReason,
   groupKey,
+  isProduction,
   stepOf,
   type StateChange,
   type EndpointRecord,

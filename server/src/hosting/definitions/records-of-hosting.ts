@@ -95,6 +95,8 @@ export interface EndpointConfigRecord {
   readonly createdMs: number;
   readonly owner: Owner;
   readonly variants: readonly ProductionVariant[];
+  /** Asked copies of what the production variant is asked. Absent where there are none. */
+  readonly shadows?: readonly ProductionVariant[];
   /** Absent for endpoints that answer at once. */
   readonly asyncInference?: AsyncInferenceConfig;
   /** Absent where nothing is said of it. */

@@ -1,10 +1,19 @@
 import { unreachable } from "../../base/index.ts";
 import type { CapacitySize, DeploymentConfig, TrafficRouting } from "../definitions/index.ts";
-import type { ChangeStep, EndpointRecord, Generation, GroupSize, StepGeneration } from "./endpoint-record.ts";
+import {
+  isProduction,
+  type ChangeStep,
+  type EndpointRecord,
+  type Generation,
+  type GroupSize,
+  type StepGeneration,
+} from "./endpoint-record.ts";
 
 const settledSizes = ({ variants }: Generation) => variants.map(({ settled }) => settled);
 const observedSizes = ({ variants }: Generation) => variants.map(({ observed }) => observed);
-const countOf = (sizes: readonly GroupSize[]) => sizes.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
+/** The instances that requests are shared out over: what a shadow variant has is none of them. */
+const countOf = ({ variants }: Generation, sizes: readonly GroupSize[]) =>
+  variants.reduce((sum, group, index) => sum + (isProduction(group) ? (sizes[index]?.instanceCount ?? 0) : 0), 0);
 
 /** The steps from a generation that has all it is to have to the next one. */
 export function updateSteps(
@@ -17,7 +26,7 @@ export function updateSteps(
     return rollingSteps(from, next, { batch: rolling.MaximumBatchSize, bakeMs: rolling.WaitIntervalInSeconds * 1000 });
   }
   const routing = blueGreen?.TrafficRoutingConfiguration ?? { Type: "ALL_AT_ONCE", WaitIntervalInSeconds: 0 };
-  const shares = sharesOf(routing, countOf(settledSizes(next)));
+  const shares = sharesOf(routing, countOf(next, settledSizes(next)));
   const waitMs = routing.WaitIntervalInSeconds * 1000;
   const lastWaitMs = (blueGreen?.TerminationWaitInSeconds ?? 0) * 1000;
   return shares.map((share, index) => ({
@@ -67,7 +76,7 @@ function rollingSteps(
   const [old, wanted] = [settledSizes(from), settledSizes(next)];
   const stepsOf = ({ instanceCount }: GroupSize) => Math.ceil(instanceCount / batchOf(batch, instanceCount));
   const stepCount = Math.max(1, ...[...old, ...wanted].map(stepsOf));
-  const whole = Math.max(1, countOf(wanted));
+  const whole = Math.max(1, countOf(next, wanted));
   return Array.from({ length: stepCount }, (_, index) => {
     const isLast = index === stepCount - 1;
     const up = wanted.map((size) => {
@@ -79,7 +88,7 @@ function rollingSteps(
       const instanceCount = Math.max(1, size.instanceCount - index * batchOf(batch, size.instanceCount));
       return { ...size, instanceCount: Math.min(size.instanceCount, instanceCount) };
     });
-    const share = isLast ? 1 : countOf(up) / whole;
+    const share = isLast ? 1 : countOf(next, up) / whole;
     return {
       generations: [
         { number: from.number, trafficShare: 1 - share, sizes: left },

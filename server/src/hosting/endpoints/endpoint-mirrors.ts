@@ -1,6 +1,6 @@
 import { CallWatch, captureSettings, ShadowCalls, type Mirrors, type MirrorShare } from "../mirrors/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import type { EndpointRecord, Generation } from "./endpoint-record.ts";
+import { isProduction, type EndpointRecord, type Generation } from "./endpoint-record.ts";
 
 /** Requests of a shadow variant under way at a time. */
 const shadowCallsMax = 512;
@@ -54,10 +54,9 @@ export class EndpointMirrors<Fleet extends AskedFleet> {
     const settings = captureSettings(generation.dataCapture ?? null);
     const { captures: writer, options } = this.#mirrors;
     const { clock, random, newId } = options;
-    const shadow = generation.variants.find(({ plan }) => plan.isShadow === true);
-    return generation.variants.flatMap((group) => {
+    const shadow = generation.variants.find((group) => !isProduction(group));
+    return generation.variants.filter(isProduction).flatMap((group) => {
       const { VariantName: variantName } = group.plan.variant;
-      if (group.plan.isShadow === true) return [];
       const part = shadow === undefined ? 0 : partOf(shadow.observed.weight, group.observed.weight);
       if (settings === null && part === 0) return [];
       const to =

@@ -140,6 +140,9 @@ export function settledGeneration(generation: Generation, trafficShare = 1): Gen
 /** Of one group among those of an endpoint. */
 export const groupKey = (generation: number, variantName: string) => `${generation} ${variantName}`;
 
+/** Whether a group's answers are given to callers: a shadow's are not. */
+export const isProduction = ({ plan }: Pick<VariantGroup, "plan">): boolean => plan.isShadow !== true;
+
 /** One row of the routing table: a group's part of the endpoint's requests. */
 export interface Route {
   readonly generation: number;
@@ -152,8 +155,9 @@ export interface Route {
 
 /** The whole routing table, of a record alone. */
 export function routesOf({ generations }: Pick<EndpointRecord, "generations">): readonly Route[] {
-  return generations.flatMap(({ number, trafficShare, variants }) => {
+  return generations.flatMap(({ number, trafficShare, variants: all }) => {
     if (trafficShare === 0) return [];
+    const variants = all.filter(isProduction);
     const whole = variants.reduce((sum, { observed }) => sum + observed.weight, 0);
     return variants.map(({ plan, observed }) => ({
       generation: number,

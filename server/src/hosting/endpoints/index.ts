@@ -4,6 +4,7 @@ export {
   failureReason,
   footprintOf,
   groupKey,
+  isProduction,
   isTransient,
   newGeneration,
   noFootprint,

@@ -1,6 +1,7 @@
 import {
   failureReason,
   groupKey,
+  isProduction,
   stepOf,
   type EndpointDescription,
   type EndpointRecord,
@@ -28,7 +29,7 @@ export function describeEndpoint(described: EndpointDescription): Described {
     CreationTime: new Date(record.createdMs),
     LastModifiedTime: new Date(record.modifiedMs),
     ...(reason === null ? {} : { FailureReason: reason }),
-    ProductionVariants: own.variants.map((group, index) => ({
+    ...variantsOf(own, (group, index) => ({
       ...variantOf(group, index, own, described),
       ...statusOf(own, described),
     })),
@@ -40,7 +41,7 @@ export function describeEndpoint(described: EndpointDescription): Described {
       : {
           PendingDeploymentSummary: {
             EndpointConfigName: next.configName,
-            ProductionVariants: next.variants.map((group, index) => ({
+            ...variantsOf(next, (group, index) => ({
               ...variantOf(group, index, next, described),
               ...(group.plan.variant.ServerlessConfig === undefined
                 ? { InstanceType: group.plan.variant.InstanceType }
@@ -50,6 +51,18 @@ export function describeEndpoint(described: EndpointDescription): Described {
             StartTime: new Date(startedMs),
           },
         }),
+  };
+}
+
+/** Shadow variants are told apart, where there are some. */
+function variantsOf<Told>({ variants }: Generation, tell: (group: VariantGroup, index: number) => Told) {
+  const told = variants.map((group, index) => ({ isShadow: !isProduction(group), told: tell(group, index) }));
+  const [production, shadows] = [false, true].map((wanted) =>
+    told.filter(({ isShadow }) => isShadow === wanted).map((each) => each.told),
+  );
+  return {
+    ProductionVariants: production ?? [],
+    ...(shadows === undefined || shadows.length === 0 ? {} : { ShadowProductionVariants: shadows }),
   };
 }
 

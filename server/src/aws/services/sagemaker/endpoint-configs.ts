@@ -28,11 +28,17 @@ export function endpointConfigOperations(
       async handle(input, context) {
         const variants = checkedVariants(input.ProductionVariants);
         checkServerless(variants);
+        const shadows = checkedShadows(input, variants);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
         const dataCapture = checkedCapture(input.DataCaptureConfig);
         const capture = dataCapture === undefined ? {} : { DataCaptureConfig: dataCapture };
-        const described = { ...request, ProductionVariants: variants.map(describedVariant), ...capture };
+        const described = {
+          ...request,
+          ProductionVariants: variants.map(describedVariant),
+          ...(shadows.length === 0 ? {} : { ShadowProductionVariants: shadows }),
+          ...capture,
+        };
         const { AsyncInferenceConfig: asyncInference } = input;
         if (asyncInference !== undefined && variants.length > 1) {
           throw notBuilt("AsyncInferenceConfig with several production variants");
@@ -45,6 +51,7 @@ export function endpointConfigOperations(
           owner,
           variants,
           ...(asyncInference === undefined ? {} : { asyncInference }),
+          ...(shadows.length === 0 ? {} : { shadows }),
           ...(dataCapture === undefined ? {} : { dataCapture }),
           request: described,
           tags: tags ?? [],
@@ -78,9 +85,39 @@ export function endpointConfigOperations(
   };
 }
 
-function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): ProductionVariant[] {
+function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): readonly ProductionVariant[] {
+  const variants = eachChecked(inputs);
+  if (variants.every(({ InitialVariantWeight }) => InitialVariantWeight === 0)) {
+    throw invalid("At least one production variant needs a weight above zero.");
+  }
+  return variants;
+}
+
+/** As SageMaker has it: one production variant and one shadow of it, both on instances, and asked at once. */
+function checkedShadows(
+  input: SagemakerInputs["CreateEndpointConfigInput"],
+  variants: readonly ProductionVariant[],
+): readonly ProductionVariant[] {
+  const { ShadowProductionVariants: inputs = [], AsyncInferenceConfig: asyncInference } = input;
+  if (inputs.length === 0) return [];
+  if (inputs.length > 1 || variants.length > 1) {
+    throw invalid("With ShadowProductionVariants there can be one production variant and one shadow variant only.");
+  }
+  if (asyncInference !== undefined) throw invalid("Shadow variants are not for asynchronous inference.");
+  const shadows = eachChecked(inputs);
+  if ([...variants, ...shadows].some(({ ServerlessConfig: config }) => config !== undefined)) {
+    throw invalid("Shadow variants are not for serverless inference.");
+  }
+  const [shadow] = shadows;
+  if (variants.some(({ VariantName: name }) => name === shadow?.VariantName)) {
+    throw invalid(`The variant name "${shadow?.VariantName}" was non-unique within the request.`);
+  }
+  return shadows;
+}
+
+function eachChecked(inputs: readonly SagemakerInputs["ProductionVariant"][]): readonly ProductionVariant[] {
   const names = new Set<string>();
-  const variants = inputs.map((input): ProductionVariant => {
+  return inputs.map((input): ProductionVariant => {
     refuseMembers(input, refusedVariantMembers, { code: "ValidationException", of: " of a variant" });
     const { VariantName: name } = input;
     if (names.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
@@ -96,10 +133,6 @@ function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]
       InitialVariantWeight: input.InitialVariantWeight ?? 1,
     };
   });
-  if (variants.every(({ InitialVariantWeight }) => InitialVariantWeight === 0)) {
-    throw invalid("At least one production variant needs a weight above zero.");
-  }
-  return variants;
 }
 
 /** What SageMaker says of instances cannot be said of a serverless variant. */

@@ -24,7 +24,6 @@ export const refusedContainerMembers: readonly RefusedMember[] = [
 ];
 
 export const refusedConfigMembers: readonly RefusedMember[] = [
-  { path: "ShadowProductionVariants", harmless: empty },
   { path: "AsyncInferenceConfig.OutputConfig.KmsKeyId", harmless: (key) => key === "" },
   { path: "ExplainerConfig" },
   { path: "KmsKeyId" },
