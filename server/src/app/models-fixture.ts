@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -53,6 +53,7 @@ interface BenchParts {
   readonly store: BucketStore;
   readonly samples: Map<string, number[]>;
   readonly logs: ReadonlyMap<string, string>;
+  readonly instancesDirectory: string;
 }
 
 const never = new AbortController().signal;
@@ -83,23 +84,27 @@ export class ModelsBench implements AsyncDisposable {
         store,
         documents: new DocumentMemory(),
         argumentsFor: (_environment, socketPath, mlRoot) => [path, socketPath, mlRoot],
-        onSample: (metric, value) => {
-          const values = samples.get(metric);
-          if (values === undefined) samples.set(metric, [value]);
-          else values.push(value);
-        },
+        onSample: () => {},
+        openSeries: ({ metricName, dimensions }) => ({
+          record(value) {
+            if (dimensions.length !== 2) return;
+            const values = samples.get(metricName);
+            if (values === undefined) samples.set(metricName, [value]);
+            else values.push(value);
+          },
+        }),
         logs,
         limits,
       }),
     );
-    return new ModelsBench({ hosting, store, samples, logs }, opening.move());
+    return new ModelsBench({ hosting, store, samples, logs, instancesDirectory: join(directory, "i") }, opening.move());
   }
 
   get hosting(): Hosting {
     return this.#parts.hosting;
   }
 
-  /** Of a metric, in their order. */
+  /** Of a metric with the dimensions EndpointName and VariantName alone, in their order. */
   samples(metric: string): readonly number[] {
     return this.#parts.samples.get(metric) ?? [];
   }
@@ -166,6 +171,13 @@ export class ModelsBench implements AsyncDisposable {
     const [text = "", instance = "", pid] = (reply.body as Buffer).toString().split(" ");
     reply.done();
     return { text, instance, pid: Number(pid) };
+  }
+
+  /** The models that lie on the disks of instances, once for each of them. */
+  async unpacked(): Promise<readonly string[]> {
+    const { instancesDirectory: directory } = this.#parts;
+    const instances = (await readdir(directory)).filter((name) => name.startsWith("i-"));
+    return (await Promise.all(instances.map((name) => readdir(join(directory, name, "ml", "models"))))).flat();
   }
 
   /** How often each model was loaded so far (or unloaded), on all instances together. */

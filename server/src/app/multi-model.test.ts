@@ -62,3 +62,85 @@ test(
     assert.ok(inKilled.length <= 5 && answers > 160, `${inKilled.length} failed, ${answers} answered`);
   },
 );
+
+test(
+  "a hot model gets a copy on a further instance, on half of them at most, and loses it when it is cold; the models beside it stay where they are",
+  { timeout: 120_000 },
+  async () => {
+    await using bench = await ModelsBench.open({ modelCopyColdMs: 3000 });
+    const others = targetsOf(12);
+    for (const target of ["hot", ...others]) await bench.put(target, target);
+    await bench.deploy("hammered", 3);
+    const askOthers = () => Promise.all(others.map((target) => bench.ask("hammered", target)));
+    await askOthers();
+    const instances = new Set<string>();
+    const hammer = async (count: number) => {
+      for (const { instance } of await Promise.all(
+        Array.from({ length: count }, () => bench.ask("hammered", "hot", 20)),
+      )) {
+        instances.add(instance);
+      }
+    };
+    // Queued on one instance while it loads, and then beside each other.
+    await until("it has a further copy that serves", async () => {
+      await Promise.all([hammer(40), askOthers()]);
+      return instances.size > 1;
+    });
+    for (let round = 0; round < 10; round += 1) await Promise.all([hammer(40), askOthers()]);
+    const hotCopies = () => (bench.loads().get("hot") ?? 0) - (bench.loads("unload").get("hot") ?? 0);
+    assert.deepEqual([instances.size, hotCopies()], [2, 2]);
+    await until("its further copy has gone", async () => {
+      await bench.ask("hammered", "hot");
+      return hotCopies() === 1;
+    });
+    await askOthers();
+    // They were neither pushed out nor copied.
+    for (const target of others) assert.equal(bench.loads().get(target), 1, target);
+    assert.deepEqual([...bench.loads("unload").keys()], ["hot"]);
+    // Each instance tells how many it has, so their average is the models per instance.
+    assert.ok(bench.samples("LoadedModelCount").every((count) => count <= 13));
+  },
+);
+
+test("a replaced or deleted archive leaves every instance that has a copy of it", { timeout: 120_000 }, async () => {
+  await using bench = await ModelsBench.open();
+  await bench.put("hot", "old");
+  await bench.deploy("replaced", 3);
+  await until("two instances have it", async () => {
+    await Promise.all(Array.from({ length: 40 }, () => bench.ask("replaced", "hot", 20)));
+    return bench.loads().get("hot") === 2;
+  });
+  await bench.put("hot", "new");
+  assert.equal((await bench.ask("replaced", "hot")).text, "new");
+  await until("both old copies have gone", () => bench.loads("unload").get("hot") === 2);
+  await until("two instances have the new one", async () => {
+    const answers = await Promise.all(Array.from({ length: 40 }, () => bench.ask("replaced", "hot", 20)));
+    assert.ok(answers.every(({ text }) => text === "new"));
+    return bench.loads().get("hot") === 4;
+  });
+  await bench.remove("hot");
+  await assert.rejects(bench.ask("replaced", "hot"), /Failed to download model data\(bucket: models, key: hot\)/);
+  await until("all copies have gone", () => bench.loads("unload").get("hot") === 4);
+});
+
+test(
+  "with ModelCacheSetting Disabled each model leaves memory and disk with its request",
+  { timeout: 60_000 },
+  async () => {
+    await using bench = await ModelsBench.open();
+    for (const target of ["a", "b"]) await bench.put(target, target);
+    await bench.deploy("uncached", 2, { MultiModelConfig: { ModelCacheSetting: "Disabled" } });
+    for (let round = 1; round <= 3; round += 1) {
+      for (const target of ["a", "b"]) assert.equal((await bench.ask("uncached", target)).text, target);
+      await until("both have gone", () => sum(bench.loads("unload")) === 2 * round);
+      await until("their files have gone", async () => (await bench.unpacked()).length === 0);
+    }
+    assert.deepEqual(bench.samples("ModelCacheHit"), [0, 0, 0, 0, 0, 0]);
+    assert.equal(bench.samples("ModelLoadingWaitTime").length, 6);
+    // Who asks meanwhile shares what is there.
+    const answers = await Promise.all(Array.from({ length: 10 }, () => bench.ask("uncached", "a", 50)));
+    assert.ok(answers.every(({ text }) => text === "a"));
+    await until("it has gone again", () => sum(bench.loads("unload")) === sum(bench.loads()));
+    assert.equal(bench.loads().get("a"), 4);
+  },
+);

@@ -395,3 +395,42 @@ test("an agent takes over what an earlier one unpacked, within its own disk byte
   );
   await after.agent[Symbol.asyncDispose]();
 });
+
+test("an agent that keeps no models gives up what an earlier one left, and each model with its last request", async () => {
+  const before = new World({});
+  before.objects.set("a", { etag: '"a"', bytes: 10 * mebi });
+  using _lease = await before.agent.acquire("a", never);
+  await before.agent[Symbol.asyncDispose]();
+  const after = new World({ keepsModels: false }, before.trees.disk);
+  after.objects.set("b", { etag: '"b"', bytes: 10 * mebi });
+  await after.agent.adopt();
+  const first = await after.agent.acquire("b", never);
+  {
+    using _second = await after.agent.acquire("b", never);
+  }
+  assert.equal(after.agent.copyOf("b"), "loaded");
+  first[Symbol.dispose]();
+  while (after.trees.disk.kept.size > 0) await turn();
+  assert.deepEqual([after.agent.copyOf("b"), after.agent.memoryUsedBytes, after.agent.diskUsedBytes], ["absent", 0, 0]);
+  await after.agent[Symbol.asyncDispose]();
+});
+
+test("what a model is beside others: there, on its way, or among those that are asked for most; and whether another one has room without one that was used", async () => {
+  const world = new World({ memoryBytesMax: 100 * mebi });
+  for (const name of ["a", "b"]) world.objects.set(name, { etag: "1", bytes: 40 * mebi });
+  const { agent } = world;
+  const asked = agent.acquire("a", never);
+  assert.deepEqual([agent.copyOf("a"), agent.copyOf("b")], ["coming", "absent"]);
+  using _a = await asked;
+  const usedNs = systemClock.monotonicNs();
+  assert.deepEqual([agent.copyOf("a"), agent.memoryBytesOf("a"), agent.memoryBytesOf("b")], ["loaded", 40 * mebi, 0]);
+  assert.deepEqual([agent.isBusyWith("a"), agent.isBusyWith("b")], [true, false]);
+  const [one, two] = [await agent.acquire("b", never), await agent.acquire("b", never)];
+  assert.deepEqual([agent.isBusyWith("a"), agent.isBusyWith("b")], [false, true]);
+  assert.deepEqual([agent.hasRoomFor(20 * mebi, usedNs), agent.hasRoomFor(21 * mebi, Infinity)], [true, false]);
+  for (const lease of [one, two]) lease[Symbol.dispose]();
+  // It alone is idle, and has been used since.
+  assert.deepEqual([agent.hasRoomFor(60 * mebi, usedNs), agent.hasRoomFor(60 * mebi, Infinity)], [false, true]);
+  assert.equal(agent.hasRoomFor(61 * mebi, Infinity), false);
+  await agent[Symbol.asyncDispose]();
+});

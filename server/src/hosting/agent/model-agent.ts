@@ -1,50 +1,19 @@
 import type { UnpackedArchive } from "../../blobs/index.ts";
-import { type Clock, Gate, type Logger, openDeadline, orAborted, Semaphore, TaskGroup } from "../../base/index.ts";
-import type { AgentLimits } from "./agent-limits.ts";
+import { Gate, openDeadline, orAborted, Semaphore, TaskGroup } from "../../base/index.ts";
+import type { AgentLease, AgentOptions, HeldModel } from "./agent-options.ts";
 import { ChargedSet, CostBook, chooseVictims, clipCharge, hasRoom, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelCopy, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
+import { ModelDemand } from "./model-demand.ts";
 import {
   ContainerLostError,
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
   ModelReplacedError,
-  type AgentObserver,
   type ModelContainer,
 } from "./model-container.ts";
-import type { ArchiveSource } from "./model-source.ts";
-import type { ModelTrees } from "./model-trees.ts";
 import { ModelUnloads } from "./model-unloads.ts";
-
-export interface AgentOptions {
-  readonly trees: ModelTrees;
-  readonly limits: AgentLimits;
-  readonly source: ArchiveSource;
-  /** Resolves with the container when it is up. */
-  readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
-  readonly observer: AgentObserver;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-/** A loaded model that stays loaded until released. */
-export interface AgentLease extends Disposable {
-  readonly id: string;
-  /** Whether it was loaded when asked for. */
-  readonly cacheHit: boolean;
-  readonly waitedUs: number;
-}
-
-export interface HeldModel {
-  readonly id: string;
-  readonly target: string;
-  /** Without what it shares with others. */
-  readonly memoryBytes: number;
-  readonly pinCount: number;
-  /** By the monotonic clock: when a request last came or went. */
-  readonly usedNs: number;
-}
 
 const learnedEntriesMax = 20_000;
 /** Loads of one model that may meet the end of the container. */
@@ -70,6 +39,7 @@ export class ModelAgent implements AsyncDisposable {
   readonly #unloads: ModelUnloads;
   readonly #admission = new Semaphore(1);
   readonly #changed = new Gate();
+  readonly #demand = new ModelDemand();
   #waiterCount = 0;
   #loadedCount = 0;
 
@@ -121,7 +91,12 @@ export class ModelAgent implements AsyncDisposable {
   copyOf(target: string): ModelCopy {
     const version = this.#current.get(target);
     if (version?.memory === "loaded") return "loaded";
-    return version === undefined || version.load === null ? "absent" : "coming";
+    return this.#demand.of(target) > 0 || (version !== undefined && version.load !== null) ? "coming" : "absent";
+  }
+
+  /** Whether there are as many requests for it here as for the others on average, or more. */
+  isBusyWith(target: string): boolean {
+    return this.#demand.isMostlyFor(target);
   }
 
   /** What a loaded model holds in memory, with what it shares; zero for others. */
@@ -159,23 +134,34 @@ export class ModelAgent implements AsyncDisposable {
       this.#versions.set(version.id, version);
       this.#current.set(version.target, version);
       if (before !== undefined) this.#retire(before);
+      if (!this.keepsModels) this.#retire(version);
     }
   }
 
   /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
   async acquire(target: string, signal: AbortSignal): Promise<AgentLease> {
     const askedNs = this.#options.clock.monotonicNs();
+    const asking = this.#demand.begin(target);
     for (;;) {
       try {
-        return await this.#acquireVersion(target, askedNs, signal);
+        return await this.#acquireVersion(target, { askedNs, asking, signal });
       } catch (error) {
         // Replaced meanwhile: who waited for the old bytes is given the new ones, within the same limit.
-        if (!(error instanceof ModelReplacedError)) throw error;
+        if (error instanceof ModelReplacedError) continue;
+        asking[Symbol.dispose]();
+        throw error;
       }
     }
   }
 
-  async #acquireVersion(target: string, askedNs: number, signal: AbortSignal): Promise<AgentLease> {
+  async #acquireVersion(
+    target: string,
+    {
+      askedNs,
+      asking,
+      signal,
+    }: { readonly askedNs: number; readonly asking: Disposable; readonly signal: AbortSignal },
+  ): Promise<AgentLease> {
     const { clock, limits } = this.#options;
     const version = await this.#versionNow(target, signal);
     this.#touch(version);
@@ -201,6 +187,7 @@ export class ModelAgent implements AsyncDisposable {
         [Symbol.dispose]: () => {
           if (released) return;
           released = true;
+          asking[Symbol.dispose]();
           this.#unpin(version);
         },
       };

@@ -1,16 +1,9 @@
-import { type Clock, delay, type Logger, openDeadline, type TaskGroup } from "../../base/index.ts";
-import type { AgentLimits } from "./agent-limits.ts";
-import type { AgentObserver, ModelContainer } from "./model-container.ts";
+import { delay, openDeadline, type TaskGroup } from "../../base/index.ts";
+import type { AgentOptions } from "./agent-options.ts";
 import type { ModelMemory, ModelVersion } from "./model-version.ts";
 
 export interface ModelUnloadsOptions {
-  readonly agent: {
-    readonly limits: AgentLimits;
-    readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
-    readonly observer: AgentObserver;
-    readonly clock: Clock;
-    readonly logger: Logger;
-  };
+  readonly agent: Pick<AgentOptions, "limits" | "container" | "observer" | "clock" | "logger">;
   /** Of the agent, which closes it. */
   readonly tasks: TaskGroup;
   readonly moved: (version: ModelVersion, memory: ModelMemory) => void;

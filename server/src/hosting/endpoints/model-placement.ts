@@ -11,6 +11,8 @@ export interface PlacementCandidate {
 export interface PlacedModel<Instance> {
   readonly target: string;
   readonly copyOn: (instance: Instance) => ModelCopy;
+  /** Whether it is among the models that an instance is busy with, and not beside them. */
+  readonly isBusyWith: (instance: Instance) => boolean;
   /** Whether the model could come there without pushing out one that has just been used. Asked about one instance at most. */
   readonly hasRoomOn: (instance: Instance) => boolean;
 }
@@ -67,6 +69,8 @@ export function placeModel<Instance extends PlacementCandidate>(
   if (loaded !== null) return { serve: loaded, bring: loaded === top ? null : mayHave(top) };
   const idlest = idlestOf(instances, name, isLoaded);
   if (idlest !== null) {
+    // Whoever is hot gets a copy, and not whoever is beside it.
+    if (!model.isBusyWith(idlest)) return { serve: idlest, bring: null };
     const next = first(instances, name, (each) => model.copyOn(each) === "absent" && isFree(each));
     return { serve: idlest, bring: mayHave(next) };
   }

@@ -45,6 +45,7 @@ export class ModelPlaces {
     const model = {
       target,
       copyOn: (place: Place) => place.agentOf(name)?.copyOf(target) ?? "absent",
+      isBusyWith: (place: Place) => place.agentOf(name)?.isBusyWith(target) ?? true,
       hasRoomOn: (place: Place) => this.#mayCome(target, { to: place.agentOf(name), place, places, name }),
     };
     const { serve, bring } = placeModel(places, model, placementLimits);

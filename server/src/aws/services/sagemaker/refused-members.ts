@@ -20,7 +20,6 @@ export const refusedContainerMembers: readonly RefusedMember[] = [
   { path: "ModelDataSource.S3DataSource.ManifestS3Uri" },
   { path: "ModelDataSource.S3DataSource.ETag" },
   { path: "ModelDataSource.S3DataSource.ManifestEtag" },
-  { path: "MultiModelConfig.ModelCacheSetting", harmless: (setting) => setting === "Enabled" },
 ];
 
 export const refusedConfigMembers: readonly RefusedMember[] = [

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { coldCopies } from "./model-places.ts";
+
+const copy = fc.record({ target: fc.constantFrom("a", "b", "c"), pinCount: fc.nat(1), usedNs: fc.nat(20) });
+const instances = fc.array(fc.uniqueArray(copy, { selector: ({ target }) => target, maxLength: 3 }), { maxLength: 5 });
+
+test("of copies those go that no request holds and nobody has used since, and one of each model stays", () => {
+  fc.assert(
+    fc.property(instances, (models) => {
+      const held = models.map((each, seat) => ({
+        seat,
+        agent: seat,
+        models: each.map((model) => ({ ...model, id: `${seat} ${model.target}` })),
+      }));
+      const gone = new Set(coldCopies(held, 10).map(({ agent, id }) => `${agent} ${id}`));
+      const left = (target: string) =>
+        held.flatMap(({ seat, models: all }) =>
+          all.filter((model) => model.target === target && !gone.has(`${seat} ${model.id}`)),
+        );
+      for (const { seat, models: all } of held) {
+        for (const { id, pinCount, usedNs } of all) {
+          if (gone.has(`${seat} ${id}`)) assert.ok(pinCount === 0 && usedNs <= 10);
+        }
+      }
+      for (const target of ["a", "b", "c"]) {
+        const before = models.flat().filter((model) => model.target === target).length;
+        const cold = left(target).filter(({ pinCount, usedNs }) => pinCount === 0 && usedNs <= 10);
+        assert.ok(cold.length <= 1);
+        assert.equal(left(target).length > 0, before > 0);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
