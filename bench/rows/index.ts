@@ -5,6 +5,7 @@ import { churnRow } from "./churn.ts";
 import { encoderRow } from "./encoder.ts";
 import { coldInvocationRow, coldMiniLmRow, invokeOverheadRow } from "./hosting.ts";
 import { grpcAddSubRow } from "./grpc.ts";
+import { daliRow } from "./dali.ts";
 import { decoupledRow } from "./decoupled.ts";
 import { jsonNumbersRow } from "./json-numbers.ts";
 import { latencyRow } from "./latency.ts";
@@ -38,6 +39,7 @@ export const rows: readonly Row[] = [
   treesRow,
   pytorchRow,
   tensorflowRow,
+  daliRow,
   rivalsRow,
   rivalsTorchRow,
   modelLoadRow,
