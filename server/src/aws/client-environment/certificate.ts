@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from "node:crypto";
 import { isIPv4 } from "node:net";
 
 export interface Certificate {
@@ -11,10 +11,13 @@ export interface CertificateOptions {
   readonly names: readonly string[];
   readonly notBefore: Date;
   readonly notAfter: Date;
+  /** Instead of a new key on the curve P-256: an RSA key, for those who verify signatures of no other kind. */
+  readonly rsaKey?: KeyObject;
 }
 
 const oids = {
   ecdsaWithSha256: "1.2.840.10045.4.3.2",
+  rsaWithSha256: "1.2.840.113549.1.1.11",
   commonName: "2.5.4.3",
   subjectKeyId: "2.5.29.14",
   keyUsage: "2.5.29.15",
@@ -24,16 +27,19 @@ const oids = {
 } as const;
 
 /**
- * A self-signed certificate that is its own authority (X.509 v3, P-256): what a client needs to trust one platform's listener.
+ * A self-signed certificate that is its own authority (X.509 v3, P-256 unless an RSA key is given): what a client needs to trust one platform's listener.
  * Node makes keys and signatures but no certificates, hence the few lines of DER.
  */
-export function createCertificate({ names, notBefore, notAfter }: CertificateOptions): Certificate {
-  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+export function createCertificate({ names, notBefore, notAfter, rsaKey }: CertificateOptions): Certificate {
+  const privateKey = rsaKey ?? generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
   const publicKey = createPublicKey(privateKey).export({ type: "spki", format: "der" });
-  // The last 65 bytes are the point itself, which is what RFC 5280 hashes into the key's name.
+  // The last 65 bytes of a P-256 key are the point itself, which is what RFC 5280 hashes into the key's name; for others any name serves.
   const keyId = createHash("sha1").update(publicKey.subarray(-65)).digest();
   const name = sequence(set(sequence(oid(oids.commonName), tagged(0x0c, Buffer.from("Galatea local platform")))));
-  const algorithm = sequence(oid(oids.ecdsaWithSha256));
+  const algorithm =
+    rsaKey === undefined
+      ? sequence(oid(oids.ecdsaWithSha256))
+      : sequence(oid(oids.rsaWithSha256), tagged(0x05, Buffer.alloc(0)));
   const altNames = names.map((each) =>
     isIPv4(each) ? tagged(0x87, Buffer.from(each.split(".").map(Number))) : tagged(0x82, Buffer.from(each)),
   );

@@ -1,0 +1,143 @@
+import {
+  invalidParameter,
+  topicOfArn,
+  type Subscription,
+  type Topics,
+} from "../../../topics/index.ts";
+import { pageAfter } from "../../wire/index.ts";
+import type { SnsRows } from "./rows.ts";
+
+const pageMax = 100;
+const endpointCharsMax = 2048;
+const pendingArn = "pending confirmation";
+
+export function subscriptionOperations(
+  topics: Topics,
+): Pick<
+  SnsRows,
+  | "Subscribe"
+  | "ConfirmSubscription"
+  | "Unsubscribe"
+  | "ListSubscriptions"
+  | "ListSubscriptionsByTopic"
+  | "GetSubscriptionAttributes"
+  | "SetSubscriptionAttributes"
+> {
+  const ofTopic = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
+  const own = ({ SubscriptionArn: arn }: { readonly SubscriptionArn: string }) => topicOfArn(arn) ?? arn;
+  return {
+    Subscribe: {
+      action: "sns:Subscribe",
+      resource: ofTopic,
+      async handle(input, { accountId }) {
+        const { TopicArn: topicArn, Endpoint: endpoint = "", Attributes: attributes = {} } = input;
+        topics.topic(topicArn);
+        const protocol = protocolOf(input.Protocol, endpoint);
+        let isRaw = false;
+        for (const [name, value] of Object.entries(attributes)) isRaw = rawOf(name, value);
+        const made = await topics.subscribe({ topicArn, protocol, endpoint, isRaw, accountId });
+        const isTold = made.state.at === "confirmed" || input.ReturnSubscriptionArn === true;
+        return { SubscriptionArn: isTold ? made.arn : pendingArn };
+      },
+    },
+    ConfirmSubscription: {
+      action: "sns:ConfirmSubscription",
+      resource: ofTopic,
+      async handle({ TopicArn: topicArn, Token: token, AuthenticateOnUnsubscribe: authenticates }) {
+        const { arn } = await topics.confirm(topicArn, token, authenticates !== "true");
+        return { SubscriptionArn: arn };
+      },
+    },
+    Unsubscribe: {
+      action: "sns:Unsubscribe",
+      resource: own,
+      async handle({ SubscriptionArn: arn }) {
+        if (topicOfArn(arn) === null) throw invalidParameter("SubscriptionArn");
+        await topics.unsubscribe(arn);
+        return {};
+      },
+    },
+    ListSubscriptions: {
+      action: "sns:ListSubscriptions",
+      resource: () => "*",
+      handle: ({ NextToken: token }) => Promise.resolve(listed(topics.subscriptions(null), token)),
+    },
+    ListSubscriptionsByTopic: {
+      action: "sns:ListSubscriptionsByTopic",
+      resource: ofTopic,
+      async handle({ TopicArn: arn, NextToken: token }) {
+        topics.topic(arn);
+        return listed(topics.subscriptions(arn), token);
+      },
+    },
+    GetSubscriptionAttributes: {
+      action: "sns:GetSubscriptionAttributes",
+      resource: own,
+      async handle({ SubscriptionArn: arn }) {
+        const { topicArn, accountId, protocol, endpoint, isRaw, state } = topics.subscription(arn);
+        return {
+          Attributes: {
+            SubscriptionArn: arn,
+            TopicArn: topicArn,
+            Owner: accountId,
+            Protocol: protocol,
+            Endpoint: endpoint,
+            RawMessageDelivery: String(isRaw),
+            PendingConfirmation: String(state.at === "pending"),
+            ConfirmationWasAuthenticated: String(state.at === "confirmed" && !state.mayLeaveByLink),
+          },
+        };
+      },
+    },
+    SetSubscriptionAttributes: {
+      action: "sns:SetSubscriptionAttributes",
+      resource: own,
+      async handle({ SubscriptionArn: arn, AttributeName: name, AttributeValue: value = "" }) {
+        topics.subscription(arn);
+        const isRaw = rawOf(name, value);
+        await topics.changeSubscription(arn, (subscription) => ({ ...subscription, isRaw }));
+        return {};
+      },
+    },
+  };
+}
+
+function listed(all: readonly Subscription[], token: string | undefined) {
+  const { page, next } = pageAfter(all, ({ arn }) => arn, { countMax: undefined, pageMax, token });
+  const Subscriptions = page.map(({ arn, accountId, protocol, endpoint, topicArn, state }) => ({
+    SubscriptionArn: state.at === "pending" ? "PendingConfirmation" : arn,
+    Owner: accountId,
+    Protocol: protocol,
+    Endpoint: endpoint,
+    TopicArn: topicArn,
+  }));
+  return { Subscriptions, NextToken: next };
+}
+
+function protocolOf(protocol: string, endpoint: string): "http" | "https" {
+  if (protocol !== "http" && protocol !== "https") {
+    const text = `Protocol Reason: ${protocol.slice(0, 64)} is not supported by this platform yet; http and https are`;
+    throw invalidParameter(text);
+  }
+  const isUrl = endpoint.length <= endpointCharsMax && URL.canParse(endpoint);
+  const url = isUrl ? new URL(endpoint) : null;
+  if (url === null || url.protocol !== `${protocol}:` || url.hostname === "") {
+    throw invalidParameter("Endpoint must match the specified protocol");
+  }
+  // A password would stand in lists and logs.
+  if (url.username !== "" || url.password !== "") {
+    throw invalidParameter("Endpoint Reason: user names and passwords in it are not supported by this platform yet");
+  }
+  return protocol;
+}
+
+/** The one attribute there is; those that would change which messages are delivered, and are not built, are refused. */
+function rawOf(name: string, value: string): boolean {
+  if (name !== "RawMessageDelivery") {
+    throw invalidParameter(`AttributeName Reason: ${name.slice(0, 64)} is not supported by this platform yet`);
+  }
+  if (value !== "true" && value !== "false") {
+    throw invalidParameter("Attributes Reason: RawMessageDelivery: Invalid value [" + value.slice(0, 64) + "]. Must be true or false.");
+  }
+  return value === "true";
+}

@@ -1,0 +1,133 @@
+import type { Clock } from "../../../base/index.ts";
+import { invalidParameter, topicArn, type Topic, type Topics } from "../../../topics/index.ts";
+import { pageAfter } from "../../wire/index.ts";
+import type { SnsRows } from "./rows.ts";
+
+const pageMax = 100;
+
+type Changes = Partial<Pick<Topic, "displayName" | "signatureVersion">>;
+
+export function topicOperations(
+  topics: Topics,
+  clock: Clock,
+): Pick<SnsRows, "CreateTopic" | "DeleteTopic" | "GetTopicAttributes" | "ListTopics" | "SetTopicAttributes"> {
+  const resource = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
+  return {
+    CreateTopic: {
+      action: "sns:CreateTopic",
+      resource: ({ Name: name }, context) => topicArn(name, context),
+      refuses: [{ path: "DataProtectionPolicy" }],
+      async handle({ Name: name, Attributes: attributes = {} }, context) {
+        if (!/^[A-Za-z0-9_-]{1,256}$/.test(name)) throw invalidParameter("Topic Name");
+        const { accountId } = context;
+        const arn = topicArn(name, context);
+        const changes: Changes = Object.assign(
+          {},
+          ...Object.entries(attributes).map(([attribute, value]) => changesOf(attribute, value)),
+        ) as Changes;
+        const fresh = { arn, name, accountId, createdMs: clock.epochMs(), displayName: "", signatureVersion: "1" } as const;
+        await topics.create({ ...fresh, ...changes });
+        return { TopicArn: arn };
+      },
+    },
+    DeleteTopic: {
+      action: "sns:DeleteTopic",
+      resource,
+      async handle({ TopicArn: arn }) {
+        await topics.delete(arn);
+        return {};
+      },
+    },
+    GetTopicAttributes: {
+      action: "sns:GetTopicAttributes",
+      resource,
+      async handle({ TopicArn: arn }) {
+        const topic = topics.topic(arn);
+        const states = topics.subscriptions(arn).map(({ state }) => state.at);
+        const count = (at: "pending" | "confirmed") => String(states.filter((state) => state === at).length);
+        return {
+          Attributes: {
+            TopicArn: arn,
+            Owner: topic.accountId,
+            Policy: policyOf(topic),
+            DisplayName: topic.displayName,
+            SubscriptionsPending: count("pending"),
+            SubscriptionsConfirmed: count("confirmed"),
+            SubscriptionsDeleted: "0",
+            EffectiveDeliveryPolicy: deliveryPolicy,
+            ...(topic.signatureVersion === "1" ? {} : { SignatureVersion: topic.signatureVersion }),
+          },
+        };
+      },
+    },
+    SetTopicAttributes: {
+      action: "sns:SetTopicAttributes",
+      resource,
+      async handle({ TopicArn: arn, AttributeName: attribute, AttributeValue: value = "" }) {
+        topics.topic(arn);
+        const changes = changesOf(attribute, value);
+        await topics.change(arn, (topic) => ({ ...topic, ...changes }));
+        return {};
+      },
+    },
+    ListTopics: {
+      action: "sns:ListTopics",
+      resource: () => "*",
+      async handle({ NextToken: token }) {
+        const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, { countMax: undefined, pageMax, token });
+        return { Topics: page.map(({ arn }) => ({ TopicArn: arn })), NextToken: next };
+      },
+    },
+  };
+}
+
+/** What an attribute changes of a topic; those that would change what is delivered, or to whom, and are not built are refused. */
+function changesOf(attribute: string, value: string): Changes {
+  switch (attribute) {
+    case "DisplayName":
+      if (value.length > 100) throw invalidParameter("DisplayName Reason: it is longer than 100 characters");
+      return { displayName: value };
+    case "SignatureVersion":
+      if (value !== "1" && value !== "2") throw invalidParameter("SignatureVersion");
+      return { signatureVersion: value };
+    case "FifoTopic":
+      if (value === "false") return {};
+      throw invalidParameter("Attributes Reason: FifoTopic is not supported by this platform yet");
+    default:
+      throw invalidParameter(`AttributeName Reason: ${attribute.slice(0, 64)} is not supported by this platform yet`);
+  }
+}
+
+/** Whoever has a key of the owner's may do everything; nobody else may do anything. */
+function policyOf({ arn, accountId }: Topic): string {
+  const action = ["Publish", "Subscribe", "GetTopicAttributes", "SetTopicAttributes", "DeleteTopic"];
+  return JSON.stringify({
+    Version: "2008-10-17",
+    Id: "__default_policy_ID",
+    Statement: [
+      {
+        Sid: "__default_statement_ID",
+        Effect: "Allow",
+        Principal: { AWS: "*" },
+        Action: action.map((name) => `SNS:${name}`),
+        Resource: arn,
+        Condition: { StringEquals: { "AWS:SourceOwner": accountId } },
+      },
+    ],
+  });
+}
+
+const deliveryPolicy = JSON.stringify({
+  http: {
+    defaultHealthyRetryPolicy: {
+      minDelayTarget: 20,
+      maxDelayTarget: 20,
+      numRetries: 3,
+      numMaxDelayRetries: 0,
+      numNoDelayRetries: 0,
+      numMinDelayRetries: 0,
+      backoffFunction: "linear",
+    },
+    disableSubscriptionOverrides: false,
+  },
+});

@@ -1,0 +1,256 @@
+import { delay, openDeadline, orAborted, Gate, TaskGroup, type Clock, type Logger } from "../base/index.ts";
+import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
+import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
+import type { TopicMessage, WrittenMessage } from "./message-text.ts";
+import type { Subscription } from "./topic.ts";
+
+/** Makes one request; what it rejects with is a bug. Nothing of the answer but its status is looked at. */
+export type SendMessage = (url: string, message: WrittenMessage, signal: AbortSignal) => Promise<AttemptOutcome>;
+
+export interface DeliveryLimits {
+  /** Of messages for one subscription that are on their way: further ones are given up. */
+  readonly waitingMax: number;
+  readonly waitingBytesMax: number;
+  /** At once to one endpoint, and to all of them. */
+  readonly sendingEachMax: number;
+  readonly sendingMax: number;
+  readonly attemptMs: number;
+  /** Between looks at what is due. */
+  readonly lookMs: number;
+  /** Messages that were given up and are kept. */
+  readonly deadMax: number;
+}
+
+export const deliveryLimits: DeliveryLimits = {
+  waitingMax: 10_000,
+  waitingBytesMax: 64 * 2 ** 20,
+  sendingEachMax: 2,
+  sendingMax: 64,
+  attemptMs: 15_000,
+  lookMs: 1000,
+  deadMax: 1000,
+};
+
+export interface DeliveriesOptions {
+  readonly documents: Documents;
+  readonly limits: DeliveryLimits;
+  readonly send: SendMessage;
+  /** Null for what is gone, or is not to be sent this. */
+  readonly written: (delivery: Delivery) => { readonly endpoint: string; readonly message: WrittenMessage } | null;
+  readonly delivered: (topicArn: string, isDelivered: boolean) => void;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface WaitingDelivery {
+  readonly key: string;
+  readonly bytes: number;
+  notBeforeMs: number;
+}
+
+interface Line {
+  readonly waiting: Map<string, WaitingDelivery>;
+  bytes: number;
+  sendingCount: number;
+}
+
+const kind = "sns-delivery";
+const deadKind = "sns-dead-letter";
+const pauseMs = 1000;
+
+/** Messages on their way: each is a document until its endpoint has taken it, or it is given up. Whoever posts one never waits. */
+export class Deliveries implements AsyncDisposable {
+  readonly #options: DeliveriesOptions;
+  /** By subscription, in the order of their turns. */
+  readonly #lines = new Map<string, Line>();
+  readonly #tasks: TaskGroup;
+  readonly #posted = new Gate();
+  /** Oldest first. */
+  readonly #dead: string[] = [];
+  #sendingCount = 0;
+  #postedCount = 0;
+
+  private constructor(options: DeliveriesOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) => options.logger.error("a delivery ended unexpectedly", { error: String(error) }));
+  }
+
+  static async open(options: DeliveriesOptions): Promise<Deliveries> {
+    const deliveries = new Deliveries(options);
+    for await (const { key, body } of deliveries.#all(kind)) {
+      const delivery = deliveries.#read(key, body);
+      if (delivery !== null) deliveries.#enter(key, delivery, Buffer.byteLength(body));
+    }
+    for await (const { key } of deliveries.#all(deadKind)) deliveries.#dead.push(key);
+    deliveries.#tasks.run((closing) => deliveries.#watch(closing));
+    return deliveries;
+  }
+
+  /** The changes that put a message on its way to each of the subscriptions; `written` is to be called when they are. */
+  post(subscriptions: readonly Subscription[], message: TopicMessage) {
+    const { clock, limits, newId, logger } = this.#options;
+    const nowMs = clock.epochMs();
+    const changes: DocumentChange[] = [];
+    const entered: (() => void)[] = [];
+    for (const { arn } of subscriptions) {
+      const delivery: Delivery = { subscriptionArn: arn, message, attemptCount: 0, notBeforeMs: nowMs };
+      const body = JSON.stringify(delivery);
+      const bytes = Buffer.byteLength(body);
+      const key = `${String(nowMs).padStart(15, "0")} ${String((this.#postedCount += 1)).padStart(12, "0")} ${newId()}`;
+      const line = this.#lines.get(arn);
+      const isFull =
+        line !== undefined && (line.waiting.size >= limits.waitingMax || line.bytes + bytes > limits.waitingBytesMax);
+      if (isFull) {
+        const { messageId, topicArn } = message;
+        logger.warning("a message is given up: too many are on their way to its endpoint", { messageId, subscription: arn });
+        changes.push(...this.#buried(key, body));
+        entered.push(() => this.#options.delivered(topicArn, false));
+        continue;
+      }
+      changes.push({ do: "put", kind, key, body, expects: "absent" });
+      entered.push(() => this.#enter(key, delivery, bytes));
+    }
+    const written = () => {
+      for (const enter of entered) enter();
+      this.#posted.open();
+    };
+    return { changes, written };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  async *#all(of: string) {
+    for (let after: DocumentPosition | null = null; ;) {
+      const query = { kind: of, order: null, isDescending: false, after, limit: Math.min(200, documentsListedMax) };
+      const page = await this.#options.documents.list(query);
+      yield* page.documents;
+      if (page.next === null) return;
+      after = page.next;
+    }
+  }
+
+  #read(key: string, body: string): Delivery | null {
+    try {
+      return JSON.parse(body) as Delivery;
+    } catch (error) {
+      this.#options.logger.error("a record is damaged and left out", { kind, key, error: String(error) });
+      return null;
+    }
+  }
+
+  #enter(key: string, { subscriptionArn, notBeforeMs }: Delivery, bytes: number): void {
+    let line = this.#lines.get(subscriptionArn);
+    if (line === undefined) this.#lines.set(subscriptionArn, (line = { waiting: new Map(), bytes: 0, sendingCount: 0 }));
+    line.waiting.set(key, { key, bytes, notBeforeMs });
+    line.bytes += bytes;
+  }
+
+  async #watch(closing: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#options;
+    for (;;) {
+      const posted = this.#posted.opened();
+      this.#dispatch();
+      using pause = openDeadline({ clock, afterMs: limits.lookMs, signal: closing });
+      await orAborted(posted, pause.signal).catch(() => closing.throwIfAborted());
+    }
+  }
+
+  /** One message of each subscription in its turn, for as long as there are places. */
+  #dispatch(): void {
+    const { limits, clock } = this.#options;
+    const nowMs = clock.epochMs();
+    for (let isBegun = true; isBegun;) {
+      isBegun = false;
+      // A copy: whoever had a turn goes to the end and must not be met again in this round.
+      for (const [arn, line] of Array.from(this.#lines)) {
+        if (this.#sendingCount >= limits.sendingMax) return;
+        if (line.waiting.size === 0 && line.sendingCount === 0) this.#lines.delete(arn);
+        if (line.sendingCount >= limits.sendingEachMax) continue;
+        const due = line.waiting.values().find(({ notBeforeMs }) => notBeforeMs <= nowMs);
+        if (due === undefined) continue;
+        this.#lines.delete(arn);
+        this.#lines.set(arn, line);
+        isBegun = true;
+        this.#begin(line, due);
+      }
+    }
+  }
+
+  #begin(line: Line, entry: WaitingDelivery): void {
+    line.waiting.delete(entry.key);
+    line.sendingCount += 1;
+    this.#sendingCount += 1;
+    this.#tasks.run(async (closing) => {
+      try {
+        const again = await this.#deliver(entry.key, closing).catch((error: unknown) => {
+          closing.throwIfAborted();
+          this.#options.logger.error("a delivery failed; it is tried again", { error: String(error) });
+          return this.#options.clock.epochMs() + this.#options.limits.attemptMs;
+        });
+        if (again === null) line.bytes -= entry.bytes;
+        else line.waiting.set(entry.key, { ...entry, notBeforeMs: again });
+      } finally {
+        line.sendingCount -= 1;
+        this.#sendingCount -= 1;
+        if (!closing.aborted) this.#posted.open();
+      }
+    });
+  }
+
+  /** When it is to be tried again; null where it is over. */
+  async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
+    const { documents, clock, written, limits, send, delivered, logger } = this.#options;
+    const found = await documents.get(kind, key);
+    const delivery = found === null ? null : this.#read(key, found.body);
+    if (delivery === null) return null;
+    const ready = written(delivery);
+    if (ready === null) {
+      await this.#persist([{ do: "delete", kind, key, expects: "any" }], closing);
+      return null;
+    }
+    using limit = openDeadline({ clock, afterMs: limits.attemptMs, signal: closing });
+    const outcome = await send(ready.endpoint, ready.message, limit.signal);
+    closing.throwIfAborted();
+    const move = afterAttempt(delivery, outcome, clock.epochMs());
+    const { messageId, topicArn } = delivery.message;
+    if (move.do === "retry") {
+      await this.#persist([{ do: "put", kind, key, body: JSON.stringify(move.delivery), expects: "any" }], closing);
+      return move.delivery.notBeforeMs;
+    }
+    const gone: DocumentChange = { do: "delete", kind, key, expects: "any" };
+    if (move.do === "forget") await this.#persist([gone], closing);
+    else {
+      logger.warning("a message is given up", { messageId, subscription: delivery.subscriptionArn, why: move.why });
+      await this.#persist([gone, ...this.#buried(key, JSON.stringify({ ...delivery, why: move.why }))], closing);
+    }
+    delivered(topicArn, move.do === "forget");
+    return null;
+  }
+
+  /** Kept, instead of the oldest ones. */
+  #buried(key: string, body: string): readonly DocumentChange[] {
+    this.#dead.push(key);
+    const surplus = this.#dead.splice(0, Math.max(0, this.#dead.length - this.#options.limits.deadMax));
+    return [
+      { do: "put", kind: deadKind, key, body, expects: "any" },
+      ...surplus.map((oldest): DocumentChange => ({ do: "delete", kind: deadKind, key: oldest, expects: "any" })),
+    ];
+  }
+
+  /** Until it is written: what an endpoint has taken is not sent again for a disk that is full for a while. */
+  async #persist(changes: readonly DocumentChange[], closing: AbortSignal): Promise<void> {
+    const { documents, clock, logger } = this.#options;
+    for (;;) {
+      try {
+        return void (await documents.write(changes));
+      } catch (error) {
+        closing.throwIfAborted();
+        logger.error("what came of a delivery cannot be recorded; it is tried again", { error: String(error) });
+        await delay(clock, pauseMs, closing);
+      }
+    }
+  }
+}

@@ -1,0 +1,20 @@
+/**
+ * Topics as SNS has them: who is subscribed, what is published to them, and the messages on their way to HTTP endpoints. A message is a
+ * document for each of its subscriptions until that has taken it, so nothing of what was published is lost by a platform that ends.
+ * The door knows no HTTP: requests are made by the `SendMessage` it is given.
+ */
+export type { AttemptOutcome } from "./delivery.ts";
+export { deliveryLimits, type SendMessage } from "./deliveries.ts";
+export type { MessageAttribute, MessageLinks, Sign, WrittenMessage } from "./message-text.ts";
+export {
+  invalidParameter,
+  subscriptionNotFound,
+  topicArn,
+  topicLimits,
+  topicNotFound,
+  topicOfArn,
+  type SignatureVersion,
+  type Subscription,
+  type Topic,
+} from "./topic.ts";
+export { Topics, type Publication, type TopicsOptions } from "./topics.ts";

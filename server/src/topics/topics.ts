@@ -1,0 +1,273 @@
+import { AwsError, KeyedLock, type Clock, type Logger } from "../base/index.ts";
+import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
+import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
+import type { Delivery } from "./delivery.ts";
+import { writtenMessage, type MessageAttribute, type MessageLinks, type Sign, type TopicMessage } from "./message-text.ts";
+import {
+  confirmationMs,
+  invalidParameter,
+  subscriptionNotFound,
+  topicNotFound,
+  type DeliveryProtocol,
+  type Subscription,
+  type Topic,
+  type TopicLimits,
+} from "./topic.ts";
+
+export interface TopicsOptions {
+  readonly documents: Documents;
+  readonly limits: TopicLimits & DeliveryLimits;
+  readonly send: SendMessage;
+  readonly links: MessageLinks;
+  readonly sign: Sign;
+  /** Counts what was delivered, or was given up. */
+  readonly delivered: (topicArn: string, isDelivered: boolean) => void;
+  readonly newId: () => string;
+  readonly newToken: () => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What somebody publishes. */
+export interface Publication {
+  readonly topicArn: string;
+  readonly subject: string | null;
+  readonly text: string;
+  readonly attributes: Readonly<Record<string, MessageAttribute>>;
+}
+
+const topicKind = "sns-topic";
+const subscriptionKind = "sns-subscription";
+
+/** Topics and who subscribes to them, in memory and as documents; what is published is on its way when it is recorded. Throws AwsError. */
+export class Topics implements AsyncDisposable {
+  readonly #options: TopicsOptions;
+  readonly #topics = new Map<string, Topic>();
+  readonly #subscriptions = new Map<string, Subscription>();
+  readonly #lock = new KeyedLock();
+  #deliveries: Deliveries | null = null;
+
+  private constructor(options: TopicsOptions) {
+    this.#options = options;
+  }
+
+  static async open(options: TopicsOptions): Promise<Topics> {
+    const topics = new Topics(options);
+    for await (const topic of topics.#all<Topic>(topicKind)) topics.#topics.set(topic.arn, topic);
+    for await (const each of topics.#all<Subscription>(subscriptionKind)) topics.#subscriptions.set(each.arn, each);
+    topics.#deliveries = await Deliveries.open({ ...options, written: (delivery) => topics.#written(delivery) });
+    return topics;
+  }
+
+  /** By ARN. */
+  list(): readonly Topic[] {
+    return [...this.#topics.values()].toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
+  }
+
+  find(arn: string): Topic | null {
+    return this.#topics.get(arn) ?? null;
+  }
+
+  topic(arn: string): Topic {
+    return this.find(arn) ?? raise(topicNotFound());
+  }
+
+  /** Of one topic or of all, by ARN. */
+  subscriptions(topicArn: string | null): readonly Subscription[] {
+    const nowMs = this.#options.clock.epochMs();
+    return [...this.#subscriptions.values()]
+      .filter((each) => (topicArn === null || each.topicArn === topicArn) && !isOver(each, nowMs))
+      .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
+  }
+
+  subscription(arn: string): Subscription {
+    return this.#subscriptions.get(arn) ?? raise(subscriptionNotFound());
+  }
+
+  /** One that is there stays as it is. */
+  async create(topic: Topic): Promise<void> {
+    await this.#lock.run("", async () => {
+      if (this.#topics.has(topic.arn)) return;
+      if (this.#topics.size >= this.#options.limits.topicsMax) {
+        throw new AwsError("TopicLimitExceeded", `There are ${this.#topics.size} topics: there may be no more.`, {
+          statusFallback: 403,
+        });
+      }
+      await this.#write([put(topicKind, topic)]);
+      this.#topics.set(topic.arn, topic);
+    });
+  }
+
+  async change(arn: string, change: (topic: Topic) => Topic): Promise<void> {
+    await this.#lock.run("", async () => {
+      const changed = change(this.topic(arn));
+      await this.#write([put(topicKind, changed)]);
+      this.#topics.set(arn, changed);
+    });
+  }
+
+  /** With its subscriptions. What is on its way to them is not sent any more. Of a topic that is not there it is done already. */
+  async delete(arn: string): Promise<void> {
+    await this.#lock.run("", async () => {
+      const gone = [...this.#subscriptions.values()].filter((each) => each.topicArn === arn);
+      if (!this.#topics.has(arn) && gone.length === 0) return;
+      await this.#write([remove(topicKind, arn), ...gone.map((each) => remove(subscriptionKind, each.arn))]);
+      this.#topics.delete(arn);
+      for (const each of gone) this.#subscriptions.delete(each.arn);
+    });
+  }
+
+  /** The endpoint is sent a token, with which it confirms; one that has subscribed already is given. */
+  async subscribe(asked: {
+    readonly topicArn: string;
+    readonly protocol: DeliveryProtocol;
+    readonly endpoint: string;
+    readonly isRaw: boolean;
+    readonly accountId: string;
+  }): Promise<Subscription> {
+    return await this.#lock.run("", async () => {
+      const { newId, newToken, clock, limits } = this.#options;
+      this.topic(asked.topicArn);
+      const all = this.subscriptions(asked.topicArn);
+      const same = all.find(({ protocol, endpoint }) => protocol === asked.protocol && endpoint === asked.endpoint);
+      if (same?.state.at === "confirmed") {
+        if (same.isRaw === asked.isRaw) return same;
+        throw invalidParameter("Attributes Reason: Subscription already exists with different attributes");
+      }
+      if (same === undefined && (all.length >= limits.perTopicMax || this.#subscriptions.size >= limits.subscriptionsMax)) {
+        throw new AwsError("SubscriptionLimitExceeded", "There may be no more subscriptions.", { statusFallback: 403 });
+      }
+      const token = newToken();
+      const untilMs = clock.epochMs() + confirmationMs;
+      const arn = same?.arn ?? `${asked.topicArn}:${newId()}`;
+      const subscription: Subscription = { ...asked, arn, state: { at: "pending", token, untilMs } };
+      const over = [...this.#subscriptions.values()].filter((each) => isOver(each, clock.epochMs()));
+      const { topicArn } = asked;
+      const text =
+        `You have chosen to subscribe to the topic ${topicArn}.\n` +
+        "To confirm the subscription, visit the SubscribeURL included in this message.";
+      const posted = this.#post([subscription], {
+        type: "SubscriptionConfirmation",
+        messageId: newId(),
+        topicArn,
+        text,
+        timestampMs: clock.epochMs(),
+        token,
+      });
+      await this.#write([
+        put(subscriptionKind, subscription),
+        ...over.map((each) => remove(subscriptionKind, each.arn)),
+        ...posted.changes,
+      ]);
+      for (const each of over) this.#subscriptions.delete(each.arn);
+      this.#subscriptions.set(arn, subscription);
+      posted.written();
+      return subscription;
+    });
+  }
+
+  /** By the token that the endpoint was sent. */
+  async confirm(topicArn: string, token: string, mayLeaveByLink: boolean): Promise<Subscription> {
+    return await this.#lock.run("", async () => {
+      this.topic(topicArn);
+      const nowMs = this.#options.clock.epochMs();
+      const found = this.subscriptions(topicArn).find(({ state }) => state.at === "pending" && state.token === token);
+      if (found === undefined || isOver(found, nowMs)) throw invalidParameter("Token");
+      const confirmed: Subscription = { ...found, state: { at: "confirmed", mayLeaveByLink } };
+      await this.#write([put(subscriptionKind, confirmed)]);
+      this.#subscriptions.set(confirmed.arn, confirmed);
+      return confirmed;
+    });
+  }
+
+  async changeSubscription(arn: string, change: (subscription: Subscription) => Subscription): Promise<void> {
+    await this.#lock.run("", async () => {
+      const changed = change(this.subscription(arn));
+      await this.#write([put(subscriptionKind, changed)]);
+      this.#subscriptions.set(arn, changed);
+    });
+  }
+
+  /** Of one that is not there it is done already. */
+  async unsubscribe(arn: string): Promise<void> {
+    await this.#lock.run("", async () => {
+      if (!this.#subscriptions.has(arn)) return;
+      await this.#write([remove(subscriptionKind, arn)]);
+      this.#subscriptions.delete(arn);
+    });
+  }
+
+  /** Resolves with the message's id when it is on its way to everybody who has confirmed. */
+  async publish(publication: Publication): Promise<string> {
+    const prepared = this.prepare(publication) ?? raise(topicNotFound());
+    if (prepared.changes.length > 0) await this.#write(prepared.changes);
+    prepared.written();
+    return prepared.messageId;
+  }
+
+  /** What publishes a message when it is written, with whatever else; null where there is no such topic. */
+  prepare({ topicArn, subject, text, attributes }: Publication) {
+    if (this.find(topicArn) === null) return null;
+    const { newId, clock } = this.#options;
+    const messageId = newId();
+    const confirmed = this.subscriptions(topicArn).filter(({ state }) => state.at === "confirmed");
+    const timestampMs = clock.epochMs();
+    const message = { type: "Notification", messageId, topicArn, subject, text, timestampMs, attributes } as const;
+    return { ...this.#post(confirmed, message), messageId };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#deliveries?.[Symbol.asyncDispose]();
+  }
+
+  #post(subscriptions: readonly Subscription[], message: TopicMessage) {
+    return this.#deliveries?.post(subscriptions, message) ?? raise(new Error("bug: topics that are not open"));
+  }
+
+  /** A message is sent to who is subscribed when it is sent. */
+  #written({ subscriptionArn, message }: Delivery) {
+    const subscription = this.#subscriptions.get(subscriptionArn);
+    const topic = this.find(message.topicArn);
+    if (subscription === undefined || topic === null) return null;
+    const { state, isRaw, endpoint } = subscription;
+    // A confirmation is for the token that is asked for now.
+    if (message.type === "Notification" ? state.at !== "confirmed" : !isAskedFor(state, message.token)) return null;
+    const { links, sign } = this.#options;
+    const version = topic.signatureVersion;
+    return { endpoint, message: writtenMessage(message, { subscriptionArn, version, links, sign, isRaw }) };
+  }
+
+  async #write(changes: readonly DocumentChange[]): Promise<void> {
+    await this.#options.documents.write(changes);
+  }
+
+  async *#all<Value>(kind: string): AsyncIterable<Value> {
+    const { documents, logger } = this.#options;
+    for (let after: DocumentPosition | null = null; ;) {
+      const page = await documents.list({ kind, order: null, isDescending: false, after, limit: documentsListedMax });
+      for (const { key, body } of page.documents) {
+        try {
+          yield JSON.parse(body) as Value;
+        } catch (error) {
+          logger.error("a record is damaged and left out", { kind, key, error: String(error) });
+        }
+      }
+      if (page.next === null) return;
+      after = page.next;
+    }
+  }
+}
+
+const isAskedFor = (state: Subscription["state"], token: string) => state.at === "pending" && state.token === token;
+
+const isOver = ({ state }: Subscription, nowMs: number) => state.at === "pending" && state.untilMs <= nowMs;
+
+const put = (kind: string, value: { readonly arn: string }): DocumentChange => {
+  return { do: "put", kind, key: value.arn, body: JSON.stringify(value), expects: "any" };
+};
+
+const remove = (kind: string, key: string): DocumentChange => ({ do: "delete", kind, key, expects: "any" });
+
+function raise(error: Error): never {
+  throw error;
+}
