@@ -46,7 +46,8 @@ export function messageSender({ toThisMachine }: SenderOptions): SendMessage {
       const [first] = addresses ?? [];
       if (error !== null) return done(error, "", 0);
       const forbidden = addresses.find(({ address }) => isForbidden(address));
-      if (forbidden !== undefined || first === undefined) return done(new ForbiddenAddress(forbidden?.address ?? hostname), "", 0);
+      if (forbidden !== undefined || first === undefined)
+        return done(new ForbiddenAddress(forbidden?.address ?? hostname), "", 0);
       if (options.all === true) return done(null, addresses);
       done(null, first.address, first.family);
     });

@@ -164,6 +164,8 @@ export interface UpOptions {
   readonly requestMemoryBytes: number | null;
   /** How long the instance of a serverless variant is kept without requests. */
   readonly serverlessIdleSecs: number;
+  /** Whether messages of topics go to programs of this machine. */
+  readonly topicsToThisMachine: boolean;
   /** Flags of `serve` that say what containers run Python models with, and how they keep models apart. */
   readonly workerArguments: readonly string[];
 }

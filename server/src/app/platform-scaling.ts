@@ -11,6 +11,8 @@ import { scalableVariants } from "./scalable-variants.ts";
 export interface AlarmOpening {
   readonly documents: Documents;
   readonly series: MinuteSeries;
+  /** What alarms may do beside scaling; nothing unless given. */
+  readonly otherActions?: AlarmActions;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -26,7 +28,7 @@ export interface ScaledHosting {
 /** Alarms, which hosting looks at while it deploys, and what they may do, which is there once hosting is. */
 export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpening) {
   let scaling: Scaling | null = null;
-  const alarmActions: AlarmActions = (arn) => scaling?.action(arn) ?? null;
+  const alarmActions: AlarmActions = (arn) => scaling?.action(arn) ?? parts.otherActions?.(arn) ?? null;
   const { documents, clock, logger } = parts;
   const common = { documents, readValues: alarmValues(parts), clock, logger };
   const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));

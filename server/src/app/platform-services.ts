@@ -5,6 +5,7 @@ import type { BucketStore } from "../blobs/index.ts";
 import type { Hosting, LogStreams } from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import type { Documents } from "../records/index.ts";
+import type { Topics } from "../topics/index.ts";
 import { recordedDashboards } from "./dashboards.ts";
 import { recordedIdentities } from "./identities.ts";
 import type { ScaledHosting } from "./platform-scaling.ts";
@@ -22,6 +23,7 @@ export interface ServicesParts {
   readonly documents: Documents;
   readonly series: MinuteSeries;
   readonly scaled: ScaledHosting;
+  readonly topics: Topics;
   readonly accountId: string;
   readonly logger: Logger;
 }
@@ -30,7 +32,7 @@ export interface ServicesParts {
 export async function platformServices(
   parts: ServicesParts,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
-  const { hosting, store, logs, documents, series, scaled, accountId, logger } = parts;
+  const { hosting, store, logs, documents, series, scaled, topics, accountId, logger } = parts;
   const identities = recordedIdentities(documents, logger);
   const iam = { store: identities, clock, randomBytes };
   await ensureRole(iam, accountId, executionRoleName);
@@ -48,6 +50,7 @@ export async function platformServices(
     logs,
     iam,
     identities,
+    topics,
     sessions,
     executionRole,
     clock,

@@ -20,10 +20,12 @@ import {
   hostingLimits,
   instanceLimits,
   invocationLimits,
+  type FleetOptions,
   type LogStreams,
   type Owner,
 } from "../hosting/index.ts";
 import { watchGpus } from "./gpus.ts";
+import type { MinuteSeries } from "../metrics/index.ts";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "../hosts/index.ts";
 import type { CredentialLookup } from "../signing/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
@@ -32,9 +34,11 @@ import type { DataDirectories } from "./directories.ts";
 import type { ServedContainerKind } from "./container-environment.ts";
 import { platformContainerEnvironment } from "./passed-environment.ts";
 import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
-import { createLogLinks } from "./log-links.ts";
+import { createLogLinks, type LogLinks } from "./log-links.ts";
 import { createPlatformMetrics } from "./platform-metrics.ts";
 import { publicPages } from "./public-pages.ts";
+import { topicActions } from "./alarm-messages.ts";
+import { openTopics, resultOutbox } from "./platform-topics.ts";
 import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
 import { containerRequestBytes } from "./request-memory.ts";
 import { openAlarms } from "./platform-scaling.ts";
@@ -70,6 +74,8 @@ export interface PlatformOptions {
   readonly requestMemory: ByteBudget;
   /** How long the instance of a serverless variant is kept without requests; the limit of instances unless given. */
   readonly serverlessIdleMs?: number;
+  /** Whether messages of topics go to programs of this machine; they do not unless said. */
+  readonly topicsToThisMachine?: boolean;
 }
 
 export interface Platform extends AsyncDisposable {
@@ -102,36 +108,42 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     isModelData: (object) => hosting.isModelData(object),
   });
   const parts = { documents, series, clock: systemClock, logger: log };
-  const { alarms, openScaling } = await openAlarms(opening, parts);
+  const { topics, pages: topicPages } = await openTopics(opening, {
+    ...parts,
+    directory: directories.clients,
+    url: containersUrl(url),
+    toThisMachine: options.topicsToThisMachine ?? false,
+  });
+  const { alarms, openScaling } = await openAlarms(opening, { ...parts, otherActions: topicActions(topics) });
   const hosting: Hosting = opening.use(
     await Hosting.open({
       documents,
       limits: hostingLimits,
       random: Math.random,
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
-      fleet: {
-        host,
-        store,
-        openSeries: (key) => series.recorder(key),
-        openLog: (group, stream) => logs.writer(group, stream),
-        logsLink: (group) => links.linkTo(group),
-        issue: instances.issue,
-        requestMemory: options.requestMemory,
-        instanceLimits: { ...instanceLimits, idleMsMax: options.serverlessIdleMs ?? instanceLimits.idleMsMax },
-        invocationLimits,
-        clock: systemClock,
-        logger: log,
-      },
+      outbox: resultOutbox(topics),
+      fleet: fleetOptions(options, { host, store, series, logs, links, instances }),
     }),
   );
   const scaled = await openScaling(hosting, owner);
   await hosting.resume();
   const { accountId } = owner;
-  const aws = await platformServices({ hosting, store, logs, documents, series, scaled, accountId, logger: log });
+  const aws = await platformServices({
+    hosting,
+    store,
+    logs,
+    documents,
+    series,
+    scaled,
+    topics,
+    accountId,
+    logger: log,
+  });
   const { refuses, gateway } = openDoor(options, aws, instances);
   const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
   const unconfined = () => hosting.figures().unconfined;
-  openTo(publicPages({ gateway, refuses, metrics, links, logs, logger: log, open: options.keys === null, unconfined }));
+  const pages = { metrics, links, logs, unconfined, topics: topicPages };
+  openTo(publicPages({ gateway, refuses, ...pages, logger: log, open: options.keys === null }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
     hosting.watch.stop();
@@ -139,6 +151,32 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   });
   const closing = opening.move();
   return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** What the instances of all endpoints share. */
+function fleetOptions(
+  options: PlatformOptions,
+  parts: Pick<FleetOptions, "host" | "store"> & {
+    readonly series: MinuteSeries;
+    readonly logs: LogStreams;
+    readonly links: LogLinks;
+    readonly instances: InstanceCredentials;
+  },
+): FleetOptions {
+  const { host, store, series, logs, links, instances } = parts;
+  return {
+    host,
+    store,
+    openSeries: (key) => series.recorder(key),
+    openLog: (group, stream) => logs.writer(group, stream),
+    logsLink: (group) => links.linkTo(group),
+    issue: instances.issue,
+    requestMemory: options.requestMemory,
+    instanceLimits: { ...instanceLimits, idleMsMax: options.serverlessIdleMs ?? instanceLimits.idleMsMax },
+    invocationLimits,
+    clock: systemClock,
+    logger: options.log,
+  };
 }
 
 /** Often enough for metrics of a minute. */

@@ -4,6 +4,7 @@ import { AwsError, type Logger } from "../base/index.ts";
 import type { LogEvent, LogStream, LogStreams } from "../hosting/index.ts";
 import { credentialScope, pathOf } from "../signing/index.ts";
 import type { LogLinks } from "./log-links.ts";
+import type { TopicPages } from "./topic-pages.ts";
 import type { PlatformMetrics } from "./platform-metrics.ts";
 
 export interface PublicPagesOptions {
@@ -18,6 +19,7 @@ export interface PublicPagesOptions {
   readonly open: boolean;
   /** What this machine does not allow of what keeps models apart, and why; for programs of this machine. */
   readonly unconfined: () => Readonly<Record<string, string>>;
+  readonly topics: TopicPages;
 }
 
 interface Page {
@@ -67,11 +69,13 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   if (method !== "GET" && method !== "HEAD") return null;
   const path = pathOf(url);
   const isLogs = path.startsWith("/logs/") && url.includes("token=");
-  if (!isLogs && path !== "/ping" && path !== "/health" && path !== "/metrics") return null;
+  const isOfTopics = path.startsWith("/SimpleNotificationService-") || url.startsWith("/?Action=");
+  if (!isLogs && !isOfTopics && path !== "/ping" && path !== "/health" && path !== "/metrics") return null;
   if (credentialScope({ method, url, headers }) !== null) return null;
   const refusal = options.refuses(request);
   if (refusal !== null) return page(403, `${refusal}\n`);
   if (isLogs) return logPage(options, url);
+  if (isOfTopics) return topicPage(options, url);
   if (path === "/ping") return page(200, "");
   const isTrusted = options.open || loopback.test(request.socket.remoteAddress ?? "");
   if (path === "/health") return page(200, healthText(isTrusted ? options.unconfined() : null), "application/json");
@@ -79,6 +83,11 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
     return page(403, "Metrics are told to programs of this machine.\n");
   }
   return page(200, options.metrics.text(), prometheus);
+}
+
+/** Null for the requests of SNS that are signed by nobody and are none of its links: the gateway says what is wrong with them. */
+function topicPage({ topics }: PublicPagesOptions, url: string): Promise<Page> | null {
+  return topics(url)?.then(({ type, text }) => page(200, text, type)) ?? null;
 }
 
 function healthText(unconfined: Readonly<Record<string, string>> | null): string {

@@ -62,6 +62,7 @@ export async function up(options: UpOptions): Promise<number> {
       serverLimits: platformServerLimits,
       requestMemory: requestMemory(options.requestMemoryBytes),
       serverlessIdleMs: options.serverlessIdleSecs * 1000,
+      topicsToThisMachine: options.topicsToThisMachine,
     });
     opened = true;
   } catch (error) {

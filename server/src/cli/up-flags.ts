@@ -45,6 +45,11 @@ export const upFlags: readonly Flag[] = [
     default: 300,
     about: "how long the instance of a serverless variant is kept without requests",
   },
+  {
+    name: "topics-to-this-machine",
+    kind: "switch",
+    about: "lets SNS subscriptions name endpoints on this machine's own addresses (127.0.0.0/8, ::1)",
+  },
   pythonFlag,
   ...workerFlags,
 ];
@@ -83,6 +88,7 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     insecure: parsed.values.get("insecure") === true,
     dataDirectory: (parsed.values.get("data") as string | undefined) ?? null,
     requestMemoryBytes: (parsed.values.get("request-memory-bytes") as number | undefined) ?? null,
+    topicsToThisMachine: parsed.values.get("topics-to-this-machine") === true,
     serverlessIdleSecs: (parsed.values.get("serverless-idle-secs") as number | undefined) ?? 300,
     workerArguments: [...pythonArguments(parsed), ...workerArguments(parsed)],
   };

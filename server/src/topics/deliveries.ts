@@ -73,7 +73,9 @@ export class Deliveries implements AsyncDisposable {
 
   private constructor(options: DeliveriesOptions) {
     this.#options = options;
-    this.#tasks = new TaskGroup((error) => options.logger.error("a delivery ended unexpectedly", { error: String(error) }));
+    this.#tasks = new TaskGroup((error) =>
+      options.logger.error("a delivery ended unexpectedly", { error: String(error) }),
+    );
   }
 
   static async open(options: DeliveriesOptions): Promise<Deliveries> {
@@ -103,7 +105,10 @@ export class Deliveries implements AsyncDisposable {
         line !== undefined && (line.waiting.size >= limits.waitingMax || line.bytes + bytes > limits.waitingBytesMax);
       if (isFull) {
         const { messageId, topicArn } = message;
-        logger.warning("a message is given up: too many are on their way to its endpoint", { messageId, subscription: arn });
+        logger.warning("a message is given up: too many are on their way to its endpoint", {
+          messageId,
+          subscription: arn,
+        });
         changes.push(...this.#buried(key, body));
         entered.push(() => this.#options.delivered(topicArn, false));
         continue;
@@ -143,7 +148,8 @@ export class Deliveries implements AsyncDisposable {
 
   #enter(key: string, { subscriptionArn, notBeforeMs }: Delivery, bytes: number): void {
     let line = this.#lines.get(subscriptionArn);
-    if (line === undefined) this.#lines.set(subscriptionArn, (line = { waiting: new Map(), bytes: 0, sendingCount: 0 }));
+    if (line === undefined)
+      this.#lines.set(subscriptionArn, (line = { waiting: new Map(), bytes: 0, sendingCount: 0 }));
     line.waiting.set(key, { key, bytes, notBeforeMs });
     line.bytes += bytes;
   }

@@ -38,7 +38,9 @@ export function afterAttempt(delivery: Delivery, outcome: AttemptOutcome, nowMs:
       if (status >= 200 && status <= 299) return { do: "forget" };
       // What the endpoint says is wrong with the request is wrong with the next one, too.
       const isFinal = status >= 400 && status <= 499 && status !== 429;
-      return isFinal ? { do: "give-up", why: `the endpoint answered ${status}` } : again(`the endpoint answered ${status}`);
+      return isFinal
+        ? { do: "give-up", why: `the endpoint answered ${status}` }
+        : again(`the endpoint answered ${status}`);
     }
     case "unreachable":
       return again(outcome.why);

@@ -8,10 +8,8 @@ export { deliveryLimits, type SendMessage } from "./deliveries.ts";
 export type { MessageAttribute, MessageLinks, Sign, WrittenMessage } from "./message-text.ts";
 export {
   invalidParameter,
-  subscriptionNotFound,
   topicArn,
   topicLimits,
-  topicNotFound,
   topicOfArn,
   type SignatureVersion,
   type Subscription,

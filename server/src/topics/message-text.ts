@@ -50,7 +50,10 @@ export interface WrittenMessage {
 const timestamp = (ms: number) => new Date(ms).toISOString();
 
 /** The request that SNS makes for a message: the names, order and signature of its documentation. */
-export function writtenMessage(message: TopicMessage, writing: MessageWriting & { readonly isRaw: boolean }): WrittenMessage {
+export function writtenMessage(
+  message: TopicMessage,
+  writing: MessageWriting & { readonly isRaw: boolean },
+): WrittenMessage {
   const { subscriptionArn, isRaw } = writing;
   const isNotification = message.type === "Notification";
   const headers = {
@@ -107,7 +110,13 @@ function document(message: TopicMessage, writing: MessageWriting): object {
 /** Names and values in the order of their names, each on a line of its own. */
 export function textToSign(message: TopicMessage, links: MessageLinks): string {
   const { type, messageId, topicArn, text, timestampMs } = message;
-  const common = { Message: text, MessageId: messageId, Timestamp: timestamp(timestampMs), TopicArn: topicArn, Type: type };
+  const common = {
+    Message: text,
+    MessageId: messageId,
+    Timestamp: timestamp(timestampMs),
+    TopicArn: topicArn,
+    Type: type,
+  };
   const own =
     message.type === "Notification"
       ? message.subject === null

@@ -45,7 +45,9 @@ export function topicArn(name: string, owner: { readonly region: string; readonl
 
 /** The topic that a subscription's ARN, or one of its own, names; null for what is neither. */
 export function topicOfArn(arn: string): string | null {
-  return /^(arn:aws[a-z-]*:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?)(?::[0-9a-f-]{36})?$/.exec(arn)?.[1] ?? null;
+  return (
+    /^(arn:aws[a-z-]*:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?)(?::[0-9a-f-]{36})?$/.exec(arn)?.[1] ?? null
+  );
 }
 
 export function invalidParameter(text: string): AwsError {

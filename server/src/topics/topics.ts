@@ -2,7 +2,13 @@ import { AwsError, KeyedLock, type Clock, type Logger } from "../base/index.ts";
 import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
 import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
-import { writtenMessage, type MessageAttribute, type MessageLinks, type Sign, type TopicMessage } from "./message-text.ts";
+import {
+  writtenMessage,
+  type MessageAttribute,
+  type MessageLinks,
+  type Sign,
+  type TopicMessage,
+} from "./message-text.ts";
 import {
   confirmationMs,
   invalidParameter,
@@ -134,7 +140,10 @@ export class Topics implements AsyncDisposable {
         if (same.isRaw === asked.isRaw) return same;
         throw invalidParameter("Attributes Reason: Subscription already exists with different attributes");
       }
-      if (same === undefined && (all.length >= limits.perTopicMax || this.#subscriptions.size >= limits.subscriptionsMax)) {
+      if (
+        same === undefined &&
+        (all.length >= limits.perTopicMax || this.#subscriptions.size >= limits.subscriptionsMax)
+      ) {
         throw new AwsError("SubscriptionLimitExceeded", "There may be no more subscriptions.", { statusFallback: 403 });
       }
       const token = newToken();

@@ -7,6 +7,7 @@ import { logsService } from "./logs/index.ts";
 import { s3Service } from "./s3/index.ts";
 import { runtimeService } from "./sagemaker-runtime/index.ts";
 import { sagemakerService } from "./sagemaker/index.ts";
+import { snsService } from "./sns/index.ts";
 import { stsService } from "./sts/index.ts";
 
 /**
@@ -23,6 +24,7 @@ const services = [
   stsService,
   iamService,
   galateaService,
+  snsService,
 ] as const;
 
 /** What the services need, all of them together. */

@@ -14,7 +14,8 @@ export function publishOperation(topics: Topics): Pick<SnsRows, "Publish"> {
       refuses: [{ path: "PhoneNumber" }, { path: "MessageGroupId" }, { path: "MessageDeduplicationId" }],
       async handle(input) {
         const topicArn = input.TopicArn ?? input.TargetArn;
-        if (topicArn === undefined) throw invalidParameter("TopicArn or TargetArn Reason: no value for required parameter");
+        if (topicArn === undefined)
+          throw invalidParameter("TopicArn or TargetArn Reason: no value for required parameter");
         topics.topic(topicArn);
         const subject = input.Subject ?? null;
         if (subject !== null && (subject.length > subjectCharsMax || !/^[\x21-\x7e][\x20-\x7e]*$/.test(subject))) {
@@ -59,7 +60,9 @@ function attributesOf(
       }
       const value = text ?? (bytes === undefined ? undefined : Buffer.from(bytes).toString("base64"));
       if (value === undefined || value === "") {
-        throw invalidParameter(`The message attribute '${name.slice(0, 64)}' must contain non-empty message attribute value`);
+        throw invalidParameter(
+          `The message attribute '${name.slice(0, 64)}' must contain non-empty message attribute value`,
+        );
       }
       return [name, { Type: type, Value: value }];
     }),

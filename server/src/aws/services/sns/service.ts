@@ -4,7 +4,7 @@ import { asServiceModel } from "../../spec/index.ts";
 import type { ModelledService } from "../../wire/index.ts";
 import type { Topics } from "../../../topics/index.ts";
 import { publishOperation } from "./publish.ts";
-import { subscriptionOperations } from "./subscriptions.ts";
+import { subscriptionDescriptions, subscriptionOperations } from "./subscriptions.ts";
 import { topicOperations } from "./topic-operations.ts";
 import type { SnsRows } from "./rows.ts";
 
@@ -18,6 +18,7 @@ export function snsService({ topics, clock }: SnsParts) {
   const operations: SnsRows = {
     ...topicOperations(topics, clock),
     ...subscriptionOperations(topics),
+    ...subscriptionDescriptions(topics),
     ...publishOperation(topics),
   };
   return {

@@ -1,9 +1,4 @@
-import {
-  invalidParameter,
-  topicOfArn,
-  type Subscription,
-  type Topics,
-} from "../../../topics/index.ts";
+import { invalidParameter, topicOfArn, type Subscription, type Topics } from "../../../topics/index.ts";
 import { pageAfter } from "../../wire/index.ts";
 import type { SnsRows } from "./rows.ts";
 
@@ -11,20 +6,13 @@ const pageMax = 100;
 const endpointCharsMax = 2048;
 const pendingArn = "pending confirmation";
 
+const ofTopic = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
+const own = ({ SubscriptionArn: arn }: { readonly SubscriptionArn: string }) => topicOfArn(arn) ?? arn;
+
+/** How somebody subscribes, and leaves. */
 export function subscriptionOperations(
   topics: Topics,
-): Pick<
-  SnsRows,
-  | "Subscribe"
-  | "ConfirmSubscription"
-  | "Unsubscribe"
-  | "ListSubscriptions"
-  | "ListSubscriptionsByTopic"
-  | "GetSubscriptionAttributes"
-  | "SetSubscriptionAttributes"
-> {
-  const ofTopic = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
-  const own = ({ SubscriptionArn: arn }: { readonly SubscriptionArn: string }) => topicOfArn(arn) ?? arn;
+): Pick<SnsRows, "Subscribe" | "ConfirmSubscription" | "Unsubscribe"> {
   return {
     Subscribe: {
       action: "sns:Subscribe",
@@ -57,6 +45,17 @@ export function subscriptionOperations(
         return {};
       },
     },
+  };
+}
+
+/** Who is subscribed, and how messages come to them. */
+export function subscriptionDescriptions(
+  topics: Topics,
+): Pick<
+  SnsRows,
+  "ListSubscriptions" | "ListSubscriptionsByTopic" | "GetSubscriptionAttributes" | "SetSubscriptionAttributes"
+> {
+  return {
     ListSubscriptions: {
       action: "sns:ListSubscriptions",
       resource: () => "*",
@@ -137,7 +136,9 @@ function rawOf(name: string, value: string): boolean {
     throw invalidParameter(`AttributeName Reason: ${name.slice(0, 64)} is not supported by this platform yet`);
   }
   if (value !== "true" && value !== "false") {
-    throw invalidParameter("Attributes Reason: RawMessageDelivery: Invalid value [" + value.slice(0, 64) + "]. Must be true or false.");
+    throw invalidParameter(
+      "Attributes Reason: RawMessageDelivery: Invalid value [" + value.slice(0, 64) + "]. Must be true or false.",
+    );
   }
   return value === "true";
 }

@@ -25,7 +25,14 @@ export function topicOperations(
           {},
           ...Object.entries(attributes).map(([attribute, value]) => changesOf(attribute, value)),
         ) as Changes;
-        const fresh = { arn, name, accountId, createdMs: clock.epochMs(), displayName: "", signatureVersion: "1" } as const;
+        const fresh = {
+          arn,
+          name,
+          accountId,
+          createdMs: clock.epochMs(),
+          displayName: "",
+          signatureVersion: "1",
+        } as const;
         await topics.create({ ...fresh, ...changes });
         return { TopicArn: arn };
       },
@@ -42,22 +49,7 @@ export function topicOperations(
       action: "sns:GetTopicAttributes",
       resource,
       async handle({ TopicArn: arn }) {
-        const topic = topics.topic(arn);
-        const states = topics.subscriptions(arn).map(({ state }) => state.at);
-        const count = (at: "pending" | "confirmed") => String(states.filter((state) => state === at).length);
-        return {
-          Attributes: {
-            TopicArn: arn,
-            Owner: topic.accountId,
-            Policy: policyOf(topic),
-            DisplayName: topic.displayName,
-            SubscriptionsPending: count("pending"),
-            SubscriptionsConfirmed: count("confirmed"),
-            SubscriptionsDeleted: "0",
-            EffectiveDeliveryPolicy: deliveryPolicy,
-            ...(topic.signatureVersion === "1" ? {} : { SignatureVersion: topic.signatureVersion }),
-          },
-        };
+        return { Attributes: attributesOf(topics, topics.topic(arn)) };
       },
     },
     SetTopicAttributes: {
@@ -78,6 +70,22 @@ export function topicOperations(
         return { Topics: page.map(({ arn }) => ({ TopicArn: arn })), NextToken: next };
       },
     },
+  };
+}
+
+function attributesOf(topics: Topics, topic: Topic): Readonly<Record<string, string>> {
+  const states = topics.subscriptions(topic.arn).map(({ state }) => state.at);
+  const count = (at: "pending" | "confirmed") => String(states.filter((state) => state === at).length);
+  return {
+    TopicArn: topic.arn,
+    Owner: topic.accountId,
+    Policy: policyOf(topic),
+    DisplayName: topic.displayName,
+    SubscriptionsPending: count("pending"),
+    SubscriptionsConfirmed: count("confirmed"),
+    SubscriptionsDeleted: "0",
+    EffectiveDeliveryPolicy: deliveryPolicy,
+    ...(topic.signatureVersion === "1" ? {} : { SignatureVersion: topic.signatureVersion }),
   };
 }
 
