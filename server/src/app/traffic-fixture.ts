@@ -17,7 +17,7 @@ import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hostin
 
 /**
  * A container that answers a request with its name, its instance and its process. One with BREAKS ends at once, and one that is asked
- * to `hold` answers when its process is told to (SIGUSR2).
+ * to `hold` says so, and answers when its process is told to (SIGUSR2).
  */
 const program = `
 import { createServer } from "node:http";
@@ -31,7 +31,7 @@ const server = createServer(async (request, response) => {
   let body = "";
   for await (const piece of request) body += piece;
   const answer = () => response.end([name, socketPath.split("/").pop(), process.pid].join(" "));
-  if (body.startsWith("hold")) held.push(answer);
+  if (body.startsWith("hold")) console.log("holds", held.push(answer));
   else setTimeout(answer, 1);
 });
 server.listen(socketPath);
@@ -61,6 +61,13 @@ export interface ClientCounts {
   readonly failures: Map<string, string>;
 }
 
+/** One request of `arrivals`. */
+export interface Arrival {
+  readonly beganMs: number;
+  readonly endedMs: number;
+  readonly came: Answerer | { readonly error: string };
+}
+
 /** Hosting over containers that say who they are, and clients that ask all the time. */
 export class TrafficBench implements AsyncDisposable {
   readonly hosting: Hosting;
@@ -74,11 +81,13 @@ export class TrafficBench implements AsyncDisposable {
   #isClosed = false;
 
   readonly #program: string;
+  readonly #logs: ReadonlyMap<string, string>;
 
   private constructor(hosting: Hosting, closing: AsyncDisposableStack, parts: BenchParts) {
     this.hosting = hosting;
     this.store = parts.store;
     this.#program = parts.program;
+    this.#logs = parts.logs;
     this.#closing = closing;
     this.sums = parts.sums;
     this.alarms = parts.alarms;
@@ -96,7 +105,7 @@ export class TrafficBench implements AsyncDisposable {
     const path = join(directory, "container.mjs");
     await writeFile(path, program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
-    const parts: BenchParts = { program: path, store, sums: new Map(), alarms: new Map() };
+    const parts: BenchParts = { program: path, store, sums: new Map(), alarms: new Map(), logs: new Map() };
     const { hosting } = opening.use(
       await openHosting({
         directory,
@@ -114,7 +123,7 @@ export class TrafficBench implements AsyncDisposable {
             },
           };
         },
-        logs: new Map(),
+        logs: parts.logs,
         ...limits,
         alarmState: (name) => parts.alarms.get(name) ?? null,
       }),
@@ -169,6 +178,11 @@ export class TrafficBench implements AsyncDisposable {
       const at = command.indexOf(this.#program);
       return at === -1 ? [] : [command[at + 1] ?? ""];
     });
+  }
+
+  /** How many requests were held, by every container that ever ran. */
+  heldCount(): number {
+    return [...this.#logs.values()].join("").split("holds ").length - 1;
   }
 
   /** To every container that runs, or to those of a name. */
@@ -234,6 +248,29 @@ export class TrafficBench implements AsyncDisposable {
     return { counts, end };
   }
 
+  /**
+   * Requests that come whenever they come, `ratePerSecond` of them, whether those before them are answered or not. `end` gives each of them
+   * with when it was begun, when it was over, and what it came to.
+   */
+  arrivals(name: string, ratePerSecond: number): { readonly end: () => Promise<readonly Arrival[]> } {
+    const arrivals: Promise<Arrival>[] = [];
+    const beganMs = performance.now();
+    const one = async (id: string): Promise<Arrival> => {
+      const began = performance.now();
+      const came = await this.ask(name, id).catch((error: unknown) => ({ error: String(error) }));
+      return { beganMs: began, endedMs: performance.now(), came };
+    };
+    const timer = setInterval(() => {
+      const due = ((performance.now() - beganMs) / 1000) * ratePerSecond;
+      while (arrivals.length < due) arrivals.push(one(`r${this.#requestCount++}`));
+    }, 5);
+    const end = () => {
+      clearInterval(timer);
+      return Promise.all(arrivals);
+    };
+    return { end };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#closing.disposeAsync();
@@ -245,6 +282,7 @@ interface BenchParts {
   readonly store: BucketStore;
   readonly sums: Map<string, number>;
   readonly alarms: Map<string, "OK" | "ALARM">;
+  readonly logs: Map<string, string>;
 }
 
 const budget = new ByteBudget(64 * 2 ** 20);
