@@ -158,10 +158,10 @@ export class RunningEndpoint implements AsyncDisposable {
     return await this.#ask(fleet, request, peerCount);
   }
 
-  async #ask(fleet: VariantFleet, request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
+  #ask(fleet: VariantFleet, request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
     const watch = this.#watches?.get(fleet);
-    if (watch === undefined) return await fleet.invoke(request, peerCount);
-    return await watch.invoke(request, (watched) => fleet.invoke(watched, peerCount));
+    if (watch === undefined) return fleet.invoke(request, peerCount);
+    return watch.invoke(request, (watched) => fleet.invoke(watched, peerCount));
   }
 
   /** By whoever has the session, also while an update shifts all other requests away from it. */

@@ -1,0 +1,262 @@
+"""Data capture and shadow variants with the real boto3 and the sagemaker SDK v2.
+
+    python capture.py mirrored|begin|killed
+
+The shadow answers ten times what the production variant answers.
+"""
+
+import base64
+import datetime
+import functools
+import json
+import re
+import sys
+import time
+
+import boto3
+from statements import IMAGE, POLL_SECONDS, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+
+BUCKET = "conformance-captured"
+ENDPOINT = "conformance-captured"
+CONFIG = """
+name: "model"
+backend: "python"
+max_batch_size: 0
+input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
+"""
+MODEL = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        inputs = [pb_utils.get_input_tensor_by_name(request, "IN").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", each * np.float32(%d))]) for each in inputs]
+"""
+KEY = re.compile(r"^%s/(\w+)/\d{4}/\d\d/\d\d/\d\d/\d\d-\d\d-\d{3}-[0-9a-f-]{36}\.jsonl$" % ENDPOINT)
+TYPE = "application/json"
+CAPTURE = {
+    "EnableCapture": True,
+    "InitialSamplingPercentage": 100,
+    "DestinationS3Uri": "s3://%s/boto3" % BUCKET,
+    "CaptureOptions": [{"CaptureMode": "InputAndOutput"}],
+    "CaptureContentTypeHeader": {"JsonContentTypes": [TYPE]},
+}
+
+
+def body(number):
+    return json.dumps({"inputs": [{"name": "IN", "shape": [1], "datatype": "FP32", "data": [number]}]})
+
+
+def answered(text):
+    return json.loads(text)["outputs"][0]["data"][0]
+
+
+def variant(name, model, weight=1):
+    return {
+        "VariantName": name,
+        "ModelName": model,
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+        "InitialVariantWeight": weight,
+    }
+
+
+def configure(name, shadows=(), production=("live",), **more):
+    sagemaker.create_endpoint_config(
+        EndpointConfigName=name,
+        ProductionVariants=[variant(each, "once") for each in production],
+        **({"ShadowProductionVariants": [variant(each, "tenfold") for each in shadows]} if shadows else {}),
+        **more,
+    )
+
+
+def ask(number, **more):
+    reply = runtime.invoke_endpoint(EndpointName=ENDPOINT, ContentType=TYPE, Body=body(number), **more)
+    return reply["InvokedProductionVariant"], answered(reply["Body"].read())
+
+
+def settled():
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+    return sagemaker.describe_endpoint(EndpointName=ENDPOINT)
+
+
+def records(prefix):
+    """Of each variant, what its files hold; each line has to be a record."""
+    found = {}
+    for entry in s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix + "/").get("Contents", []):
+        named = KEY.match(entry["Key"][len(prefix) + 1 :])
+        if not proven("a file has its place", named is not None, entry["Key"]):
+            continue
+        text = s3.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read().decode()
+        found.setdefault(named[1], []).extend(json.loads(line) for line in text.splitlines())
+    return found
+
+
+def written(prefix, counts):
+    """As `records`, when there are so many of each variant."""
+    for _ in range(600):
+        found = s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix + "/").get("Contents", [])
+        variants = {KEY.match(entry["Key"][len(prefix) + 1 :])[1] for entry in found}
+        if variants == set(counts) and {name: len(each) for name, each in records(prefix).items()} == counts:
+            break
+        time.sleep(POLL_SECONDS)
+    return records(prefix)
+
+
+def sum_of(name):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    points = boto3.client("cloudwatch").get_metric_statistics(
+        Namespace="AWS/SageMaker",
+        MetricName="Invocations",
+        Dimensions=[{"Name": "EndpointName", "Value": ENDPOINT}, {"Name": "VariantName", "Value": name}],
+        StartTime=now - datetime.timedelta(hours=1),
+        EndTime=now + datetime.timedelta(hours=1),
+        Period=86400,
+        Statistics=["Sum"],
+    )["Datapoints"]
+    return sum(point["Sum"] for point in points)
+
+
+def limits():
+    one = "one production variant and one shadow variant only"
+    refuses = functools.partial(refused, code="ValidationException")
+    refuses("two shadows", pattern=one, call=lambda: configure("x", shadows=("s", "t")))
+    refuses("a shadow of two variants", pattern=one, call=lambda: configure("x", shadows=("s",), production=("a", "b")))
+    text = r'^The variant name "live" was non-unique within the request\.$'
+    refuses("a shadow of the same name", pattern=text, call=lambda: configure("x", shadows=("live",)))
+    keyed = dict(CAPTURE, KmsKeyId="alias/mine")
+    refuses("a key", pattern="KmsKeyId alias/mine", call=lambda: configure("x", DataCaptureConfig=keyed))
+    for wrong, pattern in (
+        ({"InitialSamplingPercentage": 101}, "less than or equal to 100"),
+        ({"CaptureOptions": [{"CaptureMode": "Neither"}]}, "Input, Output, InputAndOutput"),
+        ({"DestinationS3Uri": "bucket"}, "regular expression pattern"),
+    ):
+        capture = dict(CAPTURE, **wrong)
+        refuses("wrong: %s" % list(wrong)[0], pattern=pattern, call=lambda: configure("x", DataCaptureConfig=capture))
+
+
+def deployed():
+    s3.create_bucket(Bucket=BUCKET)
+    for name, factor in (("once", 1), ("tenfold", 10)):
+        files = {"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL % factor}
+        s3.put_object(Bucket=BUCKET, Key="models/%s.tar.gz" % name, Body=archive(files))
+        container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/models/%s.tar.gz" % (BUCKET, name)}
+        sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    limits()
+    configure("plain")
+    configure("both", shadows=("dark",), DataCaptureConfig=CAPTURE)
+    found = sagemaker.describe_endpoint_config(EndpointConfigName="both")
+    proven("the configuration tells its shadow", found["ShadowProductionVariants"] == [variant("dark", "tenfold")])
+    proven("and its data capture", found["DataCaptureConfig"] == CAPTURE, str(found["DataCaptureConfig"]))
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="both")
+    found = settled()
+    summary = {
+        "EnableCapture": True,
+        "CaptureStatus": "Started",
+        "CurrentSamplingPercentage": 100,
+        "DestinationS3Uri": CAPTURE["DestinationS3Uri"],
+        "KmsKeyId": "",
+    }
+    proven("DataCaptureConfig of the endpoint", found["DataCaptureConfig"] == summary, str(found["DataCaptureConfig"]))
+    names = [[each["VariantName"] for each in found[of]] for of in ("ProductionVariants", "ShadowProductionVariants")]
+    proven("its variants and its shadow", names == [["live"], ["dark"]], str(names))
+
+
+def mirrored():
+    deployed()
+    answers(
+        "the production variant answers",
+        lambda: [ask(at, InferenceId="i-%d" % at, CustomAttributes="trace=%d" % at) for at in range(10)],
+        [("live", float(at)) for at in range(10)],
+    )
+    text = "Variant dark not found"
+    refused("the shadow is named by nobody", "ValidationError", text, lambda: ask(1, TargetVariant="dark"))
+    resize = [{"VariantName": "dark", "DesiredWeight": 0, "DesiredInstanceCount": 1}]
+    sagemaker.update_endpoint_weights_and_capacities(EndpointName=ENDPOINT, DesiredWeightsAndCapacities=resize)
+    (shadow,) = settled()["ShadowProductionVariants"]
+    proven("the shadow's weight is changed", (shadow["CurrentWeight"], shadow["DesiredWeight"]) == (0.0, 0.0))
+    ask(10)
+    sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName="plain")
+    found = settled()
+    gone = "DataCaptureConfig" not in found and "ShadowProductionVariants" not in found
+    proven("an update ends both", gone, str(found))
+    captured(written("boto3", {"live": 11, "dark": 10}))
+    proven("CloudWatch counts each", (sum_of("live"), sum_of("dark")) == (11, 10), str((sum_of("live"), sum_of("dark"))))
+    streams = boto3.client("logs").describe_log_streams(logGroupName="/aws/sagemaker/Endpoints/" + ENDPOINT)
+    logged = {stream["logStreamName"].split("/")[0] for stream in streams["logStreams"]}
+    proven("the shadow has logs", logged == {"live", "dark"}, str(logged))
+    with_sdk()
+
+
+def captured(found):
+    for name, factor in (("live", 1), ("dark", 10)):
+        lines = {each["eventMetadata"].get("inferenceId"): each for each in found.get(name, [])}
+        line = lines.get("i-7", {"captureData": {}, "eventMetadata": {}})
+        sides = line["captureData"]
+        taken = {"observedContentType": TYPE, "mode": "INPUT", "data": body(7), "encoding": "JSON"}
+        proven("what %s was asked" % name, sides.get("endpointInput") == taken, str(sides))
+        output = sides.get("endpointOutput", {"data": ""})
+        said = {key: output.get(key) for key in ("observedContentType", "mode", "encoding")}
+        proven("of which type", said == {"observedContentType": TYPE, "mode": "OUTPUT", "encoding": "JSON"}, str(said))
+        proven("and what it answered", answered(output["data"]) == 7 * factor, output["data"])
+        metadata = line["eventMetadata"]
+        proven("custom attributes", metadata.get("customAttributes") == ["trace=7"], str(metadata))
+        proven("a time", re.match(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", metadata.get("inferenceTime", "")))
+        proven("and a version", line.get("eventVersion") == "0")
+
+
+def with_sdk():
+    """Captures with the SDK's own classes, and reads what was captured as its notebooks do."""
+    import sagemaker as sdk_module
+    from sagemaker.model_monitor import DataCaptureConfig
+    from sagemaker.predictor import Predictor
+    from sagemaker.s3 import S3Downloader
+
+    session = sdk_module.Session()
+    session.wait_for_endpoint = functools.partial(session.wait_for_endpoint, poll=POLL_SECONDS)
+    predictor = Predictor(ENDPOINT, sagemaker_session=session)
+    destination = "s3://%s/sdk" % BUCKET
+    predictor.update_data_capture_config(
+        DataCaptureConfig(True, 100, destination, json_content_types=["text/none"], sagemaker_session=session)
+    )
+    answer = predictor.predict(body(3), initial_args={"ContentType": TYPE}, inference_id="by the SDK")
+    proven("the SDK's predictor is answered", answered(answer) == 3)
+    predictor.disable_data_capture()
+    status = settled()["DataCaptureConfig"]["CaptureStatus"]
+    proven("disable_data_capture", status == "Stopped", status)
+    predictor.predict(body(4), initial_args={"ContentType": TYPE})
+    (record,) = written("sdk", {"live": 1})["live"]
+    (place,) = S3Downloader.list(destination, sagemaker_session=session)
+    text = S3Downloader.read_file(place, sagemaker_session=session)
+    proven("S3Downloader reads it", json.loads(text) == record, text)
+    side = record["captureData"]["endpointInput"]
+    data = base64.b64decode(side["data"]).decode()
+    proven("a type that is not named is base64", (side["encoding"], data) == ("BASE64", body(3)), str(side))
+    proven("inference_id", record["eventMetadata"]["inferenceId"] == "by the SDK")
+
+
+def begin():
+    configure("captured", DataCaptureConfig=dict(CAPTURE, DestinationS3Uri="s3://%s/killed" % BUCKET))
+    sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName="captured")
+    settled()
+    for at in range(50):
+        ask(at)
+
+
+def killed():
+    """What was captured a moment before is lost; what is written is whole, and capturing goes on."""
+    found = settled()["DataCaptureConfig"]
+    proven("capturing goes on", found["CaptureStatus"] == "Started", str(found))
+    before = sum(len(lines) for lines in records("killed").values())
+    for at in range(20):
+        ask(at)
+    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
+    lines = written("killed", {"live": before + 20})["live"]
+    proven("all that was asked since is written", len(lines) == before + 20, str(len(lines)))
+
+
+{"mirrored": mirrored, "begin": begin, "killed": killed}[sys.argv[1]]()
+finish()
