@@ -134,7 +134,9 @@ def limits():
         ({"DestinationS3Uri": "bucket"}, "regular expression pattern"),
     ):
         capture = dict(CAPTURE, **wrong)
-        refuses("wrong: %s" % list(wrong)[0], pattern=pattern, call=lambda: configure("x", DataCaptureConfig=capture))
+        refuses(
+            "wrong: %s" % next(iter(wrong)), pattern=pattern, call=lambda: configure("x", DataCaptureConfig=capture)
+        )
 
 
 def deployed():
@@ -183,7 +185,9 @@ def mirrored():
     gone = "DataCaptureConfig" not in found and "ShadowProductionVariants" not in found
     proven("an update ends both", gone, str(found))
     captured(written("boto3", {"live": 11, "dark": 10}))
-    proven("CloudWatch counts each", (sum_of("live"), sum_of("dark")) == (11, 10), str((sum_of("live"), sum_of("dark"))))
+    proven(
+        "CloudWatch counts each", (sum_of("live"), sum_of("dark")) == (11, 10), str((sum_of("live"), sum_of("dark")))
+    )
     streams = boto3.client("logs").describe_log_streams(logGroupName="/aws/sagemaker/Endpoints/" + ENDPOINT)
     logged = {stream["logStreamName"].split("/")[0] for stream in streams["logStreams"]}
     proven("the shadow has logs", logged == {"live", "dark"}, str(logged))
