@@ -42,6 +42,11 @@ export const recipes = {
   },
   /** The AWS CLI, as its package for Python. */
   "aws-cli": { steps: [["awscli==1.46.3"]], imports: ["awscli.clidriver"] },
+  /** The client that chats are written with, and boto3 for what they are held with. */
+  openai: {
+    steps: [["--only-binary", ":all:", "openai==3.54.0", "boto3>=1.40,<2"]],
+    imports: ["openai", "boto3"],
+  },
   /** The libraries that make tree models: the judges of what the `fil` backend answers. */
   trees: {
     steps: [

@@ -386,6 +386,11 @@ export class Hosting implements AsyncDisposable {
     return this.watch.settled(name, wait);
   }
 
+  /** Whether requests for an endpoint of that name are taken. */
+  isRunning(name: string): boolean {
+    return this.#moves.running(name) !== undefined;
+  }
+
   /** Throws AwsError with the runtime's codes and sentences. */
   async invoke(name: string, accountId: string, request: InvocationRequest): Promise<InvocationReply> {
     const running = this.#moves.running(name);

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/index.ts";
 import { canonicalRequest, headerText, hmacSha256, signatureEquals, signingKey, stringToSign } from "./signature.ts";
+import { bearerRequest, checkBearer } from "./bearer-token.ts";
 import type { Credential } from "./credential.ts";
 import {
   SignatureFailure,
@@ -79,6 +80,15 @@ export class Authenticator {
       };
     }
     throw new SignatureFailure("missing", "Missing Authentication Token");
+  }
+
+  /** Verifies a request by the bearer token in its header, which says nothing of the request itself. */
+  verifyBearer(authorization: string | undefined): Authentication {
+    const presigned = bearerRequest(authorization);
+    if (presigned === null) throw new SignatureFailure("missing", "Missing Authentication Token");
+    const proven = this.#verifyQuery(presigned);
+    checkBearer(presigned);
+    return proven;
   }
 
   /** Refuses who has no key here, before anything of a body is held. Proves nothing. */

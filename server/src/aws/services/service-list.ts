@@ -5,7 +5,7 @@ import { galateaService } from "./galatea/index.ts";
 import { iamService } from "./iam/index.ts";
 import { logsService } from "./logs/index.ts";
 import { s3Service } from "./s3/index.ts";
-import { runtimeService } from "./sagemaker-runtime/index.ts";
+import { openAiService, runtimeService } from "./sagemaker-runtime/index.ts";
 import { sagemakerService } from "./sagemaker/index.ts";
 import { snsService } from "./sns/index.ts";
 import { stsService } from "./sts/index.ts";
@@ -17,6 +17,7 @@ import { stsService } from "./sts/index.ts";
 const services = [
   sagemakerService,
   runtimeService,
+  openAiService,
   s3Service,
   cloudwatchService,
   autoscalingService,

@@ -1,5 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import { credentialScope, decodeComponent, pathOf, queryValue, type CredentialScope } from "../../signing/index.ts";
+import {
+  bearerScope,
+  credentialScope,
+  decodeComponent,
+  pathOf,
+  queryValue,
+  type CredentialScope,
+} from "../../signing/index.ts";
 import type { ModelledService, RawService } from "./service-row.ts";
 import type { ServiceTable } from "./service-table.ts";
 
@@ -26,7 +33,8 @@ export function detectDestination(
   request: IncomingMessage,
 ): { readonly destination: Destination; readonly scope: CredentialScope | null } {
   const url = request.url ?? "/";
-  const scope = credentialScope({ method: request.method ?? "GET", url, headers: request.headers });
+  const { method = "GET", headers } = request;
+  const scope = credentialScope({ method, url, headers }) ?? bearerScope(headers.authorization);
   return { destination: destinationOf(table, request, scope?.service ?? null), scope };
 }
 

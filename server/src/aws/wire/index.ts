@@ -24,6 +24,7 @@ export {
 export { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream.ts";
 export { StreamWriter } from "./stream-writer.ts";
 export { answerError } from "./answer.ts";
+export { asAwsError } from "./errors.ts";
 export { refuseMembers, type RefusedMember } from "./refused-members.ts";
 export { adviceFor, type RefusedOperations } from "./refused-operations.ts";
 export { pageAfter, type PageQuery } from "./page-after.ts";

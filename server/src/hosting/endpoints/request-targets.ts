@@ -4,14 +4,17 @@ import type { InvocationRequest } from "../invocations/index.ts";
 
 /** Refuses a request that names a container or a model where none can be named, or names none where one has to be. */
 export function checkTargets(
-  request: Pick<InvocationRequest, "targetModel" | "targetContainer">,
+  request: Pick<InvocationRequest, "targetModel" | "targetContainer" | "containerPath">,
   { containers, executionMode }: ModelRecord,
   endpointName: string,
 ): void {
   const refuse = (text: string) => {
     throw new AwsError("ValidationError", text);
   };
-  const { targetModel, targetContainer } = request;
+  const { targetModel, targetContainer, containerPath } = request;
+  if (containerPath !== undefined && containers.length > 1) {
+    refuse(`Endpoint ${endpointName} has several containers: ${containerPath} is asked of one alone.`);
+  }
   const isDirect = executionMode === "Direct";
   if (!isDirect && targetContainer !== null) {
     refuse(

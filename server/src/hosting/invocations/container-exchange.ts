@@ -48,8 +48,8 @@ export async function exchange(
 ): Promise<ContainerReply> {
   const { agent, place } = target;
   const [lease] = leases;
-  if (lease === undefined || agent === null) return await post(target, "/invocations", sent);
-  const path = `/models/${lease.id}/invoke`;
+  if (lease === undefined || agent === null) return await post(target, request.containerPath ?? "/invocations", sent);
+  const path = `/models/${lease.id}${request.containerPath ?? "/invoke"}`;
   const reply = await post(target, path, sent);
   if (!Buffer.isBuffer(sent.body) || (reply.status !== 404 && reply.status !== 507)) return reply;
   const text = await errorText(reply.body);
@@ -62,7 +62,7 @@ export async function exchange(
   agent.forget(lease.id);
   const again = await agent.acquire(request.targetModel ?? "", request.signal);
   leases.push(again);
-  return await post(target, `/models/${again.id}/invoke`, sent);
+  return await post(target, `/models/${again.id}${request.containerPath ?? "/invoke"}`, sent);
 }
 
 /**

@@ -48,6 +48,8 @@ export interface InvocationRequest {
   readonly targetVariant: string | null;
   /** The one container that is to answer, where each can be asked alone. */
   readonly targetContainer: string | null;
+  /** What is asked of the container in place of /invocations, such as `/v1/chat/completions`. */
+  readonly containerPath?: string;
   /** The id of a stateful session, or `newSession`. */
   readonly session?: string;
   /** Whether the answer is wanted part by part, as the container makes it, instead of whole. */

@@ -7,6 +7,7 @@ import type { ContainerCalls } from "./container-calls.ts";
 import { HostedModels, type ChooseModelDirectory, type HostedModel } from "./hosted-models.ts";
 import type { ContainerLimits } from "./limits.ts";
 import { isForbiddenPath } from "./model-path.ts";
+import { openAiRoute, type OpenAiRoute } from "./openai-routes.ts";
 import { PayloadCalls } from "./payload-calls.ts";
 import type { PayloadCodec } from "./payload-codec.ts";
 import { TritonCalls, type InferenceType } from "./triton-calls.ts";
@@ -64,6 +65,8 @@ export function containerHandler(options: ContainerRoutesOptions): (exchange: Ex
     if (row !== undefined) {
       return exchange.method === row[0] ? row[1](exchange, "") : replyError(exchange, 405, "Method Not Allowed");
     }
+    const openAi = openAiRoute(exchange.path);
+    if (openAi !== null && exchange.method === "POST") return routes.openAi(exchange, openAi);
     const route = modelRoute(exchange.path);
     if (route === null) return replyEmpty(exchange, 400);
     // Triton answers GET /models/<id>/invoke as GET /models/<id>; both ask about the model.
@@ -141,6 +144,16 @@ class ContainerRoutes {
     const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
     await this.#calls.answer(exchange, target, "invoke");
   };
+
+  async openAi(exchange: Exchange, { id, path }: OpenAiRoute): Promise<void> {
+    if (id === null) {
+      return await this.#calls.openAi(exchange, { target: this.#ownTarget(), path, door: "invocations" });
+    }
+    const model = this.#models.loaded(id);
+    if (model === undefined) return replyEmpty(exchange, 404);
+    const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
+    await this.#calls.openAi(exchange, { target, path, door: "invoke" });
+  }
 
   readonly list: Answer = (exchange) => {
     replyPlainJson(exchange, { models: this.#models.list().map(describeModel) });

@@ -2,7 +2,7 @@ import { InferenceError, LoopTurns } from "../../base/index.ts";
 import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
 import { deadlineFromNow, releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { BodyError, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import type { CallDoor, ContainerCalls } from "./container-calls.ts";
+import type { CallDoor, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
 import { readPayload } from "./payload-body.ts";
 import {
   PayloadRefusal,
@@ -45,6 +45,11 @@ export class PayloadCalls implements ContainerCalls {
 
   answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
     return this.#ask(exchange, target, { door, asks: "invocation" });
+  }
+
+  /** It is a body as any other: what it says is between its client and the codec, or the model. */
+  openAi(exchange: Exchange, { target, door }: OpenAiContainerCall): Promise<void> {
+    return this.answer(exchange, target, door);
   }
 
   async #ask(

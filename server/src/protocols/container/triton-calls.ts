@@ -5,7 +5,8 @@ import { GenerateCalls } from "../generate/index.ts";
 import { BodyError, replyError, replyFailure, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { leadingInteger } from "../infer-codec/index.ts";
 import { InferCallError, InferCalls, InferEvents, requestEncoding } from "../infer-http/index.ts";
-import type { CallDoor, ContainerCalls } from "./container-calls.ts";
+import type { CallDoor, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
+import { OpenAiCalls } from "./openai-calls.ts";
 
 /**
  * What /invocations is (SAGEMAKER_TRITON_INFERENCE_TYPE): a KServe inference, or a call of the generate extension with one answer or a
@@ -32,6 +33,7 @@ export class TritonCalls implements ContainerCalls {
   readonly #infers: InferCalls;
   readonly #events: InferEvents;
   readonly #generates: GenerateCalls;
+  readonly #openAi: OpenAiCalls;
 
   constructor(options: TritonCallsOptions) {
     this.#engine = options.engine;
@@ -41,6 +43,7 @@ export class TritonCalls implements ContainerCalls {
       binaryHeaders: (jsonBytes) => ["Content-Type", `${binaryTypePrefix}${jsonBytes}`],
     });
     this.#events = new InferEvents(options);
+    this.#openAi = new OpenAiCalls(options);
     this.#generates = new GenerateCalls(options);
   }
 
@@ -51,6 +54,10 @@ export class TritonCalls implements ContainerCalls {
       if (!(error instanceof InferCallError)) throw error;
       if (!exchange.signal.aborted) this.#refuse(exchange, error, door);
     }
+  }
+
+  async openAi(exchange: Exchange, { target, path }: OpenAiContainerCall): Promise<void> {
+    await this.#openAi.answer(exchange, target, path);
   }
 
   refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void {

@@ -1,2 +1,3 @@
 /** SageMaker Runtime: InvokeEndpoint, a raw service because its traffic is bodies. */
+export { openAiService, type OpenAiParts } from "./openai-service.ts";
 export { runtimeService, type RuntimeParts } from "./service.ts";

@@ -24,11 +24,14 @@ export function readPath(request: IncomingMessage): {
     });
   }
   const endpointName = decoded(name);
-  if (!/^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/.test(endpointName)) {
-    const pattern = "[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}";
-    throw constraint("endpointName", endpointName, `Member must satisfy regular expression pattern: ${pattern}`);
-  }
+  checkEndpointName(endpointName);
   return { operation, endpointName };
+}
+
+export function checkEndpointName(endpointName: string): void {
+  if (/^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/.test(endpointName)) return;
+  const pattern = "[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}";
+  throw constraint("endpointName", endpointName, `Member must satisfy regular expression pattern: ${pattern}`);
 }
 
 function decoded(name: string): string {

@@ -1,0 +1,16 @@
+/** OpenAI's calls of a model. The platform answers for its list of models itself. */
+const openAiPaths: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/completions", "/v1/embeddings"]);
+
+/** A call of OpenAI's API: of the container's model, or of an archive of many, whose id then stands before the path. */
+export interface OpenAiRoute {
+  /** Null for the container's own model. */
+  readonly id: string | null;
+  /** Without what names the archive. */
+  readonly path: string;
+}
+
+export function openAiRoute(path: string): OpenAiRoute | null {
+  if (openAiPaths.has(path)) return { id: null, path };
+  const [, id, below] = /^\/models\/([^/]+)(\/v1\/.+)$/.exec(path) ?? [];
+  return id !== undefined && below !== undefined && openAiPaths.has(below) ? { id, path: below } : null;
+}

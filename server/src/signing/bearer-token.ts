@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import {
+  parseCredential,
+  queryValue,
+  SignatureFailure,
+  type CredentialScope,
+  type SignedRequest,
+} from "./signed-request.ts";
+
+/** As SageMaker's own libraries make them for clients that know one key and no signatures: a presigned request that is never sent. */
+const tokenPrefix = "sagemaker-api-key-";
+/** Said behind the signature, which does not cover it. */
+const version = "&Version=1";
+const presignedHost = "sagemaker.amazonaws.com";
+const secondsMax = 12 * 3600;
+const emptySha256 = createHash("sha256").digest("hex");
+
+/** The presigned request that a header's bearer token is, unproven; null for any other header, and for a token that is none. */
+export function bearerRequest(authorization: string | undefined): SignedRequest | null {
+  const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
+  if (token?.startsWith(tokenPrefix) !== true) return null;
+  const presigned = Buffer.from(token.slice(tokenPrefix.length), "base64").toString("utf8");
+  if (!presigned.startsWith(`${presignedHost}/?`) || !presigned.endsWith(version)) return null;
+  const url = presigned.slice(presignedHost.length, -version.length);
+  return { method: "POST", url, headers: { host: presignedHost, "x-amz-content-sha256": emptySha256 } };
+}
+
+/** Who the token says to be of; proven only by Authenticator.verifyBearer. */
+export function bearerScope(authorization: string | undefined): CredentialScope | null {
+  const presigned = bearerRequest(authorization);
+  return presigned === null ? null : parseCredential(queryValue(presigned.url, "X-Amz-Credential"));
+}
+
+/** What a token has to say beside a signature that is right. Throws SignatureFailure. */
+export function checkBearer({ url }: SignedRequest): void {
+  const seconds = Number(queryValue(url, "X-Amz-Expires"));
+  const isForCalls = queryValue(url, "Action") === "CallWithBearerToken";
+  if (isForCalls && seconds <= secondsMax) return;
+  throw new SignatureFailure(
+    "malformed",
+    "The bearer token is none of SageMaker's, or is for longer than twelve hours.",
+  );
+}
