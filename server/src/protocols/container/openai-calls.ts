@@ -73,7 +73,7 @@ export class OpenAiCalls {
       if (exchange.signal.aborted) return;
       if (answer.outcome instanceof InferenceError) {
         if (stream === null) throw answer.outcome;
-        return void (await ended(stream, `data: ${latin1(errorDocument(answer.outcome))}\n\n`));
+        return await ended(stream, `data: ${latin1(errorDocument(answer.outcome))}\n\n`);
       }
       const document = oneLine(documentOf(answer.outcome));
       answer.release();

@@ -1,4 +1,4 @@
-import { AwsError } from "../../../base/index.ts";
+import type { AwsError } from "../../../base/index.ts";
 import { SignatureFailure } from "../../../signing/index.ts";
 import { asAwsError } from "../../wire/index.ts";
 
