@@ -24,7 +24,8 @@ async function serve(): Promise<Serving> {
   const invoke = async (_name: string, _account: string, request: InvocationRequest) => {
     const body = await request.body();
     assert.ok(Buffer.isBuffer(body));
-    return { contentType: null, customAttributes: null, variantName: "v", body: Buffer.from("ok"), byteLength: 2 };
+    const told = { contentType: null, customAttributes: null, openedSession: null, closedSession: null };
+    return { ...told, variantName: "v", body: Buffer.from("ok"), byteLength: 2 };
   };
   const hosting = { invoke } as unknown as Hosting;
   const server = createServer();
