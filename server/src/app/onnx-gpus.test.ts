@@ -27,9 +27,16 @@ test("the library is found in the environment that was set up, and its processes
     code: "UNAVAILABLE",
     message: `ONNX Runtime for GPUs is not set up in '${directories.frameworks}'. Do it once with: galatea model add onnxruntime-gpu --data ${data}`,
   });
-  assert.deepEqual([[...(await without())], [...(await without())]], [["onnxruntime"], ["onnxruntime"]]);
+  assert.deepEqual(
+    [[...(await without())], [...(await without())]],
+    [
+      ["onnxruntime", "tensorflow"],
+      ["onnxruntime", "tensorflow"],
+    ],
+  );
   assert.deepEqual(warnings, [
-    "warning: ONNX models without KIND_GPU run on the CPU, and on the GPUs after: galatea model add onnxruntime-gpu",
+    "warning: models of backend 'onnxruntime' without KIND_GPU run on the CPU, and on the GPUs after: galatea model add onnxruntime-gpu",
+    "warning: models of backend 'tensorflow' without KIND_GPU run on the CPU, and on the GPUs after: galatea model add tensorflow-gpu",
   ]);
 
   const place = await placeOf(directories.frameworks, frameworkNamed("onnxruntime-gpu")!);
@@ -59,5 +66,5 @@ test("the library is found in the environment that was set up, and its processes
       ].join(":"),
     },
   });
-  assert.deepEqual([...(await without())], []);
+  assert.deepEqual([...(await without())], ["tensorflow"]);
 });

@@ -9,6 +9,12 @@ import { withGpuOrder } from "./gpus.ts";
 const frameworkName = "onnxruntime-gpu";
 const command = "galatea model add onnxruntime-gpu";
 
+/** Backends that need another build of their library for GPUs, and what it is called. */
+const gpuFrameworks = [
+  ["onnxruntime", frameworkName],
+  ["tensorflow", "tensorflow-gpu"],
+] as const;
+
 type Found = Awaited<ReturnType<OnnxGpus["findLibrary"]>>;
 
 interface Looked {
@@ -17,10 +23,13 @@ interface Looked {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** ONNX Runtime for GPUs where it is set up; null where it is not. */
-async function environmentOf({ directories }: Pick<Looked, "directories">): Promise<string | null> {
+/** A framework where it is set up; null where it is not. */
+async function environmentOf(
+  { directories }: Pick<Looked, "directories">,
+  name: string = frameworkName,
+): Promise<string | null> {
   const { frameworkNamed, madeFramework } = await import("../backends/python/index.ts");
-  const framework = frameworkNamed(frameworkName);
+  const framework = frameworkNamed(name);
   if (framework === null) return null;
   return (await madeFramework(directories.frameworks, framework))?.directory ?? null;
 }
@@ -58,12 +67,18 @@ export function backendsWithoutGpus(
   directories: Pick<DataDirectories, "frameworks">,
   log: Logger,
 ): () => Promise<ReadonlySet<string>> {
-  let isSaid = false;
+  const said = new Set<string>();
   return async () => {
-    if ((await environmentOf({ directories })) !== null) return new Set();
-    if (!isSaid) log.warning(`ONNX models without KIND_GPU run on the CPU, and on the GPUs after: ${command}`);
-    isSaid = true;
-    return new Set(["onnxruntime"]);
+    const without = new Set<string>();
+    for (const [backend, framework] of gpuFrameworks) {
+      if ((await environmentOf({ directories }, framework)) !== null) continue;
+      without.add(backend);
+      if (said.has(backend)) continue;
+      said.add(backend);
+      const add = `galatea model add ${framework}`;
+      log.warning(`models of backend '${backend}' without KIND_GPU run on the CPU, and on the GPUs after: ${add}`);
+    }
+    return without;
   };
 }
 

@@ -94,8 +94,7 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
         if "cpu" not in node.device.lower():
             node.device = ""
     _check_ports(config, definition.node, model)
-    # Code that XLA compiles has no operation for what lies elsewhere.
-    constants = None if _is_compiled(session_config) else Constants(definition)
+    constants = None if _stay_in_graph(session_config) else Constants(definition)
     graph = tf.Graph()
     with graph.as_default():
         _v1.import_graph_def(definition, name="")
@@ -109,8 +108,12 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
     return Graph(_v1.Session(graph=graph, config=session_config), inputs, outputs, constants)
 
 
-def _is_compiled(session_config: _v1.ConfigProto) -> bool:
-    return session_config.graph_options.optimizer_options.global_jit_level > 0
+def _stay_in_graph(session_config: _v1.ConfigProto) -> bool:
+    """Code that XLA compiles has no operation for constants that lie elsewhere, and to a GPU they would be copied in each run."""
+    return (
+        session_config.graph_options.optimizer_options.global_jit_level > 0
+        or session_config.gpu_options.visible_device_list != ""
+    )
 
 
 def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -> None:
@@ -154,7 +157,7 @@ def open_saved_model(
     del definition
     graph = tf.Graph()
     session = _v1.Session(graph=graph, config=session_config)
-    constants = saved.open_in(session, path, message, tags, is_compiled=_is_compiled(session_config))
+    constants = saved.open_in(session, path, message, tags, stay_in_graph=_stay_in_graph(session_config))
     return Graph(
         session,
         {name: port.tensor for name, port in signature.inputs.items()},

@@ -14,7 +14,7 @@ from galatea_worker.failures import Refused, is_out_of_memory
 from galatea_frameworks import parameter_values
 from galatea_frameworks.batched_model import BatchedModel
 
-from . import completion, configured, graphs, tensors
+from . import completion, configured, devices, graphs, tensors
 from .ragged import RaggedBatches
 from .settings import Settings
 
@@ -60,8 +60,10 @@ class TritonPythonModel(BatchedModel):
 
     def initialize(self, args: dict[str, str]) -> None:
         """Opens the graph and checks the configuration against it, in Triton's words."""
-        # Before TensorFlow starts a thread: rules are of the thread that enters them.
-        reading_only.enter(args["model_repository"])
+        kind = args["model_instance_kind"]
+        if kind != "GPU":
+            # Before TensorFlow starts a thread: rules are of the thread that enters them. CUDA opens and writes what no list of ours knows.
+            reading_only.enter(args["model_repository"])
         model = args["model_name"]
         config = json.loads(args["model_config"])
         platform = _platform(config, model)
@@ -71,7 +73,8 @@ class TritonPythonModel(BatchedModel):
         path = os.path.join(directory, _filename(config, platform))
         if not os.path.exists(path):
             raise Refused("unable to find '%s' for model instance '%s'" % (path, args["model_instance_name"]))
-        session_config = settings.session_config(current_worker.backend_config(), pb_utils.Logger)
+        gpu = devices.gpu_of(kind, int(args.get("model_instance_device_id", "0")), model)
+        session_config = settings.session_config(current_worker.backend_config(), pb_utils.Logger, gpu)
         self.batches = int(config.get("max_batch_size", 0)) > 0
         self.input_names = [one["name"] for one in config["input"]]
         self._ragged = RaggedBatches(config)

@@ -26,7 +26,7 @@ class _Loader(SavedModelLoader):
 
 
 def open_in(
-    session: tf.compat.v1.Session, directory: str, message: SavedModel, tags: list[str], *, is_compiled: bool = False
+    session: tf.compat.v1.Session, directory: str, message: SavedModel, tags: list[str], *, stay_in_graph: bool = False
 ) -> Constants | None:
     """The graph with these tags, its variables read and its assets found. The constants are to be held as long as the session is used.
 
@@ -37,7 +37,7 @@ def open_in(
     loader = _Loader(directory, message)
     graph = loader.get_meta_graph_def_from_tags(tags).graph_def
     # Code that XLA compiles has no operation for what lies elsewhere.
-    constants = None if is_compiled or _asks_for_xla(graph) else Constants(graph)
+    constants = None if stay_in_graph or _asks_for_xla(graph) else Constants(graph)
     with session.graph.as_default():
         saver, _ = loader.load_graph(session.graph, tags, clear_devices=True)
         loader.restore_variables(session, saver)

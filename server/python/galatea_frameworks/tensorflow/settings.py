@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 from galatea_worker.failures import Refused
+from tensorflow.core.protobuf import rewriter_config_pb2
 
 from galatea_frameworks import parameter_values
 
@@ -14,7 +15,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 _JIT = tf.compat.v1.OptimizerOptions
+_ON = rewriter_config_pb2.RewriterConfig.ON
 _THREADS_MAX = 1024
+
+
+def _fraction(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise Refused("--backend-config tensorflow,gpu-memory-fraction must be from 0 to 1, found '%s'" % text[:64])
+    return value
 
 
 class Settings:
@@ -46,8 +58,8 @@ class Settings:
             raise Refused("parameter '%s' must be at most %d, found '%d'" % (key, _THREADS_MAX, count))
         return count
 
-    def session_config(self, backend_config: dict[str, str], log: Any) -> tf.compat.v1.ConfigProto:
-        """What a session is opened with."""
+    def session_config(self, backend_config: dict[str, str], log: Any, gpu: int | None) -> tf.compat.v1.ConfigProto:
+        """What a session on this GPU, or on the CPU, is opened with."""
         found = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=self.intra_threads,
             inter_op_parallelism_threads=self.inter_threads,
@@ -61,15 +73,38 @@ class Settings:
         if level != 0:
             jit = _JIT.OFF if level < 0 else _JIT.ON_1 if level == 1 else _JIT.ON_2
             found.graph_options.optimizer_options.global_jit_level = jit
-        self._check_accelerators(log)
+        self._accelerate(found, log, gpu)
+        if gpu is None:
+            # A TensorFlow with CUDA would take memory of every GPU otherwise.
+            found.device_count["GPU"] = 0
+            return found
+        # The session has this one alone, as /GPU:0, and takes of its memory what it needs, as in Triton, or the part that is said.
+        found.gpu_options.visible_device_list = str(gpu)
+        fraction = _fraction(backend_config.get("gpu-memory-fraction", "0"))
+        found.gpu_options.allow_growth = fraction == 0
+        found.gpu_options.per_process_gpu_memory_fraction = fraction
         return found
 
-    def _check_accelerators(self, log: Any) -> None:
+    def _accelerate(self, found: tf.compat.v1.ConfigProto, log: Any, gpu: int | None) -> None:
         accelerators = self._optimization.get("execution_accelerators", {})
         if accelerators.get("cpu_execution_accelerator"):
             raise Refused("CPU Execution Accelerator is not supported in TensorFlow backend")
-        if accelerators.get("gpu_execution_accelerator"):
+        names = [one.get("name", "") for one in accelerators.get("gpu_execution_accelerator", ())]
+        if names and gpu is None:
             log.log_warn("GPU Execution Accelerator will be ignored for model instance on CPU")
+            return
+        for name in names:
+            if name == "auto_mixed_precision":
+                found.graph_options.rewrite_options.auto_mixed_precision = _ON
+            elif name == "gpu_io":
+                log.log_warn("GPU Execution Accelerator 'gpu_io' has no effect: inputs and outputs are in the machine's memory")
+            elif name == "tensorrt":
+                raise Refused(
+                    "GPU Execution Accelerator 'tensorrt' is requested for model '%s', and TensorFlow %s has no TensorRT"
+                    % (self._model, tf.__version__)
+                )
+            else:
+                raise Refused("unknown Execution Accelerator '%s' is requested" % name)
 
     def init_ops_path(self, model_directory: str, version_directory: str) -> str | None:
         """The file of TF_INIT_OPS_FILE: in the version's directory, else in the model's. None where there is none."""

@@ -36,6 +36,25 @@ test("a framework that is not set up is refused with the command that does it, a
   assert.equal(scripts.environment?.directory, directory);
 });
 
+test("where a GPU is, TensorFlow's models run in the build for GPUs where that is set up; what knows no GPU keeps to the other", async (t) => {
+  const environments = await mkdtemp(join(tmpdir(), "galatea-runners-"));
+  t.after(() => rm(environments, { recursive: true, force: true }));
+  const make = async (name: string) => {
+    const { directory } = await placeOf(environments, frameworkNamed(name)!);
+    await mkdir(directory);
+    await writeFile(join(directory, "ready"), "");
+    return directory;
+  };
+  const environmentOf = async (backend: string, gpuCount: number) =>
+    (await frameworkRunners({ workers: "/workers", environments, gpuCount })(backend))?.environment?.directory;
+  const forCpu = await make("tensorflow");
+  assert.equal(await environmentOf("tensorflow", 1), forCpu);
+  const forGpus = await make("tensorflow-gpu");
+  assert.equal(await environmentOf("tensorflow", 1), forGpus);
+  assert.equal(await environmentOf("tensorflow", 0), forCpu);
+  assert.equal(await environmentOf("tensorflow_serving", 1), forCpu);
+});
+
 test("TensorRT's runner is there where a GPU is, and runs in what Python models run in", async () => {
   const places = { workers: "/workers", environments: "/nowhere" };
   assert.equal(await frameworkRunners({ ...places, gpuCount: 0 })("tensorrt"), null);

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { InferenceError } from "../../base/index.ts";
-import { frameworkOfRunner } from "./frameworks/framework-rows.ts";
+import { frameworkOfRunner, gpuFrameworkOfRunner } from "./frameworks/framework-rows.ts";
 import { madeFramework } from "./frameworks/framework-store.ts";
 
 /** A program that runs all models of a backend, in place of a `model.py` of each model's own. */
@@ -69,19 +69,22 @@ export function frameworkRunners(directories: FrameworkPlaces): FindPythonRunner
     }
     const framework = frameworkOfRunner(backend);
     if (framework === null) return null;
-    const place = await madeFramework(directories.environments, framework);
-    if (place === null)
-      throw new InferenceError(
-        "UNAVAILABLE",
-        `unable to find backend library for backend '${backend}': its packages are not set up in '${directories.environments}'. ` +
-          `Do it once with: galatea model add ${framework.name} --data ${dirname(directories.environments)}`,
-      );
-    return {
-      directory: join(directories.workers, "galatea_frameworks", backend),
-      filename,
-      // A script reads its files as it likes.
-      mapsFiles: framework.mapsFiles === true && backend === framework.name,
-      environment: { directory: place.directory, imports: framework.imports ?? [] },
-    };
+    const forGpus = directories.gpuCount === 0 ? null : gpuFrameworkOfRunner(backend);
+    for (const build of forGpus === null ? [framework] : [forGpus, framework]) {
+      const place = await madeFramework(directories.environments, build);
+      if (place === null) continue;
+      return {
+        directory: join(directories.workers, "galatea_frameworks", backend),
+        filename,
+        // A script reads its files as it likes.
+        mapsFiles: framework.mapsFiles === true && backend === framework.name,
+        environment: { directory: place.directory, imports: build.imports ?? [] },
+      };
+    }
+    throw new InferenceError(
+      "UNAVAILABLE",
+      `unable to find backend library for backend '${backend}': its packages are not set up in '${directories.environments}'. ` +
+        `Do it once with: galatea model add ${framework.name} --data ${dirname(directories.environments)}`,
+    );
   };
 }

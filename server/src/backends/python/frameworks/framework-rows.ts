@@ -102,6 +102,17 @@ export const frameworks: readonly Framework[] = [
     // TensorFlow 2.21 imports with one thread, and may be forked until its first graph. How it logs is decided before it is imported.
     imports: ["galatea_frameworks.tensorflow.warm", "tensorflow", "galatea_frameworks.tensorflow_serving.warm"],
   },
+  {
+    name: "tensorflow-gpu",
+    about: "the same on NVIDIA GPUs (KIND_GPU), on x86; needs NVIDIA's driver for CUDA 12",
+    python: "3.11",
+    newestPython: "3.13",
+    packages: ["tensorflow[and-cuda]==2.21.0 ; platform_machine == 'x86_64'", "numpy"],
+    lock: new URL("./gen/tensorflow-gpu-lock.json", import.meta.url),
+    diskBytes: 8 * 2 ** 30,
+    // As the one for the CPU; CUDA begins with a worker's first look for GPUs.
+    imports: ["galatea_frameworks.tensorflow.warm", "tensorflow"],
+  },
 ];
 
 /** The frameworks that our runners need, by the names of their backends. */
@@ -118,6 +129,15 @@ const frameworksOfRunners: ReadonlyMap<string, string> = new Map([
 /** The framework that a runner of ours needs; null for a backend that none of ours runs. */
 export function frameworkOfRunner(backend: string): Framework | null {
   const name = frameworksOfRunners.get(backend);
+  return name === undefined ? null : frameworkNamed(name);
+}
+
+/** Frameworks that run a backend's models on GPUs, where the one for the CPU cannot. */
+const frameworksForGpus: ReadonlyMap<string, string> = new Map([["tensorflow", "tensorflow-gpu"]]);
+
+/** The build for GPUs of what a runner of ours needs; null for one that needs no other than on the CPU. */
+export function gpuFrameworkOfRunner(backend: string): Framework | null {
+  const name = frameworksForGpus.get(backend);
   return name === undefined ? null : frameworkNamed(name);
 }
 

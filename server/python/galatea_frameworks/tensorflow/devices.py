@@ -1,0 +1,19 @@
+"""Where an instance's graph runs."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from galatea_worker.failures import Refused
+
+
+def gpu_of(kind: str, number: int, model: str) -> int | None:
+    """The GPU of an instance; None for one on the CPU. Raises Refused where TensorFlow finds no such GPU."""
+    if kind != "GPU":
+        return None
+    found = len(tf.config.list_physical_devices("GPU"))
+    if number >= found:
+        raise Refused(
+            "unable to load model '%s': its instance is placed on GPU %d, and TensorFlow %s finds %d GPUs. One with CUDA is set up by: "
+            "galatea model add tensorflow-gpu" % (model, number, tf.__version__, found)
+        )
+    return number
