@@ -12,9 +12,12 @@ import { acquireLock } from "./lock.ts";
 export const frameworkNames = ["pytorch", "dali", "tensorflow", "sklearn", "xgboost"] as const;
 export type FrameworkName = (typeof frameworkNames)[number];
 
+/** Those that are of use on a machine with a GPU alone. */
+type GpuFrameworkName = "onnxruntime-gpu" | "tensorflow-gpu";
+
 /** Sets a framework up where `startGalatea` finds it, by the product's own command. Throws with what the command said. */
 export async function ensureFramework(
-  name: FrameworkName | "onnxruntime-gpu",
+  name: FrameworkName | GpuFrameworkName,
   progress: (line: string) => void = () => {},
 ) {
   const data = join(cacheDirectory(process.env), "server-data");

@@ -39,6 +39,7 @@ test("without a GPU each row says what is missing, nothing is recorded and the r
     "not run  a PyTorch model of KIND_GPU: missing an NVIDIA GPU (/nonexistent/gpu)",
     "not run  an ONNX model of KIND_GPU, with CUDA: missing an NVIDIA GPU (/nonexistent/gpu)",
     "not run  an ONNX model with the accelerator tensorrt: missing an NVIDIA GPU (/nonexistent/gpu), TensorRT 10 (libnvinfer.so.10)",
+    "not run  a TensorFlow graph of KIND_GPU: missing an NVIDIA GPU (/nonexistent/gpu)",
     "not run  DALI's mixed decoder: missing an NVIDIA GPU (/nonexistent/gpu)",
     "nothing was run, and nothing is recorded",
   ]);

@@ -122,6 +122,26 @@ export const gpuRows: readonly GpuRow[] = [
     figures: (about) => onnxFigures(about, "tensorrt"),
   },
   {
+    name: "a TensorFlow graph of KIND_GPU",
+    missing: gpu,
+    async figures({ directory }) {
+      const { python } = await ensureFramework("tensorflow-gpu", (line) => console.error(line));
+      const version = join(directory, "repository", "graph", "1");
+      await mkdir(version, { recursive: true });
+      const maker = fileURLToPath(new URL("tensorflow_graph.py", import.meta.url));
+      await run(python, [maker, join(version, "model.graphdef")]);
+      await writeFile(
+        join(version, "..", "config.pbtxt"),
+        `platform: "tensorflow_graphdef" instance_group { kind: KIND_GPU }
+         input { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } output { name: "y" data_type: TYPE_FP32 dims: [ -1 ] }`,
+      );
+      return await withServer(directory, [], async (server) => {
+        assert.deepEqual(await infer(server, "graph", "x", [1, 2]), { y: [2, 4] });
+        return await timed(() => infer(server, "graph", "x", [1, 2]));
+      });
+    },
+  },
+  {
     name: "DALI's mixed decoder",
     missing: gpu,
     async figures({ directory }) {

@@ -97,7 +97,9 @@ class Settings:
             if name == "auto_mixed_precision":
                 found.graph_options.rewrite_options.auto_mixed_precision = _ON
             elif name == "gpu_io":
-                log.log_warn("GPU Execution Accelerator 'gpu_io' has no effect: inputs and outputs are in the machine's memory")
+                log.log_warn(
+                    "GPU Execution Accelerator 'gpu_io' has no effect: inputs and outputs are in the machine's memory"
+                )
             elif name == "tensorrt":
                 raise Refused(
                     "GPU Execution Accelerator 'tensorrt' is requested for model '%s', and TensorFlow %s has no TensorRT"
