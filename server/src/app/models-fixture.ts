@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
 import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
-import type { ContainerDefinition, Hosting, InvocationLimits } from "../hosting/index.ts";
+import type { ContainerDefinition, Hosting, HostingLimits, InvocationLimits } from "../hosting/index.ts";
 import { DocumentMemory } from "../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
@@ -69,7 +69,10 @@ export class ModelsBench implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  static async open(limits: Partial<InvocationLimits> = {}): Promise<ModelsBench> {
+  static async open(
+    limits: Partial<InvocationLimits> = {},
+    account: Partial<HostingLimits> = {},
+  ): Promise<ModelsBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-models-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -95,6 +98,7 @@ export class ModelsBench implements AsyncDisposable {
         }),
         logs,
         limits,
+        hosting: account,
       }),
     );
     return new ModelsBench({ hosting, store, samples, logs, instancesDirectory: join(directory, "i") }, opening.move());
@@ -148,6 +152,12 @@ export class ModelsBench implements AsyncDisposable {
   async resize(name: string, instanceCount: number): Promise<void> {
     await this.hosting.resizeEndpoint(name, [{ variantName: "all", instanceCount }], owner);
     await this.settled(name);
+  }
+
+  /** Resolves when the update is begun. */
+  async update(name: string, configName: string): Promise<void> {
+    const plain = { deploymentConfig: null, retainsDeployment: false, retained: new Set<never>() };
+    await this.hosting.updateEndpoint({ ...plain, name, configName, owner });
   }
 
   async settled(name: string): Promise<void> {

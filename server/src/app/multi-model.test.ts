@@ -5,6 +5,7 @@ import { ModelsBench } from "./models-fixture.ts";
 import { until } from "./traffic-fixture.ts";
 
 const targetsOf = (count: number) => Array.from({ length: count }, (_, index) => `m${index}.tar.gz`);
+const mebi = 2 ** 20;
 const sum = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((all, each) => all + each, 0);
 
 test(
@@ -51,6 +52,10 @@ test(
       const answers = await Promise.all(targets.map((target) => bench.ask("many", target)));
       return new Set(answers.map((answer) => answer.instance)).size === 3;
     });
+    await bench.configure("other", 2);
+    await bench.update("many", "other");
+    await bench.settled("many");
+    await round();
     const { answers, failures } = await clients.end();
     const inKilled = failures.filter((text) =>
       /error \(503\) from primary with message ".*other side closed"/.test(text),
@@ -142,5 +147,28 @@ test(
     assert.ok(answers.every(({ text }) => text === "a"));
     await until("it has gone again", () => sum(bench.loads("unload")) === sum(bench.loads()));
     assert.equal(bench.loads().get("a"), 4);
+  },
+);
+
+test(
+  "an update and more instances are refused where the machine lacks their memory, and what there is goes on",
+  { timeout: 60_000 },
+  async () => {
+    await using bench = await ModelsBench.open({}, { memoryBytesMax: 1024 * mebi });
+    await bench.put("a", "a");
+    const promising = (memoryMebi: number) => ({
+      Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryMebi * mebi) },
+    });
+    await bench.deploy("tight", 1, promising(200));
+    await bench.configure("larger", 2, promising(300));
+    const missing = (bytes: number) => ({
+      code: "ResourceLimitExceeded",
+      message: new RegExp(` ${bytes} MiB are missing`),
+    });
+    // Both fleets are there until the new one is in service.
+    await assert.rejects(bench.update("tight", "larger"), missing(328 + 2 * 428 - 1024));
+    await assert.rejects(bench.resize("tight", 4), missing(4 * 328 - 1024));
+    await bench.resize("tight", 3);
+    assert.equal((await bench.ask("tight", "a")).text, "a");
   },
 );

@@ -18,6 +18,7 @@ import {
   createDirectoryLogStreams,
   Hosting,
   hostingLimits,
+  usableMemoryBytes,
   instanceLimits,
   invocationLimits,
   type FleetOptions,
@@ -118,7 +119,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const hosting: Hosting = opening.use(
     await Hosting.open({
       documents,
-      limits: hostingLimits,
+      limits: { ...hostingLimits, memoryBytesMax: usableMemoryBytes({ memoryBytes: totalmem() }) },
       random: Math.random,
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),

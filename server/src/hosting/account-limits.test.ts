@@ -90,3 +90,52 @@ test("containers are counted over all instances of endpoints and transform jobs,
   const outcomes = await Promise.allSettled([config("b", 2), config("c", 1)]);
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
 });
+
+test("an endpoint that the machine has no memory for is refused with how much is missing", async () => {
+  const gibi = 2 ** 30;
+  await using hosting = await Hosting.open({
+    documents: new MemoryDocuments(new DocumentMemory()),
+    limits: { ...hostingLimits, memoryBytesMax: 10 * gibi },
+    random: Math.random,
+    alarmState: () => null,
+    fleet: {
+      clock: systemClock,
+      logger: silentLogger,
+      requestMemory: new ByteBudget(2 ** 20),
+    } as unknown as FleetOptions,
+  });
+  const shared = { owner, request: {}, tags: [] };
+  const promised = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });
+  const config = async (name: string, InitialInstanceCount: number, bytes: number, InstanceType = "ml.m5.xlarge") => {
+    await hosting.createModel({ ...shared, name, containers: [promised(bytes), {}], executionMode: "Serial" });
+    const variant = { VariantName: "v", ModelName: name, InstanceType, InitialVariantWeight: 1 };
+    await hosting.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
+  };
+  const create = (name: string) =>
+    hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+  const refusal = (used: number, wanted: number, missing: number) => ({
+    code: "ResourceLimitExceeded",
+    message:
+      "The account-level service limit 'Memory of this machine' is 10240 MiB, with current utilization of " +
+      `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
+      `${missing} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
+      "containers, or the end of other endpoints and transform jobs would make room.",
+  });
+  // Two containers of 128 MiB beside what their models are promised.
+  await config("small", 2, 3 * gibi);
+  await config("large", 2, 5 * gibi);
+  await config("clipped", 1, 100 * gibi, "ml.m5.large");
+  await assert.rejects(create("large"), refusal(0, 10752, 512));
+  await create("small");
+  await assert.rejects(create("small-2"), /Could not find/);
+  // No more than its type has: half of nine tenths of 8 GiB, because two containers share it.
+  await assert.rejects(create("clipped"), refusal(6656, 3943, 359));
+  await config("tiny", 1, 1);
+  await create("tiny");
+  await hosting.deleteModel("small", owner);
+  // A type alone promises nothing.
+  await hosting.createModel({ ...shared, name: "plain", containers: [{}], executionMode: "Serial" });
+  const plain = { VariantName: "v", ModelName: "plain", InstanceType: "ml.m5.24xlarge", InitialVariantWeight: 1 };
+  await hosting.createConfig({ ...shared, name: "plain", variants: [{ ...plain, InitialInstanceCount: 26 }] });
+  await assert.rejects(create("plain"), refusal(6913, 3328, 1));
+});

@@ -40,3 +40,19 @@ export function limitExceeded(
     `and a request delta of ${wanted} ${unit}. Please use fewer, or delete what is no longer needed.`;
   return new AwsError("ResourceLimitExceeded", text);
 }
+
+/** The same for the machine's own memory, with how much is missing and what a person can do about it. */
+export function memoryMissing(bytes: {
+  readonly limit: number;
+  readonly used: number;
+  readonly wanted: number;
+}): AwsError {
+  const mebi = 2 ** 20;
+  const limit = Math.floor(bytes.limit / mebi);
+  const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
+  const { code, message } = limitExceeded({ what: "Memory of this machine", unit: "MiB" }, { limit, used, wanted });
+  const text =
+    `${message} ${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
+    "Environment of the model's containers, or the end of other endpoints and transform jobs would make room.";
+  return new AwsError(code, text);
+}

@@ -263,6 +263,7 @@ export class Hosting implements AsyncDisposable {
     const more = {
       instanceCount: Math.max(0, after.instanceCount - before.instanceCount),
       containerCount: Math.max(0, after.containerCount - before.containerCount),
+      promisedBytes: Math.max(0, (after.promisedBytes ?? 0) - (before.promisedBytes ?? 0)),
     };
     using _instances = this.#quotas.reserveEndpoint(key, more, typeOf(record.generations[0]));
     const nowMs = this.#options.fleet.clock.epochMs();

@@ -20,6 +20,7 @@ export {
   refusedVariable,
   resolveImage,
   unsupportedImageText,
+  usableMemoryBytes,
   type AsyncInferenceConfig,
   type BuiltInRuntime,
   type ContainerDefinition,

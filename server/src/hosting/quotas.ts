@@ -1,5 +1,5 @@
 import type { Footprint } from "./endpoints/index.ts";
-import { limitExceeded } from "./hosting-errors.ts";
+import { limitExceeded, memoryMissing } from "./hosting-errors.ts";
 import type { HostingKinds, HostingStore } from "./store/index.ts";
 
 export interface HostingLimits {
@@ -11,6 +11,8 @@ export interface HostingLimits {
   readonly instancesMax: number;
   /** Of all instances together: each container is a server with processes of its own, and an instance has up to fifteen. */
   readonly containersMax: number;
+  /** Of this machine, for all that runs on it for endpoints and transform jobs. */
+  readonly memoryBytesMax: number;
   /** How long instances that get no more requests are kept for those they have. */
   readonly retireMsMax: number;
 }
@@ -22,8 +24,12 @@ export const hostingLimits: HostingLimits = {
   transformJobsMax: 10_000,
   instancesMax: 64,
   containersMax: 128,
+  memoryBytesMax: Infinity,
   retireMsMax: 120_000,
 };
+
+/** What a container takes without a model: our server and the interpreter that its workers are forked from. */
+const containerOwnBytes = 128 * 2 ** 20;
 
 type CountedKind = "models" | "configs" | "endpoints" | "transformJobs";
 
@@ -108,18 +114,29 @@ export class Quotas {
     }
     const { instancesMax, containersMax } = this.#limits;
     const { instanceCount, containerCount } = footprint;
-    const used = (of: keyof Footprint) => all.reduce((sum, each) => sum + each[of], 0);
+    const used = (of: "instanceCount" | "containerCount") => all.reduce((sum, each) => sum + each[of], 0);
     const instances = { limit: instancesMax, used: used("instanceCount"), wanted: instanceCount };
     const containers = { limit: containersMax, used: used("containerCount"), wanted: containerCount };
     if (isBeyond(instances)) throw limitExceeded({ what, unit: "Instances" }, instances);
     if (isBeyond(containers)) {
       throw limitExceeded({ what: "Number of containers of all instances", unit: "Containers" }, containers);
     }
+    const memory = {
+      limit: this.#limits.memoryBytesMax,
+      used: all.reduce((sum, each) => sum + neededBytes(each), 0),
+      wanted: neededBytes(footprint),
+    };
+    if (isBeyond(memory)) throw memoryMissing(memory);
   }
 }
 
 const isSame = (one: Footprint, other: Footprint) =>
-  one.instanceCount === other.instanceCount && one.containerCount === other.containerCount;
+  one.instanceCount === other.instanceCount &&
+  one.containerCount === other.containerCount &&
+  (one.promisedBytes ?? 0) === (other.promisedBytes ?? 0);
+
+const neededBytes = ({ containerCount, promisedBytes = 0 }: Footprint) =>
+  containerCount * containerOwnBytes + promisedBytes;
 
 const isBeyond = ({
   limit,

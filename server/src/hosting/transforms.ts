@@ -59,7 +59,7 @@ export class Transforms implements AsyncDisposable {
     }
     await this.#makeRoom();
     using _reserved = quotas.reserveRecord("transformJobs", key);
-    using _instances = quotas.reserveTransform(key, jobFootprint({ model, request }), resources.InstanceType);
+    using _instances = quotas.reserveTransform(key, jobFootprint({ model, request, name }), resources.InstanceType);
     const nowMs = fleet.clock.epochMs();
     const state = { at: "InProgress", startedMs: null } as const;
     const job: TransformJobRecord = { name, arn, createdMs: nowMs, modifiedMs: nowMs, owner, state, model, request };

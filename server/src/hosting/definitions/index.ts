@@ -1,7 +1,13 @@
 /** The vocabulary of what is asked for: names, ARNs, images, instance types, variables, and the records that say it. No IO. */
 export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
-export { instanceBudget, type InstanceBudget, type Machine } from "./instance-types.ts";
+export {
+  instanceBudget,
+  instanceType,
+  usableMemoryBytes,
+  type InstanceBudget,
+  type Machine,
+} from "./instance-types.ts";
 export { serverlessModelRefusal, serverlessRefusal, serverlessType, variantBudget } from "./serverless.ts";
 export type {
   AsyncInferenceConfig,

@@ -92,10 +92,14 @@ export function instanceType(name: string): { readonly vcpuCount: number; readon
   return { vcpuCount, memoryBytes: vcpuCount * perVcpu * gibi };
 }
 
+/** What of a machine's memory all instances may use together. */
+export const usableMemoryBytes = ({ memoryBytes }: Pick<Machine, "memoryBytes">) =>
+  Math.floor(memoryBytes * machineShare);
+
 /** The type's size, clipped to what this machine has; a type that is not in the table gets what the machine has. */
 export function instanceBudget(name: string, machine: Machine): InstanceBudget {
   const type = instanceType(name);
-  const memoryBytes = Math.floor(machine.memoryBytes * machineShare);
+  const memoryBytes = usableMemoryBytes(machine);
   return {
     vcpuCount: Math.min(type?.vcpuCount ?? machine.vcpuCount, machine.vcpuCount),
     memoryBytes: Math.min(type?.memoryBytes ?? memoryBytes, memoryBytes),

@@ -7,6 +7,7 @@ import type {
   Owner,
   VariantPlan,
 } from "../definitions/index.ts";
+import { promisedMemoryBytes } from "./planned-containers.ts";
 
 /** What of a variant's instances and traffic is asked for, or is so. */
 export interface GroupSize {
@@ -173,6 +174,8 @@ export interface Footprint {
   readonly instanceCount: number;
   /** Of all instances together. */
   readonly containerCount: number;
+  /** What the models of these are promised by their variables; absent for none. */
+  readonly promisedBytes?: number;
 }
 
 export const noFootprint: Footprint = { instanceCount: 0, containerCount: 0 };
@@ -195,12 +198,13 @@ export function plannedFootprint({ generations, state }: EndpointRecord): Footpr
 export function footprintOf(
   groups: readonly { readonly plan: VariantPlan; readonly instanceCount: number }[],
 ): Footprint {
-  let [instances, containers] = [0, 0];
+  let [instances, containers, promisedBytes] = [0, 0, 0];
   for (const { plan, instanceCount } of groups) {
     instances += instanceCount;
     containers += instanceCount * plan.model.containers.length;
+    promisedBytes += instanceCount * promisedMemoryBytes(plan);
   }
-  return { instanceCount: instances, containerCount: containers };
+  return { instanceCount: instances, containerCount: containers, promisedBytes };
 }
 
 export function failureReason(state: EndpointState): string | null {

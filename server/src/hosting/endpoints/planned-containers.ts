@@ -1,4 +1,10 @@
-import type { ContainerDefinition, InstanceBudget, VariantPlan } from "../definitions/index.ts";
+import {
+  instanceType,
+  variantBudget,
+  type ContainerDefinition,
+  type InstanceBudget,
+  type VariantPlan,
+} from "../definitions/index.ts";
 
 /** The part of an instance's memory that its models may take; the rest is the containers' own. */
 const modelMemoryShare = 0.9;
@@ -43,6 +49,18 @@ export function plannedContainers(
     modelMemoryBytes: memory[index] ?? 0,
     modelDiskBytes: disk[index] ?? 0,
   }));
+}
+
+/**
+ * The memory that an instance's models are promised, because their variables say how much it is: no more is given away than the machine
+ * has. The size of an instance type promises nothing: it is what models may grow to where the machine has it.
+ */
+export function promisedMemoryBytes(plan: VariantPlan): number {
+  const unbounded = { vcpuCount: Infinity, memoryBytes: Number.MAX_SAFE_INTEGER };
+  const budget = variantBudget(plan.variant, (type) => instanceType(type) ?? unbounded);
+  return plannedContainers(plan, budget)
+    .filter(({ definition }) => wanted(definition, "GALATEA_MODEL_MEMORY_BYTES") < Infinity)
+    .reduce((sum, { modelMemoryBytes }) => sum + modelMemoryBytes, 0);
 }
 
 /** Infinity where the definition says nothing, or nothing that makes sense. */

@@ -4,7 +4,6 @@ export { JobRun } from "./job-run.ts";
 export { transformPlan, type TransformRequest } from "./transform-request.ts";
 export {
   isUnderWay,
-  jobFootprint,
   moveTransform,
   noProgress,
   type TransformEvent,
@@ -12,3 +11,4 @@ export {
   type TransformProgress,
   type TransformState,
 } from "./transform-state.ts";
+export { jobFootprint } from "./variant-plan.ts";

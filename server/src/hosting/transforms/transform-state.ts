@@ -1,6 +1,5 @@
 import { assert, unreachable } from "../../base/index.ts";
 import type { ModelRecord, Owner } from "../definitions/index.ts";
-import type { Footprint } from "../endpoints/index.ts";
 import type { TransformRequest } from "./transform-request.ts";
 
 /** SageMaker's statuses of transform jobs, each with what only it has. */
@@ -48,12 +47,6 @@ export function moveTransform(state: TransformState, event: TransformEvent): Tra
 /** Whether a job runs, or is about to end. */
 export function isUnderWay({ at }: Pick<TransformState, "at">): boolean {
   return at === "InProgress" || at === "Stopping";
-}
-
-/** What runs for a job that is under way. */
-export function jobFootprint({ model, request }: Pick<TransformJobRecord, "model" | "request">): Footprint {
-  const instanceCount = request.TransformResources.InstanceCount;
-  return { instanceCount, containerCount: instanceCount * model.containers.length };
 }
 
 export interface TransformJobRecord {

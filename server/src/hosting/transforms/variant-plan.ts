@@ -1,10 +1,18 @@
 import type { ContainerDefinition, Containers, VariantPlan } from "../definitions/index.ts";
+import { footprintOf, type Footprint } from "../endpoints/index.ts";
 import type { TransformJobRecord } from "./transform-state.ts";
 
 const strategyWords = { MultiRecord: "MULTI_RECORD", SingleRecord: "SINGLE_RECORD" } as const;
 
+type PlannedJob = Pick<TransformJobRecord, "model" | "request" | "name">;
+
+/** What runs for a job that is under way. */
+export function jobFootprint(job: PlannedJob): Footprint {
+  return footprintOf([{ plan: variantPlan(job), instanceCount: job.request.TransformResources.InstanceCount }]);
+}
+
 /** What the instances of a job run: the containers of its model, with the job's variables and those that tell a container of a batch. */
-export function variantPlan({ model, request, name }: TransformJobRecord): VariantPlan {
+export function variantPlan({ model, request, name }: PlannedJob): VariantPlan {
   const { TransformResources: resources, Environment: asked = {} } = request;
   const batch = batchVariables(request);
   const withVariables = (container: ContainerDefinition): ContainerDefinition => ({
