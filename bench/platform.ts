@@ -15,6 +15,7 @@ import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client
 import { freePorts } from "../conformance/environments/index.ts";
 import { mustAsk } from "./ask.ts";
 import { requestBytes } from "./load.ts";
+import { signedHeaders } from "../server/src/signing/index.ts";
 import { addSub } from "./models.ts";
 import { addSubBody } from "./requests.ts";
 
@@ -46,16 +47,20 @@ export interface Platform extends AsyncDisposable {
   ): Promise<void>;
 }
 
-export const clientSettings = (port: number) => ({
-  endpoint: `http://127.0.0.1:${port}`,
-  region,
-  credentials: { accessKeyId: "bench", secretAccessKey: "bench" },
-});
+const credentials = { accessKeyId: "bench-of-the-platform", secretAccessKey: "a-secret-of-the-bench" };
 
-export async function startPlatform(dataDirectory: string): Promise<Platform> {
+export const clientSettings = (port: number) => ({ endpoint: `http://127.0.0.1:${port}`, region, credentials });
+
+/** An open one believes every signature; one that `verifies` has the bench's key. */
+export async function startPlatform(dataDirectory: string, { verifies = false } = {}): Promise<Platform> {
   const [port = 0] = await freePorts(1);
-  const args = [main, "up", "--open", `--port=${port}`, `--data=${dataDirectory}`];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], detached: true });
+  const args = [main, "up", ...(verifies ? [] : ["--open"]), `--port=${port}`, `--data=${dataDirectory}`];
+  const keys = {
+    GALATEA_ACCESS_KEY_ID: credentials.accessKeyId,
+    GALATEA_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+  };
+  const env = { ...process.env, ...(verifies ? keys : {}) };
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], detached: true, env });
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
@@ -150,6 +155,15 @@ async function untilUrlPrinted(output: NodeJS.ReadableStream, exited: Promise<vo
 /** InvokeEndpoint as bytes. The signature is none: what is told by it is the service, which an open platform needs. */
 export function invokeBytes(endpoint: string, targetModel: string, body: Uint8Array): Uint8Array {
   return requestBytes(`/endpoints/${endpoint}/invocations`, body, invokeHeaders(targetModel));
+}
+
+/** The same with its signature, of an endpoint that has not many models. */
+export function signedInvocationBytes(port: number, endpoint: string, body: Uint8Array, timeMs: number): Uint8Array {
+  const path = `/endpoints/${endpoint}/invocations`;
+  const url = new URL(`http://127.0.0.1:${port}${path}`);
+  const toSign = { method: "POST", url, body: Buffer.from(body).toString(), region, service: "sagemaker", timeMs };
+  const headers = { "content-type": "application/json", host: url.host, ...signedHeaders(toSign, credentials) };
+  return requestBytes(path, body, headers);
 }
 
 /** The same of an endpoint that has not many models. */

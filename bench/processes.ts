@@ -28,14 +28,17 @@ const tickUs = 10_000;
 
 /** The time on processors that the same processes have had. What ended meanwhile is not counted. */
 export async function treeCpuUs(pid: number): Promise<number> {
-  let ticks = 0;
-  for (const member of await processTree(pid)) {
-    const stat = await readFile(`/proc/${member}/stat`, "utf8").catch(ignoreEnded);
-    if (stat === undefined) continue;
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    ticks += Number(fields[11]) + Number(fields[12]);
-  }
-  return ticks * tickUs;
+  let us = 0;
+  for (const member of await processTree(pid)) us += await processCpuUs(member);
+  return us;
+}
+
+/** That of one process, with all of its threads; 0 of one that ended. */
+export async function processCpuUs(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(ignoreEnded);
+  if (stat === undefined) return 0;
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * tickUs;
 }
 
 async function processTree(root: number): Promise<number[]> {

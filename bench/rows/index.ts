@@ -4,6 +4,7 @@ import { addSubRow } from "./add-sub.ts";
 import { churnRow } from "./churn.ts";
 import { encoderRow } from "./encoder.ts";
 import { coldInvocationRow, coldMiniLmRow, invokeOverheadRow } from "./hosting.ts";
+import { gatewayRow } from "./gateway.ts";
 import { grpcAddSubRow } from "./grpc.ts";
 import { daliRow } from "./dali.ts";
 import { decoupledRow } from "./decoupled.ts";
@@ -46,6 +47,7 @@ export const rows: readonly Row[] = [
   coldInvocationRow,
   coldMiniLmRow,
   invokeOverheadRow,
+  gatewayRow,
   pipelineRow,
   pipelineEnsembleRow,
   transformRow,
