@@ -15,7 +15,7 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
-import { CreateModelCommand } from "@aws-sdk/client-sagemaker";
+import { CreateEndpointConfigCommand, CreateModelCommand, UpdateEndpointCommand } from "@aws-sdk/client-sagemaker";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { mayMount } from "./mount.ts";
@@ -139,6 +139,39 @@ if (mayMount()) {
         await assertAnswers(platform, "small.tar.gz");
       });
       await platform.sagemaker.send(named("there-is-room"));
+    });
+
+    test("nobody fails whose requests are captured while the disk is full, and what was captured is written when there is room", async () => {
+      const { sagemaker, s3 } = platform;
+      await sagemaker.send(
+        new CreateEndpointConfigCommand({
+          EndpointConfigName: "captured",
+          ProductionVariants: [{ VariantName: "all", ModelName: name, InitialInstanceCount: 1 }],
+          DataCaptureConfig: {
+            InitialSamplingPercentage: 100,
+            DestinationS3Uri: `s3://${bucket}/captured`,
+            CaptureOptions: [{ CaptureMode: "InputAndOutput" }],
+          },
+        }),
+      );
+      const update = async (EndpointConfigName: string) => {
+        await sagemaker.send(new UpdateEndpointCommand({ EndpointName: name, EndpointConfigName }));
+        await endpointIs(platform, name, "InService");
+      };
+      await update("captured");
+      const written = async () => {
+        const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: "captured/" }));
+        return Contents.length;
+      };
+      await filled(join(platform.place.data, "objects"), 0, async () => {
+        for (let asked = 0; asked < 5; asked += 1) await assertAnswers(platform, "small.tar.gz");
+        // What was captured before is written at the update, if it can be.
+        await update(name);
+        await until("it is told that it cannot", () => platform.log().includes("captured data cannot be written"));
+        await assertAnswers(platform, "small.tar.gz");
+        assert.equal(await written(), 0);
+      });
+      await until("it is written", async () => (await written()) === 1);
     });
 
     test("bodies that outgrow the disk while they are sent are refused to the client that sends them to their end, and the platform goes on", async () => {

@@ -46,7 +46,7 @@ test("what an endpoint is asked and answers is in files by variant and hour; ano
   await bench.update("watched", "plain");
   await bench.settled("watched");
   await bench.ask("watched", "after");
-  await until("all are written", () => bench.hosting.figures().mirrors.callCount === 0);
+  await until("all are written", () => bench.hosting.mirrorFigures.callCount === 0);
   const lines = await linesBelow(bench, "of/");
   const wanted = answered.map(({ variant, container, instance, pid }, index) => {
     const request = asked[index] ?? "";
@@ -62,7 +62,7 @@ test("what an endpoint is asked and answers is in files by variant and hour; ano
   assert.deepEqual(new Set(found), new Set(wanted));
   assert.equal(new Set(lines.map(([, { eventMetadata }]) => eventMetadata.eventId)).size, 20);
   const none = { "no-room": 0, "shadow-busy": 0, "cut-short": 0, "not-written": 0 };
-  assert.deepEqual(bench.hosting.figures().mirrors, { callCount: 0, bytes: 0, lost: none });
+  assert.deepEqual(bench.hosting.mirrorFigures, { callCount: 0, bytes: 0, lost: none });
 });
 
 test("what was captured before an endpoint is deleted is written, and a bucket that is not there fails nobody", async () => {

@@ -29,9 +29,9 @@ export function createPlatformMetrics(hosting: Hosting, startedMs: number): Plat
   const instances = registry.gauge("galatea_instances_in_service", "Instances that answer their health check.");
   instances.readFrom({}, () => hosting.figures().instancesInServiceCount);
   const mirrored = registry.gauge("galatea_mirrored_bytes", "Held of copies for shadow variants and data capture.");
-  mirrored.readFrom({}, () => hosting.figures().mirrors.bytes);
+  mirrored.readFrom({}, () => hosting.mirrorFigures.bytes);
   const lost = registry.gauge("galatea_mirrors_lost", "Copies for shadow variants or data capture that were given up.");
-  for (const reason of mirrorLosses) lost.readFrom({ reason }, () => hosting.figures().mirrors.lost[reason]);
+  for (const reason of mirrorLosses) lost.readFrom({ reason }, () => hosting.mirrorFigures.lost[reason]);
   const requests = registry.counter(
     "galatea_requests_total",
     "Requests that ended, by the status they were answered with.",

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
-const lost = (bench: TrafficBench) => bench.hosting.figures().mirrors.lost;
+const lost = (bench: TrafficBench) => bench.hosting.mirrorFigures.lost;
 const invocations = (bench: TrafficBench, name: string) => bench.sums.get(`${name} Invocations`) ?? 0;
 
 async function ask(bench: TrafficBench, name: string, requestCount: number, body = "x"): Promise<void> {
@@ -26,13 +26,13 @@ test("a shadow is asked as many as its weight says, answers nobody, and has metr
   assert.equal(bench.sums.get("mirrored s Invocation5XXErrors"), 0);
   assert.ok((bench.sums.get("mirrored s ModelLatency") ?? 0) > 0);
   await assert.rejects(bench.ask("mirrored", "x", "s"), /Variant s not found for Request of endpoint mirrored/);
+  const noProduction = [{ variantName: "a", weight: 0 }];
+  await assert.rejects(bench.hosting.resizeEndpoint("mirrored", noProduction, owner), /needs a weight above zero/);
   await bench.hosting.resizeEndpoint("mirrored", [{ variantName: "s", weight: 0 }], owner);
   await bench.settled("mirrored");
   await ask(bench, "mirrored", 20);
-  await until("no copy is under way", () => bench.hosting.figures().mirrors.callCount === 0);
+  await until("no copy is under way", () => bench.hosting.mirrorFigures.callCount === 0);
   assert.equal(invocations(bench, "mirrored s"), 20);
-  const noProduction = [{ variantName: "a", weight: 0 }];
-  await assert.rejects(bench.hosting.resizeEndpoint("mirrored", noProduction, owner), /needs a weight above zero/);
 });
 
 test("a shadow that hangs holds nobody up: its copies are bounded, and what is more is given up", async () => {
@@ -44,7 +44,7 @@ test("a shadow that hangs holds nobody up: its copies are bounded, and what is m
     let highestBytes = 0;
     for (let round = 0; round < 20; round += 1) {
       await Promise.all(Array.from({ length: 10 }, () => ask(bench, "hung", 1, body)));
-      highestBytes = Math.max(highestBytes, bench.hosting.figures().mirrors.bytes);
+      highestBytes = Math.max(highestBytes, bench.hosting.mirrorFigures.bytes);
     }
     assert.ok(highestBytes > 300_000 && highestBytes <= 400_000, `${highestBytes} bytes are held`);
     assert.ok(lost(bench)["no-room"] >= 100, `${lost(bench)["no-room"]} were given up`);
@@ -53,8 +53,8 @@ test("a shadow that hangs holds nobody up: its copies are bounded, and what is m
   } finally {
     bench.signal("SIGCONT", "s");
   }
-  await until("its copies are answered", () => bench.hosting.figures().mirrors.callCount === 0);
-  assert.deepEqual(bench.hosting.figures().mirrors.bytes, 0);
+  await until("its copies are answered", () => bench.hosting.mirrorFigures.callCount === 0);
+  assert.deepEqual(bench.hosting.mirrorFigures.bytes, 0);
   assert.equal(invocations(bench, "hung s") + lost(bench)["no-room"], 200);
 });
 
@@ -62,7 +62,7 @@ test("a shadow that does not answer keeps neither an update without it nor a del
   await using bench = await TrafficBench.open();
   await bench.deploy("left", [{ name: "a" }, { name: "s", isShadow: true }]);
   await bench.configure("again", [{ name: "a" }, { name: "s", isShadow: true }]);
-  const underWay = () => bench.hosting.figures().mirrors.callCount;
+  const underWay = () => bench.hosting.mirrorFigures.callCount;
   /** The production variant is told to answer, its shadow is not. */
   const held = async () => {
     let isAnswered = false;
@@ -81,7 +81,7 @@ test("a shadow that does not answer keeps neither an update without it nor a del
   await held();
   await bench.hosting.deleteEndpoint("left", owner);
   await bench.settled("left");
-  assert.deepEqual([underWay(), bench.hosting.figures().mirrors.bytes], [0, 0]);
+  assert.deepEqual([underWay(), bench.hosting.mirrorFigures.bytes], [0, 0]);
   await until("nothing is left of it", () => bench.running().length === 0);
 });
 

@@ -85,8 +85,6 @@ export interface HostingFigures {
   readonly instancesInServiceCount: number;
   /** What of their tenants' confinement the instances in service cannot have on this machine, and why. */
   readonly unconfined: Unconfined;
-  /** Copies for shadow variants and data capture. */
-  readonly mirrors: MirrorFigures;
 }
 
 /** Resolves when a long computation may go on. */
@@ -368,6 +366,11 @@ export class Hosting implements AsyncDisposable {
     return this.#store.view.isModelData(object);
   }
 
+  /** Copies for shadow variants and data capture. */
+  get mirrorFigures(): MirrorFigures {
+    return this.#mirrors.figures;
+  }
+
   figures(): HostingFigures {
     const endpoints = new Map<EndpointState["at"], number>();
     for (const at of this.#store.view.endpointStates()) endpoints.set(at, (endpoints.get(at) ?? 0) + 1);
@@ -379,7 +382,7 @@ export class Hosting implements AsyncDisposable {
         Object.assign(unconfined, fleet.unconfined);
       }
     }
-    return { endpoints, instancesInServiceCount, unconfined, mirrors: this.#mirrors.figures };
+    return { endpoints, instancesInServiceCount, unconfined };
   }
 
   /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */

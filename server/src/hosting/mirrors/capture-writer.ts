@@ -95,6 +95,10 @@ export class CaptureWriter implements AsyncDisposable {
 
   /** Takes the lease over, which is let go when the record is written or given up. */
   add(place: CapturePlace, call: CapturedCall, lease: MirrorLease): void {
+    if (this.#closing.signal.aborted) {
+      place.share.lose("not-written");
+      return lease.release();
+    }
     const id = fileId(place, call.timeMs);
     const file = this.#files.get(id) ?? this.#open(id, place, call.timeMs);
     file.calls.push({ call, lease });

@@ -10,7 +10,7 @@ import { CallWatch, captureSettings, Mirrors, ShadowCalls, type MirroringLimits 
 
 /** Time that a test moves; what is due is done in order. */
 class MovedClock implements Clock {
-  #nowMs = Date.UTC(2026, 10, 22, 23, 59, 40, 5);
+  #nowMs = Date.UTC(2026, 10, 22, 8, 59, 40, 5);
   readonly #timers = new Set<{ readonly dueMs: number; readonly fire: () => void }>();
 
   epochMs(): number {
@@ -148,11 +148,11 @@ test("records of a minute are in one file, thirty seconds after the first; an ho
   assert.deepEqual(bench.data(), []);
   bench.clock.move(10_000);
   await eventually(() => bench.objects.size === 1);
-  const first = "kept/there/e/v/2026/11/22/23/59-40-005-id-2.jsonl";
+  const first = "kept/there/e/v/2026/11/22/08/59-40-005-id-2.jsonl";
   assert.deepEqual(bench.data(), [[first, "a", "a!", "b", "b!"]]);
   bench.clock.move(20_000);
   await eventually(() => bench.objects.size === 2 && bench.mirrors.figures.callCount === 0);
-  assert.deepEqual(bench.data()[1], ["kept/there/e/v/2026/11/23/00/00-00-005-id-5.jsonl", "c", "c!"]);
+  assert.deepEqual(bench.data()[1], ["kept/there/e/v/2026/11/22/09/00-00-005-id-5.jsonl", "c", "c!"]);
   assert.deepEqual(bench.mirrors.figures, { callCount: 0, bytes: 0, lost: bench.mirrors.figures.lost });
 });
 
