@@ -1,4 +1,5 @@
 import type {
+  AutoscaleOptions,
   ConvertOptions,
   EndpointOptions,
   EnvOptions,
@@ -21,6 +22,10 @@ export async function runUp(options: UpOptions): Promise<number> {
 
 export async function runEnv(options: EnvOptions): Promise<number> {
   return (await import("./env.ts")).env(options);
+}
+
+export async function runAutoscale(options: AutoscaleOptions): Promise<number> {
+  return (await import("./autoscale.ts")).autoscale(options);
 }
 
 export async function runEndpoint(options: EndpointOptions): Promise<number> {

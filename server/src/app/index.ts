@@ -1,7 +1,18 @@
 /** The composition root: what the commands start, and the only reader of the environment. */
-export { runConvert, runEndpoint, runEnv, runEvents, runModel, runServe, runUp, runValidate } from "./commands.ts";
+export {
+  runAutoscale,
+  runConvert,
+  runEndpoint,
+  runEnv,
+  runEvents,
+  runModel,
+  runServe,
+  runUp,
+  runValidate,
+} from "./commands.ts";
 export { containerArguments, containerKindNames, type ServedContainerKind } from "./container-environment.ts";
 export type {
+  AutoscaleOptions,
   ConvertOptions,
   EndpointOptions,
   EnvOptions,

@@ -105,6 +105,22 @@ export interface EventsOptions extends PlatformPlace {
   readonly after: number;
 }
 
+/** What `galatea autoscale simulate` was asked for. */
+export interface AutoscaleOptions {
+  readonly policyFile: string;
+  readonly alarmFile: string | null;
+  /** Null: a recorded series. */
+  readonly plan: string | null;
+  readonly seriesFile: string;
+  readonly recordedInstances: number;
+  readonly metricPerLoad: number;
+  readonly minCapacity: number;
+  readonly maxCapacity: number;
+  readonly startCapacity: number;
+  readonly startupMs: number;
+  readonly pageFile: string | null;
+}
+
 /** What `galatea env` was asked for beside where the platform is. */
 export interface EnvOptions extends UpOptions {
   /** Print what answers clients on hosts that they build themselves, too. */

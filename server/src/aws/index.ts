@@ -9,9 +9,16 @@ export {
   type GatewayOptions,
   type Permits,
   type ServiceRow,
+  checkedInput,
 } from "./wire/index.ts";
 export { awsServices, type AwsServicesParts } from "./services/index.ts";
-export { alarmValues, type DashboardRecord, type DashboardStore } from "./services/cloudwatch/index.ts";
+export {
+  alarmValues,
+  cloudwatchService,
+  type DashboardRecord,
+  type DashboardStore,
+} from "./services/cloudwatch/index.ts";
+export { autoscalingService } from "./services/application-autoscaling/index.ts";
 export { s3Service, type S3Parts } from "./services/s3/index.ts";
 export {
   ensureRole,

@@ -1,4 +1,15 @@
-import { runConvert, runEndpoint, runEnv, runEvents, runModel, runServe, runUp, runValidate } from "../app/index.ts";
+import {
+  runAutoscale,
+  runConvert,
+  runEndpoint,
+  runEnv,
+  runEvents,
+  runModel,
+  runServe,
+  runUp,
+  runValidate,
+} from "../app/index.ts";
+import { autoscaleFlags, autoscaleOptions } from "./autoscale-flags.ts";
 import { convertFlags, convertOptions } from "./convert-flags.ts";
 import { servedOptions } from "./container-options.ts";
 import { endpointOptions, eventsFlags, eventsOptions, placeFlags } from "./place-flags.ts";
@@ -81,6 +92,14 @@ export const commands: readonly Command[] = [
     flags: eventsFlags,
     positionalsMax: 0,
     run: (parsed) => runEvents(eventsOptions(parsed)),
+  },
+  {
+    name: "autoscale",
+    summary: "show what an autoscaling policy would do, over a plan of requests or a recorded metric",
+    usage: "autoscale simulate --policy FILE (--plan 0-5m:10rps,5m-20m:200rps | --series FILE) [options]",
+    flags: autoscaleFlags,
+    positionalsMax: 1,
+    run: (parsed) => runAutoscale(autoscaleOptions(parsed)),
   },
   {
     name: "env",

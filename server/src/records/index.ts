@@ -20,6 +20,7 @@ export {
   type Expectation,
   type ListedDocument,
 } from "./documents.ts";
+export { DocumentMemory, MemoryDocuments, type MemoryDocumentsOptions } from "./memory-documents.ts";
 export { documentLimits, openDocuments, type DocumentLimits } from "./sqlite-documents.ts";
 export { openRecords, recordsDefaults, type Records, type RecordsOptions } from "./records.ts";
 export { RecordsError, type Migration, type SqlValue, type Statement, type WriteResult } from "./statement.ts";

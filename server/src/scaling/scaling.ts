@@ -277,7 +277,12 @@ export class Scaling implements AsyncDisposable {
       const wanted =
         policy.type === "StepScaling"
           ? await steppedByAlarm(this.#reading, policy, event, state)
-          : await trackedByAlarm(this.#reading, record.policies, { policy, event, capacity });
+          : await trackedByAlarm(this.#reading, record.policies, {
+              policy,
+              event,
+              capacity,
+              steadySinceMs: steadySince(record),
+            });
       if (wanted === null) return;
       const decision = decideCapacity(wanted, state);
       const cause = `monitor alarm ${event.definition.name} in state ${event.status.state} triggered policy ${policy.name}`;
@@ -393,6 +398,11 @@ export class Scaling implements AsyncDisposable {
   #change(key: TargetKey, change: (known: ScalingRecord | null) => Promise<void>): Promise<void> {
     return this.#locks.run(keyOf(key), () => change(this.find(key)));
   }
+}
+
+/** When the last change of a target's capacity was over. */
+function steadySince({ activities }: ScalingRecord): number {
+  return Math.max(0, ...activities.map(({ endMs, notScaled }) => (notScaled === null ? (endMs ?? 0) : 0)));
 }
 
 function cooldownOf(policy: ScalingPolicy, { direction }: { readonly direction: "out" | "in" }): number {

@@ -11,6 +11,15 @@ export interface ResourceCapacity {
   readonly isMoving: boolean;
 }
 
+/** An alarm of a policy that has gone off, and what it finds. */
+export interface TrackingAlarmed {
+  readonly policy: TrackingPolicy;
+  readonly event: AlarmEvent;
+  readonly capacity: ResourceCapacity;
+  /** Since when there are as many instances as now: what was measured before is of others. */
+  readonly steadySinceMs: number;
+}
+
 export interface MetricReading {
   readonly readValues: ReadValues;
   readonly clock: Clock;
@@ -28,15 +37,15 @@ const silenceMs = 15 * minuteMs;
 export async function trackedByAlarm(
   reading: MetricReading,
   policies: readonly ScalingPolicy[],
-  alarmed: { readonly policy: TrackingPolicy; readonly event: AlarmEvent; readonly capacity: ResourceCapacity },
+  alarmed: TrackingAlarmed,
 ): Promise<number | null> {
-  const { policy, event, capacity } = alarmed;
+  const { policy, event, capacity, steadySinceMs } = alarmed;
   const { desired, running } = capacity;
   const isHigh = event.definition.name === policy.highAlarm;
   const wanted: (number | null)[] = [];
   for (const each of policies) {
     if (each.type !== "TargetTrackingScaling") continue;
-    const values = await lastValues(reading, each);
+    const values = await lastValues(reading, each, steadySinceMs);
     // Out by what is asked now, in by the most that was asked lately.
     const value = values.length === 0 ? null : isHigh ? (values.at(-1) as number) : Math.max(...values);
     wanted.push(value === null ? null : trackedCapacity(value, each.targetValue, running));
@@ -70,12 +79,16 @@ export async function steppedByAlarm(
 async function lastValues(
   { readValues, clock, sinceMs }: MetricReading,
   { watched, isZeroWhenMissing, createdMs }: TrackingPolicy,
+  steadySinceMs: number,
 ): Promise<readonly number[]> {
   const endMs = Math.floor(clock.epochMs() / minuteMs) * minuteMs;
   const found = await readValues(watched, { startMs: endMs - lookBackMinutes * minuteMs, endMs });
-  const values = [...found].toSorted(([a], [b]) => a - b).map(([, value]) => value);
+  const values = [...found]
+    .filter(([startMs]) => startMs >= steadySinceMs)
+    .toSorted(([a], [b]) => a - b)
+    .map(([, value]) => value);
   const isSilent = isZeroWhenMissing && endMs - Math.max(createdMs, sinceMs) >= silenceMs;
-  return values.length === 0 && isSilent ? [0] : values;
+  return found.size === 0 && isSilent ? [0] : values;
 }
 
 function aggregated(values: readonly number[], how: StepPolicy["aggregation"]): number {

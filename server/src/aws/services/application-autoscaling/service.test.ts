@@ -25,7 +25,7 @@ import { CloudWatchClient, DescribeAlarmsCommand, PutMetricAlarmCommand } from "
 import { alarmLimits, Alarms, type AlarmActions } from "../../../alarms/index.ts";
 import { silentLogger } from "../../../base/index.ts";
 import { MinuteSeries, type SeriesKey } from "../../../metrics/index.ts";
-import { DocumentMemory, MemoryDocuments } from "../../../records/contracts/memory-documents-fixture.ts";
+import { DocumentMemory, MemoryDocuments } from "../../../records/index.ts";
 import { Scaling, scalingLimits, type ResourceCapacity, type ScalableResources } from "../../../scaling/index.ts";
 import { alarmValues, cloudwatchService } from "../cloudwatch/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";

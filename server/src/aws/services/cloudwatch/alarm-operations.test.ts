@@ -25,7 +25,7 @@ import { alarmLimits, Alarms, type AlarmActions, type AlarmEvent } from "../../.
 import { silentLogger } from "../../../base/index.ts";
 import { eventually } from "../../../base/eventually-fixture.ts";
 import { MinuteSeries, type SeriesKey } from "../../../metrics/index.ts";
-import { DocumentMemory, MemoryDocuments } from "../../../records/contracts/memory-documents-fixture.ts";
+import { DocumentMemory, MemoryDocuments } from "../../../records/index.ts";
 import type { DocumentChange, Documents } from "../../../records/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";
 import type { DashboardRecord, DashboardStore } from "./dashboards.ts";

@@ -1,4 +1,4 @@
-import { Gate, orAborted } from "../../base/index.ts";
+import { Gate, orAborted } from "../base/index.ts";
 import {
   ChangesForgotten,
   DocumentConflict,
@@ -11,8 +11,14 @@ import {
   type DocumentQuery,
   type Documents,
   type ListedDocument,
-} from "../documents.ts";
-import type { DocumentsSubjectOptions } from "./documents.contract.ts";
+} from "./documents.ts";
+
+export interface MemoryDocumentsOptions {
+  /** Deletions that are remembered. */
+  readonly deletionsMax: number;
+  /** Changes of one batch. */
+  readonly batchMax: number;
+}
 
 interface Held extends Document {
   readonly orders: Readonly<Record<string, string>>;
@@ -29,15 +35,15 @@ export class DocumentMemory {
 const idOf = ({ kind, key }: { readonly kind: string; readonly key: string }) => JSON.stringify([kind, key]);
 const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** Documents that last as long as the process: for tests of what is built on them. */
+/** Documents that last as long as the process: for simulations, and for tests of what is built on them. */
 export class MemoryDocuments implements Documents {
   readonly #memory: DocumentMemory;
-  readonly #options: DocumentsSubjectOptions;
+  readonly #options: MemoryDocumentsOptions;
   readonly #written = new Gate();
 
   constructor(
     memory = new DocumentMemory(),
-    options: DocumentsSubjectOptions = { deletionsMax: 10_000, batchMax: 500 },
+    options: MemoryDocumentsOptions = { deletionsMax: 10_000, batchMax: 500 },
   ) {
     this.#memory = memory;
     this.#options = options;

@@ -1,0 +1,64 @@
+import type { SimulatedMinute, Simulation } from "./simulate-scaling.ts";
+import { activityRows, summaryOf, timeText } from "./told.ts";
+
+const rowCount = 8;
+const widthDefault = 72;
+const labelWidth = 9;
+
+/** Graphs of what is asked, of the metric beside its target, and of instances, each column the most of its minutes; then what was decided. */
+export function textOf(simulation: Simulation, width = widthDefault): string {
+  const { minutes, metricName, targetValue } = simulation;
+  const columns = columnsOf(minutes, Math.max(10, width - labelWidth - 2));
+  const most = (valueOf: (minute: SimulatedMinute) => number) =>
+    columns.map((column) => Math.max(0, ...column.map(valueOf)));
+  const parts = [
+    graph(
+      "asked of all instances",
+      most(({ load }) => load),
+      null,
+    ),
+    graph(
+      `${metricName} (target ${numberText(targetValue)}: -)`,
+      most(({ metric }) => metric ?? 0),
+      targetValue,
+    ),
+    graph(
+      "instances in service",
+      most(({ running }) => running),
+      null,
+    ),
+  ];
+  const axis = `${" ".repeat(labelWidth)} 0${timeText((minutes.at(-1)?.atMs ?? 0) + 60_000).padStart(columns.length - 1)}`;
+  const rows = activityRows(simulation).map(
+    ({ at, text, cause }) => `  ${at.padStart(8)}  ${text}\n            ${cause}`,
+  );
+  const decided = rows.length === 0 ? ["  nothing"] : rows;
+  return [...parts, axis, "", "decided:", ...decided, "", ...summaryOf(simulation)].join("\n") + "\n";
+}
+
+function graph(title: string, values: readonly number[], target: number | null): string {
+  const top = Math.max(...values, target ?? 0) || 1;
+  const lines = [title];
+  const targetRow =
+    target === null ? null : Math.min(rowCount - 1, Math.max(0, Math.ceil((target / top) * rowCount) - 1));
+  for (let row = rowCount - 1; row >= 0; row--) {
+    const from = (row / rowCount) * top;
+    const empty = row === targetRow ? "-" : " ";
+    const cells = values.map((value) => (value > from ? "#" : empty)).join("");
+    const label = row === rowCount - 1 ? numberText(top) : row === 0 ? "0" : "";
+    lines.push(`${label.padStart(labelWidth)} |${cells}`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** Minutes side by side, as many columns as fit. */
+function columnsOf(minutes: readonly SimulatedMinute[], count: number): readonly (readonly SimulatedMinute[])[] {
+  const perColumn = Math.max(1, Math.ceil(minutes.length / count));
+  const columns: SimulatedMinute[][] = [];
+  for (let at = 0; at < minutes.length; at += perColumn) columns.push(minutes.slice(at, at + perColumn));
+  return columns;
+}
+
+function numberText(value: number): string {
+  return value >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
+}
