@@ -9,7 +9,7 @@ export {
   type GatewayOptions,
   type Permits,
   type ServiceRow,
-  checkedInput,
+  checkInput,
 } from "./wire/index.ts";
 export { awsServices, type AwsServicesParts } from "./services/index.ts";
 export {

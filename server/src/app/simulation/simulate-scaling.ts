@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { alarmLimits, Alarms, type AlarmActions, type Watched } from "../../alarms/index.ts";
-import { alarmValues, autoscalingService, checkedInput, cloudwatchService, type CallContext } from "../../aws/index.ts";
+import { alarmValues, autoscalingService, checkInput, cloudwatchService, type CallContext } from "../../aws/index.ts";
 import { ByteBudget, ByteLease, silentLogger, type Clock } from "../../base/index.ts";
-import { MinuteSeries, type SeriesKey } from "../../metrics/index.ts";
+import { MinuteSeries } from "../../metrics/index.ts";
 import { MemoryDocuments } from "../../records/index.ts";
 import { Scaling, scalingLimits, type ScalingActivity } from "../../scaling/index.ts";
 import { LoadError, type Load } from "./load.ts";
@@ -127,7 +127,7 @@ async function minuteOf(
 
 function recorderOf(series: MinuteSeries, watched: Extract<Watched, { readonly kind: "metric" }>) {
   const { metric, unit } = watched;
-  const recorder = series.recorder({ ...metric, unit: (unit ?? "None") as SeriesKey["unit"] });
+  const recorder = series.recorder({ ...metric, unit: unit ?? "None" });
   return (value: number) => recorder.record(value);
 }
 
@@ -150,22 +150,18 @@ async function openWorld(asked: SimulationAsked) {
   const autoscaling = autoscalingService({ scaling, scalable: variant, alarms, newId, clock });
   const bounds = { ...named, MinCapacity: asked.minCapacity, MaxCapacity: asked.maxCapacity };
   const context = callContext();
-  await autoscaling.operations.RegisterScalableTarget.handle(
-    checkedInput(autoscaling, "RegisterScalableTarget", bounds),
-    context,
-  );
-  const policy = checkedInput<Parameters<typeof autoscaling.operations.PutScalingPolicy.handle>[0]>(
-    autoscaling,
-    "PutScalingPolicy",
-    policyInput(asked.policy),
-  );
-  const { PolicyARN } = (await autoscaling.operations.PutScalingPolicy.handle(policy, context)) as {
-    PolicyARN: string;
-  };
+  const { RegisterScalableTarget, PutScalingPolicy } = autoscaling.operations;
+  checkInput(autoscaling, "RegisterScalableTarget", bounds);
+  await RegisterScalableTarget.handle(bounds, context);
+  const policy = policyInput(asked.policy);
+  checkInput(autoscaling, "PutScalingPolicy", policy);
+  const { PolicyARN } = await PutScalingPolicy.handle(policy as Parameters<typeof PutScalingPolicy.handle>[0], context);
   if (asked.alarm !== null) {
     const cloudwatch = cloudwatchService({ series, clock, alarms, alarmActions, dashboards: null as never });
+    const { PutMetricAlarm } = cloudwatch.operations;
     const alarm = { AlarmName: "simulated", ...asked.alarm, AlarmActions: [PolicyARN] };
-    await cloudwatch.operations.PutMetricAlarm.handle(checkedInput(cloudwatch, "PutMetricAlarm", alarm), context);
+    checkInput(cloudwatch, "PutMetricAlarm", alarm);
+    await PutMetricAlarm.handle(alarm, context);
   }
   const closing = opening.move();
   return {

@@ -23,7 +23,7 @@ export {
 } from "./service-row.ts";
 export { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream.ts";
 export { StreamWriter } from "./stream-writer.ts";
-export { checkedInput } from "./checked-input.ts";
+export { checkInput } from "./check-input.ts";
 export { answerError } from "./answer.ts";
 export { asAwsError } from "./errors.ts";
 export { refuseMembers, type RefusedMember } from "./refused-members.ts";
