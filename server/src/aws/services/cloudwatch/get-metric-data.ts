@@ -37,19 +37,29 @@ export async function getMetricData(options: GetMetricDataOptions, input: GetMet
   for (const query of queries) {
     if (!query.isReturned) continue;
     const value = await stepsInTurns(evaluation.resolve(query.id), turn);
-    results.push(...printResult(query, value, isDescending));
+    results.push(...printResult(query, value, { isDescending, labelOf: (series) => evaluation.labelOf(series) }));
   }
   return pageOf(results, input);
 }
 
-function printResult({ id, label }: DataQuery, value: MathValue, isDescending: boolean): readonly DataResult[] {
+interface Printing {
+  readonly isDescending: boolean;
+  /** Of one of several series of a query; null: the query's. */
+  readonly labelOf: (series: TimeSeries) => string | null;
+}
+
+function printResult(
+  { id, label }: DataQuery,
+  value: MathValue,
+  { isDescending, labelOf }: Printing,
+): readonly DataResult[] {
   if (typeof value === "number") throw mathError(`the expression of ${id} gives a number, not a series`);
   const all = Array.isArray(value) ? (value as readonly TimeSeries[]) : [value as TimeSeries];
   return all.map((series) => {
     const times = [...series.keys()].sort((a, b) => (isDescending ? b - a : a - b));
     return {
       Id: id,
-      Label: label,
+      Label: labelOf(series) ?? label,
       Timestamps: times.map((time) => new Date(time)),
       Values: times.map((time) => series.get(time) as number),
       StatusCode: "Complete",

@@ -12,6 +12,8 @@ export interface MathScope {
   resolve(id: string): Steps<MathValue | undefined>;
   /** `METRICS()`: all metric queries; `METRICS("x")`: those whose id contains x. */
   metrics(contains: string): Steps<readonly TimeSeries[]>;
+  /** `SEARCH("...", "Sum", 300)`: a series for each metric that is found; null: over as long as the expression's own period. */
+  search(text: string, statistic: string, periodSeconds: number | null): Steps<readonly TimeSeries[]>;
   /** Every time of the range. */
   readonly times: readonly number[];
   readonly budget: MathBudget;
@@ -55,7 +57,7 @@ type Node =
 
 const depthMax = 32;
 
-/** Metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS. Other functions are refused by name. */
+/** Metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS, SEARCH. Other functions are refused by name. */
 export function evaluateExpression(expression: string, scope: MathScope): Steps<MathValue> {
   return evaluate(parse(expression), scope);
 }
@@ -210,6 +212,13 @@ type MathFunction = (parameters: readonly Node[], scope: MathScope) => Steps<Mat
 
 const functions: Readonly<Record<string, MathFunction>> = {
   METRICS: ([contains], scope) => scope.metrics(contains?.kind === "text" ? contains.value : ""),
+  SEARCH([text, statistic, period], scope) {
+    if (text?.kind !== "text" || statistic?.kind !== "text")
+      throw mathError("SEARCH takes a search and a statistic as texts");
+    if (period !== undefined && period.kind !== "number")
+      throw mathError("SEARCH takes its period as a number of seconds");
+    return scope.search(text.value, statistic.value, period?.value ?? null);
+  },
   SUM: reduction((sum, value) => sum + value),
   AVG: reduction(
     (sum, value) => sum + value,

@@ -1,4 +1,4 @@
-import type { MinuteSeries } from "../../../metrics/index.ts";
+import type { MetricName, MinuteSeries } from "../../../metrics/index.ts";
 import type { DataQuery, ExpressionQuery, MetricStat } from "./data-queries.ts";
 import { dimensionsOf } from "./dimensions.ts";
 import {
@@ -10,12 +10,28 @@ import {
   type Steps,
   type TimeSeries,
 } from "./metric-math.ts";
+import { parseSearch } from "./metric-search.ts";
 import { checkPeriod, roundedStartMs, statisticOf } from "./statistics.ts";
 
 /** Times that an expression may fill. */
 const expressionTimesMax = 100_800;
 /** Values that the expressions of one request may compute: a second or two of one processor, and bounded memory. */
 const valuesMax = 5_000_000;
+
+/** Series that one search may give, as in CloudWatch. */
+const foundMax = 500;
+/** Metrics looked at in a turn. */
+const metricsPerTurn = 500;
+
+interface SearchAsked {
+  readonly text: string;
+  readonly stat: string;
+  readonly periodSeconds: number;
+}
+
+/** What tells a metric of a search apart from the others. */
+const labelOf = ({ metricName, dimensions }: MetricName): string =>
+  [...dimensions.map(({ value }) => value), metricName].join(" ");
 
 /** Runs the steps to their end, each in a turn of its own. */
 export async function stepsInTurns<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
@@ -34,6 +50,7 @@ export class QueryEvaluation {
   readonly #queries: ReadonlyMap<string, DataQuery>;
   readonly #values = new Map<string, MathValue>();
   readonly #open = new Set<string>();
+  readonly #labels = new WeakMap<TimeSeries, string>();
   readonly #budget = new MathBudget(valuesMax);
 
   constructor(
@@ -95,6 +112,7 @@ export class QueryEvaluation {
     return evaluateExpression(query.expression, {
       resolve: (id) => this.#resolveKnown(id),
       metrics: (contains) => this.#metrics(contains),
+      search: (text, stat, seconds) => this.#search({ text, stat, periodSeconds: seconds ?? periodMs / 1000 }),
       budget: this.#budget,
       times: Array.from({ length: count }, (_, index) => startMs + index * periodMs),
     });
@@ -111,6 +129,35 @@ export class QueryEvaluation {
       found.push((yield* this.resolve(id)) as TimeSeries);
     }
     return found;
+  }
+
+  *#search({ text, stat, periodSeconds }: SearchAsked): Steps<readonly TimeSeries[]> {
+    const matches = parseSearch(text);
+    checkPeriod(periodSeconds);
+    statisticOf(stat, "SEARCH");
+    const names: { readonly id: string; readonly metric: MetricName }[] = [];
+    let count = 0;
+    for (const [first] of this.#series.metrics()) {
+      count += 1;
+      if (count % metricsPerTurn === 0) yield;
+      if (first === undefined || first.isEmpty || !matches(first.key)) continue;
+      names.push({ id: labelOf(first.key), metric: first.key });
+      if (names.length > foundMax) throw mathError(`SEARCH finds more than ${foundMax} metrics: ask for fewer`);
+    }
+    const found: TimeSeries[] = [];
+    for (const { id, metric } of names.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+      const Dimensions = metric.dimensions.map(({ name, value }) => ({ Name: name, Value: value }));
+      const asked = { Namespace: metric.namespace, MetricName: metric.metricName, Dimensions };
+      const series = yield* this.#metric({ Metric: asked, Period: periodSeconds, Stat: stat });
+      this.#labels.set(series, id);
+      found.push(series);
+    }
+    return found;
+  }
+
+  /** Of a series that a search has found; null for any other. */
+  labelOf(series: TimeSeries): string | null {
+    return this.#labels.get(series) ?? null;
   }
 
   /** An expression's own, else the longest of what it reads, else of all metrics. */

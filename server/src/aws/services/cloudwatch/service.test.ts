@@ -201,13 +201,41 @@ test("GetMetricData answers metrics and expressions, newest first, one after ano
   assert.deepEqual([next.MetricDataResults?.[0]?.Values, next.NextToken], [[300], undefined]);
 });
 
+test("SEARCH gives a series for each metric that it finds, with what tells it apart, and functions take them", async () => {
+  await using at = await served();
+  at.clock.nowMs -= minute;
+  for (const [endpoint, values] of [
+    ["a", [1, 2]],
+    ["b", [10]],
+  ] as const) {
+    const dimensions = [{ name: "EndpointName", value: endpoint }];
+    for (const value of values) at.series.recorder({ ...latency, dimensions }).record(value);
+  }
+  const search = `SEARCH('{AWS/SageMaker,EndpointName} MetricName="ModelLatency"', 'Sum', 60)`;
+  const reply = await at.data([
+    { Id: "all", Expression: search },
+    { Id: "sum", Expression: `SUM(${search})`, Label: "together" },
+    { Id: "none", Expression: "SEARCH('nothing like it', 'Sum', 60)" },
+  ]);
+  assert.deepEqual(
+    reply.MetricDataResults?.map(({ Id, Label, Values }) => [Id, Label, Values]),
+    [
+      ["all", "a ModelLatency", [3]],
+      ["all", "b ModelLatency", [10]],
+      ["sum", "together", [13]],
+    ],
+  );
+});
+
 test("expressions that are wrong, circular, nested too deeply or unsupported are refused by name", async () => {
   await using at = await served();
   for (const [text, reason] of [
     ["SUM(", /it ends too early/],
     ["nobody * 2", /no metric or expression with the id nobody/],
     ["x + 1", /read each other in a circle/],
-    ["SEARCH('a', 'b')", /the function SEARCH is not supported here/],
+    ["SEARCH('a', 'b')", /The value b for parameter SEARCH is not supported/],
+    ["SEARCH('a (', 'Sum')", /a search has no term at its end/],
+    ["DIFF(m1)", /the function DIFF is not supported here/],
     ["constructor(1)", /the function CONSTRUCTOR is not supported here/],
     [`${"(".repeat(40)}1${")".repeat(40)}`, /nested too deeply/],
     ["1 $ 2", /unexpected character at position/],
