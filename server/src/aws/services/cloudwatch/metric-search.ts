@@ -135,7 +135,7 @@ const partsOf = ({ namespace, metricName, dimensions }: MetricName) => [
 
 /** Parts of letters and of digits, and those that begin with capitals, in lower case: `InvocationsPerInstance` is three words. */
 function wordsOf(text: string): readonly string[] {
-  return (text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\x00-\x7f]+/g) ?? []).map((word) => word.toLowerCase());
+  return (text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\p{ASCII}]+/gu) ?? []).map((word) => word.toLowerCase());
 }
 
 /** Whether the words occur one behind the other. */
