@@ -1,7 +1,15 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { AwsError } from "../base/index.ts";
 import type { AutoscaleOptions } from "./options.ts";
-import { LoadError, pageOf, parsePlan, readSeries, simulateScaling, textOf, type Load } from "./simulation/index.ts";
+import {
+  LoadError,
+  chartPage,
+  parsePlan,
+  readSeries,
+  simulateScaling,
+  chartText,
+  type Load,
+} from "./simulation/index.ts";
 
 /** `galatea autoscale simulate`: prints what a policy would do, and writes it as a page. 1 for what cannot be read or is refused. */
 export async function autoscale(options: AutoscaleOptions): Promise<number> {
@@ -13,9 +21,9 @@ export async function autoscale(options: AutoscaleOptions): Promise<number> {
       policy: await jsonOf(options.policyFile),
       alarm: options.alarmFile === null ? null : await jsonOf(options.alarmFile),
     });
-    process.stdout.write(textOf(simulation));
+    process.stdout.write(chartText(simulation));
     if (options.pageFile !== null) {
-      await writeFile(options.pageFile, pageOf(simulation));
+      await writeFile(options.pageFile, chartPage(simulation));
       process.stdout.write(`the page is ${options.pageFile}\n`);
     }
     return 0;

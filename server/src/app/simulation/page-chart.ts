@@ -13,7 +13,7 @@ interface Line {
 }
 
 /** One page with everything in it: no script, and nothing that is fetched. */
-export function pageOf(simulation: Simulation): string {
+export function chartPage(simulation: Simulation): string {
   const { metricName, targetValue, minCapacity, maxCapacity } = simulation;
   const charts = [
     chart(simulation, "Asked of all instances", [{ color: "#357", valueOf: ({ load }) => load }], []),

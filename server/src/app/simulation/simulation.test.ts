@@ -7,7 +7,15 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import * as fc from "fast-check";
-import { LoadError, pageOf, parsePlan, readSeries, simulateScaling, textOf, type SimulationAsked } from "./index.ts";
+import {
+  LoadError,
+  chartPage,
+  parsePlan,
+  readSeries,
+  simulateScaling,
+  chartText,
+  type SimulationAsked,
+} from "./index.ts";
 
 const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
 const predefined = {
@@ -215,8 +223,8 @@ test("the graphs of no decisions at all, and of a long series, have the same wid
   const policy = { TargetValue: 600, ...predefined };
   for (const plan of ["0-1m:1rps", "0-20h:1rps"]) {
     const simulation = await simulateScaling(asked(plan, policy));
-    const text = textOf(simulation, 60);
+    const text = chartText(simulation, 60);
     assert.ok(text.split("\n").every((line) => line.length <= 160));
-    assert.match(pageOf(simulation), /<polyline/);
+    assert.match(chartPage(simulation), /<polyline/);
   }
 });

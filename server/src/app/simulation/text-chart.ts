@@ -6,7 +6,7 @@ const widthDefault = 72;
 const labelWidth = 9;
 
 /** Graphs of what is asked, of the metric beside its target, and of instances, each column the most of its minutes; then what was decided. */
-export function textOf(simulation: Simulation, width = widthDefault): string {
+export function chartText(simulation: Simulation, width = widthDefault): string {
   const { minutes, metricName, targetValue } = simulation;
   const columns = columnsOf(minutes, Math.max(10, width - labelWidth - 2));
   const most = (valueOf: (minute: SimulatedMinute) => number) =>
