@@ -22,6 +22,7 @@ import {
   instanceLimits,
   invocationLimits,
   type FleetOptions,
+  type HostingOptions,
   type LogStreams,
   type Owner,
 } from "../hosting/index.ts";
@@ -163,7 +164,7 @@ function fleetOptions(
     readonly links: LogLinks;
     readonly instances: InstanceCredentials;
   },
-): FleetOptions {
+): HostingOptions["fleet"] {
   const { host, store, series, logs, links, instances } = parts;
   return {
     host,

@@ -3,6 +3,7 @@ import { AwsError, LoopTurns } from "../base/index.ts";
 import { DocumentConflict, type Documents } from "../records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./async-inferences.ts";
+import { MachineMemory } from "./agent/index.ts";
 import { Catalogue, type NewRecord } from "./catalogue.ts";
 import {
   hostingArn,
@@ -63,7 +64,7 @@ import { HostingStore, listPage, type ListAnswer, type ListQuestion, type Tag } 
 export interface HostingOptions {
   /** Of a database with `hostingMigrations`. */
   readonly documents: Documents;
-  readonly fleet: FleetOptions;
+  readonly fleet: Omit<FleetOptions, "machineMemory">;
   readonly limits: HostingLimits;
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
@@ -105,7 +106,12 @@ export class Hosting implements AsyncDisposable {
   readonly #mirrors: Mirrors;
 
   private constructor(options: HostingOptions, store: HostingStore) {
-    const { fleet, limits, random, alarmState } = options;
+    const { limits, random, alarmState } = options;
+    const machineMemory = new MachineMemory({
+      bytesMax: limits.memoryBytesMax,
+      reservedBytes: () => this.#quotas.reservedBytes,
+    });
+    const fleet: FleetOptions = { ...options.fleet, machineMemory };
     this.#options = options;
     this.#store = store;
     this.watch = new EndpointWatch(store, fleet.clock);

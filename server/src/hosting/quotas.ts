@@ -67,6 +67,14 @@ export class Quotas {
     this.#pendingRecords = { models: new Set(), configs: new Set(), endpoints: new Set(), transformJobs: new Set() };
   }
 
+  /** What the containers of all that is recorded take, and what their models are promised. */
+  get reservedBytes(): number {
+    let bytes = 0;
+    for (const footprint of this.#store.view.footprints()) bytes += neededBytes(footprint);
+    for (const claimed of this.#claimed) bytes += neededBytes(claimed());
+    return bytes;
+  }
+
   hasRoom(kind: CountedKind): boolean {
     return this.#store.view.count(this.#store.kinds[kind]) < this.#limits[countQuotas[kind].limit];
   }

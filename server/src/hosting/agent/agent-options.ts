@@ -1,5 +1,6 @@
 import type { Clock, Logger } from "../../base/index.ts";
 import type { AgentLimits } from "./agent-limits.ts";
+import type { MemoryHolder, MemoryShare } from "./machine-memory.ts";
 import type { AgentObserver, ModelContainer } from "./model-container.ts";
 import type { ArchiveSource } from "./model-source.ts";
 import type { ModelTrees } from "./model-trees.ts";
@@ -11,6 +12,8 @@ export interface AgentOptions {
   /** Resolves with the container when it is up. */
   readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
   readonly observer: AgentObserver;
+  /** What its models may have of the machine, beside all others; closed with the agent. */
+  readonly joinMemory: (agent: MemoryHolder) => MemoryShare;
   readonly clock: Clock;
   readonly logger: Logger;
 }

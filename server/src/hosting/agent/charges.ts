@@ -123,10 +123,14 @@ export function hasRoom(
   return usedBytes + want.bytes <= want.capacityBytes;
 }
 
+/** What a model costs alone, with all it shares. */
+export function chargedBytes({ ownBytes, contents }: Charge): number {
+  return contents.reduce((sum, { byteLength }) => sum + byteLength, ownBytes);
+}
+
 /** A model that cannot fit beside anything is charged the whole capacity: it is tried alone, and the container decides. */
 export function clipCharge(charge: Charge, capacityBytes: number): Charge {
-  const alone = charge.ownBytes + charge.contents.reduce((sum, content) => sum + content.byteLength, 0);
-  return alone <= capacityBytes ? charge : { key: charge.key, ownBytes: capacityBytes, contents: [] };
+  return chargedBytes(charge) <= capacityBytes ? charge : { key: charge.key, ownBytes: capacityBytes, contents: [] };
 }
 
 /**

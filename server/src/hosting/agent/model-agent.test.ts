@@ -6,6 +6,7 @@ import { silentLogger, systemClock } from "../../base/index.ts";
 import { modelTreesContract } from "../contracts/index.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
 import { agentLimits, type AgentLimits } from "./agent-limits.ts";
+import { MachineMemory } from "./machine-memory.ts";
 import { ModelAgent } from "./model-agent.ts";
 import {
   ContainerLostError,
@@ -19,6 +20,8 @@ import { containerModelId } from "./model-version.ts";
 const never = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const mebi = 2 ** 20;
+
+const unbounded = new MachineMemory({ bytesMax: Infinity, reservedBytes: () => 0 });
 
 interface StoredModel {
   etag: string;
@@ -45,7 +48,14 @@ class World {
   /** So many unloads fail from now on: the container goes on holding the model. */
   unloadFailures = 0;
 
-  constructor(limits: Partial<AgentLimits>, disk = new MemoryDisk()) {
+  constructor(
+    limits: Partial<AgentLimits>,
+    disk = new MemoryDisk(),
+    {
+      machine = unbounded,
+      promisedBytes = 0,
+    }: { readonly machine?: MachineMemory; readonly promisedBytes?: number } = {},
+  ) {
     this.trees = new MemoryTrees(disk, {
       find: (target) => this.objects.get(target),
       unpacked: (target) => this.events.push(`unpack ${target}`),
@@ -60,6 +70,7 @@ class World {
         },
       },
       trees: this.trees,
+      joinMemory: (agent) => machine.join(agent, promisedBytes),
       container: async () => ({
         load: async ({ id, target }) => await this.#load(id, target),
         unload: async ({ id }) => {
@@ -433,4 +444,37 @@ test("what a model is beside others: there, on its way, or among those that are 
   assert.deepEqual([agent.hasRoomFor(60 * mebi, usedNs), agent.hasRoomFor(60 * mebi, Infinity)], [false, true]);
   assert.equal(agent.hasRoomFor(61 * mebi, Infinity), false);
   await agent[Symbol.asyncDispose]();
+});
+
+test("agents of one machine hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {
+  const machine = new MachineMemory({ bytesMax: 100 * mebi, reservedBytes: () => 30 * mebi });
+  const plain = new World({}, new MemoryDisk(), { machine });
+  const promised = new World({}, new MemoryDisk(), { machine, promisedBytes: 30 * mebi });
+  for (const world of [plain, promised]) {
+    for (const name of ["a", "b", "c", "d"]) world.objects.set(name, { etag: "1", bytes: 20 * mebi });
+    world.objects.set("huge", { etag: "1", bytes: 80 * mebi });
+  }
+  const held = () => [plain.agent.loadedCount, promised.agent.loadedCount];
+  for (const name of ["a", "b", "c", "d"]) {
+    using _lease = await plain.agent.acquire(name, never);
+  }
+  // Without the 30 that are promised to the other one.
+  assert.deepEqual(held(), [3, 0]);
+  const leases = [];
+  for (const name of ["a", "b", "c", "d"]) leases.push(await promised.agent.acquire(name, never));
+  assert.deepEqual(held(), [1, 4]);
+  assert.ok(plain.agent.memoryUsedBytes + promised.agent.memoryUsedBytes <= 100 * mebi);
+  // The other one is busy: it is waited for.
+  using _last = await plain.agent.acquire("d", never);
+  const waiting = plain.agent.acquire("a", never);
+  await turn();
+  for (const lease of leases) lease[Symbol.dispose]();
+  using _next = await waiting;
+  assert.deepEqual(held(), [2, 3]);
+  await assert.rejects(plain.agent.acquire("huge", never), (error: ModelLoadError) => {
+    assert.equal(error.status, 507);
+    assert.match(error.message, /^The model takes about 80 MiB, and 10 MiB of them are missing on this machine/);
+    return true;
+  });
+  await Promise.all([plain.agent[Symbol.asyncDispose](), promised.agent[Symbol.asyncDispose]()]);
 });

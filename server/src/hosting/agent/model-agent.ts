@@ -1,10 +1,11 @@
 import type { UnpackedArchive } from "../../blobs/index.ts";
 import { Gate, openDeadline, orAborted, Semaphore, TaskGroup } from "../../base/index.ts";
 import type { AgentLease, AgentOptions, HeldModel } from "./agent-options.ts";
-import { ChargedSet, CostBook, chooseVictims, clipCharge, hasRoom, type Charge } from "./charges.ts";
+import { ChargedSet, chargedBytes, CostBook, chooseVictims, clipCharge, hasRoom, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelCopy, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
-import { ModelDemand } from "./model-demand.ts";
+import { missingText, type MemoryShare } from "./machine-memory.ts";
+import { ModelDemand, type WaitingRequest } from "./model-demand.ts";
 import {
   ContainerLostError,
   ModelLoadError,
@@ -40,11 +41,13 @@ export class ModelAgent implements AsyncDisposable {
   readonly #admission = new Semaphore(1);
   readonly #changed = new Gate();
   readonly #demand = new ModelDemand();
+  readonly #share: MemoryShare;
   #waiterCount = 0;
   #loadedCount = 0;
 
   constructor(options: AgentOptions) {
     this.#options = options;
+    this.#share = options.joinMemory(this);
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("multi-model agent", { error: String(error) });
     });
@@ -102,12 +105,12 @@ export class ModelAgent implements AsyncDisposable {
   /** What a loaded model holds in memory, with what it shares; zero for others. */
   memoryBytesOf(target: string): number {
     const charge = this.#memory.get(this.#current.get(target)?.id ?? "");
-    return charge === undefined ? 0 : charge.contents.reduce((sum, each) => sum + each.byteLength, charge.ownBytes);
+    return charge === undefined ? 0 : chargedBytes(charge);
   }
 
   /** Whether a model of so many bytes could come without one going that was used since. */
   hasRoomFor(bytes: number, unusedSinceNs: number): boolean {
-    const want = { bytes, unusedSinceNs, capacityBytes: this.#options.limits.memoryBytesMax };
+    const want = { bytes, unusedSinceNs, capacityBytes: this.#capacityBytes };
     return hasRoom(this.#memory, this.#idleCharges(), want);
   }
 
@@ -154,14 +157,7 @@ export class ModelAgent implements AsyncDisposable {
     }
   }
 
-  async #acquireVersion(
-    target: string,
-    {
-      askedNs,
-      asking,
-      signal,
-    }: { readonly askedNs: number; readonly asking: Disposable; readonly signal: AbortSignal },
-  ): Promise<AgentLease> {
+  async #acquireVersion(target: string, { askedNs, asking, signal }: WaitingRequest): Promise<AgentLease> {
     const { clock, limits } = this.#options;
     const version = await this.#versionNow(target, signal);
     this.#touch(version);
@@ -219,6 +215,11 @@ export class ModelAgent implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
+    this.#share[Symbol.dispose]();
+  }
+
+  get #capacityBytes(): number {
+    return Math.min(this.#options.limits.memoryBytesMax, this.#share.capacityBytes());
   }
 
   async #versionNow(target: string, signal: AbortSignal): Promise<Version> {
@@ -342,15 +343,23 @@ export class ModelAgent implements AsyncDisposable {
   async #reserveMemory(version: Version, tree: UnpackedArchive, signal: AbortSignal): Promise<Charge> {
     using _turn = await this.#admission.acquire(signal);
     const { memoryBytesMax } = this.#options.limits;
+    const share = this.#share;
     const ownBytes = this.#costs.estimateOwnBytes(tree.fingerprint, tree.ownBytes);
     const charge = clipCharge({ key: version.id, ownBytes, contents: tree.contents }, memoryBytesMax);
+    const aloneBytes = chargedBytes(charge);
     for (;;) {
       signal.throwIfAborted();
-      const options = { incoming: charge, capacityBytes: memoryBytesMax };
+      const missingBytes = aloneBytes - share.mostBytes();
+      if (missingBytes > 0) throw new ModelLoadError(507, missingText(aloneBytes, missingBytes));
+      const freed = share.whenFreed();
+      const capacityBytes = this.#capacityBytes;
+      const options = { incoming: charge, capacityBytes };
       const idle = this.#idleCharges().map(({ charge }) => charge);
       const victims = chooseVictims(this.#memory, idle, options);
       if (victims === null) {
-        await orAborted(this.#changed.opened(), signal);
+        // What others on the machine have beyond their promise goes before anybody is kept waiting.
+        if (capacityBytes < memoryBytesMax && (await orAborted(share.makeRoom(), signal))) continue;
+        await orAborted(Promise.race([this.#changed.opened(), freed]), signal);
         continue;
       }
       if (victims.length === 0) {
@@ -405,7 +414,7 @@ export class ModelAgent implements AsyncDisposable {
 
   /** A measured cost above its reservation may leave the set above the budget: idle models go until it fits. */
   async #fitMemory(): Promise<void> {
-    const options = { incoming: null, capacityBytes: this.#options.limits.memoryBytesMax };
+    const options = { incoming: null, capacityBytes: this.#capacityBytes };
     const idle = [...this.#idleCharges()].map(({ charge }) => charge);
     const victims = chooseVictims(this.#memory, idle, options) ?? idle;
     await Promise.all(victims.map(({ key }) => this.#unloadById(key)));
@@ -428,7 +437,10 @@ export class ModelAgent implements AsyncDisposable {
   #setMemory(version: Version, memory: ModelMemory): void {
     const before = version.memory;
     version.memory = memory;
-    if (memory === "absent") this.#memory.remove(version.id);
+    if (memory === "absent") {
+      this.#memory.remove(version.id);
+      this.#share.freed();
+    }
     if ((before === "loaded") !== (memory === "loaded")) {
       this.#loadedCount += memory === "loaded" ? 1 : -1;
       this.#options.observer.loadedCountChanged(this.#loadedCount);
@@ -441,8 +453,9 @@ export class ModelAgent implements AsyncDisposable {
     version.usedNs = this.#options.clock.monotonicNs();
     if (version.pinCount > 0) return;
     this.#changed.open();
+    this.#share.freed();
     if (version.retired || !this.keepsModels) this.#retire(version);
-    else if (this.#memory.usedBytes > this.#options.limits.memoryBytesMax) this.#tasks.run(() => this.#fitMemory());
+    else if (this.#memory.usedBytes > this.#capacityBytes) this.#tasks.run(() => this.#fitMemory());
     this.#forgetIfUnused(version);
   }
 

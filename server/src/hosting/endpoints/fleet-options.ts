@@ -1,4 +1,5 @@
 import type { ByteBudget, Clock, Logger } from "../../base/index.ts";
+import type { MachineMemory } from "../agent/index.ts";
 import type { ObjectStore } from "../../blobs/index.ts";
 import type { InstanceLimits, IssueCredentials, ModelHost } from "../instances/index.ts";
 import type { InvocationLimits } from "../invocations/index.ts";
@@ -17,6 +18,8 @@ export interface FleetOptions {
   readonly issue: IssueCredentials;
   /** Bytes in flight in this process; transform jobs take theirs from it. */
   readonly requestMemory: ByteBudget;
+  /** Of the models of all multi-model containers. */
+  readonly machineMemory: MachineMemory;
   readonly instanceLimits: InstanceLimits;
   readonly invocationLimits: InvocationLimits;
   readonly clock: Clock;

@@ -107,7 +107,7 @@ export class MemberContainer implements AsyncDisposable {
 
   #openAgent(trees: ModelTrees): ModelAgent {
     const { fleet, metrics, budget } = this.#member;
-    const { definition, modelDiskBytes, modelMemoryBytes } = this.#opening.planned;
+    const { definition, modelDiskBytes, modelMemoryBytes, promisedBytes } = this.#opening.planned;
     const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
     // Where every request loads its model, as many load at once as the processors can work on.
     const loadsMax = keepsModels ? agentLimits.loadsMax : Math.max(agentLimits.loadsMax, 2 * budget.vcpuCount);
@@ -126,6 +126,7 @@ export class MemberContainer implements AsyncDisposable {
         loadedCountChanged: () => this.#member.loadedCountChanged(),
         outdated: (target) => this.#member.modelOutdated(this.name, target),
       },
+      joinMemory: (agent) => fleet.machineMemory.join(agent, promisedBytes),
       clock: fleet.clock,
       logger: fleet.logger,
     });

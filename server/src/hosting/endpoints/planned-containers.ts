@@ -19,6 +19,8 @@ export interface PlannedContainer {
   readonly isOnly: boolean;
   /** Memory for its models. */
   readonly modelMemoryBytes: number;
+  /** Of that, what it has whatever else is on the machine; zero where its variables do not say how much it is to have. */
+  readonly promisedBytes: number;
   /** Disk for the unpacked models of a multi-model container. */
   readonly modelDiskBytes: number;
 }
@@ -43,6 +45,7 @@ export function plannedContainers(
     ),
   );
   return containers.map((definition, index) => ({
+    promisedBytes: wanted(definition, "GALATEA_MODEL_MEMORY_BYTES") < Infinity ? (memory[index] ?? 0) : 0,
     definition,
     name: isOnly ? "primary" : (definition.ContainerHostname ?? `container-${index + 1}`),
     isOnly,
@@ -58,9 +61,7 @@ export function plannedContainers(
 export function promisedMemoryBytes(plan: VariantPlan): number {
   const unbounded = { vcpuCount: Infinity, memoryBytes: Number.MAX_SAFE_INTEGER };
   const budget = variantBudget(plan.variant, (type) => instanceType(type) ?? unbounded);
-  return plannedContainers(plan, budget)
-    .filter(({ definition }) => wanted(definition, "GALATEA_MODEL_MEMORY_BYTES") < Infinity)
-    .reduce((sum, { modelMemoryBytes }) => sum + modelMemoryBytes, 0);
+  return plannedContainers(plan, budget).reduce((sum, { promisedBytes }) => sum + promisedBytes, 0);
 }
 
 /** Infinity where the definition says nothing, or nothing that makes sense. */

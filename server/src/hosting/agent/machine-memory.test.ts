@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { MachineMemory } from "./machine-memory.ts";
+
+class Holder {
+  memoryUsedBytes = 0;
+  /** Of its models, so many are idle. */
+  idleBytes = 0;
+
+  makeRoom(): Promise<boolean> {
+    if (this.idleBytes === 0) return Promise.resolve(false);
+    this.idleBytes -= 1;
+    this.memoryUsedBytes -= 1;
+    return Promise.resolve(true);
+  }
+}
+
+const promises = fc.array(fc.nat(10), { minLength: 1, maxLength: 6 });
+const steps = fc.array(fc.record({ who: fc.nat(5), isLoad: fc.boolean() }), { maxLength: 200 });
+
+test("together the holders never have more than the machine, and each can have what it was promised", async () => {
+  await fc.assert(
+    fc.asyncProperty(promises, fc.nat(20), steps, async (promised, spareBytes, taken) => {
+      const promisedSum = promised.reduce((sum, each) => sum + each, 0);
+      const memory = new MachineMemory({ bytesMax: promisedSum + spareBytes, reservedBytes: () => promisedSum });
+      const all = promised.map((bytes) => {
+        const holder = new Holder();
+        return { bytes, holder, share: memory.join(holder, bytes) };
+      });
+      for (const { who, isLoad } of taken) {
+        const one = all[who % all.length];
+        assert(one !== undefined);
+        const { holder, share, bytes } = one;
+        if (isLoad && holder.memoryUsedBytes < share.capacityBytes()) {
+          holder.memoryUsedBytes += 1;
+          holder.idleBytes += 1;
+        } else if (!isLoad) await holder.makeRoom();
+        const used = all.reduce((sum, each) => sum + each.holder.memoryUsedBytes, 0);
+        assert.ok(used <= promisedSum + spareBytes);
+        assert.ok(share.capacityBytes() >= bytes);
+        assert.equal(share.mostBytes(), bytes + spareBytes);
+      }
+    }),
+  );
+});
+
+test("who has most beyond its promise makes room first, and who has no more than that makes none", async () => {
+  const memory = new MachineMemory({ bytesMax: 20, reservedBytes: () => 6 });
+  const holders = [new Holder(), new Holder(), new Holder()];
+  const [asking, ...others] = holders.map((holder, index) => memory.join(holder, [0, 6, 0][index] ?? 0));
+  const [, promised, most] = holders;
+  assert(asking !== undefined && promised !== undefined && most !== undefined);
+  for (const [holder, bytes] of [
+    [promised, 8],
+    [most, 7],
+  ] as const) {
+    holder.memoryUsedBytes = bytes;
+    holder.idleBytes = bytes;
+  }
+  assert.equal(asking.capacityBytes(), 20 - 6 - 2 - 7);
+  const room: [number, number][] = [];
+  while (await asking.makeRoom()) room.push([promised.memoryUsedBytes, most.memoryUsedBytes]);
+  assert.deepEqual(room[0], [8, 6]);
+  assert.deepEqual(room.at(-1), [6, 0]);
+  assert.equal(asking.capacityBytes(), asking.mostBytes());
+  const freed = asking.whenFreed();
+  for (const share of others) share[Symbol.dispose]();
+  await freed;
+});
