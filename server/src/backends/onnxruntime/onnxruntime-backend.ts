@@ -5,6 +5,7 @@ import type { Arena } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
 import { checkModel } from "./check-model.ts";
+import { refuseContainedEngines } from "./contained-engines.ts";
 import type { CrashLimits } from "./crash-record.ts";
 import { completionFor } from "./complete-model.ts";
 import { noGpus, type OnnxGpus, refuseWithoutGpu, resolvePaths } from "./gpus.ts";
@@ -203,6 +204,8 @@ class OnnxRuntimeBackend implements Backend {
     opened.warmUp().catch(() => {});
     const find = () => this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
     const found = await find();
+    if (!this.#options.gpus.keepsEngines)
+      await refuseContainedEngines(found.modelPath, source.servedName, parameters.options.providers);
     context.signal.throwIfAborted();
     const key = keyOf(found.contentKey, parameters);
     const content = {

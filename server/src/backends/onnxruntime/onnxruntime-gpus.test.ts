@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdir, symlink } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { InferenceError } from "../../base/index.ts";
 import type { LoadedModel, ModelSource } from "../backend.ts";
 import type { DeviceBytes } from "../device-bytes.ts";
 import { writeOnnxFile } from "../onnx-file/index.ts";
+import { refuseContainedEngines } from "./contained-engines.ts";
 import { GpuMemory } from "./gpu-memory.ts";
 import { noGpus, type OnnxGpus } from "./gpus.ts";
 import { losesDevice } from "./lost-device.ts";
@@ -264,6 +265,27 @@ test("engines are not kept where tenants share a process: an archive could bring
     code: "UNSUPPORTED",
     message: /would run in a process that tenants share$/,
   });
+});
+
+test("a graph that brings engines along is refused where tenants share a process, wherever in its file it names them", async () => {
+  const tensorRt = [{ name: "tensorrt", options: [] }] as const;
+  await using shop = await openWorkshop("apart", { gpus: twin({ keepsEngines: false, providersOn: () => tensorRt }) });
+  const source = await shop.source("engines");
+  const file = join(source.versionDirectory, "model.onnx");
+  const chunk = 2 ** 20;
+  for (const before of [0, 5, chunk - 4, chunk - 9, 2 * chunk - 1, 3 * chunk + 17]) {
+    await writeFile(file, Buffer.concat([Buffer.alloc(before), Buffer.from("EPContext"), Buffer.alloc(7)]));
+    await assert.rejects(
+      shop.load(source, ""),
+      { code: "UNSUPPORTED", message: /has operators 'EPContext'/ },
+      `${before}`,
+    );
+    await refuseContainedEngines(file, "m", [{ name: "cuda", options: [] }]);
+  }
+  for (const bytes of ["", "EPContex", "x".repeat(chunk)]) {
+    await writeFile(file, bytes);
+    await refuseContainedEngines(file, "m", tensorRt);
+  }
 });
 
 test("what runs leave on a GPU is shared out over those that ran, and goes with them", async () => {
