@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,6 +27,7 @@ import {
   type LogStreams,
   type Owner,
 } from "../hosting/index.ts";
+import { printSeries, type MinuteSeries } from "../metrics/index.ts";
 import { watchGpus } from "./gpus.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "../hosts/index.ts";
@@ -38,6 +40,7 @@ import { platformContainerEnvironment } from "./passed-environment.ts";
 import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
 import { createLogLinks, type LogLinks } from "./log-links.ts";
 import { createPlatformMetrics } from "./platform-metrics.ts";
+import { bringsKey } from "./basic-authentication.ts";
 import { publicPages } from "./public-pages.ts";
 import { topicActions } from "./alarm-messages.ts";
 import { openTopics, resultOutbox } from "./platform-topics.ts";
@@ -51,6 +54,8 @@ import { makeSocketsDirectory } from "./sockets-directory.ts";
 export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east-1" };
 
 const tunnelsMax = 100;
+/** Of /metrics: some 10 MB of text. */
+const toldSeriesMax = 20_000;
 const logPruneIntervalMs = 3_600_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
@@ -144,7 +149,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { refuses, gateway } = openDoor(options, aws, instances);
   const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
   const unconfined = () => hosting.figures().unconfined;
-  const pages = { metrics, links, logs, unconfined, topics: topicPages };
+  const pages = { metrics, ...ownersPages(options, series), links, logs, unconfined, topics: topicPages };
   openTo(publicPages({ gateway, refuses, ...pages, logger: log, open: options.keys === null }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
@@ -178,6 +183,13 @@ function fleetOptions(
     invocationLimits,
     clock: systemClock,
     logger: options.log,
+  };
+}
+
+function ownersPages({ keys }: PlatformOptions, series: MinuteSeries) {
+  return {
+    series: () => printSeries(series, { seriesMax: toldSeriesMax, nowMs: systemClock.epochMs(), turn: nextTurn }),
+    isOwner: (request: IncomingMessage) => bringsKey(request, keys ?? []),
   };
 }
 

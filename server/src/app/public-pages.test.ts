@@ -10,6 +10,7 @@ import {
   CreateLogStreamCommand,
   PutLogEventsCommand,
 } from "@aws-sdk/client-cloudwatch-logs";
+import { CloudWatchClient, PutMetricDataCommand } from "@aws-sdk/client-cloudwatch";
 import { GetRoleCommand, IAMClient } from "@aws-sdk/client-iam";
 import { GetObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
@@ -103,6 +104,32 @@ test("Prometheus reads numbers of the platform, without names or secrets", async
   for (const line of body.trimEnd().split("\n"))
     assert.match(line, /^(?:# (?:HELP|TYPE) |\w+(?:\{(?:status|reason)="[\w-]+"\})? [\d.e+]+$)/);
   assert.doesNotMatch(body, /secret|OWNER|mine/);
+});
+
+test("whoever brings the owner's key as name and password reads the series of endpoints too, and nobody else", async () => {
+  const cloudwatch = new CloudWatchClient(client(platform));
+  const minuteMs = Math.floor(Date.now() / 60_000) * 60_000;
+  // Whichever minute is the last whole one when it is asked for.
+  const MetricData = [minuteMs - 30_000, minuteMs].map((timeMs) => ({
+    MetricName: "Latency",
+    Value: 7,
+    Timestamp: new Date(timeMs),
+    Dimensions: [{ Name: "EndpointName", Value: 'mine"}\n' }],
+  }));
+  await cloudwatch.send(new PutMetricDataCommand({ Namespace: "Mine", MetricData }));
+  cloudwatch.destroy();
+  const basic = (name: string, password: string) => ({
+    authorization: `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`,
+  });
+  const { status, type, body } = await get("/metrics", basic(key.accessKeyId, key.secretAccessKey));
+  assert.deepEqual([status, type], [200, "text/plain; version=0.0.4; charset=utf-8"]);
+  assert.match(body, /^mine_latency_sum\{endpoint_name="mine\\"\}\\n"\} 7$/m);
+  assert.match(body, /^galatea_instances_in_service 0$/m);
+  for (const headers of [{}, basic(key.accessKeyId, "wrong"), basic("", ""), { authorization: "Basic ////" }]) {
+    const other = await get("/metrics", headers);
+    assert.equal(other.status, 200);
+    assert.ok(!other.body.includes("mine_latency"));
+  }
 });
 
 test("what is signed is S3's, whatever the bucket is called", async () => {

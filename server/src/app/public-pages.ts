@@ -12,6 +12,10 @@ export interface PublicPagesOptions {
   /** The sentence with which a request is refused, as the gateway has it. */
   readonly refuses: (request: IncomingMessage) => string | null;
   readonly metrics: PlatformMetrics;
+  /** CloudWatch's series as Prometheus text, for the owner alone: they name endpoints. */
+  readonly series: () => Promise<string>;
+  /** Whether a request brings an owner's key as name and password of HTTP's basic authentication. */
+  readonly isOwner: (request: IncomingMessage) => boolean;
   readonly links: LogLinks;
   readonly logs: LogStreams;
   readonly logger: Logger;
@@ -36,7 +40,8 @@ const streamsMax = 10;
 const linesMax = 500;
 
 /**
- * The pages that nobody signs for: /ping and /health for probes, /metrics for Prometheus on this machine, and the logs that errors
+ * The pages that nobody signs for: /ping and /health for probes, /metrics for Prometheus on this machine and,
+ * with the series of endpoints, for the platform's owner, and the logs that errors
  * link to. Everything else, and everything that is signed (a bucket may be called metrics), is the gateway's.
  */
 export function publicPages(options: PublicPagesOptions): Gateway {
@@ -77,6 +82,7 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   if (isLogs) return logPage(options, url);
   if (isOfTopics) return topicPage(options, url);
   if (path === "/ping") return page(200, "");
+  if (path === "/metrics" && (options.open || options.isOwner(request))) return ownersMetrics(options);
   const isTrusted = options.open || loopback.test(request.socket.remoteAddress ?? "");
   if (path === "/health") return page(200, healthText(isTrusted ? options.unconfined() : null), "application/json");
   if (!isTrusted) {
@@ -88,6 +94,10 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
 /** Null for the requests of SNS that are signed by nobody and are none of its links: the gateway says what is wrong with them. */
 function topicPage({ topics }: PublicPagesOptions, url: string): Promise<Page> | null {
   return topics(url)?.then(({ type, text }) => page(200, text, type)) ?? null;
+}
+
+async function ownersMetrics({ metrics, series }: PublicPagesOptions): Promise<Page> {
+  return { status: 200, type: prometheus, text: metrics.text() + (await series()) };
 }
 
 function healthText(unconfined: Readonly<Record<string, string>> | null): string {

@@ -47,4 +47,5 @@ export {
   type HistogramRow,
   type Labels,
 } from "./registry.ts";
+export { printSeries, type ExpositionLimits } from "./series-exposition.ts";
 export { type SeriesTier } from "./series-tiers.ts";

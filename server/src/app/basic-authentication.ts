@@ -1,0 +1,18 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { RootKey } from "./credentials.ts";
+
+/** Whether a request names one of the keys by HTTP's basic authentication, as scrapers do: the key's id and its secret. */
+export function bringsKey({ headers }: Pick<IncomingMessage, "headers">, keys: readonly RootKey[]): boolean {
+  const given = /^Basic ([A-Za-z0-9+/]{1,2048}={0,2})$/i.exec(headers.authorization ?? "")?.[1];
+  if (given === undefined) return false;
+  const digest = digestOf(Buffer.from(given, "base64").toString());
+  // Every key is compared, each in the same time.
+  return (
+    keys.filter((key) => timingSafeEqual(digest, digestOf(`${key.accessKeyId}:${key.secretAccessKey}`))).length > 0
+  );
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

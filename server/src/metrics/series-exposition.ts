@@ -1,0 +1,102 @@
+import { printHead, printLabels, printLine } from "./exposition.ts";
+import type { MinuteSeries } from "./minute-series.ts";
+import type { Datapoint, MetricName } from "./series.ts";
+
+export interface ExpositionLimits {
+  /** Series that are told; the platform's own come first. */
+  readonly seriesMax: number;
+  readonly nowMs: number;
+  /** Waits for a turn of the event loop. */
+  readonly turn: () => Promise<void>;
+}
+
+const minuteMs = 60_000;
+const seriesPerTurn = 200;
+const namespacesFirst = ["AWS/", "/aws/", "Galatea/"];
+
+interface ToldFamily {
+  readonly description: string;
+  /** By labels: two metrics whose names are one name here have the lines of the first. */
+  readonly points: Map<string, Datapoint>;
+}
+
+const statistics: readonly (readonly [string, string, (point: Datapoint) => number])[] = [
+  ["sum", "sum", ({ sum }) => sum],
+  ["samples", "number of samples", ({ sampleCount }) => sampleCount],
+  ["minimum", "least sample", ({ minimum }) => minimum],
+  ["maximum", "greatest sample", ({ maximum }) => maximum],
+];
+
+/**
+ * CloudWatch's series as Prometheus text, each as gauges of the last whole minute: `AWS/SageMaker` ModelLatency is `aws_sagemaker_model_latency_sum`
+ * and so on, its dimensions are labels (`endpoint_name`). What had no sample in that minute is not there.
+ */
+export async function printSeries(series: MinuteSeries, { seriesMax, nowMs, turn }: ExpositionLimits): Promise<string> {
+  const endMs = Math.floor(nowMs / minuteMs) * minuteMs;
+  const query = { startMs: endMs - minuteMs, endMs, periodMs: minuteMs, unit: null };
+  const families = new Map<string, ToldFamily>();
+  let [told, leftOut, seen] = [0, 0, 0];
+  for (const isOwn of [true, false]) {
+    for (const [first] of series.metrics()) {
+      seen += 1;
+      if (seen % seriesPerTurn === 0) await turn();
+      if (first === undefined || first.isEmpty || isPlatforms(first.key) !== isOwn) continue;
+      if (first.lastRecordedMs < query.startMs) continue;
+      const [point] = series.query(first.key, query);
+      if (point === undefined) continue;
+      if (told >= seriesMax) leftOut += 1;
+      else if (tell(families, first.key, point)) told += 1;
+    }
+  }
+  const lines: string[] = [];
+  for (const [name, { description, points }] of [...families].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    await turn();
+    for (const [suffix, what, valueOf] of statistics) {
+      lines.push(printHead(`${name}_${suffix}`, `${description}, ${what} of the last whole minute.`, "gauge"));
+      for (const [labels, point] of points) lines.push(printLine(`${name}_${suffix}`, labels, valueOf(point)));
+    }
+  }
+  lines.push(
+    printHead("galatea_series_left_out", "Series that are too many to be told here.", "gauge"),
+    printLine("galatea_series_left_out", "", leftOut),
+  );
+  return lines.join("");
+}
+
+const isPlatforms = ({ namespace }: MetricName) => namespacesFirst.some((each) => namespace.startsWith(each));
+
+/** False where another metric has that name and these labels. */
+function tell(
+  families: Map<string, ToldFamily>,
+  { namespace, metricName, dimensions }: MetricName,
+  point: Datapoint,
+): boolean {
+  const name = snake(`${namespace} ${metricName}`);
+  const family = families.get(name) ?? {
+    description: `${namespace} ${metricName}, ${point.unit}`,
+    points: new Map<string, Datapoint>(),
+  };
+  families.set(name, family);
+  const labels = new Map<string, string>();
+  for (const { name: dimension, value } of dimensions) {
+    const label = snake(dimension);
+    if (!labels.has(label)) labels.set(label, value);
+  }
+  const printed = printLabels(labels);
+  if (family.points.has(printed)) return false;
+  family.points.set(printed, point);
+  return true;
+}
+
+/** A name of Prometheus' letters: `EndpointName` is `endpoint_name`, `/aws/sagemaker/Endpoints` is `aws_sagemaker_endpoints`. */
+function snake(text: string): string {
+  const spaced = text
+    .replaceAll("SageMaker", "Sagemaker")
+    .replaceAll(/(\d)XX/g, "_$1xx_")
+    .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
+    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, "$1_$2")
+    .replaceAll(/[^A-Za-z\d]+/g, "_")
+    .replaceAll(/^_+|_+$/g, "")
+    .toLowerCase();
+  return /^[a-z]/.test(spaced) ? spaced : `x_${spaced}`;
+}
