@@ -29,7 +29,6 @@ import {
 } from "../hosting/index.ts";
 import { printSeries, type MinuteSeries } from "../metrics/index.ts";
 import { watchGpus } from "./gpus.ts";
-import type { MinuteSeries } from "../metrics/index.ts";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "../hosts/index.ts";
 import type { CredentialLookup } from "../signing/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
