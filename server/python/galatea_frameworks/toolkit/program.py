@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from . import content_types, handler_service, joined_rows, places
+from . import content_types, handler_service, joined_rows, places, streams
 from .answer import Answer, answer_of, failure_of
 from .context import Context
 from .script import DEFAULT_PROGRAM, Script
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from triton_python_backend_utils import InferenceRequest, InferenceResponse
 
     from .defaults import DefaultInferenceHandler
@@ -26,6 +28,7 @@ _OUTPUT = "answer"
 _CONTENT_TYPE = "content_type"
 _ACCEPT = "accept"
 _ATTRIBUTES = "custom_attributes"
+_SESSION = "session_id"
 _STATUS = "status"
 _HEADERS = "headers"
 _ASKS = "asks"
@@ -51,6 +54,9 @@ class ScriptProgram:
         self._default_accept = os.environ.get("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", content_types.JSON)
         self._context = Context(args["model_name"], model_dir, int(parameters.get("batch_size", "1")))
         self._handler = self._script = None
+        policy = json.loads(args["model_config"]).get("model_transaction_policy", {})
+        self._sends_parts = bool(policy.get("decoupled", False))
+        self._has_noted = False
         try:
             self._load(model_dir)
         except BaseException as error:
@@ -71,11 +77,19 @@ class ScriptProgram:
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """Each request for itself, but for the prediction of a script that joins rows."""
         asked = [_Asked(request) for request in requests]
+        if self._sends_parts:
+            for one in asked:
+                self._send(one)
+            return None
         if self._handler is not None:
             return self._handled(asked)
         if len(asked) > 1 and self._script.joins_rows:
             self._predict_together(asked)
         return [_response(one.answer or self._answer(one)) for one in asked]
+
+    def _handle(self, asked: _Asked) -> Answer:
+        self._handled([asked])
+        return asked.answer or Answer(b"", None, _NOT_FOUND)
 
     def _handled(self, asked: list[_Asked]) -> list[InferenceResponse]:
         """By a handler service: it is handed all requests at once, and knows nothing of execution parameters."""
@@ -99,11 +113,13 @@ class ScriptProgram:
                 return self._execution_parameters()
             self._begin(asked)
             said = self._context.request_processor[0]
-            if asked.has_prediction:
-                result = self._script.call(self._script.output_fn, asked.prediction, asked.accept)
+            result = self._result(asked)
+            parts = streams.parts_of(result, asked.accept)
+            if parts is None:
+                answer = answer_of(result, asked.accept, said.get_response_status_code())
             else:
-                result = self._script.transform(self._model, asked.data, asked.content_type, asked.accept)
-            answer = answer_of(result, asked.accept, said.get_response_status_code())
+                self._note()
+                answer = streams.joined(parts, said.get_response_status_code())
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer to its request
@@ -111,6 +127,63 @@ class ScriptProgram:
         if said is not None:
             answer.headers = said.get_response_headers()
         return answer
+
+    def _result(self, asked: _Asked) -> Any:
+        if asked.has_prediction:
+            return self._script.call(self._script.output_fn, asked.prediction, asked.accept)
+        return self._script.transform(self._model, asked.data, asked.content_type, asked.accept)
+
+    def _note(self) -> None:
+        """Once: a script that has neither word was taken for one whose answers are whole."""
+        if not self._has_noted:
+            self._has_noted = True
+            print(
+                "the script gave an iterator, which is sent as a whole: write `streams = True` in it, and its parts are sent as they are made",
+                flush=True,
+            )
+
+    def _send(self, asked: _Asked) -> None:
+        """An answer as a decoupled model gives it: in parts where the script gives an iterator, the first with all that is said of them."""
+        sender = asked.sender()
+        parts = None
+        try:
+            answer, parts = self._first(asked)
+            sender.send(_response(answer))
+            for part in parts or ():
+                if sender.is_cancelled():
+                    break
+                sender.send(_response(Answer(part, None, 200)))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what is raised behind the first part ends the answer
+            sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError(_failed(error).body.decode("utf-8"))))
+        finally:
+            _close(parts)
+            sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+
+    def _first(self, asked: _Asked) -> tuple[Answer, streams.Parts | None]:
+        """The answer, or its first part and what gives the others."""
+        if self._handler is not None or asked.asks_execution_parameters:
+            return (self._answer(asked) if self._handler is None else self._handle(asked)), None
+        said = parts = None
+        try:
+            self._begin(asked)
+            said = self._context.request_processor[0]
+            result = self._result(asked)
+            parts = streams.parts_of(result, asked.accept)
+            if parts is None:
+                answer = answer_of(result, asked.accept, said.get_response_status_code())
+            else:
+                body = next(parts, b"")
+                answer = Answer(body, parts.content_type, said.get_response_status_code())
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            _close(parts)
+            answer, parts = _failed(error), None
+        if said is not None:
+            answer.headers = said.get_response_headers()
+        return answer, parts
 
     def _begin(self, asked: _Asked) -> None:
         """The context is of this request from here on. Raises what is wrong with the body."""
@@ -152,6 +225,10 @@ class _Asked:
         self.has_prediction = False
         self.asks_execution_parameters = self._said.get(_ASKS) == _EXECUTION_PARAMETERS
 
+    def sender(self) -> Any:
+        """What sends the answers of a decoupled model."""
+        return self._request.get_response_sender()
+
     def body(self) -> bytes:
         """As it came."""
         return self._request.inputs()[0].as_numpy().reshape(-1)[0]
@@ -166,6 +243,15 @@ class _Asked:
         self.data = data.decode("utf-8") if self.content_type in content_types.UTF8_TYPES else data
 
 
+def _close(parts: streams.Parts | None) -> None:
+    if parts is None:
+        return
+    try:
+        parts.close()
+    except Exception as error:  # noqa: BLE001 - nobody waits for what a generator says at its end
+        traceback.print_exception(type(error), error, error.__traceback__)
+
+
 def _failed(error: BaseException) -> Answer:
     """The toolkit's answer; where in the script it was the container's log has in full."""
     places.explain(error)
@@ -175,7 +261,12 @@ def _failed(error: BaseException) -> Answer:
 
 def _headers(said: dict[str, str]) -> dict[str, str]:
     """The request's headers as the toolkit spells them."""
-    names = {_CONTENT_TYPE: "Content-Type", _ACCEPT: "Accept", _ATTRIBUTES: "X-Amzn-SageMaker-Custom-Attributes"}
+    names = {
+        _CONTENT_TYPE: "Content-Type",
+        _ACCEPT: "Accept",
+        _ATTRIBUTES: "X-Amzn-SageMaker-Custom-Attributes",
+        _SESSION: "X-Amzn-SageMaker-Session-Id",
+    }
     return {name: said[key] for key, name in names.items() if key in said}
 
 

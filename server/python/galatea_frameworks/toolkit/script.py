@@ -8,8 +8,10 @@ import inspect
 import os
 from typing import TYPE_CHECKING
 
+from . import streams
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
     from typing import Any
 
@@ -55,6 +57,7 @@ class Script:
         self.input_fn = function("input_fn")
         self.predict_fn = function("predict_fn")
         self.output_fn = function("output_fn")
+        self._has_output_fn = bool(own.get("output_fn"))
         self._known = (transform_fn, self.input_fn, self.predict_fn, self.output_fn)
         self._counts = {}
 
@@ -78,7 +81,17 @@ class Script:
             return self.call(self._transform_fn, model, data, content_type, accept)
         given = self.call(self.input_fn, data, content_type)
         prediction = self.call(self.predict_fn, given, model)
+        if streams.is_stream(prediction) and not inspect.isgeneratorfunction(self.output_fn):
+            return self._formatted(prediction, accept)
         return self.call(self.output_fn, prediction, accept)
+
+    def _formatted(self, parts: Iterator[Any], accept: str) -> Iterator[Any]:
+        """Each part of a prediction as the output_fn writes it. What is text or bytes already the default one leaves as it is."""
+        for part in parts:
+            if not self._has_output_fn and isinstance(part, (str, bytes, bytearray, memoryview)):
+                yield part
+            else:
+                yield self.call(self.output_fn, part, accept)
 
     @property
     def says_execution_parameters(self) -> bool:

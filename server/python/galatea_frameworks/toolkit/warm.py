@@ -19,5 +19,6 @@ from . import (  # noqa: F401  # noqa: F401
     places,
     program,
     script,
+    streams,
     transformer,
 )

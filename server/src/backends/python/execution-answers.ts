@@ -57,6 +57,11 @@ export class ExecutionAnswers {
     return this.#isReleased && this.#openCount === 0;
   }
 
+  /** Whether the model waits for clients that take nothing. */
+  get isHeldUp(): boolean {
+    return this.#answers.some(({ isOpen, untakenCount }) => isOpen && untakenCount >= frameLimits.answersMax);
+  }
+
   /** `execute` has returned. */
   released(): void {
     this.#isReleased = true;

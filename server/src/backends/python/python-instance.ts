@@ -220,6 +220,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (answers === undefined) throw new MalformedRecord(`answers of execution ${id}, which has had all of them`);
     if (kind === kinds.response) {
       answers.answered(decodeResponse(frame));
+      // One that goes on answering does not hang.
+      this.#headSinceNs = this.#options.clock.monotonicNs();
       if (answers.isOver) this.#over(id);
       return;
     }
@@ -370,6 +372,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       const head = this.#pending.values().next().value;
       const worker = this.#supervised.up;
       if (head === undefined || worker === null) return;
+      if (this.#answers.get(head.executionId)?.isHeldUp === true) this.#headSinceNs = clock.monotonicNs();
       const runMs = (clock.monotonicNs() - this.#headSinceNs) / 1e6;
       if (hangKillMs !== null && runMs >= hangKillMs) worker.kill(`an execution took more than ${hangKillMs} ms`);
       else if (runMs >= hangReportMs && this.#reportedId !== head.executionId) {

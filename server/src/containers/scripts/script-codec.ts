@@ -9,12 +9,18 @@ import { answerHeaders } from "./answer-headers.ts";
 export const bodyInput = "body";
 export const bodyOutput = "answer";
 /** Parameters of its requests and responses; `python/galatea_frameworks/toolkit/model.py` knows them too. */
-const headParameters = { contentType: "content_type", accept: "accept", attributes: "custom_attributes" } as const;
+const headParameters = {
+  contentType: "content_type",
+  accept: "accept",
+  attributes: "custom_attributes",
+  session: "session_id",
+} as const;
 const statusParameter = "status";
 const headersParameter = "headers";
 const asksParameter = { name: "asks", executionParameters: "execution_parameters" } as const;
 
 const attributesHeader = "x-amzn-sagemaker-custom-attributes";
+const sessionHeader = "x-amzn-sagemaker-session-id";
 const lengthBytes = 4;
 
 /** A script is given the body and its types, and gives a body, a type and a status. */
@@ -29,6 +35,8 @@ export const scriptCodec: PayloadCodec = {
     if (contentType !== "") parameters.set(headParameters.contentType, contentType);
     if (accept !== "") parameters.set(headParameters.accept, accept);
     if (typeof attributes === "string") parameters.set(headParameters.attributes, attributes);
+    const session = headers[sessionHeader];
+    if (typeof session === "string") parameters.set(headParameters.session, session);
     if (payload.asks === "execution-parameters") parameters.set(asksParameter.name, asksParameter.executionParameters);
     return { inputs: [{ ...payload.tensor, name: bodyInput, shape: batches ? [1, 1] : [1] }], parameters };
   },

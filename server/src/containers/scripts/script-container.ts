@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ContainerRefusal, type ContainerKind, type KindStart, type OpenedContainer } from "../container-kind.ts";
 import { readRequirements } from "./requirements.ts";
 import { bodyInput, bodyOutput, scriptCodec } from "./script-codec.ts";
+import { mayStream } from "./script-streams.ts";
 import { scriptSettings } from "./script-settings.ts";
 
 export interface ScriptContainerOptions {
@@ -42,15 +43,18 @@ function openScriptContainer({ runner, framework }: ScriptContainerOptions, star
     modelsIn: async (directory, installer) => {
       const code = [...(codeDirectory === null ? [] : [codeDirectory]), join(directory, "code")];
       const packages = await readRequirements(code);
+      const streams = await mayStream([...code, directory], start.environment.SAGEMAKER_PROGRAM ?? null);
       const parameters = stringParameters({
         batch_size: String(batchSizeMax),
         code_dir: codeDirectory,
         packages_dir: packages.length === 0 ? null : await installer(framework, packages),
       });
-      return [{ name: "model", directory, config: { ...config, parameters } }];
+      return [{ name: "model", directory, config: { ...config, ...(streams ? decoupled : {}), parameters } }];
     },
   };
 }
+
+const decoupled = { model_transaction_policy: { decoupled: true } };
 
 function stringParameters(values: Readonly<Record<string, string | null>>) {
   const given = Object.entries(values).filter(([, value]) => value !== null);

@@ -1,7 +1,13 @@
 import { InferenceError, LoopTurns } from "../../base/index.ts";
 import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
-import { deadlineFromNow, releaseResponse, type InferenceResponse } from "../../inference/index.ts";
-import { BodyError, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import {
+  deadlineFromNow,
+  releaseResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+} from "../../inference/index.ts";
+import { BodyError, reply, replyPieces, ReplyStream, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { ownedOutcome, StreamedAnswers } from "../infer-http/index.ts";
 import type { CallDoor, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
 import { readPayload } from "./payload-body.ts";
 import {
@@ -61,6 +67,7 @@ export class PayloadCalls implements ContainerCalls {
     try {
       using model = this.#options.engine.open(target);
       const head = headOf(exchange);
+      if (model.view.config.decoupled) return await this.#stream(exchange, { target, model, head, asks });
       response = await this.#infer(exchange, { target, model, head, asks });
       const answer = await this.#options.codec.encode(response, head, model);
       send(exchange, answer, response);
@@ -80,7 +87,33 @@ export class PayloadCalls implements ContainerCalls {
     send(exchange, isCured ? { ...answer, status: insufficientStorage } : answer, null);
   }
 
-  async #infer(exchange: Exchange, { target, model, head, asks }: PayloadCall): Promise<InferenceResponse> {
+  /** Each answer of the model is a part of ours; the first says all that is said of it. An error behind it breaks the answer off. */
+  async #stream(exchange: Exchange, call: PayloadCall): Promise<void> {
+    const { model, head } = call;
+    let stream: ReplyStream | null = null;
+    for await (const outcome of new StreamedAnswers(model, await this.#request(exchange, call))) {
+      using answer = ownedOutcome(outcome);
+      if (exchange.signal.aborted) return;
+      if (answer.outcome instanceof InferenceError) {
+        if (stream === null) throw answer.outcome;
+        return void exchange.response.destroy();
+      }
+      const { status, contentType, headers, body } = await this.#options.codec.encode(answer.outcome, head, model);
+      const part = typeof body === "string" ? Buffer.from(body, "latin1") : Buffer.from(body);
+      answer.release();
+      stream ??= new ReplyStream(exchange, status, contentType.replace(unsafe, " "), headers);
+      await stream.write([part]);
+    }
+    if (exchange.signal.aborted) return;
+    if (stream === null) throw new InferenceError("INTERNAL", "the model gave no answer");
+    stream.end();
+  }
+
+  async #infer(exchange: Exchange, call: PayloadCall): Promise<InferenceResponse> {
+    return await call.model.infer(await this.#request(exchange, call));
+  }
+
+  async #request(exchange: Exchange, { target, model, head, asks }: PayloadCall): Promise<InferenceRequest> {
     const { limits, codec } = this.#options;
     const body = await readPayload(exchange, model.arena, limits);
     const payload: CallPayload = { ...head, ...body, asks, turns: this.#turns, signal: exchange.signal };
@@ -92,7 +125,7 @@ export class PayloadCalls implements ContainerCalls {
       const isTaken = request?.inputs.some(({ data }) => data === body.tensor.data) === true;
       if (!isTaken) body.tensor.block?.release();
     }
-    return await model.infer({
+    return {
       id: "",
       ...target,
       inputs: request.inputs,
@@ -106,7 +139,7 @@ export class PayloadCalls implements ContainerCalls {
       caller: null,
       trace: null,
       signal: exchange.signal,
-    });
+    };
   }
 }
 

@@ -8,9 +8,10 @@ import { writeHead } from "./reply.ts";
 export class ReplyStream {
   readonly #exchange: Exchange;
 
-  constructor(exchange: Exchange, status: number, contentType: string) {
+  /** Without a content type where it is "". `extra`: other headers, name, value, name, value. */
+  constructor(exchange: Exchange, status: number, contentType: string, extra: readonly string[] = []) {
     this.#exchange = exchange;
-    writeHead(exchange, status, ["Content-Type", contentType]);
+    writeHead(exchange, status, contentType === "" ? [...extra] : ["Content-Type", contentType, ...extra]);
     exchange.response.flushHeaders();
   }
 

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { ensureFramework } from "../environments/index.ts";
+import { ScriptServer } from "./script-server.ts";
+
+// Scripts whose functions give iterators: their parts are sent as they are made.
+
+const json = { "content-type": "application/json" };
+let server: ScriptServer;
+
+before(async () => {
+  await ensureFramework("sklearn");
+  server = await ScriptServer.open("scikit-learn", { SAGEMAKER_MODEL_SERVER_TIMEOUT: "2" });
+});
+after(() => server[Symbol.asyncDispose]());
+
+async function loaded(id: string, script: string): Promise<void> {
+  const reply = await server.load(id, { "code/inference.py": script });
+  assert.equal(reply.status, 200, reply.body);
+}
+
+/** The answer while it comes. */
+async function begun(id: string, body: string): Promise<IncomingMessage> {
+  const asked = request({
+    socketPath: join(server.directory, "s"),
+    method: "POST",
+    path: `/models/${id}/invoke`,
+    headers: json,
+  });
+  asked.end(body);
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  return response;
+}
+
+async function chunk(response: IncomingMessage): Promise<string> {
+  const [piece] = (await once(response, "data")) as [Buffer];
+  response.pause();
+  return piece.toString();
+}
+
+/** Resolves with the error of an answer that ends before its end. */
+function brokenOff(response: IncomingMessage): Promise<Error> {
+  return new Promise((resolve, reject) => {
+    response.once("error", resolve).once("end", () => reject(new Error("the answer has its end")));
+  });
+}
+
+test("a transform_fn that yields: its first part leaves before the last is made, and who leaves ends the generator", async () => {
+  await loaded(
+    "yields",
+    `
+import itertools
+ended = []
+def model_fn(d): return None
+def transform_fn(m, data, ct, accept, context):
+    if data == '"ended"':
+        yield str(ended), "text/plain"
+        return
+    context.set_response_header(0, "X-Amzn-SageMaker-Custom-Attributes", "told")
+    try:
+        for count in itertools.count():
+            yield "part %d\\n" % count, "text/event-stream"
+    finally:
+        ended.append(data)
+`,
+  );
+  const response = await begun("yields", '"endless"');
+  assert.match(await chunk(response), /^part 0\n/);
+  assert.equal(response.headers["content-type"], "text/event-stream");
+  assert.equal(response.headers["x-amzn-sagemaker-custom-attributes"], "told");
+  response.destroy();
+  const { body, contentType } = await server.invoke("yields", '"ended"', json);
+  assert.deepEqual([body, contentType], [`['"endless"']`, "text/plain"]);
+});
+
+test("a predict_fn that gives an iterator: its parts go through the output_fn; text goes as it is where there is none", async () => {
+  const script = (more: string) => `
+streams = True
+def model_fn(d): return None
+def input_fn(data, ct): return data.split()
+def predict_fn(data, model): return map(str.upper, data)
+${more}`;
+  await loaded("plain", script(""));
+  assert.equal((await server.invoke("plain", "a b c", json)).body, "ABC");
+  await loaded("formatted", script("def output_fn(part, accept): return '<%s>' % part, 'text/x'\n"));
+  const { body, contentType } = await server.invoke("formatted", "a b c", json);
+  assert.deepEqual([body, contentType], ["<A><B><C>", "text/x"]);
+  await loaded("whole", script("def output_fn(parts, accept):\n    for part in parts: yield '[%s]' % part\n"));
+  assert.equal((await server.invoke("whole", "a b", json)).body, "[A][B]");
+});
+
+test("what is raised before the first part is the toolkit's error, and later it ends the answer before its end", async () => {
+  await loaded(
+    "raises",
+    `
+def model_fn(d): return None
+def transform_fn(m, data, ct, accept, context):
+    if data == '"first"': raise ValueError("at once")
+    if data == '"status"': context.set_response_status(code=207)
+    yield "one"
+    if data == '"later"': raise ValueError("later")
+`,
+  );
+  const first = await server.invoke("raises", '"first"', json);
+  assert.equal(first.status, 500);
+  assert.match(first.body, /^at once\nTraceback/);
+  assert.equal((await server.invoke("raises", '"status"', json)).status, 207);
+  const later = await begun("raises", '"later"');
+  const broken = brokenOff(later);
+  assert.equal(await chunk(later), "one");
+  later.resume();
+  assert.match((await broken).message, /aborted/);
+  assert.equal((await server.invoke("raises", '"fine"', json)).body, "one");
+  assert.match(server.log, /ValueError: later/);
+});
+
+test("a script with neither word that gives an iterator is answered whole, and its log says so", async () => {
+  const script =
+    "def model_fn(d): return None\ndef transform_fn(m, d, c, a): return map(str.upper, d.split()), 'text/x'\n";
+  await loaded("neither", script);
+  const { body, contentType } = await server.invoke("neither", "a b", json);
+  assert.deepEqual([body, contentType], ["AB", "text/x"]);
+  assert.match(server.log, /the script gave an iterator, which is sent as a whole: write `streams = True` in it/);
+});
+
+test("a script that streams and gives an answer in one piece is answered as any other, and by whom a session is said it knows", async () => {
+  await loaded(
+    "session",
+    `
+streams = True
+def model_fn(d): return None
+def transform_fn(m, data, ct, accept, context):
+    context.set_response_header(0, "X-Amzn-SageMaker-New-Session-Id", "s1; Expires=2999-01-01T00:00:00Z")
+    return str(context.get_request_header(0, "X-Amzn-SageMaker-Session-Id"))
+`,
+  );
+  const reply = await server.invoke("session", "1", { ...json, "x-amzn-sagemaker-session-id": "NEW_SESSION" });
+  assert.equal(reply.body, "NEW_SESSION");
+  assert.equal(reply.headers["x-amzn-sagemaker-new-session-id"], "s1; Expires=2999-01-01T00:00:00Z");
+});
+
+test("a stream may take longer than a call may, as long as it goes on; one that says nothing for so long is ended", async () => {
+  await loaded(
+    "slow",
+    `
+import time
+def model_fn(d): return None
+def transform_fn(m, data, ct, accept):
+    for count in range(6 if data == '"goes on"' else 1):
+        yield str(count)
+        time.sleep(0.5)
+    if data == '"hangs"': time.sleep(60)
+`,
+  );
+  assert.equal((await server.invoke("slow", '"goes on"', json)).body, "012345");
+  const hangs = await begun("slow", '"hangs"');
+  const broken = brokenOff(hangs);
+  hangs.resume();
+  assert.match((await broken).message, /aborted/);
+});

@@ -1,0 +1,55 @@
+"""Answers that a script makes part by part: its functions may give an iterator, or one and its content type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .answer import Answer, body_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+
+def is_stream(result: Any) -> bool:
+    """Whether it is an iterator: generators are, lists and arrays are not."""
+    return hasattr(result, "__next__")
+
+
+class Parts:
+    """The parts of an answer as bytes, and the content type that is said with the first of them."""
+
+    def __init__(self, parts: Iterator[Any], content_type: str | None) -> None:
+        self._parts = parts
+        self.content_type = content_type
+
+    def __iter__(self) -> Parts:
+        return self
+
+    def __next__(self) -> bytes:
+        part = next(self._parts)
+        if isinstance(part, tuple):
+            part, self.content_type = part[0], part[1]
+        return body_bytes(part)
+
+    def close(self) -> None:
+        """Ends a generator whose parts nobody wants any more: its `finally` runs."""
+        close = getattr(self._parts, "close", None)
+        if close is not None:
+            close()
+
+
+def parts_of(result: Any, accept: str) -> Parts | None:
+    """None for a result that is no iterator."""
+    content_type = accept
+    if isinstance(result, tuple) and len(result) == 2:
+        result, content_type = result
+    if not is_stream(result):
+        return None
+    return Parts(result, None if content_type is None else str(content_type))
+
+
+def joined(parts: Parts, status: int) -> Answer:
+    """All of them as one answer."""
+    body = b"".join(parts)
+    return Answer(body, parts.content_type, status)
