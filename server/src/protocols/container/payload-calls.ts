@@ -96,7 +96,8 @@ export class PayloadCalls implements ContainerCalls {
       if (exchange.signal.aborted) return;
       if (answer.outcome instanceof InferenceError) {
         if (stream === null) throw answer.outcome;
-        return void exchange.response.destroy();
+        // What was written leaves, and the end of the connection says that it is not all.
+        return void exchange.response.socket?.destroySoon();
       }
       const { status, contentType, headers, body } = await this.#options.codec.encode(answer.outcome, head, model);
       const part = typeof body === "string" ? Buffer.from(body, "latin1") : Buffer.from(body);
