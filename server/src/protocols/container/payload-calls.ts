@@ -97,7 +97,8 @@ export class PayloadCalls implements ContainerCalls {
       if (answer.outcome instanceof InferenceError) {
         if (stream === null) throw answer.outcome;
         // What was written leaves, and the end of the connection says that it is not all.
-        return void exchange.response.socket?.destroySoon();
+        exchange.response.socket?.destroySoon();
+        return;
       }
       const { status, contentType, headers, body } = await this.#options.codec.encode(answer.outcome, head, model);
       const part = typeof body === "string" ? Buffer.from(body, "latin1") : Buffer.from(body);
