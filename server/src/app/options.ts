@@ -167,6 +167,8 @@ export interface UpOptions {
   readonly port: number;
   /** Names in lower case that clients reach the platform by beside `host`. */
   readonly allowedHosts: readonly string[];
+  /** Of web pages that may use OpenAI's API. */
+  readonly allowedOrigins: readonly string[];
   /** The account whose everything on the platform is, and the region where nobody names another. */
   readonly owner: { readonly accountId: string; readonly region: string };
   /** A file of keys; null: those of the environment or of the data directory. */

@@ -308,7 +308,14 @@ test("of all that the services' rows name, an instance's key may do what is list
   const parts = {} as AwsServicesParts;
   const iam = { store: null as never, clock: systemClock, randomBytes };
   const executionRole = { roleName: "r", sessionName: "s" };
-  const rest = { iam, executionRole, clock: systemClock, s3Domain: null, requestBytesMax: 1 };
+  const rest = {
+    iam,
+    executionRole,
+    clock: systemClock,
+    s3Domain: null,
+    requestBytesMax: 1,
+    allowedOrigins: new Set<string>(),
+  };
   const rows = awsServices({ ...parts, ...rest });
   const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, isModelData: () => false });
   const identity = { instanceId: "i-1", endpointName: "e", accountId: "000000000000", region: "us-east-1" };

@@ -19,6 +19,7 @@ before(async () => {
     host: "127.0.0.1",
     port: 0,
     allowedHosts: ["platform.example"],
+    allowedOrigins: ["https://chat.example"],
     directories: dataDirectories(root, {}),
     keys: null,
     proxySecret: "proxy-secret",
@@ -152,6 +153,36 @@ test("no preflight is answered as if the page were welcome", async () => {
   const { status, headers: answered } = await send("OPTIONS", "/bkt/page.html", headers);
   assert.equal(status, 403);
   assert.equal(answered["access-control-allow-origin"], undefined);
+});
+
+test("pages of an origin that is allowed may use OpenAI's API, and nothing else", async () => {
+  const page = { origin: "https://chat.example", "sec-fetch-site": "cross-site" };
+  const asks = { ...page, "access-control-request-method": "POST", "access-control-request-headers": "authorization" };
+  for (const path of ["/v1/chat/completions", "/endpoints/e/openai/v1/chat/completions"]) {
+    const { status, headers } = await send("OPTIONS", path, asks);
+    assert.equal(status, 204);
+    assert.equal(headers["access-control-allow-origin"], "https://chat.example");
+    assert.equal(headers["access-control-allow-headers"], "authorization");
+  }
+  const listed = await send("GET", "/v1/models", page);
+  assert.deepEqual([listed.status, JSON.parse(listed.body)], [200, { object: "list", data: [] }]);
+  assert.equal(listed.headers["access-control-allow-origin"], "https://chat.example");
+  const unknown = await send("POST", "/v1/chat/completions", page, JSON.stringify({ model: "e" }));
+  assert.equal(unknown.status, 404);
+  assert.equal(unknown.headers["access-control-allow-origin"], "https://chat.example");
+  for (const [method, path] of [
+    ["OPTIONS", "/bkt/page.html"],
+    ["GET", "/bkt/page.html"],
+    ["POST", "/endpoints/e/invocations"],
+  ]) {
+    const { status, headers } = await send(method ?? "", path ?? "", page);
+    assert.deepEqual([status, headers["access-control-allow-origin"]], [403, undefined]);
+  }
+  const other = { ...asks, origin: "https://other.example" };
+  for (const method of ["OPTIONS", "POST"]) {
+    const { status, headers } = await send(method, "/v1/chat/completions", other);
+    assert.deepEqual([status, headers["access-control-allow-origin"]], [403, undefined]);
+  }
 });
 
 test("a stored page is data: its type is not guessed and its scripts do not run", async () => {

@@ -25,6 +25,7 @@ export interface ServicesParts {
   readonly scaled: ScaledHosting;
   readonly topics: Topics;
   readonly accountId: string;
+  readonly allowedOrigins: ReadonlySet<string>;
   readonly logger: Logger;
 }
 
@@ -44,6 +45,7 @@ export async function platformServices(
     newId: randomUUID,
     dashboards: recordedDashboards(documents, logger),
     requestBytesMax,
+    allowedOrigins: parts.allowedOrigins,
     store,
     s3Domain: null,
     series,

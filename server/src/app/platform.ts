@@ -9,6 +9,7 @@ import {
   answerHttpsHosts,
   createGateway,
   isLoopbackName,
+  isOpenAiUrl,
   refusedRequest,
   stsHosts,
   type DoorRules,
@@ -63,6 +64,8 @@ export interface PlatformOptions {
   readonly port: number;
   /** Names in lower case that clients reach the platform by beside `host`. */
   readonly allowedHosts: readonly string[];
+  /** Of web pages that may use OpenAI's API here, such as `https://chat.example`; none unless given. */
+  readonly allowedOrigins?: readonly string[];
   readonly directories: DataDirectories;
   /** Keys that may do everything, besides those of instances and sessions; null: open, everybody may do everything. */
   readonly keys: readonly RootKey[] | null;
@@ -143,6 +146,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     scaled,
     topics,
     accountId,
+    allowedOrigins: new Set(options.allowedOrigins),
     logger: log,
   });
   const { refuses, gateway } = openDoor(options, aws, instances);
@@ -283,11 +287,13 @@ function containersUrl(url: string): string {
 }
 
 /** Behind CONNECT the hosts of STS are this platform's own. */
-function doorRules({ host, allowedHosts, keys }: PlatformOptions): DoorRules {
+function doorRules({ host, allowedHosts, allowedOrigins, keys }: PlatformOptions): DoorRules {
+  const origins = new Set(allowedOrigins);
   const name = host.toLowerCase().replace(/\.$/, "");
   return {
     hosts: new Set([name, ...allowedHosts, ...stsHosts()]),
     anyAddress: !isLoopbackName(name),
+    allowsPage: (origin, url) => origins.has(origin) && isOpenAiUrl(url),
     verified: keys !== null,
   };
 }

@@ -52,6 +52,7 @@ export async function up(options: UpOptions): Promise<number> {
       host: options.host,
       port: options.port,
       allowedHosts: options.allowedHosts,
+      allowedOrigins: options.allowedOrigins,
       directories,
       keys: options.open ? null : keys,
       owner: options.owner,

@@ -11,6 +11,7 @@ export {
   type ServiceRow,
   checkInput,
 } from "./wire/index.ts";
+export { isOpenAiUrl } from "./services/sagemaker-runtime/index.ts";
 export { awsServices, type AwsServicesParts } from "./services/index.ts";
 export {
   alarmValues,

@@ -21,6 +21,12 @@ export const upFlags: readonly Flag[] = [
     about: "another name that clients reach the platform by (a proxy's, this machine's); other Hosts get 403",
   },
   {
+    name: "allowed-origin",
+    kind: "string",
+    repeatable: true,
+    about: "an origin whose web pages may use OpenAI's API here, such as https://chat.example; other pages get 403",
+  },
+  {
     ...credentials,
     about:
       "file of the keys that are let in, as ~/.aws/credentials (default: $GALATEA_ACCESS_KEY_ID and " +
@@ -82,6 +88,7 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     host: parsedHost(parsed.values.get("host") as string),
     port: parsed.values.get("port") as number,
     allowedHosts: (parsed.lists.get("allowed-host") ?? []).map(parsedName),
+    allowedOrigins: (parsed.lists.get("allowed-origin") ?? []).map(parsedOrigin),
     owner: parsedOwner(parsed),
     credentials: (parsed.values.get("credentials") as string | undefined) ?? null,
     open: parsed.values.get("open") === true || parsed.values.get("insecure") === true,
@@ -116,6 +123,12 @@ export function envOptions(parsed: ParsedFlags): EnvOptions {
   const [proxy, unset] = ["proxy", "unset"].map((name) => parsed.values.get(name) === true);
   if (proxy === true && unset === true) throw new UsageError("--proxy and --unset exclude each other");
   return { ...upOptions(parsed), proxy: proxy === true, unset: unset === true };
+}
+
+/** As browsers write it. */
+function parsedOrigin(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
+  throw new UsageError(`invalid value for --allowed-origin: '${text}' is not like https://chat.example`);
 }
 
 /** An address as it is, without the brackets it has in URLs, or a name. */

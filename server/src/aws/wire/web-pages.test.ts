@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { refusedRequest, type DoorRules } from "./web-pages.ts";
 
-const local: DoorRules = { hosts: new Set(["platform.example"]), anyAddress: false, verified: false };
+const local: DoorRules = {
+  hosts: new Set(["platform.example"]),
+  anyAddress: false,
+  allowsPage: (origin, url) => origin === "https://chat.example" && url === "/v1/models",
+  verified: false,
+};
 const admits = (headers: Record<string, string>, rules = local, url = "/") =>
   refusedRequest({ url, headers }, rules) === null;
 
@@ -36,6 +41,14 @@ test("a page of another site is told by either header", () => {
   for (const origin of ["null", "http://evil.example", "http://127.0.0.1:3000", "https://127.0.0.1", "file://"])
     assert.ok(!admits({ host, origin }), origin);
   assert.ok(admits({ host, origin: `http://${host}` }));
+});
+
+test("pages of an origin that is allowed may ask for what is allowed to them, by a name of the platform", () => {
+  const headers = { host: "platform.example", origin: "https://chat.example", "sec-fetch-site": "cross-site" };
+  assert.ok(admits(headers, local, "/v1/models"));
+  assert.ok(!admits(headers, local, "/bkt/key"));
+  assert.ok(!admits({ ...headers, origin: "https://other.example" }, local, "/v1/models"));
+  assert.ok(!admits({ ...headers, host: "evil.example" }, local, "/v1/models"));
 });
 
 test("a presigned address may be followed from anywhere where its signature is verified", () => {

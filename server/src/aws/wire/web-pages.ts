@@ -8,6 +8,8 @@ export interface DoorRules {
   readonly hosts: ReadonlySet<string>;
   /** Whether every address is the platform's: a page that was loaded by an address comes from there, only names can be rebound. */
   readonly anyAddress: boolean;
+  /** Whether pages of an origin may ask for a URL, as the operator has said. */
+  readonly allowsPage: (origin: string, url: string) => boolean;
   /** Whether signatures are verified, so that a presigned address proves that it was given out. */
   readonly verified: boolean;
 }
@@ -27,6 +29,7 @@ export function refusedRequest({ url, headers }: AskedRequest, rules: DoorRules)
     return `The host '${host.slice(0, 255)}' is not known to this platform. If it is yours: galatea up --allowed-host ${hostName(host).slice(0, 255)}`;
   }
   if (!isCrossSite(headers)) return null;
+  if (headers.origin !== undefined && rules.allowsPage(headers.origin, url)) return null;
   if (rules.verified && queryValue(url, "X-Amz-Signature") !== undefined) return null;
   return "Requests of web pages from elsewhere are refused.";
 }

@@ -34,6 +34,12 @@ export const openAiModel: ServiceModel = {
   shapes: {},
 };
 
+/** Whether a request line is for one of them, or for what belongs to it. */
+export function isOpenAiUrl(url: string): boolean {
+  const path = pathOf(url).replace(/^\/endpoints\/[^/]+\/openai(?=\/)/, "");
+  return operations.some(([, route]) => route.path === path);
+}
+
 export interface OpenAiPath {
   readonly operation: OpenAiOperation;
   /** Of the container; the same that clients have behind their base URL. */
@@ -47,9 +53,7 @@ export function readOpenAiPath({ method, url = "" }: IncomingMessage): OpenAiPat
   const asked = pathOf(url);
   const below = /^\/endpoints\/([^/]+)\/openai(\/.*)$/.exec(asked);
   const path = below?.[2] ?? asked;
-  const found = operations.find(
-    ([, route]) => route.path === path && (route.method === method || method === "OPTIONS"),
-  );
+  const found = operations.find(([, route]) => route.path === path && route.method === method);
   if (found === undefined) return null;
   const endpointName = below?.[1] === undefined ? null : decodeComponent(below[1]);
   if (endpointName !== null) checkEndpointName(endpointName);

@@ -5,18 +5,21 @@ import { anyResource, closeIfUnread, openedCall, verifiedRequest } from "../../w
 import type { RawExchange, RawOperationRow, RawService } from "../../wire/index.ts";
 import type { RuntimeOptions } from "./invoke-endpoint.ts";
 import { forward, listModels, openOpenAiCall, type OpenAiCall } from "./openai-calls.ts";
+import { allowOrigin, answerPreflight } from "./openai-origins.ts";
 import { openAiError } from "./openai-errors.ts";
 import { openAiModel, readOpenAiPath, type OpenAiOperation } from "./openai-routes.ts";
 
 export interface OpenAiParts extends RuntimeOptions {
   readonly clock: Clock;
+  /** Of pages that may ask by a browser, such as `https://chat.example`. */
+  readonly allowedOrigins: ReadonlySet<string>;
 }
 
 /**
  * OpenAI's API before endpoints: what a client says is what the container is asked, at the same path, and what it answers comes back as it
  * is made. A key of such a client is a bearer token as SageMaker's libraries make them; signed requests are taken, too.
  */
-export function openAiService({ clock, ...options }: OpenAiParts) {
+export function openAiService({ clock, allowedOrigins, ...options }: OpenAiParts) {
   const resource = ({ endpointName, context }: OpenAiCall) => hostingArn("endpoint", endpointName, context);
   const invoked: RawOperationRow<OpenAiCall> = {
     action: "sagemaker:InvokeEndpoint",
@@ -42,6 +45,11 @@ export function openAiService({ clock, ...options }: OpenAiParts) {
     setHeaders: (response, requestId) => void response.setHeader("x-request-id", requestId),
     async open(exchange) {
       const receivedNs = clock.monotonicNs();
+      const isAllowed = allowOrigin(exchange.request, exchange.response, allowedOrigins);
+      if (exchange.request.method === "OPTIONS") {
+        const answered = () => answerPreflight(exchange.request, exchange.response, isAllowed);
+        return { action: "sagemaker:InvokeEndpoint", resource: anyResource, handle: answered };
+      }
       const request = await proven(exchange, options.requestBytesMax);
       const asked = readOpenAiPath(request);
       if (asked === null) throw new AwsError("not_found", "There is no such path.", { statusFallback: 404 });
