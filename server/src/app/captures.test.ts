@@ -1,9 +1,11 @@
 /** Data capture of endpoints: real processes, and a real object store. */
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import type { DataCaptureConfig } from "../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
+import { PipelineBench } from "./pipelines-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
 const all: DataCaptureConfig = {
@@ -23,7 +25,7 @@ interface CapturedLine {
 
 /** Of all files below a prefix, by the file's key. */
 async function linesBelow(
-  { store }: TrafficBench,
+  { store }: Pick<TrafficBench, "store">,
   prefix: string,
 ): Promise<readonly (readonly [string, CapturedLine])[]> {
   const options = { prefix, delimiter: "", startAfter: "", keysMax: 1000 };
@@ -73,4 +75,40 @@ test("what was captured before an endpoint is deleted is written, and a bucket t
   await bench.settled("early");
   await bench.store.createBucket("captured");
   await until("it is written", async () => (await linesBelow(bench, "of/early/a/")).length === 1);
+});
+
+test("of a pipeline what the first container is asked and the last one answers; long bodies pass and are captured whole", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.store.createBucket("captured");
+  const containers = ["first", "last"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));
+  const types = { CsvContentTypes: ["text/csv"], JsonContentTypes: ["application/json"] };
+  const dataCapture = { ...all, CaptureContentTypeHeader: types };
+  await bench.deploy("piped", containers, "Serial", { dataCapture });
+  const json = { type: "application/json" };
+  const short = await bench.ask("piped", { body: "[1]", does: { last: json } });
+  const long = await bench.ask("piped", { body: "[2]", does: { last: { ...json, sends: 3 * 2 ** 20 } } });
+  assert.equal(long.text.length, 3 * 2 ** 20);
+  await assert.rejects(bench.ask("piped", { does: { last: { ...json, sends: 3 * 2 ** 20, dies: "amidst" } } }));
+  const pieces = Array.from({ length: 48 }, (_, index) => Buffer.alloc(65_536, String(index % 10)));
+  const headers = { "content-type": "text/csv", "content-length": String(48 * 65_536) };
+  const streamed = await bench.ask("piped", {
+    body: Readable.from(pieces, { objectMode: false }),
+    headers,
+    does: { first: { length: true }, last: json },
+  });
+  await bench.hosting.deleteEndpoint("piped", owner);
+  await until("all are written", () => bench.hosting.mirrorFigures.callCount === 0);
+  const sides = (await linesBelow(bench, "of/piped/all/")).map(([, { captureData }]) => captureData);
+  const wanted = [
+    { input: "[1]", output: short.text },
+    { input: "[2]", output: long.text },
+    { input: Buffer.concat(pieces).toString(), output: streamed.text },
+  ];
+  const found = sides.map(({ endpointInput, endpointOutput }) => ({
+    input: endpointInput.data,
+    output: endpointOutput.data,
+  }));
+  assert.equal(found.length, 3);
+  for (const pair of wanted) assert.ok(found.some((each) => each.input === pair.input && each.output === pair.output));
+  assert.equal(bench.hosting.mirrorFigures.lost["cut-short"], 1);
 });

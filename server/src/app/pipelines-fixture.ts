@@ -7,7 +7,13 @@ import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
 import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
-import type { ContainerDefinition, Hosting, InvocationLimits, InvocationRequest } from "../hosting/index.ts";
+import type {
+  ContainerDefinition,
+  EndpointConfigRecord,
+  Hosting,
+  InvocationLimits,
+  InvocationRequest,
+} from "../hosting/index.ts";
 import { DocumentMemory } from "../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
@@ -85,7 +91,7 @@ export class PipelineBench implements AsyncDisposable {
   readonly logs = new Map<string, string>();
   readonly memory = new ByteBudget(64 * 2 ** 20);
   readonly #closing: AsyncDisposableStack;
-  readonly #store: BucketStore;
+  readonly store: BucketStore;
 
   private constructor(
     store: BucketStore,
@@ -93,7 +99,7 @@ export class PipelineBench implements AsyncDisposable {
     closing: AsyncDisposableStack,
     parts: Pick<PipelineBench, "samples" | "logs">,
   ) {
-    this.#store = store;
+    this.store = store;
     this.hosting = hosting;
     this.#closing = closing;
     this.samples = parts.samples;
@@ -132,7 +138,7 @@ export class PipelineBench implements AsyncDisposable {
   /** Puts an archive of a multi-model container; gives the place of its like. */
   async put(key: string): Promise<string> {
     const body = gzipSync(tar("config.pbtxt", Buffer.from("name: 'a'")));
-    await this.#store.put(bucket, key, Readable.from([body]), { signal: new AbortController().signal });
+    await this.store.put(bucket, key, Readable.from([body]), { signal: new AbortController().signal });
     return `s3://${bucket}/`;
   }
 
@@ -141,6 +147,7 @@ export class PipelineBench implements AsyncDisposable {
     name: string,
     containers: readonly ContainerDefinition[],
     executionMode: "Serial" | "Direct" = "Serial",
+    more: Partial<Pick<EndpointConfigRecord, "dataCapture">> = {},
   ): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
     await this.hosting.createModel({ ...shared, containers: imaged(containers), executionMode });
@@ -151,7 +158,7 @@ export class PipelineBench implements AsyncDisposable {
       InstanceType: "ml.m5.xlarge",
       InitialVariantWeight: 1,
     };
-    await this.hosting.createConfig({ ...shared, variants: [variant] });
+    await this.hosting.createConfig({ ...shared, ...more, variants: [variant] });
     await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.hosting.settled(name, { waitMsMax: 30_000, signal: new AbortController().signal });
   }
@@ -159,7 +166,11 @@ export class PipelineBench implements AsyncDisposable {
   /** The answer's text, and what else came with it. */
   async ask(
     name: string,
-    more: Partial<Omit<InvocationRequest, "body">> & { body?: string; does?: object; budget?: ByteBudget } = {},
+    more: Partial<Omit<InvocationRequest, "body">> & {
+      body?: string | Readable;
+      does?: object;
+      budget?: ByteBudget;
+    } = {},
   ) {
     const { body = "[]", does, headers = {}, budget = this.memory, ...request } = more;
     const attributes = does === undefined ? {} : { "x-amzn-sagemaker-custom-attributes": JSON.stringify(does) };
@@ -170,16 +181,19 @@ export class PipelineBench implements AsyncDisposable {
       targetVariant: null,
       targetContainer: null,
       isStreamed: false,
-      body: () => Promise.resolve(Buffer.from(body)),
+      body: () => Promise.resolve(typeof body === "string" ? Buffer.from(body) : body),
       memory,
       receivedNs: systemClock.monotonicNs(),
       signal: new AbortController().signal,
       ...request,
     });
     const pieces: Buffer[] = [];
-    if (Buffer.isBuffer(reply.body)) pieces.push(reply.body);
-    else for await (const piece of reply.body) pieces.push(piece as Buffer);
-    reply.done();
+    try {
+      if (Buffer.isBuffer(reply.body)) pieces.push(reply.body);
+      else for await (const piece of reply.body) pieces.push(piece as Buffer);
+    } finally {
+      reply.done();
+    }
     return { ...reply, text: Buffer.concat(pieces).toString(), heldBytes: memory.bytes };
   }
 

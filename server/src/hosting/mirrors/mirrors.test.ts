@@ -226,6 +226,20 @@ test("a body or an answer that breaks off is not captured, and breaks off for th
   assert.equal(bench.mirrors.figures.lost["cut-short"], 1);
 });
 
+test("what a container leaves of a request is read, so that its connection can be used again", async () => {
+  await using bench = new Bench();
+  const pieces = [bytesOf(60_000, "a"), bytesOf(60_000, "b"), bytesOf(60_000, "c")];
+  const body = new Readable({ read: () => void body.push(pieces.shift() ?? null) });
+  const refusing = async (request: InvocationRequest): Promise<never> => {
+    const taken = (await request.body()) as Readable;
+    await new Promise((resolve) => taken.once("data", resolve));
+    taken.destroy();
+    throw new Error("too long");
+  };
+  await assert.rejects(bench.watch(null).invoke(asked(body), refusing), /too long/);
+  await eventually(() => body.readableEnded && bench.mirrors.figures.callCount === 0);
+});
+
 test("a full disk for a while: what was captured is kept within its bounds and written later", async () => {
   await using bench = new Bench({ endpointBytesMax: 40_000 });
   const watch = bench.watch(null);
