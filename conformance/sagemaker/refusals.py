@@ -26,7 +26,7 @@ NAMED = {
     "CreateMonitoringSchedule": "CloudWatch's metrics and logs",
     "CreatePipeline": "an inference pipeline is CreateModel with Containers",
     "CreateNotebookInstance": "this platform hosts models",
-    "CreateInferenceComponent": "endpoints have weighted variants",
+    "CreateInferenceExperiment": "endpoints have weighted variants",
 }
 
 

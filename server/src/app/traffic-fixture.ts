@@ -204,12 +204,18 @@ export class TrafficBench implements AsyncDisposable {
     await this.hosting.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
   }
 
-  async ask(name: string, body: string, targetVariant: string | null = null): Promise<Answerer> {
+  async ask(
+    name: string,
+    body: string,
+    targetVariant: string | null = null,
+    inferenceComponent: string | null = null,
+  ): Promise<Answerer> {
     using memory = new ByteLease(budget);
     const reply = await this.hosting.invoke(name, owner.accountId, {
       headers: { "content-type": "text/csv", "x-amzn-sagemaker-inference-id": body.slice(0, 64) },
       targetModel: null,
       targetVariant,
+      inferenceComponent,
       targetContainer: null,
       isStreamed: false,
       body: () => Promise.resolve(Buffer.from(body)),
@@ -223,14 +229,18 @@ export class TrafficBench implements AsyncDisposable {
   }
 
   /** Clients that ask for one thing after the other until `end`, which gives what they heard: by variant and container, without the process. */
-  clients(name: string, clientCount = 4): { readonly counts: ClientCounts; readonly end: () => Promise<ClientCounts> } {
+  clients(
+    name: string,
+    clientCount = 4,
+    component: string | null = null,
+  ): { readonly counts: ClientCounts; readonly end: () => Promise<ClientCounts> } {
     const counts: ClientCounts = { answers: new Map(), failures: new Map() };
     const over = new AbortController();
     const one = async () => {
       while (!over.signal.aborted && !this.#isClosed) {
         const id = `r${this.#requestCount++}`;
         try {
-          const { variant, container } = await this.ask(name, id);
+          const { variant, container } = await this.ask(name, id, null, component);
           count(counts.answers, `${variant} ${container}`, 1);
         } catch (error) {
           counts.failures.set(id, String(error));

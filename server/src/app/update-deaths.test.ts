@@ -2,34 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DeploymentConfig } from "../hosting/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
+import { RememberedMemory } from "./remembered-memory.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
 const name = "mortal";
-
-/** Documents that remember how they were after each write of an endpoint. */
-class RememberedMemory extends DocumentMemory {
-  readonly lives: DocumentMemory[] = [];
-
-  constructor() {
-    super();
-    const { held } = this;
-    const set = held.set.bind(held);
-    held.set = (id, document) => {
-      set(id, document);
-      if (document.kind === "endpoint") this.lives.push(copyOf(this));
-      return held;
-    };
-  }
-}
-
-function copyOf({ held, version }: DocumentMemory): DocumentMemory {
-  const copy = new DocumentMemory();
-  for (const [id, document] of held) copy.held.set(id, document);
-  copy.version = version;
-  return copy;
-}
 
 const half = { Type: "CAPACITY_PERCENT", Value: 50 } as const;
 const canary: DeploymentConfig = {
@@ -94,7 +71,7 @@ const moves: readonly {
 
 for (const { what, begin, end, running, writesMin } of moves) {
   test(`a platform that ends while an endpoint ${what} is followed by one that comes to the same end, after each write`, async () => {
-    const memory = new RememberedMemory();
+    const memory = new RememberedMemory("endpoint");
     const isEnd = async (bench: TrafficBench) => {
       await bench.settled(name);
       assert.deepEqual((await bench.status(name)).slice(0, 2), end);
@@ -121,7 +98,7 @@ for (const { what, begin, end, running, writesMin } of moves) {
 }
 
 test("a platform that ends while an endpoint is deleted is followed by one that deletes it", async () => {
-  const memory = new RememberedMemory();
+  const memory = new RememberedMemory("endpoint");
   {
     await using bench = await TrafficBench.open(memory);
     await bench.deploy(name, [{ name: "one" }]);

@@ -3,6 +3,7 @@ import { DocumentConflict, type DocumentChange } from "../records/index.ts";
 import {
   hostingArn,
   nameKey,
+  noModel,
   parseHostingArn,
   serverlessModelRefusal,
   type EndpointConfigRecord,
@@ -71,6 +72,7 @@ export class Catalogue {
     { ModelName: name, ServerlessConfig: serverless }: ProductionVariant,
     owner: Owner,
   ): Promise<ModelRecord> {
+    if (name === "") return noModel(owner);
     const model = await this.model(name, owner);
     const refusal = serverless === undefined ? null : serverlessModelRefusal(model);
     if (refusal !== null) throw invalid(refusal);
@@ -166,7 +168,7 @@ export class Catalogue {
   async #tagged(arn: string): Promise<{ readonly arn: string; readonly isThere: DocumentChange }> {
     const parsed = parseHostingArn(arn);
     if (parsed === null) throw invalid(`Invalid ARN: ${arn}`);
-    const { models, configs, endpoints, transformJobs } = this.#store.kinds;
+    const { models, configs, endpoints, transformJobs, components } = this.#store.kinds;
     const { resource, key } = parsed;
     switch (resource) {
       case "model":
@@ -175,6 +177,10 @@ export class Catalogue {
         return taggedRecord(configs, key, await configs.find(key)) ?? absent(notFound("endpoint configuration", arn));
       case "endpoint":
         return taggedRecord(endpoints, key, await endpoints.find(key)) ?? absent(notFound("endpoint", arn));
+      case "inference-component":
+        return (
+          taggedRecord(components, key, await components.find(key)) ?? absent(notFound("inference component", arn))
+        );
       case "transform-job":
         return (
           taggedRecord(transformJobs, key, await transformJobs.find(key)) ?? absent(notFound("transform job", arn))

@@ -1,5 +1,6 @@
 import type { Concurrency, DeploymentConfig, Owner, VariantPlan } from "./definitions/index.ts";
 import { isProduction, type Change, type Generation, type GroupSize, type VariantGroup } from "./endpoints/index.ts";
+import { isShared } from "./definitions/index.ts";
 import { invalid } from "./hosting-errors.ts";
 
 /** What of its variants an endpoint keeps when it gets another configuration. */
@@ -70,7 +71,7 @@ export function resized(
       throw invalid(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);
     }
     // What waits in a queue waits for an instance, too.
-    if (instanceCount === 0 && asyncInference === undefined) {
+    if (instanceCount === 0 && asyncInference === undefined && !isShared(plan.variant)) {
       throw invalid(`DesiredInstanceCount of variant "${name}" has to be 1 or more.`);
     }
     return { weight, instanceCount };

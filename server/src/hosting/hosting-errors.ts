@@ -1,7 +1,7 @@
 import { AwsError } from "../base/index.ts";
 
 /** Sentences that SDKs match on by their parts: "Could not find", "Cannot create already existing". */
-export type HostingNoun = "model" | "endpoint configuration" | "endpoint" | "transform job";
+export type HostingNoun = "model" | "endpoint configuration" | "endpoint" | "transform job" | "inference component";
 
 export function notFound(noun: HostingNoun, arn: string): AwsError {
   return new AwsError("ValidationException", `Could not find ${noun} "${arn}".`);

@@ -1,5 +1,8 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { AwsError, LoopTurns } from "../base/index.ts";
+import type { Components } from "./components.ts";
+import { openComponents } from "./open-components.ts";
+import type { SharedVariants } from "./shared-variants.ts";
 import { DocumentConflict, type Documents } from "../records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./async-inferences.ts";
@@ -30,7 +33,6 @@ import {
 import {
   beginChange,
   checkDeployment,
-  containerModels,
   footprintOf,
   mayStop,
   mayUpdate,
@@ -44,10 +46,11 @@ import {
   type EndpointRecord,
   type EndpointState,
   type FleetOptions,
+  type FleetParts,
   type Generation,
 } from "./endpoints/index.ts";
 import { alreadyExists, inProgress, invalid, notFound } from "./hosting-errors.ts";
-import type { InstanceOwner, Unconfined } from "./instances/index.ts";
+import type { Unconfined } from "./instances/index.ts";
 import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
 import {
   endpointNotFound,
@@ -60,6 +63,7 @@ import { JobMemory } from "./transforms/index.ts";
 import { TransformMoves } from "./transform-moves.ts";
 import { Transforms } from "./transforms.ts";
 import { HostingStore, listPage, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
+import { newInstanceId, wantedInstances } from "./wanted-instances.ts";
 
 export interface HostingOptions {
   /** Of a database with `hostingMigrations`. */
@@ -92,6 +96,8 @@ export interface HostingFigures {
 type LoopTurn = () => Promise<void>;
 
 const endpointsReadAtOnce = 100;
+/** Instances that components share are claims: they are there within a write. */
+const settledMsMax = 60_000;
 
 /** Models, endpoint configurations and endpoints: their records, their moves, and what runs for them. */
 export class Hosting implements AsyncDisposable {
@@ -104,6 +110,8 @@ export class Hosting implements AsyncDisposable {
   readonly asyncInferences: AsyncInferences;
   readonly watch: EndpointWatch;
   readonly #mirrors: Mirrors;
+  readonly components: Components;
+  readonly #variants: SharedVariants;
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { limits, random, alarmState } = options;
@@ -143,6 +151,19 @@ export class Hosting implements AsyncDisposable {
       newId: randomUUID,
       outbox: options.outbox ?? null,
     });
+    const claim: FleetParts["claim"] = (what, instanceType) => this.#quotas.claim(what, instanceType);
+    const { components, variants } = openComponents({
+      store,
+      quotas: this.#quotas,
+      catalogue: this.#catalogue,
+      parts: { fleet, random, newId: newInstanceId, claim },
+      retireMsMax: limits.retireMsMax,
+      holding: this.watch.stopping,
+      resize: ({ endpointName, variantName, owner }, instanceCount, signal) =>
+        this.#resizeShared(endpointName, { size: { variantName, instanceCount }, owner, signal }),
+    });
+    this.components = components;
+    this.#variants = variants;
     this.transforms = new Transforms({
       store,
       quotas: this.#quotas,
@@ -170,7 +191,18 @@ export class Hosting implements AsyncDisposable {
     await this.#options.fleet.host.resume(records.flatMap(wantedInstances));
     for (const record of records) this.#moves.resume(record);
     await this.asyncInferences.resume();
+    await this.components.resume();
     await this.transforms.resume();
+  }
+
+  /** For ManagedInstanceScaling: when nothing else moves the endpoint. */
+  async #resizeShared(
+    name: string,
+    { size, owner, signal }: { readonly size: VariantSize; readonly owner: Owner; readonly signal: AbortSignal },
+  ): Promise<void> {
+    await this.settled(name, { waitMsMax: settledMsMax, signal });
+    await this.resizeEndpoint(name, [size], owner);
+    await this.settled(name, { waitMsMax: settledMsMax, signal });
   }
 
   createModel(model: NewRecord<ModelRecord>): Promise<ModelRecord> {
@@ -235,19 +267,22 @@ export class Hosting implements AsyncDisposable {
     this.#checkDeployment(deploymentConfig, next);
     using _instances = this.#reserveInstances(key, [retaining(next, record.generations[0], asked)]);
     const nowMs = this.#options.fleet.clock.epochMs();
-    const moved = await this.#moves.record(key, (now) => {
-      this.#checkMayUpdate(now);
-      const [first] = now.generations;
-      const number = Math.max(...now.generations.map((generation) => generation.number)) + 1;
-      const numbered = retaining({ ...next, number }, first, asked);
-      // What an earlier update has come to is undone first.
-      const isSettled = now.state.at === "InService";
-      const all: EndpointRecord["generations"] = [...now.generations, numbered];
-      const restoring = isSettled ? [] : restoringSteps(all, now.deploymentConfig);
-      const steps = [...restoring, ...updateSteps(first, numbered, deploymentConfig)];
-      const change = beginChange(nowMs, steps, limitsOf(deploymentConfig, nowMs));
-      return { kind: "update", next: numbered, change, deploymentConfig };
-    });
+    const moved = await this.#variants.placing(name, () =>
+      this.#moves.record(key, (now) => {
+        this.#checkMayUpdate(now);
+        const [first] = now.generations;
+        const number = Math.max(...now.generations.map((generation) => generation.number)) + 1;
+        const numbered = retaining({ ...next, number }, first, asked);
+        this.components.checkGeneration(now, numbered);
+        // What an earlier update has come to is undone first.
+        const isSettled = now.state.at === "InService";
+        const all: EndpointRecord["generations"] = [...now.generations, numbered];
+        const restoring = isSettled ? [] : restoringSteps(all, now.deploymentConfig);
+        const steps = [...restoring, ...updateSteps(first, numbered, deploymentConfig)];
+        const change = beginChange(nowMs, steps, limitsOf(deploymentConfig, nowMs));
+        return { kind: "update", next: numbered, change, deploymentConfig };
+      }),
+    );
     if (moved === null) throw notFound("endpoint", record.arn);
     this.#moves.go(moved);
     return moved;
@@ -271,10 +306,13 @@ export class Hosting implements AsyncDisposable {
     };
     using _instances = this.#quotas.reserveEndpoint(key, more, typeOf(record.generations[0]));
     const nowMs = this.#options.fleet.clock.epochMs();
-    const moved = await this.#moves.record(key, (now) => {
-      const steps = resizingSteps(now.generations[0], sizesFor(now));
-      return { kind: "resize", change: beginChange(nowMs, steps) };
-    });
+    const moved = await this.#variants.placing(name, () =>
+      this.#moves.record(key, (now) => {
+        const sizes = sizesFor(now);
+        this.components.checkSizes(now, sizes);
+        return { kind: "resize", change: beginChange(nowMs, resizingSteps(now.generations[0], sizes)) };
+      }),
+    );
     if (moved === null) throw notFound("endpoint", record.arn);
     this.#moves.go(moved);
     return moved;
@@ -284,6 +322,7 @@ export class Hosting implements AsyncDisposable {
   async stopEndpoint(name: string, owner: Owner): Promise<EndpointRecord> {
     const record = await this.endpoint(name, owner);
     const moved = await this.#moves.record(nameKey(name), (now) => {
+      this.components.checkUnused(now);
       if (!mayStop(now.state)) throw invalid(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
       return { kind: "stop" };
     });
@@ -309,8 +348,12 @@ export class Hosting implements AsyncDisposable {
   /** At any time: what is being brought up is given up. Resolves when the deletion is recorded, not when it is done. */
   async deleteEndpoint(name: string, owner: Owner): Promise<void> {
     await this.endpoint(name, owner);
-    const moved = await this.#moves.record(nameKey(name), ({ state }) =>
-      state.at === "Deleting" ? null : { kind: "delete" },
+    const moved = await this.#variants.placing(name, () =>
+      this.#moves.record(nameKey(name), (now) => {
+        if (now.state.at === "Deleting") return null;
+        this.components.checkUnused(now);
+        return { kind: "delete" };
+      }),
     );
     if (moved !== null) this.#moves.go(moved);
   }
@@ -409,13 +452,19 @@ export class Hosting implements AsyncDisposable {
       const text = `Endpoint ${name} of account ${accountId} is an asynchronous endpoint: use InvokeEndpointAsync.`;
       throw new AwsError("ValidationError", text);
     }
+    const { inferenceComponent = null } = request;
+    if (inferenceComponent !== null) return await this.components.invoke(name, inferenceComponent, request);
     return await running.invoke(request);
   }
 
   /** Stops every instance; records stay, and `resume` of a later life brings the endpoints back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.asyncInferences[Symbol.asyncDispose]();
-    await Promise.all([this.#moves[Symbol.asyncDispose](), this.transforms[Symbol.asyncDispose]()]);
+    await Promise.all([
+      this.#moves[Symbol.asyncDispose](),
+      this.components[Symbol.asyncDispose](),
+      this.transforms[Symbol.asyncDispose](),
+    ]);
     await this.#mirrors[Symbol.asyncDispose]();
     await this.#store[Symbol.asyncDispose]();
   }
@@ -459,24 +508,4 @@ export class Hosting implements AsyncDisposable {
       page = await endpoints.page({ ...query, after: page.next });
     }
   }
-}
-
-/** The multi-model containers of an endpoint that comes back with the platform. */
-function wantedInstances({ name, state, generations }: EndpointRecord): readonly InstanceOwner[] {
-  const { at } = state;
-  if (at === "Creating" || at === "Deleting" || at === "Failed" || at === "OutOfService") return [];
-  return generations.flatMap(({ variants }) =>
-    variants.flatMap(({ plan: { variant, model }, observed }) =>
-      model.containers.flatMap((container) => {
-        const models = containerModels(container, { variant, endpointName: name, seat: 0 });
-        if (models.kind === "one") return [];
-        return Array.from({ length: observed.instanceCount }, (_, seat) => ({ ...models.owner, seat }));
-      }),
-    ),
-  );
-}
-
-/** Like the machine ids that log streams end in. */
-function newInstanceId(): string {
-  return `i-${randomBytes(8).toString("hex")}`;
 }

@@ -51,6 +51,8 @@ export {
   type GroupSize,
   type VariantGroup,
 } from "./endpoints/index.ts";
+export type { ComponentSpecAsked, ComponentUpdate } from "./components.ts";
+export type { ComponentRecord } from "./components/index.ts";
 export type { LookAtAlarm } from "./endpoint-moves.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";
 export { Hosting, type EndpointDescription, type HostingFigures, type HostingOptions } from "./hosting.ts";

@@ -8,6 +8,7 @@ export interface HostingLimits {
   readonly endpointsMax: number;
   /** Those that have ended among them: the oldest of these make room. */
   readonly transformJobsMax: number;
+  readonly componentsMax: number;
   readonly instancesMax: number;
   /** Of all instances together: each container is a server with processes of its own, and an instance has up to fifteen. */
   readonly containersMax: number;
@@ -22,6 +23,7 @@ export const hostingLimits: HostingLimits = {
   configsMax: 10_000,
   endpointsMax: 500,
   transformJobsMax: 10_000,
+  componentsMax: 1000,
   instancesMax: 64,
   containersMax: 128,
   memoryBytesMax: Infinity,
@@ -31,7 +33,7 @@ export const hostingLimits: HostingLimits = {
 /** What a container takes without a model: our server and the interpreter that its workers are forked from. */
 const containerOwnBytes = 128 * 2 ** 20;
 
-type CountedKind = "models" | "configs" | "endpoints" | "transformJobs";
+type CountedKind = "models" | "configs" | "endpoints" | "transformJobs" | "components";
 
 /** What is counted of each kind, in the words of SageMaker's quotas. */
 const countQuotas = {
@@ -39,6 +41,7 @@ const countQuotas = {
   configs: { what: "Number of endpoint configurations", unit: "Endpoint Configurations", limit: "configsMax" },
   endpoints: { what: "Number of endpoints", unit: "Endpoints", limit: "endpointsMax" },
   transformJobs: { what: "Number of transform jobs", unit: "Transform Jobs", limit: "transformJobsMax" },
+  components: { what: "Number of inference components", unit: "Inference Components", limit: "componentsMax" },
 } as const satisfies Readonly<Record<CountedKind & keyof HostingKinds, object>>;
 
 interface PendingFootprint {
@@ -64,7 +67,13 @@ export class Quotas {
   constructor(store: HostingStore, limits: HostingLimits) {
     this.#store = store;
     this.#limits = limits;
-    this.#pendingRecords = { models: new Set(), configs: new Set(), endpoints: new Set(), transformJobs: new Set() };
+    this.#pendingRecords = {
+      models: new Set(),
+      configs: new Set(),
+      endpoints: new Set(),
+      transformJobs: new Set(),
+      components: new Set(),
+    };
   }
 
   /** What the containers of all that is recorded take, and what their models are promised. */
@@ -102,6 +111,13 @@ export class Quotas {
   reserveTransform(key: string, footprint: Footprint, instanceType: string): Disposable {
     const recorded = () => this.#store.view.transformFootprint(key);
     return this.#reserve(recorded, footprint, `${instanceType} for transform job usage`);
+  }
+
+  /** As above, for the copies of an inference component. */
+  reserveComponent(key: string, copyCount: number): Disposable {
+    const recorded = () => this.#store.view.componentFootprint(key);
+    const footprint = { instanceCount: 0, containerCount: copyCount };
+    return this.#reserve(recorded, footprint, "inference component usage");
   }
 
   /** As above, for what comes and goes without a record, as it is at each time. To be disposed when it has ended. */

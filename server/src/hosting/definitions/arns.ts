@@ -1,4 +1,4 @@
-export type HostingResource = "model" | "endpoint-config" | "endpoint" | "transform-job";
+export type HostingResource = "model" | "endpoint-config" | "endpoint" | "transform-job" | "inference-component";
 
 export interface Owner {
   readonly region: string;
@@ -13,7 +13,9 @@ export function hostingArn(resource: HostingResource, name: string, owner: Owner
 /** The resource and the lower-cased name of one of our ARNs, null for another's. */
 export function parseHostingArn(arn: string): { readonly resource: HostingResource; readonly key: string } | null {
   const match =
-    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:(model|endpoint-config|endpoint|transform-job)\/(.+)$/.exec(arn);
+    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:(model|endpoint-config|endpoint|transform-job|inference-component)\/(.+)$/.exec(
+      arn,
+    );
   if (match === null) return null;
   return { resource: match[1] as HostingResource, key: (match[2] ?? "").toLowerCase() };
 }

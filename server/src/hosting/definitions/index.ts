@@ -25,4 +25,5 @@ export type {
   VariantPlan,
 } from "./records-of-hosting.ts";
 export { refusedVariable } from "./refused-variables.ts";
+export { isShared, noModel } from "./shared-instances.ts";
 export { isFolderMark, parseS3Uri } from "./s3-uri.ts";

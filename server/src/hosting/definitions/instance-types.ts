@@ -2,6 +2,8 @@
 export interface InstanceBudget {
   readonly vcpuCount: number;
   readonly memoryBytes: number;
+  /** Of the machine, where it has some that tell. */
+  readonly acceleratorCount?: number;
 }
 
 export interface Machine {

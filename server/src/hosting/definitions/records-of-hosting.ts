@@ -26,7 +26,7 @@ export interface ModelRecord {
   readonly arn: string;
   readonly createdMs: number;
   readonly owner: Owner;
-  readonly containers: Containers;
+  readonly containers: readonly ContainerDefinition[];
   /** Whether a request passes through all containers, in their order, or goes to the one that it names. */
   readonly executionMode: "Serial" | "Direct";
   /** The members of the request that Describe returns, as they came. */
@@ -48,6 +48,7 @@ export interface Concurrency {
 
 export interface ProductionVariant {
   readonly VariantName: string;
+  /** Empty for a variant whose instances inference components share. */
   readonly ModelName: string;
   /** Of a serverless variant 1 where it is kept warm, else 0. */
   readonly InitialInstanceCount: number;
@@ -58,6 +59,11 @@ export interface ProductionVariant {
   readonly VolumeSizeInGB?: number;
   readonly ContainerStartupHealthCheckTimeoutInSeconds?: number;
   readonly ModelDataDownloadTimeoutInSeconds?: number;
+  readonly ManagedInstanceScaling?: {
+    readonly Status?: string;
+    readonly MinInstanceCount?: number;
+    readonly MaxInstanceCount?: number;
+  };
   readonly RoutingConfig?: { readonly RoutingStrategy: string };
   readonly [member: string]: unknown;
 }

@@ -26,6 +26,8 @@ export interface FleetNames {
   readonly configName: string;
   readonly region: string;
   readonly accountId: string;
+  /** Where the fleet is the copies of an inference component: what each of them may use of the instance that it shares. */
+  readonly component?: { readonly name: string; readonly budget: InstanceBudget };
 }
 
 /** What the fleets of an endpoint have of it. */
@@ -48,6 +50,7 @@ export class Fleet implements AsyncDisposable {
   readonly #leaving = new Set<FleetMember>();
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
+  readonly #names: FleetNames;
   readonly #endpointName: string;
   readonly #parts: FleetParts;
   readonly #sessions: SessionTable<FleetMember>;
@@ -64,6 +67,7 @@ export class Fleet implements AsyncDisposable {
     this.#options = options;
     this.#parts = parts;
     this.#plan = plan;
+    this.#names = names;
     this.#endpointName = names.endpointName;
     this.#sessions = new SessionTable({
       endpointName: names.endpointName,
@@ -79,13 +83,17 @@ export class Fleet implements AsyncDisposable {
       endpoint: names.endpointName,
       variant: plan.variant.VariantName,
       config: names.configName,
+      component: names.component?.name ?? null,
       serverless: plan.variant.ServerlessConfig !== undefined,
       multiModel: this.#modelContainers.length > 0,
       containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
     });
     const { endpointName, region, accountId } = names;
     const place: Omit<InvocationPlace, "containerName" | "logStreamArn"> = {
-      logGroup: `/aws/sagemaker/Endpoints/${endpointName}`,
+      logGroup:
+        names.component === undefined
+          ? `/aws/sagemaker/Endpoints/${endpointName}`
+          : `/aws/sagemaker/InferenceComponents/${names.component.name}`,
       region,
       accountId,
       logsLink: options.logsLink,
@@ -110,7 +118,9 @@ export class Fleet implements AsyncDisposable {
   }
 
   get #budget(): InstanceBudget {
-    return variantBudget(this.#plan.variant, (type) => this.#options.host.budgetOf(type));
+    return (
+      this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => this.#options.host.budgetOf(type))
+    );
   }
 
   get metrics(): VariantMetrics {

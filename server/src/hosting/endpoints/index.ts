@@ -35,7 +35,8 @@ export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment
 export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
 export { plannedContainers } from "./planned-containers.ts";
-export type { FleetParts } from "./fleet.ts";
+export { failureSentence } from "./failure-sentence.ts";
+export { Fleet, type FleetParts } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
 export { containerModels } from "./container-models.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";

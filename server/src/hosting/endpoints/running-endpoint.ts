@@ -3,15 +3,24 @@ import type { AsyncInferenceConfig } from "../definitions/index.ts";
 import { newSession, sessionNotFound, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
 import type { CallWatch, Mirrors } from "../mirrors/index.ts";
 import { EndpointMirrors } from "./endpoint-mirrors.ts";
-import { groupKey, routesOf, type EndpointRecord, type Generation, type Route } from "./endpoint-record.ts";
+import {
+  groupKey,
+  routesOf,
+  type EndpointRecord,
+  type Generation,
+  type Route,
+  type VariantGroup,
+} from "./endpoint-record.ts";
 import { stepOf } from "./endpoint-state.ts";
+import { isShared } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
-import { Fleet, type FleetParts } from "./fleet.ts";
+import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
+import { SharedInstances } from "./shared-instances.ts";
 import { WeightedRotation } from "./weighted-rotation.ts";
 
-/** With instances of its own, or with one that is there when it is wanted. */
-type VariantFleet = Fleet | ServerlessFleet;
+/** With instances of its own, with one that is there when it is wanted, or with those that components share. */
+type VariantFleet = Fleet | ServerlessFleet | SharedInstances;
 
 /** A row of the routing table with what is there for it. */
 interface FleetRoute extends Route {
@@ -203,13 +212,16 @@ export class RunningEndpoint implements AsyncDisposable {
     const group = generation.variants.find(({ plan }) => plan.variant.VariantName === variantName);
     if (group === undefined) throw new Error(`bug: generation ${generation.number} has no variant ${variantName}`);
     const names = { endpointName: this.#name, configName: generation.configName, ...this.#owner };
-    const { concurrency } = group.settled;
-    const fleet =
-      concurrency === undefined
-        ? new Fleet(group.plan, names, this.#parts)
-        : new ServerlessFleet(group.plan, { names, concurrency }, this.#parts);
+    const fleet = this.#newFleet(group, names);
     this.#fleets.set(key, fleet);
     return fleet;
+  }
+
+  #newFleet({ plan, settled }: VariantGroup, names: FleetNames): VariantFleet {
+    const { concurrency } = settled;
+    if (isShared(plan.variant)) return new SharedInstances(plan, names);
+    if (concurrency !== undefined) return new ServerlessFleet(plan, { names, concurrency }, this.#parts);
+    return new Fleet(plan, names, this.#parts);
   }
 
   #route(record: EndpointRecord): void {

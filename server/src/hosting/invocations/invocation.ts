@@ -46,6 +46,8 @@ export interface InvocationRequest {
   /** As the request says; null for a chunked body. */
   readonly declaredBytes?: number | null;
   readonly targetVariant: string | null;
+  /** Whose copies are to answer, on an endpoint with inference components. */
+  readonly inferenceComponent?: string | null;
   /** The one container that is to answer, where each can be asked alone. */
   readonly targetContainer: string | null;
   /** What is asked of the container in place of /invocations, such as `/v1/chat/completions`. */

@@ -5,6 +5,7 @@ export type OpenSeries = (key: SeriesKey) => SeriesRecorder;
 
 const modelNamespace = "AWS/SageMaker";
 const instanceNamespace = "/aws/sagemaker/Endpoints";
+const componentNamespace = "/aws/sagemaker/InferenceComponents";
 
 /** Metric to unit, with the service's spellings. */
 const variantUnits = {
@@ -83,6 +84,12 @@ const perModelUnits = {
 export type VariantMetric = keyof typeof variantUnits;
 export type StreamMetric = keyof typeof streamUnits;
 export type MultiModelMetric = keyof typeof multiModelUnits;
+const componentUnits = {
+  InvocationsPerCopy: "None",
+  NoCapacityInvocationFailures: "None",
+} as const;
+
+export type ComponentMetric = keyof typeof componentUnits;
 export type ServerlessMetric = keyof typeof serverlessUnits | keyof typeof provisionedUnits;
 export type InstanceMetric = keyof typeof instanceUnits;
 export type ContainerMetric = keyof typeof containerUnits;
@@ -109,6 +116,7 @@ export class VariantMetrics {
   readonly #openStream: (metric: StreamMetric) => readonly SeriesRecorder[];
   readonly #multiModel: ReadonlyMap<MultiModelMetric, readonly SeriesRecorder[]>;
   readonly #serverless: ReadonlyMap<string, readonly SeriesRecorder[]>;
+  readonly #component: ReadonlyMap<string, readonly SeriesRecorder[]>;
   readonly #instance: Readonly<Record<InstanceMetric, readonly SeriesRecorder[]>>;
   readonly #containers: ReadonlyMap<string, Readonly<Record<ContainerMetric, readonly SeriesRecorder[]>>>;
   readonly #uses: ReadonlyMap<string, Readonly<Record<ContainerUseMetric, readonly SeriesRecorder[]>>>;
@@ -122,16 +130,25 @@ export class VariantMetrics {
       readonly config: string;
       readonly multiModel: boolean;
       readonly serverless?: boolean;
+      /** Null where these are a variant's own instances. */
+      readonly component?: string | null;
       /** Of models with several: each has series of its own. */
       readonly containers: readonly string[];
     },
   ) {
     this.#open = open;
-    const two = [
+    const { component = null } = names;
+    const ofVariant = [
       { name: "EndpointName", value: names.endpoint },
       { name: "VariantName", value: names.variant },
     ];
-    const three = [...two, { name: "EndpointConfigName", value: names.config }];
+    const ofComponent = component === null ? [] : [{ name: "InferenceComponentName", value: component }];
+    // Autoscaling asks for a component by its name alone.
+    const two = component === null ? ofVariant : ofComponent;
+    const three = [
+      ...ofVariant,
+      ...(component === null ? [{ name: "EndpointConfigName", value: names.config }] : ofComponent),
+    ];
     this.#dimensions = two;
     const openAll = <Name extends string>(
       namespace: string,
@@ -156,7 +173,9 @@ export class VariantMetrics {
     );
     const serverless = names.serverless === true ? { ...serverlessUnits, ...provisionedUnits } : {};
     this.#serverless = new Map(Object.entries(openAll(modelNamespace, serverless, [two, three])));
-    this.#instance = openAll(instanceNamespace, instanceUnits, [two]);
+    const copies = component === null ? {} : { ...componentUnits };
+    this.#component = new Map(Object.entries(openAll<string>(modelNamespace, copies, [two, three])));
+    this.#instance = openAll(component === null ? instanceNamespace : componentNamespace, instanceUnits, [two]);
     const ofContainers = <Name extends string>(namespace: string, units: Readonly<Record<Name, string>>) =>
       new Map(
         names.containers.map((name) => [
@@ -170,6 +189,7 @@ export class VariantMetrics {
 
   record(metric: VariantMetric, value: number): void {
     for (const series of this.#variant[metric]) series.record(value);
+    if (metric === "InvocationsPerInstance") this.recordComponent("InvocationsPerCopy", value);
   }
 
   recordStream(metric: StreamMetric, value: number): void {
@@ -180,6 +200,10 @@ export class VariantMetrics {
 
   recordMultiModel(metric: MultiModelMetric, value: number): void {
     for (const series of this.#multiModel.get(metric) ?? []) series.record(value);
+  }
+
+  recordComponent(metric: ComponentMetric, value: number): void {
+    for (const series of this.#component.get(metric) ?? []) series.record(value);
   }
 
   recordServerless(metric: ServerlessMetric, value: number): void {

@@ -1,6 +1,7 @@
 import type { Logger } from "../../base/index.ts";
 import type { Documents } from "../../records/index.ts";
 import type { AsyncInvocation } from "../async-inference/index.ts";
+import type { ComponentRecord } from "../components/index.ts";
 import type { EndpointConfigRecord, ModelRecord } from "../definitions/index.ts";
 import type { EndpointRecord } from "../endpoints/index.ts";
 import type { TransformJobRecord, TransformProgress } from "../transforms/index.ts";
@@ -21,6 +22,7 @@ export interface HostingKinds {
   readonly transformJobs: RecordKind<TransformJobRecord>;
   /** Of the jobs of the same keys. */
   readonly transformProgress: RecordKind<TransformProgress>;
+  readonly components: RecordKind<ComponentRecord>;
   readonly tags: RecordKind<readonly Tag[]>;
   /** Requests that wait in queues, in the order in which they were accepted. */
   readonly asyncInvocations: RecordKind<AsyncInvocation>;
@@ -48,6 +50,12 @@ export function hostingKinds(documents: Documents, logger: Logger): HostingKinds
       kind: "transform-progress",
       read: (stored) => stored as TransformProgress,
       orders: () => ({}),
+      logger,
+    }),
+    components: new RecordKind(documents, {
+      kind: "inference-component",
+      read: (stored) => stored as ComponentRecord,
+      orders: ordersOf,
       logger,
     }),
     tags: new RecordKind(documents, {

@@ -7,6 +7,7 @@ import {
   type EndpointState,
   type Footprint,
 } from "../endpoints/index.ts";
+import { componentContainerCount, type ComponentState } from "../components/index.ts";
 import { isUnderWay, jobFootprint, type TransformState } from "../transforms/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
 import { modelDataUrlOf } from "../instances/index.ts";
@@ -22,6 +23,8 @@ interface RecordFacts {
   readonly endpoint: { readonly at: EndpointState["at"]; readonly footprint: Footprint } | null;
   /** Of transform jobs only. */
   readonly transform: { readonly at: TransformState["at"]; readonly footprint: Footprint } | null;
+  /** Of inference components only. */
+  readonly component: { readonly at: ComponentState["at"]; readonly footprint: Footprint } | null;
 }
 
 interface RecordVersion {
@@ -57,8 +60,8 @@ export class HostingView implements AsyncDisposable {
 
   private constructor(options: HostingViewOptions) {
     this.#options = options;
-    const { models, configs, endpoints, transformJobs } = options.kinds;
-    this.#kinds = [models.kind, configs.kind, endpoints.kind, transformJobs.kind];
+    const { models, configs, endpoints, transformJobs, components } = options.kinds;
+    this.#kinds = [models, configs, endpoints, transformJobs, components].map(({ kind }) => kind);
     this.#facts = new KnownRecords(this.#kinds);
     this.#following = new TaskGroup((error) => {
       options.logger.error("changes of the records are no longer heard of", { error: String(error) });
@@ -89,11 +92,22 @@ export class HostingView implements AsyncDisposable {
   *footprints(): Iterable<Footprint> {
     for (const { endpoint } of this.#endpoints.values()) if (endpoint !== null) yield endpoint.footprint;
     for (const { transform } of this.#transforms.values()) if (transform !== null) yield transform.footprint;
+    for (const { component } of this.#components.values()) if (component !== null) yield component.footprint;
   }
 
   /** Of a transform job under way; none for any other. */
   transformFootprint(key: string): Footprint {
     return this.#transforms.get(key)?.transform?.footprint ?? noFootprint;
+  }
+
+  /** Of the copies that an inference component has or comes to have; its instances are its endpoint's. */
+  componentFootprint(key: string): Footprint {
+    return this.#components.get(key)?.component?.footprint ?? noFootprint;
+  }
+
+  /** Null for one that is not there. */
+  componentState(key: string): ComponentState["at"] | null {
+    return this.#components.get(key)?.component?.at ?? null;
   }
 
   /** Null for one that is not there. */
@@ -120,7 +134,7 @@ export class HostingView implements AsyncDisposable {
     return this.#facts.places.cover(object);
   }
 
-  /** Resolves with the next change of an endpoint or a transform job. */
+  /** Resolves with the next change of an endpoint, a transform job or an inference component. */
   stateChanged(): Promise<void> {
     return this.#stateChanged.opened();
   }
@@ -191,9 +205,16 @@ export class HostingView implements AsyncDisposable {
 
   /** Null for a record that cannot be read. */
   #factsOf(record: RecordVersion & { readonly body: string }): RecordFacts | null {
-    const { models, configs, endpoints, transformJobs } = this.#options.kinds;
+    const { models, configs, endpoints, transformJobs, components } = this.#options.kinds;
     const { kind, version } = record;
-    const none = { version, modelDataUrls: [], endpoint: null, transform: null };
+    const none = { version, modelDataUrls: [], endpoint: null, transform: null, component: null };
+    if (kind === components.kind) {
+      const read = components.read(record);
+      if (read === null) return null;
+      const footprint = { instanceCount: 0, containerCount: componentContainerCount(read) };
+      const modelDataUrls = dataUrls(read.specs.map(({ model }) => model));
+      return { ...none, modelDataUrls, component: { at: read.state.at, footprint } };
+    }
     if (kind === configs.kind) return configs.read(record) === null ? null : none;
     if (kind === models.kind) {
       const model = models.read(record);
@@ -213,8 +234,13 @@ export class HostingView implements AsyncDisposable {
   }
 
   #tell(changes: readonly { readonly kind: string }[]): void {
-    const { endpoints, transformJobs } = this.#options.kinds;
-    if (changes.some(({ kind }) => kind === endpoints.kind || kind === transformJobs.kind)) this.#stateChanged.open();
+    const { endpoints, transformJobs, components } = this.#options.kinds;
+    const moving = [endpoints.kind, transformJobs.kind, components.kind];
+    if (changes.some(({ kind }) => moving.includes(kind))) this.#stateChanged.open();
+  }
+
+  get #components(): ReadonlyMap<string, RecordFacts> {
+    return this.#facts.of(this.#options.kinds.components.kind);
   }
 
   get #transforms(): ReadonlyMap<string, RecordFacts> {

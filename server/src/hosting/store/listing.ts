@@ -59,17 +59,18 @@ export async function listPage<Value extends Listed>(
   kind: RecordKind<Value>,
   question: ListQuestion,
   turn: () => Promise<void>,
+  isWanted: ((value: Value) => boolean) | null = null,
 ): Promise<ListAnswer<Value>> {
   const { sortBy, isDescending, limit } = question;
   const found: Value[] = [];
-  const isPicky = !acceptsAll(question);
+  const isPicky = isWanted !== null || !acceptsAll(question);
   for (let after = startOf(question), isFirst = true; ; isFirst = false) {
     if (isPicky || !isFirst) await turn();
     const wanted = isPicky ? readAtOnceMax : limit + 1 - found.length;
     const { records, next } = await kind.page({ order: sortBy, isDescending, after, limit: wanted });
     for (const { value } of records) {
       if (isBeyond(value, question)) return { page: found, hasMore: false };
-      if (!matches(value, question)) continue;
+      if (!matches(value, question) || isWanted?.(value) === false) continue;
       if (found.length === limit) return { page: found, hasMore: true };
       found.push(value);
     }

@@ -1,4 +1,4 @@
-import type { ContainerDefinition, Containers, VariantPlan } from "../definitions/index.ts";
+import type { ContainerDefinition, VariantPlan } from "../definitions/index.ts";
 import { footprintOf, type Footprint } from "../endpoints/index.ts";
 import type { TransformJobRecord } from "./transform-state.ts";
 
@@ -19,8 +19,7 @@ export function variantPlan({ model, request, name }: PlannedJob): VariantPlan {
     ...container,
     Environment: { ...container.Environment, ...asked, ...batch },
   });
-  const [first, ...more] = model.containers;
-  const containers: Containers = [withVariables(first), ...more.map(withVariables)];
+  const containers = model.containers.map(withVariables);
   return {
     model: { ...model, containers },
     variant: {

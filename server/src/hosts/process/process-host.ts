@@ -64,7 +64,8 @@ export class ProcessHost implements ModelHost {
   }
 
   budgetOf(instanceType: string): InstanceBudget {
-    return instanceBudget(instanceType, this.#options.machine);
+    const gpus = this.#options.gpus ?? noGpus;
+    return { ...instanceBudget(instanceType, this.#options.machine), acceleratorCount: gpus().length };
   }
 
   async resume(wanted: readonly InstanceOwner[]): Promise<void> {

@@ -20,6 +20,7 @@ export interface InvokeCall {
   readonly receivedNs: number;
 }
 
+const componentHeader = "x-amzn-sagemaker-inference-component";
 const targetContainerHeader = "x-amzn-sagemaker-target-container-hostname";
 
 const sessionHeader = "x-amzn-sagemaker-session-id";
@@ -45,6 +46,7 @@ const headers: readonly HeaderRow[] = [
   { name: "x-amzn-sagemaker-inference-id", member: "inferenceId", lengthMax: 64, passed: true },
   { name: sessionHeader, member: "sessionId", lengthMax: 256, passed: true },
   { name: "x-amzn-sagemaker-target-variant", member: "targetVariant", lengthMax: 63, passed: false },
+  { name: componentHeader, member: "InferenceComponentName", lengthMax: 63, passed: false },
   { name: targetContainerHeader, member: "targetContainerHostname", lengthMax: 63, passed: false },
 ];
 
@@ -53,7 +55,6 @@ const acceptNames = { InvokeEndpoint: "accept", InvokeEndpointWithResponseStream
 
 /** Headers that would send the request elsewhere than it goes here: refused, never ignored. */
 const refusedHeaders: readonly { readonly name: string; readonly member: string }[] = [
-  { name: "x-amzn-sagemaker-inference-component", member: "InferenceComponentName" },
   { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
 ];
 
@@ -92,6 +93,7 @@ export function readInvocation(
     targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
     targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
     declaredBytes: length,
+    inferenceComponent: utf8Header(request, componentHeader),
     targetContainer: utf8Header(request, targetContainerHeader),
     ...(session === undefined ? {} : { session }),
     isStreamed: operation === "InvokeEndpointWithResponseStream",

@@ -94,6 +94,7 @@ function variantOf(
     CurrentWeight: observed.weight,
     DesiredWeight: wanted.weight,
     ...sizes,
+    ...(variant.ManagedInstanceScaling === undefined ? {} : { ManagedInstanceScaling: variant.ManagedInstanceScaling }),
     ...(variant.RoutingConfig === undefined ? {} : { RoutingConfig: variant.RoutingConfig }),
   };
 }

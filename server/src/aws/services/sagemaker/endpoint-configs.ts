@@ -29,6 +29,7 @@ export function endpointConfigOperations(
         const variants = checkedVariants(input.ProductionVariants);
         checkServerless(variants);
         const shadows = checkedShadows(input, variants);
+        checkShared(variants, input);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
         const dataCapture = checkedCapture(input.DataCaptureConfig);
@@ -124,10 +125,11 @@ function eachChecked(inputs: readonly SagemakerInputs["ProductionVariant"][]): r
     names.add(name);
     if (input.ServerlessConfig !== undefined) return serverlessVariant(input, input.ServerlessConfig);
     refuseNeuron(input.InstanceType ?? instanceTypeDefault);
-    if (input.ModelName === undefined) throw notBuilt("a variant without ModelName (inference components)");
+    const { ManagedInstanceScaling: scaling, ModelName: model = "" } = input;
+    checkScaling(scaling, model);
     return {
       ...input,
-      ModelName: input.ModelName,
+      ModelName: model,
       InitialInstanceCount: input.InitialInstanceCount ?? 1,
       InstanceType: input.InstanceType ?? instanceTypeDefault,
       InitialVariantWeight: input.InitialVariantWeight ?? 1,
@@ -170,6 +172,34 @@ function serverlessVariant(
   };
 }
 
+/** A variant without a model has instances that inference components share; so have all variants beside it. */
+function checkShared(
+  variants: readonly ProductionVariant[],
+  input: SagemakerInputs["CreateEndpointConfigInput"],
+): void {
+  const shared = variants.filter(({ ModelName: model }) => model === "");
+  if (shared.length === 0) return;
+  const names = shared.map(({ VariantName: name }) => `"${name}"`).join(", ");
+  if (shared.length < variants.length) {
+    throw invalid(
+      `Variants with a ModelName cannot be beside variants without one, which are for inference components: ${names}.`,
+    );
+  }
+  const beside = ["AsyncInferenceConfig", "ShadowProductionVariants", "DataCaptureConfig"] as const;
+  const given = beside.filter((member) => input[member] !== undefined);
+  if (given.length > 0) throw notBuilt(`${given.join(", ")} of variants for inference components`);
+  if (input.ExecutionRoleArn === undefined)
+    throw invalid(`ExecutionRoleArn must be given: variants have no ModelName: ${names}.`);
+}
+
+function checkScaling(scaling: SagemakerInputs["ProductionVariant"]["ManagedInstanceScaling"], model: string): void {
+  if (scaling?.Status !== "ENABLED") return;
+  if (model !== "") throw notBuilt("ManagedInstanceScaling of a variant with a ModelName");
+  const { MinInstanceCount: min = 1, MaxInstanceCount: max } = scaling;
+  if (max === undefined) throw invalid("MaxInstanceCount of ManagedInstanceScaling must be given.");
+  if (min > max) throw invalid(`MinInstanceCount (${min}) cannot be more than MaxInstanceCount (${max}).`);
+}
+
 function checkServerless(variants: readonly ProductionVariant[]): void {
   if (variants.length < 2 || variants.every((variant) => variant.ServerlessConfig === undefined)) return;
   throw invalid("An endpoint with a serverless variant can have no other production variant.");
@@ -177,6 +207,10 @@ function checkServerless(variants: readonly ProductionVariant[]): void {
 
 /** As it was asked for. */
 function describedVariant(variant: ProductionVariant) {
+  if (variant.ModelName === "") {
+    const { ModelName: _model, ...described } = variant;
+    return described;
+  }
   if (variant.ServerlessConfig === undefined) return variant;
   const { InstanceType: _type, InitialInstanceCount: _count, ...described } = variant;
   return described;

@@ -85,7 +85,7 @@ export function listOperations(
 const sortedBy = { Name: "name", CreationTime: "created", Status: "status" } as const;
 
 /** Newest first unless asked otherwise; a token is where the page before ended, whatever has come or gone since. */
-function questionOf(question: Question): ListQuestion {
+export function questionOf(question: Question): ListQuestion {
   const ms = (time: Date | undefined) => time?.getTime() ?? null;
   return {
     sortBy: sortedBy[question.SortBy ?? "CreationTime"],
@@ -105,7 +105,7 @@ interface ListedRow {
   readonly state?: { readonly at: string };
 }
 
-function tokenOf(page: ListAnswer<ListedRow>["page"], hasMore: boolean): { NextToken?: string } {
+export function tokenOf(page: ListAnswer<ListedRow>["page"], hasMore: boolean): { NextToken?: string } {
   const last = page.at(-1);
   if (last === undefined || !hasMore) return {};
   const text = `${last.createdMs} ${last.state?.at ?? ""} ${last.name}`;

@@ -36,10 +36,7 @@ export const refusedConfigMembers: readonly RefusedMember[] = [
 export const refusedCaptureMembers: readonly RefusedMember[] = [{ path: "KmsKeyId", harmless: (key) => key === "" }];
 
 export const refusedVariantMembers: readonly RefusedMember[] = [
-  {
-    path: "ManagedInstanceScaling",
-    harmless: (scaling) => (scaling as { Status?: string }).Status === "DISABLED",
-  },
+  { path: "ManagedInstanceScaling.ScaleInPolicy" },
   { path: "InstancePools" },
   { path: "AcceleratorType" },
   { path: "CoreDumpConfig" },
@@ -51,6 +48,23 @@ export const refusedVariantMembers: readonly RefusedMember[] = [
     path: "RoutingConfig.RoutingStrategy",
     harmless: (strategy) => strategy === "LEAST_OUTSTANDING_REQUESTS" || strategy === "RANDOM",
   },
+];
+
+export const refusedComponentMembers: readonly RefusedMember[] = [{ path: "Specifications", harmless: empty }];
+
+export const refusedComponentUpdateMembers: readonly RefusedMember[] = [
+  { path: "Specifications", harmless: empty },
+  { path: "DeploymentConfig.AutoRollbackConfiguration.Alarms", harmless: empty },
+];
+
+export const refusedSpecMembers: readonly RefusedMember[] = [
+  // An adapter of another component.
+  { path: "BaseInferenceComponentName" },
+  { path: "DataCacheConfig.EnableCaching", harmless: no },
+  { path: "SchedulingConfig.AvailabilityZoneBalance" },
+  { path: "ComputeResourceRequirements.AcceleratorPartitionType" },
+  { path: "Container.ContainerMetricsConfig.MetricsEndpoints", harmless: empty },
+  { path: "InstanceType" },
 ];
 
 export const refusedTransformMembers: readonly RefusedMember[] = [

@@ -53,7 +53,7 @@ export const refusedOperations: readonly RefusedOperations[] = [
   },
   {
     area: "parts of hosting",
-    named: on("InferenceComponent|InferenceExperiment|InferenceRouter|EndpointPolicy"),
+    named: on("InferenceExperiment|InferenceRouter|EndpointPolicy"),
     advice:
       "endpoints have weighted variants, pipelines, Direct mode and multi-model containers: CreateEndpointConfig and UpdateEndpoint",
   },

@@ -4,6 +4,7 @@ import { asServiceModel } from "../../spec/index.ts";
 import type { ModelledService } from "../../wire/index.ts";
 import { endpointConfigOperations } from "./endpoint-configs.ts";
 import { endpointOperations } from "./endpoints.ts";
+import { inferenceComponentOperations } from "./inference-components.ts";
 import { listOperations } from "./listings.ts";
 import { modelOperations } from "./models.ts";
 import { refusedOperations } from "./refused-operations.ts";
@@ -20,6 +21,7 @@ export function sagemakerService({ hosting }: SageMakerParts) {
     ...modelOperations(hosting),
     ...endpointConfigOperations(hosting),
     ...endpointOperations(hosting),
+    ...inferenceComponentOperations(hosting),
     ...transformJobOperations(hosting),
     ...tagOperations(hosting),
     ...listOperations(hosting),

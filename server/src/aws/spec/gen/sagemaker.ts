@@ -3,24 +3,30 @@ export interface SagemakerOperations {
   readonly AddTags: { readonly input: AddTagsInputInput; readonly output: AddTagsOutputOutput };
   readonly CreateEndpoint: { readonly input: CreateEndpointInputInput; readonly output: CreateEndpointOutputOutput };
   readonly CreateEndpointConfig: { readonly input: CreateEndpointConfigInputInput; readonly output: CreateEndpointConfigOutputOutput };
+  readonly CreateInferenceComponent: { readonly input: CreateInferenceComponentInputInput; readonly output: CreateInferenceComponentOutputOutput };
   readonly CreateModel: { readonly input: CreateModelInputInput; readonly output: CreateModelOutputOutput };
   readonly CreateTransformJob: { readonly input: CreateTransformJobRequestInput; readonly output: CreateTransformJobResponseOutput };
   readonly DeleteEndpoint: { readonly input: DeleteEndpointInputInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteEndpointConfig: { readonly input: DeleteEndpointConfigInputInput; readonly output: Readonly<Record<string, never>> };
+  readonly DeleteInferenceComponent: { readonly input: DeleteInferenceComponentInputInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteModel: { readonly input: DeleteModelInputInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteTags: { readonly input: DeleteTagsInputInput; readonly output: DeleteTagsOutputOutput };
   readonly DescribeEndpoint: { readonly input: DescribeEndpointInputInput; readonly output: DescribeEndpointOutputOutput };
   readonly DescribeEndpointConfig: { readonly input: DescribeEndpointConfigInputInput; readonly output: DescribeEndpointConfigOutputOutput };
+  readonly DescribeInferenceComponent: { readonly input: DescribeInferenceComponentInputInput; readonly output: DescribeInferenceComponentOutputOutput };
   readonly DescribeModel: { readonly input: DescribeModelInputInput; readonly output: DescribeModelOutputOutput };
   readonly DescribeTransformJob: { readonly input: DescribeTransformJobRequestInput; readonly output: DescribeTransformJobResponseOutput };
   readonly ListEndpointConfigs: { readonly input: ListEndpointConfigsInputInput; readonly output: ListEndpointConfigsOutputOutput };
   readonly ListEndpoints: { readonly input: ListEndpointsInputInput; readonly output: ListEndpointsOutputOutput };
+  readonly ListInferenceComponents: { readonly input: ListInferenceComponentsInputInput; readonly output: ListInferenceComponentsOutputOutput };
   readonly ListModels: { readonly input: ListModelsInputInput; readonly output: ListModelsOutputOutput };
   readonly ListTags: { readonly input: ListTagsInputInput; readonly output: ListTagsOutputOutput };
   readonly ListTransformJobs: { readonly input: ListTransformJobsRequestInput; readonly output: ListTransformJobsResponseOutput };
   readonly StopTransformJob: { readonly input: StopTransformJobRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly UpdateEndpoint: { readonly input: UpdateEndpointInputInput; readonly output: UpdateEndpointOutputOutput };
   readonly UpdateEndpointWeightsAndCapacities: { readonly input: UpdateEndpointWeightsAndCapacitiesInputInput; readonly output: UpdateEndpointWeightsAndCapacitiesOutputOutput };
+  readonly UpdateInferenceComponent: { readonly input: UpdateInferenceComponentInputInput; readonly output: UpdateInferenceComponentOutputOutput };
+  readonly UpdateInferenceComponentRuntimeConfig: { readonly input: UpdateInferenceComponentRuntimeConfigInputInput; readonly output: UpdateInferenceComponentRuntimeConfigOutputOutput };
 }
 
 /** The structures that inputs are made of, by their published names. */
@@ -48,6 +54,7 @@ export interface SagemakerInputs {
   readonly ContainerMetricsConfig: ContainerMetricsConfigInput;
   readonly CreateEndpointConfigInput: CreateEndpointConfigInputInput;
   readonly CreateEndpointInput: CreateEndpointInputInput;
+  readonly CreateInferenceComponentInput: CreateInferenceComponentInputInput;
   readonly CreateModelInput: CreateModelInputInput;
   readonly CreateTransformJobRequest: CreateTransformJobRequestInput;
   readonly CrossRegionTrafficConfig: CrossRegionTrafficConfigInput;
@@ -55,22 +62,36 @@ export interface SagemakerInputs {
   readonly DataProcessing: DataProcessingInput;
   readonly DeleteEndpointConfigInput: DeleteEndpointConfigInputInput;
   readonly DeleteEndpointInput: DeleteEndpointInputInput;
+  readonly DeleteInferenceComponentInput: DeleteInferenceComponentInputInput;
   readonly DeleteModelInput: DeleteModelInputInput;
   readonly DeleteTagsInput: DeleteTagsInputInput;
   readonly DeploymentConfig: DeploymentConfigInput;
   readonly DescribeEndpointConfigInput: DescribeEndpointConfigInputInput;
   readonly DescribeEndpointInput: DescribeEndpointInputInput;
+  readonly DescribeInferenceComponentInput: DescribeInferenceComponentInputInput;
   readonly DescribeModelInput: DescribeModelInputInput;
   readonly DescribeTransformJobRequest: DescribeTransformJobRequestInput;
   readonly DesiredWeightAndCapacity: DesiredWeightAndCapacityInput;
   readonly ExperimentConfig: ExperimentConfigInput;
   readonly ExplainerConfig: ExplainerConfigInput;
   readonly ImageConfig: ImageConfigInput;
+  readonly InferenceComponentAvailabilityZoneBalance: InferenceComponentAvailabilityZoneBalanceInput;
+  readonly InferenceComponentCapacitySize: InferenceComponentCapacitySizeInput;
+  readonly InferenceComponentComputeResourceRequirements: InferenceComponentComputeResourceRequirementsInput;
+  readonly InferenceComponentContainerSpecification: InferenceComponentContainerSpecificationInput;
+  readonly InferenceComponentDataCacheConfig: InferenceComponentDataCacheConfigInput;
+  readonly InferenceComponentDeploymentConfig: InferenceComponentDeploymentConfigInput;
+  readonly InferenceComponentRollingUpdatePolicy: InferenceComponentRollingUpdatePolicyInput;
+  readonly InferenceComponentRuntimeConfig: InferenceComponentRuntimeConfigInput;
+  readonly InferenceComponentSchedulingConfig: InferenceComponentSchedulingConfigInput;
+  readonly InferenceComponentSpecification: InferenceComponentSpecificationInput;
+  readonly InferenceComponentStartupParameters: InferenceComponentStartupParametersInput;
   readonly InferenceExecutionConfig: InferenceExecutionConfigInput;
   readonly InferenceHubAccessConfig: InferenceHubAccessConfigInput;
   readonly InstancePool: InstancePoolInput;
   readonly ListEndpointConfigsInput: ListEndpointConfigsInputInput;
   readonly ListEndpointsInput: ListEndpointsInputInput;
+  readonly ListInferenceComponentsInput: ListInferenceComponentsInputInput;
   readonly ListModelsInput: ListModelsInputInput;
   readonly ListTagsInput: ListTagsInputInput;
   readonly ListTransformJobsRequest: ListTransformJobsRequestInput;
@@ -102,6 +123,8 @@ export interface SagemakerInputs {
   readonly TransformS3DataSource: TransformS3DataSourceInput;
   readonly UpdateEndpointInput: UpdateEndpointInputInput;
   readonly UpdateEndpointWeightsAndCapacitiesInput: UpdateEndpointWeightsAndCapacitiesInputInput;
+  readonly UpdateInferenceComponentInput: UpdateInferenceComponentInputInput;
+  readonly UpdateInferenceComponentRuntimeConfigInput: UpdateInferenceComponentRuntimeConfigInputInput;
   readonly VariantProperty: VariantPropertyInput;
   readonly VpcConfig: VpcConfigInput;
 }
@@ -257,6 +280,16 @@ interface CreateEndpointInputInput {
   readonly Tags?: readonly TagInput[];
 }
 
+interface CreateInferenceComponentInputInput {
+  readonly InferenceComponentName: string;
+  readonly EndpointName: string;
+  readonly VariantName?: string;
+  readonly Specification?: InferenceComponentSpecificationInput;
+  readonly Specifications?: readonly InferenceComponentSpecificationInput[];
+  readonly RuntimeConfig?: InferenceComponentRuntimeConfigInput;
+  readonly Tags?: readonly TagInput[];
+}
+
 interface CreateModelInputInput {
   readonly ModelName: string;
   readonly PrimaryContainer?: ContainerDefinitionInput;
@@ -313,6 +346,10 @@ interface DeleteEndpointInputInput {
   readonly EndpointName: string;
 }
 
+interface DeleteInferenceComponentInputInput {
+  readonly InferenceComponentName: string;
+}
+
 interface DeleteModelInputInput {
   readonly ModelName: string;
 }
@@ -334,6 +371,10 @@ interface DescribeEndpointConfigInputInput {
 
 interface DescribeEndpointInputInput {
   readonly EndpointName: string;
+}
+
+interface DescribeInferenceComponentInputInput {
+  readonly InferenceComponentName: string;
 }
 
 interface DescribeModelInputInput {
@@ -365,6 +406,72 @@ interface ExplainerConfigInput {
 interface ImageConfigInput {
   readonly RepositoryAccessMode: "Platform" | "Vpc";
   readonly RepositoryAuthConfig?: RepositoryAuthConfigInput;
+}
+
+interface InferenceComponentAvailabilityZoneBalanceInput {
+  readonly EnforcementMode: "PERMISSIVE";
+  readonly MaxImbalance?: number;
+}
+
+interface InferenceComponentCapacitySizeInput {
+  readonly Type: "COPY_COUNT" | "CAPACITY_PERCENT";
+  readonly Value: number;
+}
+
+interface InferenceComponentComputeResourceRequirementsInput {
+  readonly NumberOfCpuCoresRequired?: number;
+  readonly NumberOfAcceleratorDevicesRequired?: number;
+  readonly MinMemoryRequiredInMb: number;
+  readonly MaxMemoryRequiredInMb?: number;
+  readonly AcceleratorPartitionType?: string;
+}
+
+interface InferenceComponentContainerSpecificationInput {
+  readonly Image?: string;
+  readonly ArtifactUrl?: string;
+  readonly Environment?: Readonly<Record<string, string>>;
+  readonly ContainerMetricsConfig?: ContainerMetricsConfigInput;
+}
+
+interface InferenceComponentDataCacheConfigInput {
+  readonly EnableCaching: boolean;
+}
+
+interface InferenceComponentDeploymentConfigInput {
+  readonly RollingUpdatePolicy: InferenceComponentRollingUpdatePolicyInput;
+  readonly AutoRollbackConfiguration?: AutoRollbackConfigInput;
+}
+
+interface InferenceComponentRollingUpdatePolicyInput {
+  readonly MaximumBatchSize: InferenceComponentCapacitySizeInput;
+  readonly WaitIntervalInSeconds: number;
+  readonly MaximumExecutionTimeoutInSeconds?: number;
+  readonly RollbackMaximumBatchSize?: InferenceComponentCapacitySizeInput;
+}
+
+interface InferenceComponentRuntimeConfigInput {
+  readonly CopyCount: number;
+}
+
+interface InferenceComponentSchedulingConfigInput {
+  readonly PlacementStrategy: "SPREAD" | "BINPACK";
+  readonly AvailabilityZoneBalance?: InferenceComponentAvailabilityZoneBalanceInput;
+}
+
+interface InferenceComponentSpecificationInput {
+  readonly InstanceType?: "ml.t2.medium" | "ml.t2.large" | "ml.t2.xlarge" | "ml.t2.2xlarge" | "ml.m4.xlarge" | "ml.m4.2xlarge" | "ml.m4.4xlarge" | "ml.m4.10xlarge" | "ml.m4.16xlarge" | "ml.m5.large" | "ml.m5.xlarge" | "ml.m5.2xlarge" | "ml.m5.4xlarge" | "ml.m5.12xlarge" | "ml.m5.24xlarge" | "ml.m5d.large" | "ml.m5d.xlarge" | "ml.m5d.2xlarge" | "ml.m5d.4xlarge" | "ml.m5d.12xlarge" | "ml.m5d.24xlarge" | "ml.c4.large" | "ml.c4.xlarge" | "ml.c4.2xlarge" | "ml.c4.4xlarge" | "ml.c4.8xlarge" | "ml.p2.xlarge" | "ml.p2.8xlarge" | "ml.p2.16xlarge" | "ml.p3.2xlarge" | "ml.p3.8xlarge" | "ml.p3.16xlarge" | "ml.c5.large" | "ml.c5.xlarge" | "ml.c5.2xlarge" | "ml.c5.4xlarge" | "ml.c5.9xlarge" | "ml.c5.18xlarge" | "ml.c5d.large" | "ml.c5d.xlarge" | "ml.c5d.2xlarge" | "ml.c5d.4xlarge" | "ml.c5d.9xlarge" | "ml.c5d.18xlarge" | "ml.g4dn.xlarge" | "ml.g4dn.2xlarge" | "ml.g4dn.4xlarge" | "ml.g4dn.8xlarge" | "ml.g4dn.12xlarge" | "ml.g4dn.16xlarge" | "ml.r5.large" | "ml.r5.xlarge" | "ml.r5.2xlarge" | "ml.r5.4xlarge" | "ml.r5.12xlarge" | "ml.r5.24xlarge" | "ml.r5d.large" | "ml.r5d.xlarge" | "ml.r5d.2xlarge" | "ml.r5d.4xlarge" | "ml.r5d.12xlarge" | "ml.r5d.24xlarge" | "ml.inf1.xlarge" | "ml.inf1.2xlarge" | "ml.inf1.6xlarge" | "ml.inf1.24xlarge" | "ml.dl1.24xlarge" | "ml.c6i.large" | "ml.c6i.xlarge" | "ml.c6i.2xlarge" | "ml.c6i.4xlarge" | "ml.c6i.8xlarge" | "ml.c6i.12xlarge" | "ml.c6i.16xlarge" | "ml.c6i.24xlarge" | "ml.c6i.32xlarge" | "ml.m6i.large" | "ml.m6i.xlarge" | "ml.m6i.2xlarge" | "ml.m6i.4xlarge" | "ml.m6i.8xlarge" | "ml.m6i.12xlarge" | "ml.m6i.16xlarge" | "ml.m6i.24xlarge" | "ml.m6i.32xlarge" | "ml.r6i.large" | "ml.r6i.xlarge" | "ml.r6i.2xlarge" | "ml.r6i.4xlarge" | "ml.r6i.8xlarge" | "ml.r6i.12xlarge" | "ml.r6i.16xlarge" | "ml.r6i.24xlarge" | "ml.r6i.32xlarge" | "ml.g5.xlarge" | "ml.g5.2xlarge" | "ml.g5.4xlarge" | "ml.g5.8xlarge" | "ml.g5.12xlarge" | "ml.g5.16xlarge" | "ml.g5.24xlarge" | "ml.g5.48xlarge" | "ml.g6.xlarge" | "ml.g6.2xlarge" | "ml.g6.4xlarge" | "ml.g6.8xlarge" | "ml.g6.12xlarge" | "ml.g6.16xlarge" | "ml.g6.24xlarge" | "ml.g6.48xlarge" | "ml.r8g.medium" | "ml.r8g.large" | "ml.r8g.xlarge" | "ml.r8g.2xlarge" | "ml.r8g.4xlarge" | "ml.r8g.8xlarge" | "ml.r8g.12xlarge" | "ml.r8g.16xlarge" | "ml.r8g.24xlarge" | "ml.r8g.48xlarge" | "ml.g6e.xlarge" | "ml.g6e.2xlarge" | "ml.g6e.4xlarge" | "ml.g6e.8xlarge" | "ml.g6e.12xlarge" | "ml.g6e.16xlarge" | "ml.g6e.24xlarge" | "ml.g6e.48xlarge" | "ml.g7e.2xlarge" | "ml.g7e.4xlarge" | "ml.g7e.8xlarge" | "ml.g7e.12xlarge" | "ml.g7e.24xlarge" | "ml.g7e.48xlarge" | "ml.g7.2xlarge" | "ml.g7.4xlarge" | "ml.g7.8xlarge" | "ml.g7.12xlarge" | "ml.g7.24xlarge" | "ml.g7.48xlarge" | "ml.p4d.24xlarge" | "ml.c7g.large" | "ml.c7g.xlarge" | "ml.c7g.2xlarge" | "ml.c7g.4xlarge" | "ml.c7g.8xlarge" | "ml.c7g.12xlarge" | "ml.c7g.16xlarge" | "ml.m6g.large" | "ml.m6g.xlarge" | "ml.m6g.2xlarge" | "ml.m6g.4xlarge" | "ml.m6g.8xlarge" | "ml.m6g.12xlarge" | "ml.m6g.16xlarge" | "ml.m6gd.large" | "ml.m6gd.xlarge" | "ml.m6gd.2xlarge" | "ml.m6gd.4xlarge" | "ml.m6gd.8xlarge" | "ml.m6gd.12xlarge" | "ml.m6gd.16xlarge" | "ml.c6g.large" | "ml.c6g.xlarge" | "ml.c6g.2xlarge" | "ml.c6g.4xlarge" | "ml.c6g.8xlarge" | "ml.c6g.12xlarge" | "ml.c6g.16xlarge" | "ml.c6gd.large" | "ml.c6gd.xlarge" | "ml.c6gd.2xlarge" | "ml.c6gd.4xlarge" | "ml.c6gd.8xlarge" | "ml.c6gd.12xlarge" | "ml.c6gd.16xlarge" | "ml.c6gn.large" | "ml.c6gn.xlarge" | "ml.c6gn.2xlarge" | "ml.c6gn.4xlarge" | "ml.c6gn.8xlarge" | "ml.c6gn.12xlarge" | "ml.c6gn.16xlarge" | "ml.r6g.large" | "ml.r6g.xlarge" | "ml.r6g.2xlarge" | "ml.r6g.4xlarge" | "ml.r6g.8xlarge" | "ml.r6g.12xlarge" | "ml.r6g.16xlarge" | "ml.r6gd.large" | "ml.r6gd.xlarge" | "ml.r6gd.2xlarge" | "ml.r6gd.4xlarge" | "ml.r6gd.8xlarge" | "ml.r6gd.12xlarge" | "ml.r6gd.16xlarge" | "ml.p4de.24xlarge" | "ml.trn1.2xlarge" | "ml.trn1.32xlarge" | "ml.trn1n.32xlarge" | "ml.trn2.48xlarge" | "ml.inf2.xlarge" | "ml.inf2.8xlarge" | "ml.inf2.24xlarge" | "ml.inf2.48xlarge" | "ml.p5.48xlarge" | "ml.p5e.48xlarge" | "ml.p5en.48xlarge" | "ml.m7i.large" | "ml.m7i.xlarge" | "ml.m7i.2xlarge" | "ml.m7i.4xlarge" | "ml.m7i.8xlarge" | "ml.m7i.12xlarge" | "ml.m7i.16xlarge" | "ml.m7i.24xlarge" | "ml.m7i.48xlarge" | "ml.c7i.large" | "ml.c7i.xlarge" | "ml.c7i.2xlarge" | "ml.c7i.4xlarge" | "ml.c7i.8xlarge" | "ml.c7i.12xlarge" | "ml.c7i.16xlarge" | "ml.c7i.24xlarge" | "ml.c7i.48xlarge" | "ml.r7i.large" | "ml.r7i.xlarge" | "ml.r7i.2xlarge" | "ml.r7i.4xlarge" | "ml.r7i.8xlarge" | "ml.r7i.12xlarge" | "ml.r7i.16xlarge" | "ml.r7i.24xlarge" | "ml.r7i.48xlarge" | "ml.c8g.medium" | "ml.c8g.large" | "ml.c8g.xlarge" | "ml.c8g.2xlarge" | "ml.c8g.4xlarge" | "ml.c8g.8xlarge" | "ml.c8g.12xlarge" | "ml.c8g.16xlarge" | "ml.c8g.24xlarge" | "ml.c8g.48xlarge" | "ml.r7gd.medium" | "ml.r7gd.large" | "ml.r7gd.xlarge" | "ml.r7gd.2xlarge" | "ml.r7gd.4xlarge" | "ml.r7gd.8xlarge" | "ml.r7gd.12xlarge" | "ml.r7gd.16xlarge" | "ml.m8g.medium" | "ml.m8g.large" | "ml.m8g.xlarge" | "ml.m8g.2xlarge" | "ml.m8g.4xlarge" | "ml.m8g.8xlarge" | "ml.m8g.12xlarge" | "ml.m8g.16xlarge" | "ml.m8g.24xlarge" | "ml.m8g.48xlarge" | "ml.c6in.large" | "ml.c6in.xlarge" | "ml.c6in.2xlarge" | "ml.c6in.4xlarge" | "ml.c6in.8xlarge" | "ml.c6in.12xlarge" | "ml.c6in.16xlarge" | "ml.c6in.24xlarge" | "ml.c6in.32xlarge" | "ml.p6-b200.48xlarge" | "ml.p6-b300.48xlarge" | "ml.p6e-gb200.36xlarge" | "ml.p5.4xlarge";
+  readonly ModelName?: string;
+  readonly Container?: InferenceComponentContainerSpecificationInput;
+  readonly StartupParameters?: InferenceComponentStartupParametersInput;
+  readonly ComputeResourceRequirements?: InferenceComponentComputeResourceRequirementsInput;
+  readonly BaseInferenceComponentName?: string;
+  readonly DataCacheConfig?: InferenceComponentDataCacheConfigInput;
+  readonly SchedulingConfig?: InferenceComponentSchedulingConfigInput;
+}
+
+interface InferenceComponentStartupParametersInput {
+  readonly ModelDataDownloadTimeoutInSeconds?: number;
+  readonly ContainerStartupHealthCheckTimeoutInSeconds?: number;
 }
 
 interface InferenceExecutionConfigInput {
@@ -402,6 +509,21 @@ interface ListEndpointsInputInput {
   readonly LastModifiedTimeBefore?: Date;
   readonly LastModifiedTimeAfter?: Date;
   readonly StatusEquals?: "OutOfService" | "Creating" | "Updating" | "SystemUpdating" | "RollingBack" | "InService" | "Deleting" | "Failed" | "UpdateRollbackFailed";
+}
+
+interface ListInferenceComponentsInputInput {
+  readonly SortBy?: "Name" | "CreationTime" | "Status";
+  readonly SortOrder?: "Ascending" | "Descending";
+  readonly NextToken?: string;
+  readonly MaxResults?: number;
+  readonly NameContains?: string;
+  readonly CreationTimeBefore?: Date;
+  readonly CreationTimeAfter?: Date;
+  readonly LastModifiedTimeBefore?: Date;
+  readonly LastModifiedTimeAfter?: Date;
+  readonly StatusEquals?: "InService" | "Creating" | "Updating" | "Failed" | "Deleting";
+  readonly EndpointNameEquals?: string;
+  readonly VariantNameEquals?: string;
 }
 
 interface ListModelsInputInput {
@@ -609,6 +731,19 @@ interface UpdateEndpointWeightsAndCapacitiesInputInput {
   readonly DesiredWeightsAndCapacities: readonly DesiredWeightAndCapacityInput[];
 }
 
+interface UpdateInferenceComponentInputInput {
+  readonly InferenceComponentName: string;
+  readonly Specification?: InferenceComponentSpecificationInput;
+  readonly Specifications?: readonly InferenceComponentSpecificationInput[];
+  readonly RuntimeConfig?: InferenceComponentRuntimeConfigInput;
+  readonly DeploymentConfig?: InferenceComponentDeploymentConfigInput;
+}
+
+interface UpdateInferenceComponentRuntimeConfigInputInput {
+  readonly InferenceComponentName: string;
+  readonly DesiredRuntimeConfig: InferenceComponentRuntimeConfigInput;
+}
+
 interface VariantPropertyInput {
   readonly VariantPropertyType: "DesiredInstanceCount" | "DesiredWeight" | "DataCaptureConfig";
 }
@@ -753,6 +888,10 @@ interface CreateEndpointOutputOutput {
   readonly EndpointArn: string;
 }
 
+interface CreateInferenceComponentOutputOutput {
+  readonly InferenceComponentArn: string;
+}
+
 interface CreateModelOutputOutput {
   readonly ModelArn: string;
 }
@@ -845,6 +984,22 @@ interface DescribeEndpointOutputOutput {
   readonly CrossRegionTrafficConfig?: CrossRegionTrafficConfigOutput | null | undefined;
 }
 
+interface DescribeInferenceComponentOutputOutput {
+  readonly InferenceComponentName: string;
+  readonly InferenceComponentArn: string;
+  readonly EndpointName: string;
+  readonly EndpointArn: string;
+  readonly VariantName?: string | null | undefined;
+  readonly FailureReason?: string | null | undefined;
+  readonly Specification?: InferenceComponentSpecificationSummaryOutput | null | undefined;
+  readonly Specifications?: readonly InferenceComponentSpecificationSummaryOutput[] | null | undefined;
+  readonly RuntimeConfig?: InferenceComponentRuntimeConfigSummaryOutput | null | undefined;
+  readonly CreationTime: Date;
+  readonly LastModifiedTime: Date;
+  readonly InferenceComponentStatus?: string | null | undefined;
+  readonly LastDeploymentConfig?: InferenceComponentDeploymentConfigOutput | null | undefined;
+}
+
 interface DescribeModelOutputOutput {
   readonly ModelName: string;
   readonly PrimaryContainer?: ContainerDefinitionOutput | null | undefined;
@@ -919,6 +1074,90 @@ interface ImageConfigOutput {
   readonly RepositoryAuthConfig?: RepositoryAuthConfigOutput | null | undefined;
 }
 
+interface InferenceComponentAvailabilityZoneBalanceOutput {
+  readonly EnforcementMode: string;
+  readonly MaxImbalance?: number | null | undefined;
+}
+
+interface InferenceComponentCapacitySizeOutput {
+  readonly Type: string;
+  readonly Value: number;
+}
+
+interface InferenceComponentComputeResourceRequirementsOutput {
+  readonly NumberOfCpuCoresRequired?: number | null | undefined;
+  readonly NumberOfAcceleratorDevicesRequired?: number | null | undefined;
+  readonly MinMemoryRequiredInMb: number;
+  readonly MaxMemoryRequiredInMb?: number | null | undefined;
+  readonly AcceleratorPartitionType?: string | null | undefined;
+}
+
+interface InferenceComponentContainerSpecificationSummaryOutput {
+  readonly DeployedImage?: DeployedImageOutput | null | undefined;
+  readonly ArtifactUrl?: string | null | undefined;
+  readonly Environment?: Readonly<Record<string, string>> | null | undefined;
+  readonly ContainerMetricsConfig?: ContainerMetricsConfigOutput | null | undefined;
+}
+
+interface InferenceComponentDataCacheConfigSummaryOutput {
+  readonly EnableCaching: boolean;
+}
+
+interface InferenceComponentDeploymentConfigOutput {
+  readonly RollingUpdatePolicy: InferenceComponentRollingUpdatePolicyOutput;
+  readonly AutoRollbackConfiguration?: AutoRollbackConfigOutput | null | undefined;
+}
+
+interface InferenceComponentPlacementStatusOutput {
+  readonly InstanceType: string;
+  readonly CurrentCopyCount: number;
+}
+
+interface InferenceComponentRollingUpdatePolicyOutput {
+  readonly MaximumBatchSize: InferenceComponentCapacitySizeOutput;
+  readonly WaitIntervalInSeconds: number;
+  readonly MaximumExecutionTimeoutInSeconds?: number | null | undefined;
+  readonly RollbackMaximumBatchSize?: InferenceComponentCapacitySizeOutput | null | undefined;
+}
+
+interface InferenceComponentRuntimeConfigSummaryOutput {
+  readonly DesiredCopyCount?: number | null | undefined;
+  readonly CurrentCopyCount?: number | null | undefined;
+  readonly PlacementStatus?: readonly InferenceComponentPlacementStatusOutput[] | null | undefined;
+}
+
+interface InferenceComponentSchedulingConfigOutput {
+  readonly PlacementStrategy: string;
+  readonly AvailabilityZoneBalance?: InferenceComponentAvailabilityZoneBalanceOutput | null | undefined;
+}
+
+interface InferenceComponentSpecificationSummaryOutput {
+  readonly InstanceType?: string | null | undefined;
+  readonly ModelName?: string | null | undefined;
+  readonly Container?: InferenceComponentContainerSpecificationSummaryOutput | null | undefined;
+  readonly StartupParameters?: InferenceComponentStartupParametersOutput | null | undefined;
+  readonly ComputeResourceRequirements?: InferenceComponentComputeResourceRequirementsOutput | null | undefined;
+  readonly BaseInferenceComponentName?: string | null | undefined;
+  readonly DataCacheConfig?: InferenceComponentDataCacheConfigSummaryOutput | null | undefined;
+  readonly SchedulingConfig?: InferenceComponentSchedulingConfigOutput | null | undefined;
+}
+
+interface InferenceComponentStartupParametersOutput {
+  readonly ModelDataDownloadTimeoutInSeconds?: number | null | undefined;
+  readonly ContainerStartupHealthCheckTimeoutInSeconds?: number | null | undefined;
+}
+
+interface InferenceComponentSummaryOutput {
+  readonly CreationTime: Date;
+  readonly InferenceComponentArn: string;
+  readonly InferenceComponentName: string;
+  readonly EndpointArn: string;
+  readonly EndpointName: string;
+  readonly VariantName: string;
+  readonly InferenceComponentStatus?: string | null | undefined;
+  readonly LastModifiedTime: Date;
+}
+
 interface InferenceExecutionConfigOutput {
   readonly Mode: string;
 }
@@ -945,6 +1184,11 @@ interface ListEndpointConfigsOutputOutput {
 
 interface ListEndpointsOutputOutput {
   readonly Endpoints: readonly EndpointSummaryOutput[];
+  readonly NextToken?: string | null | undefined;
+}
+
+interface ListInferenceComponentsOutputOutput {
+  readonly InferenceComponents: readonly InferenceComponentSummaryOutput[];
   readonly NextToken?: string | null | undefined;
 }
 
@@ -1201,6 +1445,14 @@ interface UpdateEndpointOutputOutput {
 
 interface UpdateEndpointWeightsAndCapacitiesOutputOutput {
   readonly EndpointArn: string;
+}
+
+interface UpdateInferenceComponentOutputOutput {
+  readonly InferenceComponentArn: string;
+}
+
+interface UpdateInferenceComponentRuntimeConfigOutputOutput {
+  readonly InferenceComponentArn: string;
 }
 
 interface VpcConfigOutput {

@@ -1,0 +1,209 @@
+/** Inference components over real processes: placed on shared instances, scaled to zero and back, updated under load, killed. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AwsError } from "../base/index.ts";
+import type { ComponentSpecAsked, ProductionVariant } from "../hosting/index.ts";
+import { owner } from "./hosting-fixture.ts";
+import { RememberedMemory } from "./remembered-memory.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
+
+const gibi = 2 ** 30;
+const signal = new AbortController().signal;
+
+/** Instances of ml.m5.large have 2 cores and, on the machine of the fixture, 7.2 GiB. */
+function spec(name: string, memoryGib = 1, more: Partial<ComponentSpecAsked> = {}): ComponentSpecAsked {
+  const broken = name === "broken" ? { BREAKS: "1" } : {};
+  return {
+    modelName: null,
+    container: { Image: "sagemaker-tritonserver:test", Environment: { NAME: name, ...broken } },
+    claim: { cpuCores: 0.5, acceleratorCount: 0, memoryBytes: memoryGib * gibi },
+    memoryBytesMax: null,
+    strategy: null,
+    startSeconds: null,
+    downloadSeconds: null,
+    request: {},
+    ...more,
+  };
+}
+
+async function shared(bench: TrafficBench, name: string, more: Partial<ProductionVariant> = {}): Promise<void> {
+  const variant = {
+    VariantName: "v",
+    ModelName: "",
+    InitialInstanceCount: 1,
+    InstanceType: "ml.m5.large",
+    InitialVariantWeight: 1,
+  };
+  await bench.hosting.createConfig({ name, owner, request: {}, tags: [], variants: [{ ...variant, ...more }] });
+}
+
+async function deploy(bench: TrafficBench, name: string, more: Partial<ProductionVariant> = {}): Promise<void> {
+  await shared(bench, name, more);
+  await bench.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+  await bench.settled(name);
+}
+
+const settled = (bench: TrafficBench, name: string) =>
+  bench.hosting.components.settled(name, { waitMsMax: 60_000, signal });
+
+async function create(
+  bench: TrafficBench,
+  endpointName: string,
+  name: string,
+  asked: ComponentSpecAsked,
+  copyCount = 1,
+) {
+  const given = { name, endpointName, variantName: null, spec: asked, copyCount, owner, tags: [] };
+  await bench.hosting.components.create(given);
+  await settled(bench, name);
+}
+
+async function update(
+  bench: TrafficBench,
+  name: string,
+  more: Partial<Parameters<TrafficBench["hosting"]["components"]["update"]>[0]>,
+): Promise<void> {
+  await bench.hosting.components.update({ name, owner, spec: null, copyCount: null, rolling: null, ...more });
+  await settled(bench, name);
+}
+
+async function stateOf(bench: TrafficBench, name: string) {
+  const { state, copies } = await bench.hosting.components.find(name, owner);
+  const reason = state.at === "Failed" ? state.reason : state.at === "InService" ? state.lastFailure : null;
+  return { at: state.at, reason, copyCount: copies.length, inService: bench.hosting.components.inServiceCount(name) };
+}
+
+async function refused(asked: Promise<unknown>): Promise<AwsError> {
+  const error = await asked.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof AwsError, String(error));
+  return error;
+}
+
+test("components share instances, each asked by its name, with copies, logs and metrics of its own", async () => {
+  await using bench = await TrafficBench.open();
+  await deploy(bench, "both");
+  await create(bench, "both", "one", spec("one"), 2);
+  await create(bench, "both", "two", spec("two"));
+  assert.deepEqual(await stateOf(bench, "one"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  assert.deepEqual([...bench.running()].toSorted(), ["one", "one", "two"]);
+  const pids = new Set<number>();
+  for (let count = 0; count < 40; count += 1) {
+    const { container, pid } = await bench.ask("both", "x", null, "one");
+    assert.equal(container, "one");
+    pids.add(pid);
+  }
+  assert.equal(pids.size, 2);
+  assert.equal((await bench.ask("both", "x", null, "TWO")).container, "two");
+  assert.equal(bench.sums.get("one Invocations"), 40);
+  assert.equal(bench.sums.get("one InvocationsPerCopy"), 20);
+  assert.equal(bench.sums.get("both v two Invocations"), 1);
+  assert.match((await refused(bench.ask("both", "x"))).message, /requires an inference component name header/);
+  const unknown = await refused(bench.ask("both", "x", null, "three"));
+  assert.equal(unknown.message, "Inference Component three of endpoint both not found.");
+  assert.match(
+    (await refused(bench.hosting.deleteEndpoint("both", owner))).message,
+    /have to be deleted first: "one", "two"/,
+  );
+  await bench.hosting.components.delete("one", owner);
+  await settled(bench, "one");
+  await until("its copies have ended", () => bench.running().join() === "two");
+  await bench.hosting.components.delete("two", owner);
+  await settled(bench, "two");
+  await bench.hosting.deleteEndpoint("both", owner);
+  await bench.settled("both");
+  assert.deepEqual(bench.running(), []);
+});
+
+test("what has no room fails with what is missing, and what can never have any is refused", async () => {
+  await using bench = await TrafficBench.open();
+  await deploy(bench, "full");
+  await create(bench, "full", "large", spec("large", 5));
+  await create(bench, "full", "second", spec("second", 5));
+  const { at, reason } = await stateOf(bench, "second");
+  assert.equal(at, "Failed");
+  assert.match(
+    reason ?? "",
+    /^There are not enough hardware resources on the instances.*takes 0.5 CPU cores, 5120 MiB of memory/,
+  );
+  const error = await refused(create(bench, "full", "third", spec("third", 50)));
+  assert.match(error.message, /more than an instance of ml.m5.large has here/);
+  await update(bench, "large", { copyCount: 2 });
+  const scaled = await stateOf(bench, "large");
+  assert.deepEqual([scaled.at, scaled.copyCount, scaled.inService], ["InService", 1, 1]);
+  assert.match(scaled.reason ?? "", /not enough hardware resources/);
+  await bench.hosting.resizeEndpoint("full", [{ variantName: "v", instanceCount: 2 }], owner);
+  await bench.settled("full");
+  await update(bench, "large", { copyCount: 2 });
+  assert.deepEqual(await stateOf(bench, "large"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  const shrink = bench.hosting.resizeEndpoint("full", [{ variantName: "v", instanceCount: 1 }], owner);
+  assert.match((await refused(shrink)).message, /copies of inference components are on 2 of them/);
+});
+
+test("ManagedInstanceScaling gives copies the instances they need, and gives back those that nobody is on", async () => {
+  await using bench = await TrafficBench.open();
+  const scaling = { Status: "ENABLED", MinInstanceCount: 0, MaxInstanceCount: 3 };
+  await deploy(bench, "grows", { ManagedInstanceScaling: scaling, InitialInstanceCount: 1 });
+  const instances = async () =>
+    (await bench.hosting.endpoint("grows", owner)).generations[0].variants[0]?.settled.instanceCount;
+  await create(bench, "grows", "large", spec("large", 5), 3);
+  assert.deepEqual(await stateOf(bench, "large"), { at: "InService", reason: null, copyCount: 3, inService: 3 });
+  assert.equal(await instances(), 3);
+  await update(bench, "large", { copyCount: 4 });
+  assert.match((await stateOf(bench, "large")).reason ?? "", /not enough hardware resources/);
+  await update(bench, "large", { copyCount: 0 });
+  await until("its instances are given back", async () => (await instances()) === 0);
+  const asleep = await refused(bench.ask("grows", "x", null, "large"));
+  assert.equal(asleep.code, "ValidationError");
+  assert.match(asleep.message, /^Inference Component has no capacity to process this request/);
+  assert.equal(bench.sums.get("large NoCapacityInvocationFailures"), 1);
+  await update(bench, "large", { copyCount: 1 });
+  assert.equal((await bench.ask("grows", "x", null, "large")).container, "large");
+});
+
+test("a rolling update under load fails no request, one that breaks is rolled back, and the death of a copy costs nothing later", async () => {
+  await using bench = await TrafficBench.open();
+  await deploy(bench, "moving");
+  await create(bench, "moving", "model", spec("old"), 2);
+  const clients = bench.clients("moving", 4, "model");
+  const batch = { Type: "INSTANCE_COUNT", Value: 1 } as const;
+  const rolling = { batch, rollbackBatch: null, waitMs: 50, limitMs: null };
+  await update(bench, "model", { spec: spec("broken"), rolling });
+  const back = await stateOf(bench, "model");
+  assert.deepEqual([back.at, back.copyCount, back.inService], ["InService", 2, 2]);
+  assert.match(back.reason ?? "", /did not pass the ping health check.*the model breaks/s);
+  await update(bench, "model", { spec: spec("new"), rolling });
+  assert.deepEqual(await stateOf(bench, "model"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  await until("the old copies have ended", () => bench.running().every((name) => name === "new"));
+  const { failures } = await clients.end();
+  assert.deepEqual(Object.fromEntries(failures), {});
+  const { pid } = await bench.ask("moving", "x", null, "model");
+  process.kill(pid, "SIGKILL");
+  for (let count = 0; count < 10; count += 1)
+    assert.equal((await bench.ask("moving", "x", null, "model")).container, "new");
+});
+
+test("a platform that is started again at any write has its components where they were to be", async () => {
+  const memory = new RememberedMemory("inference-component");
+  {
+    await using bench = await TrafficBench.open(memory);
+    await deploy(bench, "kept");
+    await create(bench, "kept", "model", spec("old"), 2);
+    await update(bench, "model", { spec: spec("new") });
+  }
+  assert.ok(memory.lives.length >= 6, String(memory.lives.length));
+  const lives = memory.lives.map(async (life) => {
+    await using bench = await TrafficBench.open(life);
+    await settled(bench, "model");
+    await until("its copies are in service", () => bench.hosting.components.inServiceCount("model") === 2);
+    const { at, reason, copyCount } = await stateOf(bench, "model");
+    assert.deepEqual({ at, reason, copyCount }, { at: "InService", reason: null, copyCount: 2 });
+    const { specs } = await bench.hosting.components.find("model", owner);
+    const [name = ""] = specs.flatMap(({ model }) => model.containers.map(({ Environment: each }) => each?.["NAME"]));
+    await until("nothing else runs", () => bench.running().join() === `${name},${name}`);
+    assert.equal((await bench.ask("kept", "x", null, "model")).container, name);
+  });
+  await Promise.all(lives);
+});

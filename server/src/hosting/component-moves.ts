@@ -1,0 +1,335 @@
+import { delay, KeyedLock, openDeadline, TaskGroup, unreachable } from "../base/index.ts";
+import {
+  claimSum,
+  ComponentCopies,
+  moveComponent,
+  nextComponentAction,
+  noClaim,
+  type ComponentAction,
+  type ComponentClaim,
+  type ComponentEvent,
+  type ComponentRecord,
+  type SharedInstance,
+} from "./components/index.ts";
+import { nameKey } from "./definitions/index.ts";
+import { failureSentence, type FleetParts } from "./endpoints/index.ts";
+import type { HostingStore } from "./store/index.ts";
+import type { SharedVariants } from "./shared-variants.ts";
+
+export interface ComponentMovesOptions {
+  readonly store: HostingStore;
+  readonly parts: FleetParts;
+  readonly variants: SharedVariants;
+  readonly retireMsMax: number;
+}
+
+interface Recorded {
+  readonly value: ComponentRecord;
+  readonly version: number;
+}
+
+/**
+ * Makes the moves of inference components: what runs for one follows what its record says. Copies are placed while nobody else places any on
+ * the same endpoint, and are recorded before they start, so that what is claimed of an instance is never more than it has.
+ */
+export class ComponentMoves implements AsyncDisposable {
+  readonly #options: ComponentMovesOptions;
+  readonly #running = new Map<string, ComponentCopies>();
+  readonly #driving = new Map<string, AbortController>();
+  readonly #queues = new KeyedLock();
+  readonly #tasks: TaskGroup;
+  /** All there are, as they were last recorded: the limit of an account bounds them. */
+  readonly #records = new Map<string, ComponentRecord>();
+
+  constructor(options: ComponentMovesOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) => {
+      options.parts.fleet.logger.error("an inference component's move ended unexpectedly", { error: String(error) });
+    });
+  }
+
+  /** What runs for a component; undefined while nothing answers for it. */
+  running(name: string): ComponentCopies | undefined {
+    return this.#running.get(nameKey(name));
+  }
+
+  allRunning(): Iterable<ComponentCopies> {
+    return this.#running.values();
+  }
+
+  /** Those of an endpoint. */
+  of(endpointName: string): readonly ComponentRecord[] {
+    const key = nameKey(endpointName);
+    return [...this.#records.values()].filter((each) => nameKey(each.endpointName) === key);
+  }
+
+  /** Goes on with what an earlier life of the platform was doing. */
+  resume(record: ComponentRecord): void {
+    const key = nameKey(record.name);
+    this.#records.set(key, record);
+    if (record.state.at === "Failed") return;
+    this.#tasks.run((closing) =>
+      this.#queues.run(key, async () => {
+        const copies = await this.#open(record);
+        copies?.resume(record);
+        await this.#drive(key, closing);
+      }),
+    );
+  }
+
+  /** Goes on with one whose record was moved: what was being done for the record before is given up. */
+  go(record: ComponentRecord): void {
+    const key = nameKey(record.name);
+    this.#records.set(key, record);
+    this.#driving.get(key)?.abort(new Error("the component is to be something else"));
+    this.#tasks.run((closing) => this.#queues.run(key, () => this.#drive(key, closing)));
+  }
+
+  /** Records a move that is decided on the record as it is; null where it is gone, or `decide` finds that there is none to make. */
+  async record(
+    key: string,
+    decide: (record: ComponentRecord) => ComponentEvent | null,
+  ): Promise<ComponentRecord | null> {
+    const { store } = this.#options;
+    return await store.attempt(async () => {
+      const found = await store.kinds.components.find(key);
+      if (found.at !== "found") return null;
+      const event = decide(found.value);
+      return event === null ? null : await this.#write(key, found, event);
+    });
+  }
+
+  /** Copies stop; records stay. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+    await Promise.all([...this.#running.values()].map((copies) => copies.leave()));
+    this.#running.clear();
+  }
+
+  async #write(key: string, { value, version }: Recorded, event: ComponentEvent): Promise<ComponentRecord> {
+    const { store, parts } = this.#options;
+    const moved = { ...moveComponent(value, event), modifiedMs: parts.fleet.clock.epochMs() };
+    await store.write([store.kinds.components.put(key, moved, version)]);
+    this.#records.set(key, moved);
+    return moved;
+  }
+
+  /** Null where its endpoint or variant is gone. */
+  async #open(record: ComponentRecord): Promise<ComponentCopies | null> {
+    const key = nameKey(record.name);
+    const found = this.#running.get(key);
+    if (found !== undefined) return found;
+    const shared = await this.#options.variants.find(record);
+    if (shared === null) return null;
+    const copies = new ComponentCopies(record, shared, this.#options.parts);
+    this.#running.set(key, copies);
+    return copies;
+  }
+
+  /** Makes one move after the other until there is none to make, or somebody else is to go on. */
+  async #drive(key: string, closing: AbortSignal): Promise<void> {
+    const { components } = this.#options.store.kinds;
+    const aborter = new AbortController();
+    this.#driving.set(key, aborter);
+    const signal = AbortSignal.any([closing, aborter.signal]);
+    try {
+      for (let more = true; more && !signal.aborted;) {
+        const found = await components.find(key);
+        if (found.at !== "found") return;
+        more = await this.#step(key, found, { signal, closing });
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      if (this.#driving.get(key) === aborter) this.#driving.delete(key);
+    }
+  }
+
+  /** Whether there may be another one. */
+  async #step(
+    key: string,
+    found: Recorded,
+    { signal, closing }: { readonly signal: AbortSignal; readonly closing: AbortSignal },
+  ): Promise<boolean> {
+    const { value: record } = found;
+    const { at } = record.state;
+    if (at === "Deleting") {
+      await this.#tearDown(key, closing);
+      return false;
+    }
+    if (at === "InService" || at === "Failed") return false;
+    const copies = await this.#open(record);
+    if (copies === null) {
+      await this.#write(key, found, { kind: "failed", reason: "Its endpoint or variant is gone.", copies: [] });
+      return false;
+    }
+    try {
+      const { goal } = record.state;
+      await this.#within(goal.deadlineMs, signal, (limited) => copies.bringUp(record, limited));
+    } catch (error) {
+      signal.throwIfAborted();
+      const reason = failureSentence(error, record.variantName);
+      return await this.#fail(key, found, { copies, reason, closing });
+    }
+    const moved = await this.#place(key, found);
+    switch (moved.do) {
+      case "nothing":
+        return false;
+      case "moved":
+        this.#follow(copies, moved.record);
+        if (moved.record.state.at === "InService") this.#release(moved.record);
+        return true;
+      case "bake":
+        await delay(this.#options.parts.fleet.clock, moved.forMs, signal);
+        return true;
+      case "no-room": {
+        const refusal = await this.#options.variants.grow(record, signal);
+        if (refusal === null) return true;
+        const reason = `${noRoom(record, moved.missingCount)} ${refusal}`.trim();
+        return await this.#fail(key, found, { copies, reason, closing });
+      }
+      default:
+        return unreachable(moved);
+    }
+  }
+
+  /** While nobody else places copies on the endpoint. */
+  async #place(key: string, found: Recorded): Promise<Placed> {
+    const { value: record } = found;
+    const { variants, parts } = this.#options;
+    return await variants.placing(record.endpointName, async () => {
+      const instances = await this.instancesFor(record);
+      const nowMs = parts.fleet.clock.epochMs();
+      const action: ComponentAction = nextComponentAction(record, instances, nowMs);
+      switch (action.do) {
+        case "place":
+          return {
+            do: "moved",
+            record: await this.#write(key, found, { kind: "placed", copies: action.copies, nowMs }),
+          };
+        case "settle":
+          return { do: "moved", record: await this.#write(key, found, { kind: "settled" }) };
+        case "bake":
+          return { do: "bake", forMs: action.untilMs - nowMs };
+        case "no-room":
+          return action;
+        case "tear-down":
+        case "nothing":
+          return { do: "nothing" };
+        default:
+          return unreachable(action);
+      }
+    });
+  }
+
+  /** The instances of a component's variant, with what all components have on each. */
+  async instancesFor(record: ComponentRecord): Promise<readonly SharedInstance[]> {
+    const shared = await this.#options.variants.find(record);
+    if (shared === null) return [];
+    return sharedInstances(shared, record, this.of(record.endpointName));
+  }
+
+  async #fail(
+    key: string,
+    found: Recorded,
+    {
+      copies,
+      reason,
+      closing,
+    }: { readonly copies: ComponentCopies; readonly reason: string; readonly closing: AbortSignal },
+  ): Promise<boolean> {
+    const { value: record } = found;
+    const event = { kind: "failed", reason, copies: copies.inService(record) } as const;
+    const moved = await this.#write(key, found, event);
+    if (moved.state.at !== "Failed") {
+      this.#follow(copies, moved);
+      return true;
+    }
+    this.#running.delete(key);
+    await this.#withinRetirement(closing, (signal) => copies.retire(signal));
+    return false;
+  }
+
+  /** Nothing is waited for: the next move need not wait for the requests that ending copies hold. */
+  #follow(copies: ComponentCopies, record: ComponentRecord): void {
+    this.#tasks.run((closing) => this.#withinRetirement(closing, (signal) => copies.follow(record, signal)));
+  }
+
+  /** Nothing is waited for, either: what it gives up is taken back when somebody needs it. */
+  #release(record: ComponentRecord): void {
+    const { variants } = this.#options;
+    this.#tasks.run((closing) => variants.release(record, this.of(record.endpointName), closing));
+  }
+
+  async #tearDown(key: string, closing: AbortSignal): Promise<void> {
+    const { store } = this.#options;
+    const { components, tags } = store.kinds;
+    const copies = this.#running.get(key);
+    this.#running.delete(key);
+    if (copies !== undefined) await this.#withinRetirement(closing, (signal) => copies.retire(signal));
+    await store.attempt(async () => {
+      const found = await components.find(key);
+      if (found.at !== "found") return;
+      await store.write([components.delete(key, found.version), tags.delete(found.value.arn, "any")]);
+    });
+    const gone = this.#records.get(key);
+    this.#records.delete(key);
+    if (gone !== undefined) this.#release(gone);
+  }
+
+  async #within(
+    deadlineMs: number | null,
+    signal: AbortSignal,
+    act: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    if (deadlineMs === null) return await act(signal);
+    const { clock } = this.#options.parts.fleet;
+    const late = () => new Error("The update took longer than its MaximumExecutionTimeoutInSeconds.");
+    using limit = openDeadline({ clock, afterMs: Math.max(0, deadlineMs - clock.epochMs()), signal, late });
+    await act(limit.signal);
+  }
+
+  async #withinRetirement(closing: AbortSignal, retire: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { parts, retireMsMax } = this.#options;
+    using limit = openDeadline({ clock: parts.fleet.clock, afterMs: retireMsMax, signal: closing });
+    await retire(limit.signal);
+  }
+}
+
+type Placed =
+  | { readonly do: "moved"; readonly record: ComponentRecord }
+  | { readonly do: "bake"; readonly forMs: number }
+  | { readonly do: "no-room"; readonly missingCount: number }
+  | { readonly do: "nothing" };
+
+/** SageMaker's sentence, and what is missing. */
+function noRoom({ state, specs }: ComponentRecord, missingCount: number): string {
+  const goal = "goal" in state ? state.goal.spec : 0;
+  const claim = specs.find(({ number }) => number === goal)?.claim ?? noClaim;
+  return (
+    "There are not enough hardware resources on the instances for this endpoint to create a copy of the inference component. " +
+    `No instance has room for the next of ${missingCount} more copies, which takes ${claim.cpuCores} CPU cores, ` +
+    `${Math.round(claim.memoryBytes / 2 ** 20)} MiB of memory and ${claim.acceleratorCount} accelerators. ` +
+    "Lower the resource requirements, delete other inference components, or give the endpoint more instances."
+  );
+}
+
+/** What each instance of a variant has, what components have taken of it, and how many copies of this one are on it. */
+export function sharedInstances(
+  { has, instanceCount }: { readonly has: ComponentClaim; readonly instanceCount: number },
+  { name, variantName }: Pick<ComponentRecord, "name" | "variantName">,
+  components: readonly ComponentRecord[],
+): readonly SharedInstance[] {
+  const instances = Array.from({ length: instanceCount }, () => ({ has, taken: noClaim, ownCount: 0 }));
+  for (const component of components) {
+    if (component.variantName !== variantName) continue;
+    const claims = new Map(component.specs.map(({ number, claim }) => [number, claim]));
+    for (const { spec, instance } of component.copies) {
+      const shared = instances[instance];
+      if (shared === undefined) continue;
+      shared.taken = claimSum(shared.taken, claims.get(spec) ?? noClaim);
+      if (component.name === name) shared.ownCount += 1;
+    }
+  }
+  return instances;
+}

@@ -1,0 +1,78 @@
+import type { CapacitySize, ModelRecord, Owner } from "../definitions/index.ts";
+import type { ComponentClaim, PlacementStrategy } from "./placement.ts";
+
+/** What the copies of a component are made of, since it was created with it or updated to it. */
+export interface ComponentSpec {
+  readonly number: number;
+  /** Copied, because models may be deleted while copies run. Of one container. */
+  readonly model: ModelRecord;
+  /** Whether the model was named, and not described in the request. */
+  readonly isNamed: boolean;
+  readonly claim: ComponentClaim;
+  /** What a copy may take for its own, where that is more than its claim. */
+  readonly memoryBytesMax: number | null;
+  readonly strategy: PlacementStrategy;
+  readonly startSeconds: number | null;
+  readonly downloadSeconds: number | null;
+  /** The Specification of the request, which Describe returns. */
+  readonly request: Readonly<Record<string, unknown>>;
+}
+
+/** A copy that runs, or is to run: of which of the component's specs, on which of its variant's instances. */
+export interface ComponentCopy {
+  readonly spec: number;
+  readonly instance: number;
+}
+
+/** What a component is to come to, and how. */
+export interface ComponentGoal {
+  readonly spec: number;
+  readonly copyCount: number;
+  /** Copies that are exchanged at once; all of them where nothing is said. */
+  readonly batch: CapacitySize | null;
+  readonly rollbackBatch: CapacitySize | null;
+  readonly waitMs: number;
+  readonly deadlineMs: number | null;
+}
+
+/** SageMaker's statuses of inference components, each with what only it has. */
+export type ComponentState =
+  | { readonly at: "Creating"; readonly goal: ComponentGoal }
+  | { readonly at: "InService"; readonly lastFailure: string | null }
+  /** `undoing`: why it goes back to what it was. */
+  | {
+      readonly at: "Updating";
+      readonly goal: ComponentGoal;
+      readonly bakesUntilMs: number | null;
+      readonly undoing: string | null;
+    }
+  | { readonly at: "Failed"; readonly reason: string }
+  | { readonly at: "Deleting" };
+
+export interface ComponentRecord {
+  readonly name: string;
+  readonly arn: string;
+  readonly createdMs: number;
+  readonly modifiedMs: number;
+  readonly owner: Owner;
+  readonly endpointName: string;
+  readonly variantName: string;
+  readonly state: ComponentState;
+  /** The first is what it has, or goes back to; another is what it is being updated to. */
+  readonly specs: readonly [ComponentSpec, ...ComponentSpec[]];
+  /** What it has while nothing moves. */
+  readonly copyCount: number;
+  readonly copies: readonly ComponentCopy[];
+}
+
+/** Those that end by themselves. */
+export function isMoving({ at }: Pick<ComponentState, "at">): boolean {
+  return at === "Creating" || at === "Updating" || at === "Deleting";
+}
+
+/** Containers that a component has or comes to have, for the limits of an account. */
+export function componentContainerCount({ state, copyCount, copies }: ComponentRecord): number {
+  if (state.at === "Failed" || state.at === "Deleting") return copies.length;
+  const goal = "goal" in state ? state.goal.copyCount : 0;
+  return Math.max(copyCount, goal, copies.length);
+}

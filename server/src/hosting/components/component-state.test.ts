@@ -1,0 +1,194 @@
+/** The moves of inference components as pure functions: every update, and what may happen in the middle of it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { CapacitySize } from "../definitions/index.ts";
+import type { ComponentGoal, ComponentRecord, ComponentSpec } from "./component-record.ts";
+import { moveComponent, nextComponentAction } from "./component-state.ts";
+import { claimSum, fits, noClaim, type SharedInstance } from "./placement.ts";
+
+const owner = { region: "us-east-1", accountId: "000000000000" };
+const has = { cpuCores: 4, acceleratorCount: 0, memoryBytes: 100 };
+
+function spec(number: number, memoryBytes: number): ComponentSpec {
+  const claim = { cpuCores: 1, acceleratorCount: 0, memoryBytes };
+  const rest = {
+    memoryBytesMax: null,
+    strategy: "SPREAD",
+    startSeconds: null,
+    downloadSeconds: null,
+    isNamed: true,
+  } as const;
+  return { number, claim, ...rest, model: {} as ComponentSpec["model"], request: {} };
+}
+
+const goalOf = (number: number, copyCount: number, batch: CapacitySize | null = null, waitMs = 0): ComponentGoal => {
+  return { spec: number, copyCount, batch, rollbackBatch: batch, waitMs, deadlineMs: null };
+};
+
+function created(memoryBytes: number, copyCount: number): ComponentRecord {
+  return {
+    name: "c",
+    arn: "arn",
+    owner,
+    createdMs: 0,
+    modifiedMs: 0,
+    endpointName: "e",
+    variantName: "v",
+    state: { at: "Creating", goal: goalOf(1, copyCount) },
+    specs: [spec(1, memoryBytes)],
+    copyCount,
+    copies: [],
+  };
+}
+
+/** What its copies leave of instances that nobody else is on. */
+function instancesWith({ copies, specs }: ComponentRecord, instanceCount: number): readonly SharedInstance[] {
+  return Array.from({ length: instanceCount }, (_, index) => {
+    const own = copies.filter(({ instance }) => instance === index);
+    const claims = own.map((copy) => specs.find(({ number }) => number === copy.spec)?.claim ?? noClaim);
+    return { has, taken: claims.reduce(claimSum, noClaim), ownCount: own.length };
+  });
+}
+
+/** All moves until there is none; `look` sees each record. Everything that is recorded comes into service. */
+function run(
+  from: ComponentRecord,
+  instanceCount: number,
+  look: (record: ComponentRecord, moveCount: number) => ComponentRecord | null = () => null,
+): ComponentRecord {
+  let record = from;
+  let nowMs = 0;
+  for (let moveCount = 0; moveCount < 500; moveCount++) {
+    const instances = instancesWith(record, instanceCount);
+    for (const { taken } of instances) assert.ok(fits({ has, taken: noClaim }, taken), "an instance is over-committed");
+    record = look(record, moveCount) ?? record;
+    const action = nextComponentAction(record, instancesWith(record, instanceCount), nowMs);
+    switch (action.do) {
+      case "nothing":
+      case "tear-down":
+        return record;
+      case "bake":
+        nowMs = action.untilMs;
+        break;
+      case "place":
+        record = moveComponent(record, { kind: "placed", copies: action.copies, nowMs });
+        break;
+      case "settle":
+        record = moveComponent(record, { kind: "settled" });
+        break;
+      case "no-room":
+        record = moveComponent(record, { kind: "failed", reason: "no room", copies: record.copies });
+        break;
+      default:
+        throw new Error("no such action");
+    }
+  }
+  throw new Error("it does not come to an end");
+}
+
+const sizes = fc.option(
+  fc.oneof(
+    fc.record({ Type: fc.constant("INSTANCE_COUNT" as const), Value: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ Type: fc.constant("CAPACITY_PERCENT" as const), Value: fc.integer({ min: 5, max: 50 }) }),
+  ),
+  { nil: null },
+);
+
+test("a creation comes to all its copies, or fails with none where there is no room for them", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 120 }),
+      fc.nat(12),
+      fc.integer({ min: 0, max: 4 }),
+      (memory, copyCount, instanceCount) => {
+        const record = run(created(memory, copyCount), instanceCount);
+        const room = instanceCount * Math.min(4, Math.floor(has.memoryBytes / memory));
+        const expected = copyCount <= room ? "InService" : "Failed";
+        assert.equal(record.state.at, expected);
+        assert.equal(record.copies.length, copyCount <= room ? copyCount : 0);
+      },
+    ),
+  );
+});
+
+test("an update comes to its goal, or back to what was there with the reason; a copy answers throughout", () => {
+  const counts = fc.tuple(fc.nat(6), fc.nat(6), fc.integer({ min: 1, max: 4 }));
+  fc.assert(
+    fc.property(
+      counts,
+      fc.integer({ min: 1, max: 60 }),
+      sizes,
+      fc.nat(1),
+      ([before, wanted, instanceCount], memory, batch, waitMs) => {
+        const first = run(created(20, before), instanceCount);
+        fc.pre(first.state.at === "InService");
+        const next = spec(2, memory);
+        const update = { kind: "update", spec: next, goal: goalOf(2, wanted, batch, waitMs) } as const;
+        const record = run(moveComponent(first, update), instanceCount, (now) => {
+          if (before > 0 && wanted > 0) assert.ok(now.copies.length > 0, "nobody answers");
+          return null;
+        });
+        assert.equal(record.state.at, "InService");
+        const { lastFailure } = record.state as { readonly lastFailure: string | null };
+        const [{ number }] = record.specs;
+        assert.equal(record.specs.length, 1);
+        assert.equal(number, lastFailure === null ? 2 : 1);
+        assert.equal(record.copies.length, lastFailure === null ? wanted : before);
+        assert.equal(record.copyCount, record.copies.length);
+        assert.ok(record.copies.every((copy) => copy.spec === number));
+        // With room for one more of the new ones beside all of the old ones nothing can go wrong.
+        const isSpacious = memory <= 20 && before <= instanceCount * 2 && wanted <= instanceCount * 2;
+        if (isSpacious) assert.equal(lastFailure, null);
+      },
+    ),
+  );
+});
+
+test("an update whose copies do not start at any of its moves goes back to what was there", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 4 }), sizes, fc.nat(20), (copyCount, batch, failsAt) => {
+      const first = run(created(20, copyCount), 2);
+      const update = { kind: "update", spec: spec(2, 20), goal: goalOf(2, copyCount, batch) } as const;
+      let hasFailed = false;
+      const record = run(moveComponent(first, update), 2, (now, moveCount) => {
+        if (moveCount < failsAt || hasFailed || now.state.at !== "Updating") return null;
+        hasFailed = true;
+        const copies = now.copies.filter((copy) => copy.spec === 1);
+        return moveComponent(now, { kind: "failed", reason: "it breaks", copies });
+      });
+      assert.deepEqual(record.state, { at: "InService", lastFailure: hasFailed ? "it breaks" : null });
+      assert.equal(record.copies.length, copyCount);
+      assert.equal(record.specs[0].number, hasFailed ? 1 : 2);
+    }),
+  );
+});
+
+test("a roll-back that fails keeps what answers, and can be updated", () => {
+  const first = run(created(20, 2), 1);
+  const updating = moveComponent(first, { kind: "update", spec: spec(2, 20), goal: goalOf(2, 2) });
+  const undoing = moveComponent(updating, { kind: "failed", reason: "it breaks.", copies: first.copies.slice(0, 1) });
+  const left = moveComponent(undoing, {
+    kind: "failed",
+    reason: "so does the old one",
+    copies: first.copies.slice(0, 1),
+  });
+  const lastFailure = "it breaks. The roll-back failed: so does the old one";
+  assert.deepEqual(left.state, { at: "InService", lastFailure });
+  assert.equal(left.copies.length, 1);
+  assert.deepEqual(left.specs, first.specs);
+});
+
+test("an event out of turn is a bug", () => {
+  const serving = run(created(20, 1), 1);
+  const events = [
+    { kind: "settled" },
+    { kind: "placed", copies: [], nowMs: 0 },
+    { kind: "failed", reason: "", copies: [] },
+  ] as const;
+  for (const event of events) assert.throws(() => moveComponent(serving, event), /while InService/);
+  assert.throws(
+    () => moveComponent(created(20, 1), { kind: "update", spec: null, goal: goalOf(1, 1) }),
+    /while Creating/,
+  );
+});

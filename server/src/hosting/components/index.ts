@@ -1,0 +1,21 @@
+/** Inference components: models with claims on shared instances, whose copies are placed by a pure function and run as containers of their own. */
+export { ComponentCopies } from "./component-copies.ts";
+export {
+  componentContainerCount,
+  isMoving,
+  type ComponentCopy,
+  type ComponentGoal,
+  type ComponentRecord,
+  type ComponentSpec,
+  type ComponentState,
+} from "./component-record.ts";
+export { moveComponent, nextComponentAction, type ComponentAction, type ComponentEvent } from "./component-state.ts";
+export {
+  claimSum,
+  fits,
+  noClaim,
+  placeCopies,
+  type ComponentClaim,
+  type PlacementStrategy,
+  type SharedInstance,
+} from "./placement.ts";

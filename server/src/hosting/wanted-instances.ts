@@ -1,0 +1,23 @@
+import { randomBytes } from "node:crypto";
+import { containerModels, type EndpointRecord } from "./endpoints/index.ts";
+import type { InstanceOwner } from "./instances/index.ts";
+
+/** The multi-model containers of an endpoint that comes back with the platform. */
+export function wantedInstances({ name, state, generations }: EndpointRecord): readonly InstanceOwner[] {
+  const { at } = state;
+  if (at === "Creating" || at === "Deleting" || at === "Failed" || at === "OutOfService") return [];
+  return generations.flatMap(({ variants }) =>
+    variants.flatMap(({ plan: { variant, model }, observed }) =>
+      model.containers.flatMap((container) => {
+        const models = containerModels(container, { variant, endpointName: name, seat: 0 });
+        if (models.kind === "one") return [];
+        return Array.from({ length: observed.instanceCount }, (_, seat) => ({ ...models.owner, seat }));
+      }),
+    ),
+  );
+}
+
+/** Like the machine ids that log streams end in. */
+export function newInstanceId(): string {
+  return `i-${randomBytes(8).toString("hex")}`;
+}
