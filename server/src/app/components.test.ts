@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { AwsError } from "../base/index.ts";
 import type { ComponentSpecAsked, ProductionVariant } from "../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { RememberedMemory } from "./remembered-memory.ts";
+import { RememberedMemory } from "./remembered-memory-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
 const gibi = 2 ** 30;

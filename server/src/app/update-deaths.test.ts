@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DeploymentConfig } from "../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { RememberedMemory } from "./remembered-memory.ts";
+import { RememberedMemory } from "./remembered-memory-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
 const name = "mortal";

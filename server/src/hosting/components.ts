@@ -152,7 +152,8 @@ export class Components implements AsyncDisposable {
     const copyCount = asked.copyCount ?? record.copyCount;
     using _copies = quotas.reserveComponent(nameKey(name), Math.max(0, copyCount - record.copyCount));
     const nowMs = fleet.clock.epochMs();
-    const deadlineMs = rolling?.limitMs == null ? null : nowMs + rolling.limitMs;
+    const limitMs = rolling?.limitMs ?? null;
+    const deadlineMs = limitMs === null ? null : nowMs + limitMs;
     const policy = rolling === null ? plainGoal : { ...rolling, deadlineMs };
     const { batch, rollbackBatch, waitMs } = policy;
     const goal: ComponentGoal = { spec: (spec ?? before).number, copyCount, batch, rollbackBatch, waitMs, deadlineMs };

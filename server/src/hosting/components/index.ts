@@ -14,7 +14,6 @@ export {
   claimSum,
   fits,
   noClaim,
-  placeCopies,
   type ComponentClaim,
   type PlacementStrategy,
   type SharedInstance,

@@ -22,20 +22,21 @@ const mebi = 2 ** 20;
 
 type Spec = SagemakerInputs["InferenceComponentSpecification"];
 
-export function inferenceComponentOperations(
-  hosting: Hosting,
-): Pick<
-  SageMakerRows,
+type Changes =
   | "CreateInferenceComponent"
   | "UpdateInferenceComponent"
   | "UpdateInferenceComponentRuntimeConfig"
-  | "DescribeInferenceComponent"
-  | "ListInferenceComponents"
-  | "DeleteInferenceComponent"
-> {
-  const { components } = hosting;
-  const resource = (input: { readonly InferenceComponentName: string }, context: CallContext) =>
-    arnOf("inference-component", input.InferenceComponentName, context);
+  | "DeleteInferenceComponent";
+type Questions = "DescribeInferenceComponent" | "ListInferenceComponents";
+
+const resource = (input: { readonly InferenceComponentName: string }, context: CallContext) =>
+  arnOf("inference-component", input.InferenceComponentName, context);
+
+export function inferenceComponentOperations(hosting: Hosting): Pick<SageMakerRows, Changes | Questions> {
+  return { ...changes(hosting), ...questions(hosting) };
+}
+
+function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
   return {
     CreateInferenceComponent: {
       action: "sagemaker:CreateInferenceComponent",
@@ -80,6 +81,19 @@ export function inferenceComponentOperations(
         return { InferenceComponentArn: arn };
       },
     },
+    DeleteInferenceComponent: {
+      action: "sagemaker:DeleteInferenceComponent",
+      resource,
+      async handle({ InferenceComponentName: name }, context) {
+        await components.delete(name, ownerOf(context));
+        return {};
+      },
+    },
+  };
+}
+
+function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
+  return {
     DescribeInferenceComponent: {
       action: "sagemaker:DescribeInferenceComponent",
       resource,
@@ -109,14 +123,6 @@ export function inferenceComponentOperations(
           LastModifiedTime: new Date(each.modifiedMs),
         }));
         return { InferenceComponents: rows, ...tokenOf(page, hasMore) };
-      },
-    },
-    DeleteInferenceComponent: {
-      action: "sagemaker:DeleteInferenceComponent",
-      resource,
-      async handle({ InferenceComponentName: name }, context) {
-        await components.delete(name, ownerOf(context));
-        return {};
       },
     },
   };
