@@ -4,6 +4,7 @@ import type { Catalogue } from "./catalogue.ts";
 import { sharedInstances, type ComponentMoves } from "./component-moves.ts";
 import {
   claimSum,
+  copiesFootprint,
   fits,
   isMoving,
   noClaim,
@@ -107,7 +108,7 @@ export class Components implements AsyncDisposable {
     const variantName = this.#variantName(endpoint, asked.variantName);
     const spec = await this.#spec(asked.spec, { owner, before: null });
     using _record = quotas.reserveRecord("components", key);
-    using _copies = quotas.reserveComponent(key, copyCount);
+    using _copies = quotas.reserveComponent(key, copiesFootprint(spec.claim.memoryBytes, copyCount));
     const nowMs = fleet.clock.epochMs();
     const record: ComponentRecord = {
       name,
@@ -150,7 +151,10 @@ export class Components implements AsyncDisposable {
     const spec = asked.spec === null ? null : await this.#spec(asked.spec, { owner, before });
     if (spec !== null) this.#checkFits(endpoint, record.variantName, spec.claim);
     const copyCount = asked.copyCount ?? record.copyCount;
-    using _copies = quotas.reserveComponent(nameKey(name), Math.max(0, copyCount - record.copyCount));
+    using _copies = quotas.reserveComponent(
+      nameKey(name),
+      copiesFootprint((spec ?? before).claim.memoryBytes, Math.max(0, copyCount - record.copyCount)),
+    );
     const nowMs = fleet.clock.epochMs();
     const limitMs = rolling?.limitMs ?? null;
     const deadlineMs = limitMs === null ? null : nowMs + limitMs;

@@ -96,8 +96,6 @@ export interface HostingFigures {
 type LoopTurn = () => Promise<void>;
 
 const endpointsReadAtOnce = 100;
-/** Instances that components share are claims: they are there within a write. */
-const settledMsMax = 60_000;
 
 /** Models, endpoint configurations and endpoints: their records, their moves, and what runs for them. */
 export class Hosting implements AsyncDisposable {
@@ -159,8 +157,8 @@ export class Hosting implements AsyncDisposable {
       parts: { fleet, random, newId: newInstanceId, claim },
       retireMsMax: limits.retireMsMax,
       holding: this.watch.stopping,
-      resize: ({ endpointName, variantName, owner }, instanceCount, signal) =>
-        this.#resizeShared(endpointName, { size: { variantName, instanceCount }, owner, signal }),
+      settled: (name, wait) => this.settled(name, wait),
+      resize: (name, size, owner) => this.resizeEndpoint(name, [size], owner),
     });
     this.components = components;
     this.#variants = variants;
@@ -193,16 +191,6 @@ export class Hosting implements AsyncDisposable {
     await this.asyncInferences.resume();
     await this.components.resume();
     await this.transforms.resume();
-  }
-
-  /** For ManagedInstanceScaling: when nothing else moves the endpoint. */
-  async #resizeShared(
-    name: string,
-    { size, owner, signal }: { readonly size: VariantSize; readonly owner: Owner; readonly signal: AbortSignal },
-  ): Promise<void> {
-    await this.settled(name, { waitMsMax: settledMsMax, signal });
-    await this.resizeEndpoint(name, [size], owner);
-    await this.settled(name, { waitMsMax: settledMsMax, signal });
   }
 
   createModel(model: NewRecord<ModelRecord>): Promise<ModelRecord> {

@@ -1,10 +1,16 @@
 import type { Catalogue } from "./catalogue.ts";
 import { ComponentMoves } from "./component-moves.ts";
 import { Components } from "./components.ts";
+import type { Owner } from "./definitions/index.ts";
+import type { Wait } from "./endpoint-watch.ts";
+import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "./endpoints/index.ts";
 import type { Quotas } from "./quotas.ts";
-import { SharedVariants, type SharedVariantsOptions } from "./shared-variants.ts";
+import { SharedVariants } from "./shared-variants.ts";
 import type { HostingStore } from "./store/index.ts";
+
+/** Instances that components share are claims: they are there within a write. */
+const settledMsMax = 60_000;
 
 /** Inference components, and the variants that they run on, over one store. */
 export function openComponents(of: {
@@ -14,11 +20,22 @@ export function openComponents(of: {
   readonly parts: FleetParts;
   readonly retireMsMax: number;
   readonly holding: AbortSignal;
-  readonly resize: SharedVariantsOptions["resize"];
+  readonly settled: (endpointName: string, wait: Wait) => Promise<void>;
+  readonly resize: (endpointName: string, size: VariantSize, owner: Owner) => Promise<unknown>;
 }): { readonly components: Components; readonly variants: SharedVariants } {
-  const { store, parts, retireMsMax, resize } = of;
+  const { store, parts, retireMsMax } = of;
   const { fleet } = parts;
-  const variants = new SharedVariants({ store, host: fleet.host, resize });
+  const variants = new SharedVariants({
+    store,
+    host: fleet.host,
+    // When nothing else moves the endpoint.
+    resize: async ({ endpointName, variantName, owner }, instanceCount, signal) => {
+      const wait = { waitMsMax: settledMsMax, signal };
+      await of.settled(endpointName, wait);
+      await of.resize(endpointName, { variantName, instanceCount }, owner);
+      await of.settled(endpointName, wait);
+    },
+  });
   const moves = new ComponentMoves({ store, parts, variants, retireMsMax });
   return { variants, components: new Components({ ...of, moves, variants, fleet }) };
 }

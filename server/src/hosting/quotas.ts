@@ -114,9 +114,8 @@ export class Quotas {
   }
 
   /** As above, for the copies of an inference component. */
-  reserveComponent(key: string, copyCount: number): Disposable {
+  reserveComponent(key: string, footprint: Footprint): Disposable {
     const recorded = () => this.#store.view.componentFootprint(key);
-    const footprint = { instanceCount: 0, containerCount: copyCount };
     return this.#reserve(recorded, footprint, "inference component usage");
   }
 

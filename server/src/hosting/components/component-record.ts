@@ -1,4 +1,5 @@
 import type { CapacitySize, ModelRecord, Owner } from "../definitions/index.ts";
+import type { Footprint } from "../endpoints/index.ts";
 import type { ComponentClaim, PlacementStrategy } from "./placement.ts";
 
 /** What the copies of a component are made of, since it was created with it or updated to it. */
@@ -70,9 +71,15 @@ export function isMoving({ at }: Pick<ComponentState, "at">): boolean {
   return at === "Creating" || at === "Updating" || at === "Deleting";
 }
 
-/** Containers that a component has or comes to have, for the limits of an account. */
-export function componentContainerCount({ state, copyCount, copies }: ComponentRecord): number {
-  if (state.at === "Failed" || state.at === "Deleting") return copies.length;
+/** What a component's copies take, or come to take, for the limits of an account: their instances are their endpoint's. */
+export function componentFootprint({ state, copyCount, copies, specs }: ComponentRecord): Footprint {
+  const isOver = state.at === "Failed" || state.at === "Deleting";
   const goal = "goal" in state ? state.goal.copyCount : 0;
-  return Math.max(copyCount, goal, copies.length);
+  const containerCount = isOver ? copies.length : Math.max(copyCount, goal, copies.length);
+  return copiesFootprint(Math.max(...specs.map(({ claim }) => claim.memoryBytes)), containerCount);
+}
+
+/** What a copy claims of memory it is promised. */
+export function copiesFootprint(memoryBytes: number, copyCount: number): Footprint {
+  return { instanceCount: 0, containerCount: copyCount, promisedBytes: copyCount * memoryBytes };
 }

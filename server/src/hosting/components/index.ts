@@ -1,7 +1,8 @@
 /** Inference components: models with claims on shared instances, whose copies are placed by a pure function and run as containers of their own. */
 export { ComponentCopies } from "./component-copies.ts";
 export {
-  componentContainerCount,
+  componentFootprint,
+  copiesFootprint,
   isMoving,
   type ComponentCopy,
   type ComponentGoal,

@@ -61,6 +61,8 @@ export function plannedContainers(
 export function promisedMemoryBytes(plan: VariantPlan): number {
   const unbounded = { vcpuCount: Infinity, memoryBytes: Number.MAX_SAFE_INTEGER };
   const budget = variantBudget(plan.variant, (type) => instanceType(type) ?? unbounded);
+  // A serverless variant says how much its instance is to have.
+  if (plan.variant.ServerlessConfig !== undefined) return budget.memoryBytes;
   return plannedContainers(plan, budget).reduce((sum, { promisedBytes }) => sum + promisedBytes, 0);
 }
 

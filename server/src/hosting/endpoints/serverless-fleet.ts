@@ -10,7 +10,7 @@ import {
   type InvocationReply,
   type InvocationRequest,
 } from "../invocations/index.ts";
-import { noFootprint, type Footprint } from "./endpoint-record.ts";
+import { footprintOf, noFootprint, type Footprint } from "./endpoint-record.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
 import { asleep, moveSleeper, requestStep, wakefulMs, type Sleeper, type SleeperEvent } from "./sleeper.ts";
@@ -198,7 +198,8 @@ export class ServerlessFleet implements AsyncDisposable {
 
   /** What no record tells of: an instance that is kept is in its endpoint's record. */
   get #footprint(): Footprint {
-    return this.#isKept ? noFootprint : { instanceCount: 1, containerCount: 1 };
+    const { plan } = this.#fleet;
+    return this.#isKept ? noFootprint : footprintOf([{ plan, instanceCount: 1 }]);
   }
 
   async #invoke(request: InvocationRequest): Promise<InvocationReply> {

@@ -7,7 +7,7 @@ import {
   type EndpointState,
   type Footprint,
 } from "../endpoints/index.ts";
-import { componentContainerCount, type ComponentState } from "../components/index.ts";
+import { componentFootprint, type ComponentState } from "../components/index.ts";
 import { isUnderWay, jobFootprint, type TransformState } from "../transforms/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
 import { modelDataUrlOf } from "../instances/index.ts";
@@ -211,7 +211,7 @@ export class HostingView implements AsyncDisposable {
     if (kind === components.kind) {
       const read = components.read(record);
       if (read === null) return null;
-      const footprint = { instanceCount: 0, containerCount: componentContainerCount(read) };
+      const footprint = componentFootprint(read);
       const modelDataUrls = dataUrls(read.specs.map(({ model }) => model));
       return { ...none, modelDataUrls, component: { at: read.state.at, footprint } };
     }
