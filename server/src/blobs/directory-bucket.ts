@@ -4,11 +4,12 @@ import { basename, dirname, join } from "node:path";
 import { AwsError, KeyedLock, type Logger } from "../base/index.ts";
 import { diskError } from "./body-file.ts";
 import { isAside, setAside } from "./damaged-file.ts";
-import { createDurably, syncFile, syncFolder } from "./durable-file.ts";
+import { syncFile, syncFolder } from "./durable-file.ts";
 import { dataName, encodeEntry, entryName, hashOf, type ObjectEntry } from "./object-entry.ts";
 import { ObjectIndex } from "./object-index.ts";
 import { readBytes, readShard } from "./object-shard.ts";
 import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
+import type { SmallFiles } from "./small-files.ts";
 import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
 
 /** A folder of objects that is there in this life of the store. */
@@ -39,6 +40,7 @@ export class DirectoryBucket {
   readonly head: BucketHead;
   readonly folder: string;
   readonly index = new ObjectIndex<ObjectEntry>();
+  readonly #files: SmallFiles;
   readonly #locks = new KeyedLock();
   readonly #shards = new Map<string, Shard>();
   /** Greater than every version of this bucket. */
@@ -46,9 +48,11 @@ export class DirectoryBucket {
   #committing = 0;
   #deleted = false;
 
-  constructor(head: BucketHead, folder: string) {
+  /** `files` are of the store, whose they stay. */
+  constructor(head: BucketHead, folder: string, files: SmallFiles) {
     this.head = head;
     this.folder = folder;
+    this.#files = files;
   }
 
   /** Reads every entry and removes what interrupted writes have left. What is damaged is set aside and told. */
@@ -132,7 +136,7 @@ export class DirectoryBucket {
     const version = this.#nextVersion;
     this.#nextVersion += 1;
     const encoded = encodeEntry(stored);
-    await createDurably(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
+    await this.#files.create(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
     const entry = { ...stored, version, offset: stored.data === null ? encoded.byteLength : 0 };
     this.index.set(entry);
     return entry;

@@ -12,7 +12,7 @@ import { test } from "node:test";
 import { silentLogger } from "../base/index.ts";
 import { openDirectoryStore } from "./directory-store.ts";
 
-/** Puts, overwrites and deletes with eight lanes for ever, each with keys of its own, and says what it begins and what was answered. */
+/** Puts, overwrites and deletes with sixteen lanes for ever, each with keys of its own, and says what it begins and what was answered. */
 const writer = `
 import { writeSync } from "node:fs";
 import { Readable } from "node:stream";
@@ -20,7 +20,7 @@ import { openDirectoryStore } from ${JSON.stringify(new URL("./directory-store.t
 import { silentLogger } from ${JSON.stringify(new URL("../base/index.ts", import.meta.url).href)};
 const store = await openDirectoryStore({ folder: process.argv[1], logger: silentLogger });
 const signal = new AbortController().signal;
-const sizes = [0, 1, 1000, 70_000, 2 ** 20, 2 ** 20 + 77];
+const sizes = [0, 1, 1000, 20_000, 60_000, 70_000, 2 ** 20, 2 ** 20 + 77];
 let n = Number(process.argv[2]);
 const lane = async (number) => {
   for (;;) {
@@ -33,7 +33,7 @@ const lane = async (number) => {
     writeSync(1, "answered " + key + "\\n");
   }
 };
-await Promise.all(Array.from({ length: 8 }, (_, number) => lane(number)));`;
+await Promise.all(Array.from({ length: 16 }, (_, number) => lane(number)));`;
 
 /** What a key holds; a size of -1: nothing. */
 interface Written {

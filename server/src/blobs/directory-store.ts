@@ -13,6 +13,7 @@ import { DirectoryUploads, type UploadLimits } from "./directory-uploads.ts";
 import { HashPool } from "./hash-pool.ts";
 import { objectBytes, type OpenObject } from "./object-bytes.ts";
 import { partNumberMax } from "./object-store.ts";
+import { SmallFiles } from "./small-files.ts";
 import type {
   BucketHead,
   BucketStore,
@@ -77,6 +78,7 @@ class DirectoryStore implements BucketStore {
   readonly #clock: Clock;
   readonly #limits: DirectoryStoreLimits;
   readonly #pool = new HashPool();
+  readonly #files = new SmallFiles();
   readonly #buckets = new Map<string, OpenBucket>();
   /** Of bucket folders into place and away, one at a time for each name. */
   readonly #moves = new KeyedLock();
@@ -137,7 +139,7 @@ class DirectoryStore implements BucketStore {
   #opened(head: BucketHead, folder: string): OpenBucket {
     const tools = { trash: join(this.#folder, "tmp"), pool: this.#pool, clock: this.#clock, limits: this.#limits };
     return {
-      objects: new DirectoryBucket(head, folder),
+      objects: new DirectoryBucket(head, folder, this.#files),
       uploads: new DirectoryUploads(join(folder, "uploads"), tools),
     };
   }
@@ -431,6 +433,7 @@ class DirectoryStore implements BucketStore {
     this.#expiry?.[Symbol.dispose]();
     await this.#upkeep[Symbol.asyncDispose]();
     await this.#pool[Symbol.asyncDispose]();
+    await this.#files[Symbol.asyncDispose]();
   }
 }
 

@@ -63,6 +63,6 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /** Every one has ended when this returns or throws. */
-async function allOf(tasks: readonly Promise<void>[]): Promise<void> {
+export async function allOf(tasks: readonly Promise<void>[]): Promise<void> {
   for (const each of await Promise.allSettled(tasks)) if (each.status === "rejected") throw each.reason;
 }

@@ -1,0 +1,86 @@
+import { closeSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { parentPort } from "node:worker_threads";
+
+/** A file that is to be there under this name, which nothing had before. */
+export interface FileOrder {
+  readonly id: number;
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+/** What became of a file; null: it is on the disk, and its name too. */
+export interface FileReply {
+  readonly id: number;
+  readonly failure: { readonly message: string; readonly code: string | null } | null;
+}
+
+interface Written extends FileOrder {
+  readonly file: number;
+}
+
+/**
+ * Writes the files of a group: first every one, then their syncs, and a folder's once for all its files. What the disk has taken with the first
+ * sync, such as the names of all of them, the next ones need not wait for. The others of one that fails go on.
+ */
+function writeGroup(orders: readonly FileOrder[]): FileReply[] {
+  const replies: FileReply[] = [];
+  const failed = ({ id }: FileOrder, error: unknown) => {
+    const { message, code = null } = error as { readonly message: string; readonly code?: string };
+    replies.push({ id, failure: { message, code } });
+  };
+  const attempted = <Order extends FileOrder, Result>(each: readonly Order[], attempt: (order: Order) => Result) =>
+    each.flatMap((order) => {
+      try {
+        return [attempt(order)];
+      } catch (error) {
+        failed(order, error);
+        return [];
+      }
+    });
+  const synced = attempted(attempted(orders, write), sync);
+  for (const [folder, files] of Map.groupBy(synced, ({ path }) => dirname(path))) {
+    try {
+      syncFolder(folder);
+      for (const { id } of files) replies.push({ id, failure: null });
+    } catch (error) {
+      for (const file of files) failed(file, error);
+    }
+  }
+  return replies;
+}
+
+function write(order: FileOrder): Written {
+  const { path, bytes } = order;
+  const file = openSync(`${path}.tmp`, "wx");
+  try {
+    for (let at = 0; at < bytes.byteLength;) at += writeSync(file, bytes, at);
+    renameSync(`${path}.tmp`, path);
+    return { ...order, file };
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
+}
+
+function sync(written: Written): FileOrder {
+  try {
+    fsyncSync(written.file);
+    return written;
+  } finally {
+    closeSync(written.file);
+  }
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+parentPort?.on("message", (orders: readonly FileOrder[]) => {
+  parentPort?.postMessage(writeGroup(orders), []);
+});
