@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
 import { allOf, createDurably } from "./durable-file.ts";
-import type { FileOrder, FileReply } from "./small-files-thread.ts";
+import type { FileOrder, FileReply } from "./small-files-worker.ts";
 
 /** Files up to this may be written by a thread, for which they are copied once. */
 const fileBytesMax = 64 * 1024;
@@ -121,7 +121,7 @@ class GroupThread implements AsyncDisposable {
   }
 
   #started(): Worker {
-    const name = import.meta.url.endsWith(".ts") ? "./small-files-thread.ts" : "./small-files-thread.js";
+    const name = import.meta.url.endsWith(".ts") ? "./small-files-worker.ts" : "./small-files-worker.js";
     const worker = new Worker(new URL(name, import.meta.url), { execArgv: [] });
     worker.on("message", (replies: readonly FileReply[]) => this.#settle(replies));
     worker.on("error", (error) => this.#lost(worker, error));
