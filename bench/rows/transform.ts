@@ -1,3 +1,5 @@
+import { mkdir, open } from "node:fs/promises";
+import { join } from "node:path";
 import { startGalatea } from "../../conformance/environments/index.ts";
 import { mustAsk } from "../ask.ts";
 import { requestBytes, runLoad } from "../load.ts";
@@ -24,8 +26,12 @@ const shapes: readonly Shape[] = [
 
 /**
  * Records that a transform job takes through a small container, beside two loops that ask a container of the same kind and do nothing else:
- * a bare one with Node's own HTTP client, and, for its own sake, the load generator of the other rows, which sends one
- * request over and over and parses next to nothing. A job reads and splits its object, joins the answers and syncs them.
+ * a bare one with Node's own HTTP client, which keeps nothing of what it gets, and, for its own sake, the load generator of the other rows,
+ * which sends one request over and over and parses next to nothing. A job reads and splits its object, joins the answers and syncs them.
+ *
+ * Then as many objects of one record each: the job reads each from the store, writes its output durably and records that it is done. Beside it
+ * stands the bare loop, and one that writes each answer to a file of its own and syncs it before it asks for the next, as the job's outputs are
+ * synced before they count; it reads nothing and records nothing.
  *
  * A job's container has just been started when the first record comes, and its code is compiled while it answers: for a second or two it
  * has half of the rate that it has later. So the bare loop has a container of its own in each round, as new, and takes as many records through it.
@@ -44,18 +50,70 @@ export const transformRow = {
     const measures: Measure[] = [];
     for (const shape of shapes)
       measures.push(...(await measureShape(context, shape, { platform, repository: repository.path, recordCount })));
-    return measures;
+    const objectCount = context.quick ? 200 : 2000;
+    await putObjects(platform, objectCount);
+    const small = { platform, repository: repository.path, recordCount: objectCount };
+    return [...measures, ...(await measureObjects(context, small, join(data.path, "bare")))];
   },
 };
+
+interface Place {
+  readonly platform: Platform;
+  readonly repository: string;
+  readonly recordCount: number;
+}
+
+const putAtOnce = 8;
+
+async function putObjects(platform: Platform, count: number): Promise<void> {
+  const body = Buffer.from(`${record}\n`);
+  const numbers = Array.from({ length: count }, (_, number) => number).values();
+  const putNext = async () => {
+    for (const number of numbers) await platform.putObject(`objects/${String(number).padStart(6, "0")}.jsonl`, body);
+  };
+  await Promise.all(Array.from({ length: putAtOnce }, putNext));
+}
+
+/** `stores`: the folder of the loop that keeps its answers, on the disk of the platform's objects. */
+async function measureObjects(
+  context: BenchContext,
+  { platform, repository, recordCount }: Place,
+  stores: string,
+): Promise<Measure[]> {
+  const ours: number[] = [];
+  const bare: number[] = [];
+  const storing: number[] = [];
+  for (let round = 0; round < context.rounds; round++) {
+    const job = { name: `objects-${round}`, modelName: "onward", prefix: "objects/", contentType, concurrency: 1 };
+    const { elapsedMs } = await runTransform(platform.port, job);
+    ours.push((recordCount * 1000) / elapsedMs);
+    for (const [figures, folder] of [
+      [bare, null],
+      [storing, join(stores, String(round))],
+    ] as const) {
+      if (folder !== null) await mkdir(folder, { recursive: true });
+      const direct = await startGalatea({ repositories: [repository], env: environment });
+      try {
+        figures.push(await bareLoop(direct.sagemakerPort, { clients: 1, recordCount, folder }));
+      } finally {
+        await direct.stop();
+      }
+    }
+    const [jobRate, bareRate, storingRate] = [ours, bare, storing].map((each) => each.at(-1)?.toFixed(0));
+    context.log(`small objects: job ${jobRate} a second, bare loop ${bareRate}, one that stores ${storingRate}`);
+  }
+  const name = "objects of one record of a transform job, one at a time, beside";
+  const goal = { kind: "at least", of: "ratio", value: 0.9 } as const;
+  return [
+    { what: `${name} a bare loop that stores each answer`, unit: "per s", ours, oracle: storing, goal },
+    { what: `${name} a bare loop that keeps nothing`, unit: "per s", ours, oracle: bare, goal: null },
+  ];
+}
 
 async function measureShape(
   context: BenchContext,
   { what, concurrency, goal }: Shape,
-  {
-    platform,
-    repository,
-    recordCount,
-  }: { readonly platform: Platform; readonly repository: string; readonly recordCount: number },
+  { platform, repository, recordCount }: Place,
 ): Promise<Measure[]> {
   const timing = { durationMs: context.quick ? 500 : 3000, warmUpMs: context.quick ? 200 : 500 };
   const bytes = requestBytes("/invocations", Buffer.from(record), { "content-type": contentType });
@@ -74,7 +132,7 @@ async function measureShape(
     ours.push((recordCount * 1000) / elapsedMs);
     const direct = await startGalatea({ repositories: [repository], env: environment });
     try {
-      bare.push(await bareLoop(direct.sagemakerPort, concurrency, recordCount));
+      bare.push(await bareLoop(direct.sagemakerPort, { clients: concurrency, recordCount, folder: null }));
       const load = await runLoad({ port: direct.sagemakerPort, request: bytes, clients: concurrency, ...timing });
       raw.push(load.perSecond);
     } finally {
@@ -90,17 +148,34 @@ async function measureShape(
   ];
 }
 
+interface BareLoop {
+  readonly clients: number;
+  readonly recordCount: number;
+  /** Where each answer is written and synced before its client sends again; null: nowhere. */
+  readonly folder: string | null;
+}
+
 /** Requests a second of clients that each send, wait for the whole answer, and send again, until all records have been answered. */
-async function bareLoop(port: number, clients: number, recordCount: number): Promise<number> {
+async function bareLoop(port: number, { clients, recordCount, folder }: BareLoop): Promise<number> {
   const body = Buffer.from(record);
   let left = recordCount;
   const client = async () => {
     while (left > 0) {
       left -= 1;
-      await mustAsk(port, "POST", "/invocations", body, { "content-type": contentType });
+      const name = String(left);
+      const answer = await mustAsk(port, "POST", "/invocations", body, { "content-type": contentType });
+      if (folder !== null) await store(folder, name, answer);
     }
   };
   const startedMs = performance.now();
   await Promise.all(Array.from({ length: clients }, client));
   return (recordCount * 1000) / (performance.now() - startedMs);
+}
+
+async function store(folder: string, name: string, answer: Buffer): Promise<void> {
+  await using file = await open(join(folder, name), "wx");
+  await file.writeFile(answer);
+  await file.sync();
+  await using directory = await open(folder, "r");
+  await directory.sync();
 }
