@@ -3,7 +3,7 @@ import { AwsError, delay, KeyedLock, TaskGroup, type Clock, type Logger } from "
 import type { Documents } from "../records/index.ts";
 import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
 import { decideCapacity, type CapacityDecision, type CapacityState } from "./capacity.ts";
-import { policyAlarms } from "./policy-alarms.ts";
+import { policyAlarms, unfinishedAlarms } from "./policy-alarms.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 import { nextRunMs } from "./schedule.ts";
 import { keyOf, ScalingStore, type ScalingRecord, type TargetKey } from "./scaling-store.ts";
@@ -77,6 +77,7 @@ export class Scaling implements AsyncDisposable {
     for (const record of await scaling.#store.all()) {
       scaling.#records.set(keyOf(record.target), scaling.#resumed(record));
     }
+    await scaling.#finishAlarms();
     scaling.#every(options.limits.sweepMs, () => scaling.sweep(scaling.list().map(({ target }) => target)));
     scaling.#every(options.limits.scheduleMs, () => scaling.runScheduled());
     return scaling;
@@ -107,9 +108,9 @@ export class Scaling implements AsyncDisposable {
   async deregister(key: TargetKey): Promise<void> {
     await this.#change(key, async (known) => {
       if (known === null) return;
-      for (const policy of known.policies) await this.#deleteAlarms(policy);
       await this.#store.delete(key);
       this.#records.delete(keyOf(key));
+      for (const policy of known.policies) await this.#deleteAlarms(policy);
     });
   }
 
@@ -137,8 +138,9 @@ export class Scaling implements AsyncDisposable {
   async deletePolicy(policy: ScalingPolicy): Promise<void> {
     await this.#change(policy, async (known) => {
       if (known === null) return;
-      await this.#deleteAlarms(policy);
+      // First the policy: alarms that a platform leaves here when it ends have nothing to run, and go with its next start.
       await this.#put({ ...known, policies: known.policies.filter(({ name }) => name !== policy.name) });
+      await this.#deleteAlarms(policy);
     });
   }
 
@@ -354,6 +356,18 @@ export class Scaling implements AsyncDisposable {
   }
 
   /** What was under way when the platform ended is over: endpoints go on by themselves. */
+  /** What a platform that was ended in the middle of a change left half done. What cannot be mended now is told, and waits for the next start. */
+  async #finishAlarms(): Promise<void> {
+    const { alarms, logger } = this.#options;
+    const policies = [...this.#records.values()].flatMap((record) => record.policies);
+    const definitions = alarms.list().map(({ definition }) => definition);
+    const { missing, orphaned } = unfinishedAlarms(policies, definitions);
+    const works = [...missing.map((alarm) => alarms.put(alarm)), ...orphaned.map((name) => alarms.delete([name]))];
+    for (const work of await Promise.allSettled(works)) {
+      if (work.status === "rejected") logger.error("alarms of a policy are not right", { error: String(work.reason) });
+    }
+  }
+
   #resumed(record: ScalingRecord): ScalingRecord {
     const activities = record.activities.map((each): ScalingActivity =>
       each.status === "InProgress"
