@@ -117,6 +117,8 @@ test("memory of GPUs is charged to the oldest model that has a session there, an
   await using same = await shop.load(first, text);
   assert.equal((await same.memoryBytes()).get("gpu 1"), undefined);
   assert.deepEqual(await shop.backend.estimateBytes(first, shop.config("first", text)), new Map());
+  const elsewhere = shop.config("first", text.replace("[ 1 ]", "[ 0 ]"));
+  assert.ok((await shop.backend.estimateBytes(first, elsewhere))!.get("gpu 0")! > 0, "the other GPU does not have it");
   await model[Symbol.asyncDispose]();
   assert.equal((await same.memoryBytes()).get("gpu 1"), 700, "the charge moves on");
   await using other = await shop.load(second, text);
