@@ -32,12 +32,13 @@ export interface Platform extends AsyncDisposable {
   readonly pid: number;
   putObject(key: string, content: Uint8Array): Promise<void>;
   putArchive(key: string, content: Pack): Promise<void>;
-  /** A multi-model endpoint over every archive below the prefix; the environment is its container's. */
+  /** A multi-model endpoint over every archive below the prefix. */
   createMultiModelEndpoint(
     name: string,
     prefix: string,
     instanceType: string,
-    environment?: Record<string, string>,
+    /** `environment` is its container's. */
+    more?: { readonly environment?: Record<string, string>; readonly instanceCount?: number },
   ): Promise<void>;
   createModel(name: string, key: string, environment: Record<string, string>): Promise<void>;
   /** An endpoint whose containers stand behind each other, each with an archive. */
@@ -78,14 +79,14 @@ export async function startPlatform(dataDirectory: string, { verifies = false } 
     pid: child.pid ?? 0,
     putObject,
     putArchive: async (key, content) => putObject(key, await pack(content)),
-    async createMultiModelEndpoint(name, prefix, instanceType, environment = {}) {
+    async createMultiModelEndpoint(name, prefix, instanceType, { environment = {}, instanceCount = 1 } = {}) {
       const container = {
         Image: image,
         Mode: "MultiModel" as const,
         ModelDataUrl: `s3://${benchBucket}/${prefix}`,
         Environment: environment,
       };
-      await createEndpoint(sagemaker, { name, instanceType, model: { PrimaryContainer: container } });
+      await createEndpoint(sagemaker, { name, instanceType, instanceCount, model: { PrimaryContainer: container } });
     },
     async createModel(name, key, environment) {
       const container = { Image: image, ModelDataUrl: `s3://${benchBucket}/${key}`, Environment: environment };
@@ -99,7 +100,7 @@ export async function startPlatform(dataDirectory: string, { verifies = false } 
         ModelDataUrl: `s3://${benchBucket}/${key}`,
         Environment: environment,
       }));
-      await createEndpoint(sagemaker, { name, instanceType: "ml.m5.4xlarge", model: { Containers } });
+      await createEndpoint(sagemaker, { name, instanceType: "ml.m5.4xlarge", instanceCount: 1, model: { Containers } });
     },
     async [Symbol.asyncDispose]() {
       s3.destroy();
@@ -115,10 +116,12 @@ async function createEndpoint(
   {
     name,
     instanceType,
+    instanceCount,
     model,
   }: {
     readonly name: string;
     readonly instanceType: string;
+    readonly instanceCount: number;
     readonly model: Pick<CreateModelCommandInput, "PrimaryContainer" | "Containers">;
   },
 ): Promise<void> {
@@ -127,7 +130,7 @@ async function createEndpoint(
     VariantName: "AllTraffic",
     ModelName: name,
     InstanceType: instanceType as "ml.m5.large",
-    InitialInstanceCount: 1,
+    InitialInstanceCount: instanceCount,
   };
   await sagemaker.send(new CreateEndpointConfigCommand({ EndpointConfigName: name, ProductionVariants: [variant] }));
   await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));

@@ -24,6 +24,7 @@ import { transformRow } from "./transform.ts";
 import { treesRow } from "./trees.ts";
 import { uploadRow } from "./upload.ts";
 import { zipfRow } from "./zipf.ts";
+import { zipfSpreadRow } from "./zipf-spread.ts";
 
 export const rows: readonly Row[] = [
   addSubRow,
@@ -57,4 +58,5 @@ export const rows: readonly Row[] = [
   memoryRow,
   uploadRow,
   zipfRow,
+  zipfSpreadRow,
 ];

@@ -42,8 +42,10 @@ export const zipfRow = {
     context.log(`${modelCount} archives uploaded`);
     const memoryBytes = Math.min(modelMemoryBytesMax, Math.ceil(modelCount / 10) * modelBytes);
     await platform.createMultiModelEndpoint(endpoint, "zipf/", instanceType, {
-      GALATEA_MODEL_MEMORY_BYTES: String(memoryBytes),
-      GALATEA_MODEL_DISK_BYTES: String(Math.ceil(modelCount / 5) * modelDiskBytes),
+      environment: {
+        GALATEA_MODEL_MEMORY_BYTES: String(memoryBytes),
+        GALATEA_MODEL_DISK_BYTES: String(Math.ceil(modelCount / 5) * modelDiskBytes),
+      },
     });
     await warmUp(platform);
     const restBytes = (await treeMemory(platform.pid)).proportionalBytes;
