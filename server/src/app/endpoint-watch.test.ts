@@ -101,3 +101,23 @@ test("who asks while a slow start is under way is held for no longer than they p
   bench.signal("SIGCONT");
   await bench.settled("e");
 });
+
+test("a record that is on disk before this process has heard of it is waited for, and not read over and over", async () => {
+  const documents = new DocumentMemory();
+  await using bench = await TrafficBench.open(documents);
+  await bench.deploy("e", [{ name: "v" }]);
+  const [id, kept] = [...documents.held].find(([, { kind }]) => kind === "endpoint") ?? assert.fail();
+  const record = JSON.parse(kept.body) as { state: { at: string } };
+  const body = JSON.stringify({ ...record, state: { ...record.state, at: "Creating" } });
+  documents.held.set(id, { ...kept, version: kept.version + 1, body });
+  let readCount = 0;
+  const get = documents.held.get.bind(documents.held);
+  documents.held.get = (asked) => {
+    // Reading resolves in the same turn of the event loop: nothing else would end it.
+    if (asked === id && (readCount += 1) > 1000) throw new Error("read over and over");
+    return get(asked);
+  };
+  await bench.hosting.watch.news("e", "waiter", { waitMsMax: 20, signal });
+  assert.equal(readCount, 1);
+  documents.held.set(id, kept);
+});

@@ -70,14 +70,13 @@ export class EndpointWatch {
   async #news(key: string, wait: Wait): Promise<void> {
     const { view, kinds } = this.#store;
     using over = this.#deadline(wait);
-    let version: number | null = null;
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const changed = view.stateChanged();
+      // The view's own: a record is on disk before the view is told, so that its version would differ until the event loop takes a turn.
+      const version = view.endpointVersion(key);
       if (over.signal.aborted) return;
       const found = await kinds.endpoints.find(key);
       if (found.at !== "found") return;
-      const isFirst = version === null;
-      version = found.version;
       const holdMs = Math.min(longestHoldMs(found.value, this.#clock.epochMs()), isFirst ? Infinity : quietMs);
       if (holdMs <= 0) return;
       using quiet = openDeadline({
@@ -93,7 +92,7 @@ export class EndpointWatch {
   /** Of this endpoint, whatever happens to others meanwhile. */
   async #changed(
     key: string,
-    version: number,
+    version: number | null,
     { changed, signal }: { readonly changed: Promise<void>; readonly signal: AbortSignal },
   ): Promise<void> {
     const { view } = this.#store;
