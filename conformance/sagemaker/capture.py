@@ -180,6 +180,11 @@ def mirrored():
     (shadow,) = settled()["ShadowProductionVariants"]
     proven("the shadow's weight is changed", (shadow["CurrentWeight"], shadow["DesiredWeight"]) == (0.0, 0.0))
     ask(10)
+    # Copies that the shadow has not answered are given up with it.
+    for _ in range(600):
+        if sum_of("dark") == 10:
+            break
+        time.sleep(POLL_SECONDS)
     sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName="plain")
     found = settled()
     gone = "DataCaptureConfig" not in found and "ShadowProductionVariants" not in found
