@@ -27,6 +27,8 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
         desired: group.settled.instanceCount,
         running: found.inServiceCounts.get(groupKey(generation.number, named.variant)) ?? 0,
         isMoving: found.record.state.at !== "InService",
+        // What waits in a queue waits for an instance, too.
+        least: generation.asyncInference === undefined ? 1 : 0,
       };
     },
     async scale(resourceId, to, signal) {

@@ -9,6 +9,8 @@ export interface ResourceCapacity {
   readonly running: number;
   /** Whether something else changes it just now. */
   readonly isMoving: boolean;
+  /** The least that it may have; 1 unless given. */
+  readonly least?: number;
 }
 
 /** An alarm of a policy that has gone off, and what it finds. */

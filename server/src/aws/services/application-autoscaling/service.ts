@@ -207,7 +207,8 @@ async function registered(
   context: CallContext,
 ): Promise<ScalableTarget> {
   const key = variantOf(input);
-  if ((await scalable.capacity(key.resourceId)) === null) {
+  const capacity = await scalable.capacity(key.resourceId);
+  if (capacity === null) {
     throw invalid(`There is no variant ${key.variant} of an endpoint ${key.endpoint} to scale.`);
   }
   const known = scaling.find(key)?.target ?? null;
@@ -216,7 +217,10 @@ async function registered(
   if (minCapacity === undefined || maxCapacity === undefined) {
     throw invalid("MinCapacity and MaxCapacity must be specified when a scalable target is registered.");
   }
-  if (minCapacity < 1) throw invalid(`The minimum capacity of ${key.dimension} is 1; it is ${minCapacity}.`);
+  const { least = 1 } = capacity;
+  if (minCapacity < least) {
+    throw invalid(`The minimum capacity of ${key.dimension} is ${least}; it is ${minCapacity}.`);
+  }
   if (minCapacity > maxCapacity) throw invalid("Maximum capacity cannot be less than minimum capacity");
   const asked = input.SuspendedState;
   return {
