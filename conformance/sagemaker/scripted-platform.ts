@@ -23,23 +23,26 @@ interface Running {
 /** `galatea up` on a free port over a folder of its own, for Python scripts that know of it what `galatea env` prints. */
 export class ScriptedPlatform implements AsyncDisposable {
   readonly directory: string;
+  readonly #flags: readonly string[];
   #running: Running;
 
-  private constructor(directory: string, running: Running) {
+  private constructor(directory: string, flags: readonly string[], running: Running) {
     this.directory = directory;
+    this.#flags = flags;
     this.#running = running;
   }
 
-  static async open(): Promise<ScriptedPlatform> {
+  /** With further flags of `galatea up`. */
+  static async open(flags: readonly string[] = []): Promise<ScriptedPlatform> {
     const directory = await mkdtemp(join(tmpdir(), "galatea-scripted-"));
     await shareMadePython(join(directory, "data"));
-    return new ScriptedPlatform(directory, await up(directory));
+    return new ScriptedPlatform(directory, flags, await up(directory, flags));
   }
 
   /** kill -9, then a start over the same data. */
   async killAndStartAgain(): Promise<void> {
     await ended(this.#running.child, "SIGKILL");
-    this.#running = await up(this.directory);
+    this.#running = await up(this.directory, this.#flags);
   }
 
   /**
@@ -79,8 +82,8 @@ export class ScriptedPlatform implements AsyncDisposable {
 }
 
 /** Resolves with the address that it prints. */
-async function up(directory: string): Promise<Running> {
-  const child = spawn(process.execPath, [main, "up", "--port", "0", "--data", join(directory, "data")], {
+async function up(directory: string, flags: readonly string[]): Promise<Running> {
+  const child = spawn(process.execPath, [main, "up", "--port", "0", "--data", join(directory, "data"), ...flags], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let text = "";

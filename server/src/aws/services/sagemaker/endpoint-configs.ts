@@ -41,11 +41,8 @@ export function endpointConfigOperations(
           ...capture,
         };
         const { AsyncInferenceConfig: asyncInference } = input;
-        if (asyncInference !== undefined && variants.length > 1) {
-          throw notBuilt("AsyncInferenceConfig with several production variants");
-        }
-        if (asyncInference !== undefined && variants.some(({ ServerlessConfig }) => ServerlessConfig !== undefined)) {
-          throw invalid("AsyncInferenceConfig is for variants with instances, not for serverless ones.");
+        if (asyncInference !== undefined) {
+          checkQueued(variants, shadows.length > 0 || dataCapture?.EnableCapture === true);
         }
         const record = await hosting.createConfig({
           name: input.EndpointConfigName,
@@ -84,6 +81,15 @@ export function endpointConfigOperations(
       },
     },
   };
+}
+
+/** Throws for variants that take no requests from a queue. */
+function checkQueued(variants: readonly ProductionVariant[], isCopied: boolean): void {
+  if (variants.length > 1) throw notBuilt("AsyncInferenceConfig with several production variants");
+  if (variants.some(({ ServerlessConfig }) => ServerlessConfig !== undefined)) {
+    throw invalid("AsyncInferenceConfig is for variants with instances, not for serverless ones.");
+  }
+  if (isCopied) throw notBuilt("AsyncInferenceConfig with ShadowProductionVariants or DataCaptureConfig");
 }
 
 function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): readonly ProductionVariant[] {

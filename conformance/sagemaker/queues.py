@@ -1,0 +1,370 @@
+"""Asynchronous inference and SNS with the real boto3 and the SageMaker SDK.
+
+python queues.py boto3|topics|accept|after-restart|sdk
+"""
+
+import http.server
+import json
+import os
+import queue
+import sys
+import threading
+import urllib.request
+
+import boto3
+from botocore.config import Config
+from statements import (
+    IMAGE,
+    POLL_SECONDS,
+    ROLE,
+    answers,
+    archive,
+    failed,
+    finish,
+    proven,
+    refused,
+    runtime,
+    s3,
+    sagemaker,
+)
+
+BUCKET = "conformance-queues"
+ENDPOINT = "conformance-queues"
+CONFIG = """
+name: "twice" backend: "python"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
+"""
+MODEL = """
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        found = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x * 2)]) for x in found]
+"""
+BODY = '{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1,2]}]}'
+
+sns = boto3.client("sns")
+cloudwatch = boto3.client("cloudwatch")
+scaling = boto3.client("application-autoscaling")
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """What SNS sends, in the order in which it comes."""
+
+    received = queue.Queue()
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.end_headers()
+        Receiver.received.put((self.headers["x-amz-sns-message-type"], json.loads(body)))
+
+    def log_message(self, *words):
+        pass
+
+
+def hook():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return "http://127.0.0.1:%d/hook" % server.server_address[1]
+
+
+def received():
+    return Receiver.received.get(timeout=60)
+
+
+def model():
+    s3.create_bucket(Bucket=BUCKET)
+    files = {"twice/config.pbtxt": CONFIG, "twice/1/model.py": MODEL}
+    s3.put_object(Bucket=BUCKET, Key="twice.tar.gz", Body=archive(files))
+    s3.put_object(Bucket=BUCKET, Key="in/good.json", Body=BODY)
+    s3.put_object(Bucket=BUCKET, Key="in/bad.json", Body="{}")
+    container = {
+        "Image": IMAGE,
+        "ModelDataUrl": "s3://%s/twice.tar.gz" % BUCKET,
+        "Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"},
+    }
+    sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+
+
+def deploy(topic):
+    model()
+    config = {
+        "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 2},
+        "OutputConfig": {
+            "S3OutputPath": "s3://%s/out" % BUCKET,
+            "S3FailurePath": "s3://%s/bad" % BUCKET,
+            "NotificationConfig": {
+                "SuccessTopic": topic,
+                "ErrorTopic": topic,
+                "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"],
+            },
+        },
+    }
+    variant = {"VariantName": "all", "ModelName": ENDPOINT, "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    sagemaker.create_endpoint_config(
+        EndpointConfigName=ENDPOINT, ProductionVariants=[variant], AsyncInferenceConfig=config
+    )
+    found = sagemaker.describe_endpoint_config(EndpointConfigName=ENDPOINT)
+    proven("DescribeEndpointConfig answers with AsyncInferenceConfig", found["AsyncInferenceConfig"] == config)
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+    found = sagemaker.describe_endpoint(EndpointName=ENDPOINT)
+    proven("and so does DescribeEndpoint", found.get("AsyncInferenceConfig") == config)
+
+
+def ask(**more):
+    return runtime.invoke_endpoint_async(EndpointName=ENDPOINT, ContentType="application/json", **more)
+
+
+def unchecked(**more):
+    """What boto3 would not let through is the platform's to refuse."""
+    client = boto3.client("sagemaker-runtime", config=Config(parameter_validation=False))
+    client.invoke_endpoint_async(EndpointName=ENDPOINT, Body=b"x", **more)
+
+
+def body_of(url):
+    bucket, key = url[len("s3://") :].split("/", 1)
+    s3.get_waiter("object_exists").wait(Bucket=bucket, Key=key, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    return s3.get_object(Bucket=bucket, Key=key)
+
+
+def outputs(url):
+    return json.loads(body_of(url)["Body"].read())["outputs"][0]["data"]
+
+
+def invocations():
+    topic = sns.create_topic(Name="results")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="http", Endpoint=hook())
+    kind, message = received()
+    urllib.request.urlopen(message["SubscribeURL"]).read()
+    deploy(topic)
+    answer = ask(InputLocation="s3://%s/in/good.json" % BUCKET, InferenceId="mine")
+    status = answer["ResponseMetadata"]["HTTPStatusCode"]
+    proven("InvokeEndpointAsync is answered 202 with its id", (status, answer["InferenceId"]) == (202, "mine"))
+    proven("the answer comes to OutputLocation", outputs(answer["OutputLocation"]) == [2.0, 4.0])
+    proven("with its content type", body_of(answer["OutputLocation"])["ContentType"].startswith("application/json"))
+    kind, message = received()
+    told = json.loads(message["Message"])
+    found = (kind, told["invocationStatus"], told["inferenceId"], told["responseParameters"]["outputLocation"])
+    proven("and a topic is told", found == ("Notification", "Completed", "mine", answer["OutputLocation"]), str(told))
+    proven("with the answer itself, as it is asked for", told["responseBody"]["encoding"] == "BASE64")
+    answer = ask(Body=BODY.encode(), Filename="own.json", S3OutputPathExtension="deep")
+    proven("Filename and S3OutputPathExtension", answer["OutputLocation"] == "s3://%s/out/deep/own.json" % BUCKET)
+    proven("an input within the request", outputs(answer["OutputLocation"]) == [2.0, 4.0])
+    received()
+    answer = ask(InputLocation="s3://%s/in/bad.json" % BUCKET)
+    failure = body_of(answer["FailureLocation"])["Body"].read()
+    proven("what fails is told in FailureLocation", len(failure) > 0, failure[:80].decode())
+    kind, message = received()
+    told = json.loads(message["Message"])
+    words = "ClientError: Received server error (500) from model."
+    proven("and to the topic", told["failureReason"].startswith(words), told["failureReason"])
+
+
+def refusals():
+    both = {"InputLocation": "s3://%s/in/good.json" % BUCKET, "Body": b"x"}
+    refused("an input in both places", "ValidationError", "exactly one of Body and InputLocation", lambda: ask(**both))
+    refused("an input in none", "ValidationError", "exactly one of Body and InputLocation", lambda: ask())
+    refused(
+        "RequestTTLSeconds below a minute",
+        "ValidationError",
+        "at 'requestTTLSeconds' failed to satisfy constraint: Member must have value greater than or equal to 60",
+        lambda: unchecked(RequestTTLSeconds=59),
+    )
+    refused(
+        "InvocationTimeoutSeconds beyond an hour",
+        "ValidationError",
+        "Member must have value less than or equal to 3600",
+        lambda: unchecked(InvocationTimeoutSeconds=3601),
+    )
+    refused("a long body", "413", "128000 bytes", lambda: ask(Body=b"x" * 128_001))
+    refused(
+        "InvokeEndpoint of an asynchronous endpoint",
+        "ValidationError",
+        "is an asynchronous endpoint",
+        lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"x"),
+    )
+    refused(
+        "an endpoint that there is not",
+        "ValidationError",
+        "Endpoint nobody of account [0-9]{12} not found",
+        lambda: runtime.invoke_endpoint_async(EndpointName="nobody", Body=b"x"),
+    )
+
+
+def to_zero():
+    resource = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "endpoint/%s/variant/all" % ENDPOINT,
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    scaling.register_scalable_target(MinCapacity=0, MaxCapacity=2, **resource)
+    (target,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    proven("a scalable target with a minimum of 0", target["MinCapacity"] == 0)
+    scaling.deregister_scalable_target(**resource)
+    resize(0)
+    (variant,) = sagemaker.describe_endpoint(EndpointName=ENDPOINT)["ProductionVariants"]
+    proven("an endpoint without an instance is in service", variant["CurrentInstanceCount"] == 0)
+
+
+def resize(count):
+    size = {"VariantName": "all", "DesiredInstanceCount": count}
+    sagemaker.update_endpoint_weights_and_capacities(EndpointName=ENDPOINT, DesiredWeightsAndCapacities=[size])
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+
+
+def accept():
+    """What is accepted while there is no instance; the platform is killed then."""
+    urls = [ask(Body=BODY.encode())["OutputLocation"] for _ in range(5)]
+    s3.put_object(Bucket=BUCKET, Key="accepted.json", Body=json.dumps(urls))
+    answers("requests wait", lambda: s3.list_objects_v2(Bucket=BUCKET, Prefix=urls[0].split("/", 3)[3])["KeyCount"], 0)
+
+
+def after_restart():
+    resize(1)
+    urls = json.loads(s3.get_object(Bucket=BUCKET, Key="accepted.json")["Body"].read())
+    proven("what was accepted is answered after kill -9", all(outputs(url) == [2.0, 4.0] for url in urls))
+    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
+
+
+def topics():
+    arn = sns.create_topic(Name="told", Attributes={"DisplayName": "Told"})["TopicArn"]
+    proven("CreateTopic twice gives one topic", sns.create_topic(Name="told")["TopicArn"] == arn)
+    listed = [topic["TopicArn"] for topic in sns.list_topics()["Topics"]]
+    proven("ListTopics", arn in listed, str(listed))
+    endpoint = hook()
+    answer = sns.subscribe(TopicArn=arn, Protocol="http", Endpoint=endpoint)
+    proven("a subscription waits for its endpoint", answer["SubscriptionArn"] == "pending confirmation")
+    kind, message = received()
+    proven("which is sent a token", (kind, message["Type"]) == ("SubscriptionConfirmation",) * 2)
+    own = sns.confirm_subscription(TopicArn=arn, Token=message["Token"])["SubscriptionArn"]
+    (found,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
+    proven("ListSubscriptionsByTopic", (found["SubscriptionArn"], found["Endpoint"]) == (own, endpoint))
+    proven("ListSubscriptions", own in [each["SubscriptionArn"] for each in sns.list_subscriptions()["Subscriptions"]])
+    sns.set_topic_attributes(TopicArn=arn, AttributeName="SignatureVersion", AttributeValue="2")
+    attributes = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
+    found = (attributes["DisplayName"], attributes["SignatureVersion"], attributes["SubscriptionsConfirmed"])
+    proven("GetTopicAttributes", found == ("Told", "2", "1"), str(attributes))
+    attribute = {"kind": {"DataType": "String", "StringValue": "x"}}
+    said = sns.publish(TopicArn=arn, Subject="Hear", Message="it", MessageAttributes=attribute)
+    kind, message = received()
+    found = (kind, message["Message"], message["Subject"], message["MessageId"], message["SignatureVersion"])
+    proven("Publish", found == ("Notification", "it", "Hear", said["MessageId"], "2"), str(message))
+    proven("its attributes", message["MessageAttributes"] == {"kind": {"Type": "String", "Value": "x"}})
+    sns.publish(TopicArn=arn, Message=json.dumps({"default": "d", "http": "h"}), MessageStructure="json")
+    proven("MessageStructure", received()[1]["Message"] == "h")
+    sns.set_subscription_attributes(SubscriptionArn=own, AttributeName="RawMessageDelivery", AttributeValue="true")
+    attributes = sns.get_subscription_attributes(SubscriptionArn=own)["Attributes"]
+    proven("SetSubscriptionAttributes", attributes["RawMessageDelivery"] == "true", str(attributes))
+    sns.publish(TopicArn=arn, Message='{"raw": 1}')
+    proven("a raw message", received()[1] == {"raw": 1})
+    sns.set_subscription_attributes(SubscriptionArn=own, AttributeName="RawMessageDelivery", AttributeValue="false")
+    alarm(arn)
+    topic_refusals(arn, own)
+    sns.unsubscribe(SubscriptionArn=own)
+    answers("Unsubscribe", lambda: sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"], [])
+    sns.delete_topic(TopicArn=arn)
+    words = "^Topic does not exist$"
+    refused("DeleteTopic", "NotFound", words, lambda: sns.publish(TopicArn=arn, Message="x"))
+
+
+def alarm(topic):
+    cloudwatch.put_metric_alarm(
+        AlarmName="told",
+        Namespace="mine",
+        MetricName="Waiting",
+        Statistic="Maximum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=5,
+        ComparisonOperator="GreaterThanThreshold",
+        AlarmActions=[topic],
+    )
+    cloudwatch.set_alarm_state(AlarmName="told", StateValue="ALARM", StateReason="to see it")
+    _, message = received()
+    told = json.loads(message["Message"])
+    found = (message["Subject"], told["NewStateValue"], told["NewStateReason"], told["Trigger"]["Statistic"])
+    expected = ('ALARM: "told" in US East (N. Virginia)', "ALARM", "to see it", "MAXIMUM")
+    proven("an alarm's topic is told", found == expected, str(told))
+    cloudwatch.delete_alarms(AlarmNames=["told"])
+
+
+def topic_refusals(arn, own):
+    def subscribe(protocol, endpoint):
+        return lambda: sns.subscribe(TopicArn=arn, Protocol=protocol, Endpoint=endpoint)
+
+    words = "sqs is not supported by this platform yet; http and https are$"
+    refused("another protocol", "InvalidParameter", words, subscribe("sqs", "arn:aws:sqs:us-east-1:1:q"))
+    words = "^Invalid parameter: Endpoint must match the specified protocol$"
+    refused("an endpoint of another protocol", "InvalidParameter", words, subscribe("https", "http://x/"))
+    words = "FilterPolicy is not supported by this platform yet"
+    change = {"SubscriptionArn": own, "AttributeName": "FilterPolicy", "AttributeValue": "{}"}
+    refused("filter policies", "InvalidParameter", words, lambda: sns.set_subscription_attributes(**change))
+    words = "^Invalid parameter: Topic Name$"
+    refused("a topic's name", "InvalidParameter", words, lambda: sns.create_topic(Name="no spaces"))
+    words = "^Invalid parameter: Message too long$"
+    refused("a long message", "InvalidParameter", words, lambda: sns.publish(TopicArn=arn, Message="x" * 262_145))
+    words = "^Subscription does not exist$"
+    absent = own[:-36] + "00000000-0000-0000-0000-000000000000"
+    get = {"SubscriptionArn": absent}
+    refused("a subscription that there is not", "NotFound", words, lambda: sns.get_subscription_attributes(**get))
+
+
+def sdk():
+    import sagemaker as sdk_module
+    from sagemaker.async_inference import AsyncInferenceConfig, WaiterConfig
+    from sagemaker.deserializers import JSONDeserializer
+    from sagemaker.model import Model
+    from sagemaker.predictor import Predictor
+    from sagemaker.serializers import JSONSerializer
+
+    session = sdk_module.Session()
+    bucket = session.default_bucket()
+    s3.put_object(
+        Bucket=bucket, Key="queued/model.tar.gz", Body=s3.get_object(Bucket=BUCKET, Key="twice.tar.gz")["Body"].read()
+    )
+    model = Model(
+        image_uri=IMAGE,
+        model_data="s3://%s/queued/model.tar.gz" % bucket,
+        role=ROLE,
+        env={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"},
+        predictor_cls=Predictor,
+        sagemaker_session=session,
+    )
+    predictor = model.deploy(
+        initial_instance_count=1,
+        instance_type="ml.m5.xlarge",
+        endpoint_name="conformance-queues-sdk",
+        async_inference_config=AsyncInferenceConfig(),
+        wait=False,
+    )
+    session.wait_for_endpoint("conformance-queues-sdk", poll=POLL_SECONDS)
+    predictor.predictor.serializer = predictor.serializer = JSONSerializer()
+    predictor.predictor.deserializer = predictor.deserializer = JSONDeserializer()
+    waiter = WaiterConfig(max_attempts=60, delay=1)
+    answer = predictor.predict(json.loads(BODY), waiter_config=waiter)
+    proven("AsyncPredictor.predict", answer["outputs"][0]["data"] == [2.0, 4.0], str(answer))
+    response = predictor.predict_async(json.loads(BODY))
+    found = response.get_result(waiter)["outputs"][0]["data"]
+    proven("AsyncPredictor.predict_async and get_result with a WaiterConfig", found == [2.0, 4.0])
+    predictor.delete_model()
+    predictor.delete_endpoint()
+    # The SDK's own thread still waits for a failure that does not come.
+    sys.stdout.flush()
+    os._exit(1 if failed else 0)
+
+
+for step in sys.argv[1:]:
+    for part in {
+        "boto3": [invocations, refusals, to_zero],
+        "accept": [accept],
+        "after-restart": [after_restart],
+        "topics": [topics],
+        "sdk": [sdk],
+    }[step]:
+        part()
+finish()
