@@ -111,7 +111,7 @@ export class CallWatch {
   }
 
   #mirror(
-    { headers, targetModel, targetContainer, isStreamed }: InvocationRequest,
+    { headers, targetModel, targetContainer, containerPath, isStreamed }: InvocationRequest,
     copy: {
       readonly to: WatchedShadow;
       readonly input: BodyCopy;
@@ -124,7 +124,14 @@ export class CallWatch {
     const lease = copy.lease.retain();
     const { variantName } = to;
     to.calls.send(
-      { headers, targetModel, targetContainer, isStreamed, pieces: input.pieces },
+      {
+        headers,
+        targetModel,
+        targetContainer,
+        ...(containerPath === undefined ? {} : { containerPath }),
+        isStreamed,
+        pieces: input.pieces,
+      },
       {
         take: (reply) =>
           facts === null ? reply.body : this.#capture(reply, { variantName, facts, lease: lease.retain() }),

@@ -18,7 +18,7 @@ export interface ShadowCallsOptions {
 /** A request as it came, for a shadow variant. */
 export interface MirroredRequest extends Pick<
   InvocationRequest,
-  "headers" | "targetModel" | "targetContainer" | "isStreamed"
+  "headers" | "targetModel" | "targetContainer" | "containerPath" | "isStreamed"
 > {
   readonly pieces: readonly Buffer[];
 }
@@ -76,7 +76,7 @@ export class ShadowCalls implements AsyncDisposable {
   }
 
   async #send(
-    { headers, targetModel, targetContainer, isStreamed, pieces }: MirroredRequest,
+    { headers, pieces, ...targets }: MirroredRequest,
     signal: AbortSignal,
     take: (reply: InvocationReply) => InvocationReply["body"],
   ): Promise<void> {
@@ -85,8 +85,8 @@ export class ShadowCalls implements AsyncDisposable {
     using memory = share.memory();
     const [only = Buffer.alloc(0)] = pieces;
     const body = () => Promise.resolve(pieces.length < 2 ? only : Readable.from(pieces, { objectMode: false }));
-    const targets = { targetModel, targetVariant: null, targetContainer, isStreamed };
-    const reply = await ask({ headers, ...targets, body, memory, receivedNs: clock.monotonicNs(), signal });
+    const receivedNs = clock.monotonicNs();
+    const reply = await ask({ headers, ...targets, targetVariant: null, body, memory, receivedNs, signal });
     const answer = take(reply);
     try {
       if (!Buffer.isBuffer(answer)) await readToItsEnd(answer, reply, signal);
