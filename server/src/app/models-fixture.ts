@@ -13,8 +13,9 @@ import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 /** A multi-model container: it writes what it loads and unloads, and answers with the model's text, its instance and its process. */
 const program = `
 import { createServer } from "node:http";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 const [socketPath, mlRoot] = process.argv.slice(2);
+if (existsSync(mlRoot + "/../broken")) process.exit(1);
 const models = new Map();
 process.on("SIGTERM", () => process.exit(0));
 createServer(async (request, response) => {
@@ -27,7 +28,9 @@ createServer(async (request, response) => {
   if (request.method === "POST" && request.url === "/models") {
     const { model_name, url } = JSON.parse(body);
     console.log("load " + target);
-    models.set(model_name, readFileSync(url.replace("/opt/ml", mlRoot) + "/answer", "utf8"));
+    const text = readFileSync(url.replace("/opt/ml", mlRoot) + "/answer", "utf8");
+    if (text === "slow") await new Promise((resolve) => setTimeout(resolve, 1000));
+    models.set(model_name, text);
     return send(200, "", { "x-galatea-model-bytes": 1000000 });
   }
   if (request.method === "DELETE") { console.log("unload " + target); return send(models.delete(id) ? 200 : 404); }
@@ -188,6 +191,11 @@ export class ModelsBench implements AsyncDisposable {
     const { instancesDirectory: directory } = this.#parts;
     const instances = (await readdir(directory)).filter((name) => name.startsWith("i-"));
     return (await Promise.all(instances.map((name) => readdir(join(directory, name, "ml", "models"))))).flat();
+  }
+
+  /** The container of an instance ends whenever it is started from now on. */
+  async breakInstance(instance: string): Promise<void> {
+    await writeFile(join(this.#parts.instancesDirectory, instance.replace(".sock", ""), "broken"), "");
   }
 
   /** How often each model was loaded so far (or unloaded), on all instances together. */

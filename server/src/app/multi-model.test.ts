@@ -172,3 +172,23 @@ test(
     assert.equal((await bench.ask("tight", "a")).text, "a");
   },
 );
+
+test(
+  "a request that waits for its model on an instance that does not come back is answered by another one",
+  { timeout: 60_000 },
+  async () => {
+    await using bench = await ModelsBench.open();
+    await bench.put("a", "quick");
+    await bench.deploy("lost", 2);
+    const { instance, pid } = await bench.ask("lost", "a");
+    await bench.put("a", "slow");
+    const waiting = bench.ask("lost", "a");
+    await until("it is loaded again", () => bench.loads().get("a") === 2);
+    await bench.breakInstance(instance);
+    process.kill(pid, "SIGKILL");
+    const answer = await waiting;
+    assert.equal(answer.text, "slow");
+    assert.notEqual(answer.instance, instance);
+    assert.equal(bench.samples("Invocations").length, 2);
+  },
+);

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { AwsError, Gate, openDeadline, orAborted, readWhole, takeForCall, type Clock } from "../../base/index.ts";
 import type { ModelAgent } from "../agent/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
-import type { ContainerReply } from "../instances/index.ts";
+import { InstanceFailure, type ContainerReply } from "../instances/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import { ContainerChain, beginHop, replyHeader, replyLength, type Hop } from "./container-chain.ts";
 import type { ExchangeTarget, InvokedContainer } from "./container-exchange.ts";
@@ -101,7 +101,10 @@ export class InstanceInvocations {
     };
     try {
       // Before anything is computed: a model that is not there costs no container's time.
-      for (const hop of hops) if (hop.target.agent !== null) await this.#lease(hop, hop.target.agent, request, outcome);
+      for (const hop of hops) {
+        const { agent } = hop.target;
+        if (agent !== null) await this.#lease(hop, agent, { request, outcome, mayGoElsewhere });
+      }
       const reply = await this.#send(request, hops, { outcome, finish, mayGoElsewhere });
       if (Buffer.isBuffer(reply.body)) finish();
       return reply;
@@ -139,7 +142,12 @@ export class InstanceInvocations {
     recordOutcome(metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
   }
 
-  async #lease(hop: Hop, agent: ModelAgent, request: InvocationRequest, outcome: InvocationOutcome): Promise<void> {
+  async #lease(
+    hop: Hop,
+    agent: ModelAgent,
+    on: { readonly request: InvocationRequest; readonly outcome: InvocationOutcome; readonly mayGoElsewhere: boolean },
+  ): Promise<void> {
+    const { request, outcome, mayGoElsewhere } = on;
     const { place, modelDataUrl } = hop.target;
     try {
       const lease = await agent.acquire(request.targetModel ?? "", request.signal);
@@ -147,6 +155,8 @@ export class InstanceInvocations {
       outcome.cacheHit = lease.cacheHit;
       outcome.waitedUs = lease.waitedUs;
     } catch (error) {
+      // Its container does not come back: what only waited for it can be answered by another instance.
+      if (mayGoElsewhere && error instanceof InstanceFailure) throw new NotBegun({ cause: error });
       throw modelErrorOf(error, modelDataUrl, place);
     }
   }
