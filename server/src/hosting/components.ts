@@ -107,6 +107,7 @@ export class Components implements AsyncDisposable {
     const endpoint = await this.#endpoint(asked.endpointName, owner);
     const variantName = this.#variantName(endpoint, asked.variantName);
     const spec = await this.#spec(asked.spec, { owner, before: null });
+    this.#checkFits(endpoint, variantName, spec.claim);
     using _record = quotas.reserveRecord("components", key);
     using _copies = quotas.reserveComponent(key, copiesFootprint(spec.claim.memoryBytes, copyCount));
     const nowMs = fleet.clock.epochMs();
@@ -229,7 +230,7 @@ export class Components implements AsyncDisposable {
 
   /** Refuses to delete or stop an endpoint that has components. */
   checkUnused({ name, arn }: EndpointRecord): void {
-    const names = this.#options.moves.of(name).map((each) => `"${each.name}"`);
+    const names = this.#options.moves.of(name).map((each) => `"${each.name}"`).toSorted();
     if (names.length === 0) return;
     const shown = names.slice(0, 10).join(", ");
     throw invalid(`Endpoint "${arn}" has inference components, which have to be deleted first: ${shown}.`);

@@ -1,0 +1,162 @@
+"""Inference components with the real boto3.
+
+python components.py create | again
+"""
+
+import io
+import json
+import sys
+import time
+
+from statements import BUCKET, IMAGE, POLL_SECONDS, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+
+ENDPOINT = "conformance-components"
+MODEL = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([[%r]], dtype=object))]) for _ in requests]
+"""
+CONFIG = """
+name: "model"
+backend: "python"
+max_batch_size: 8
+input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] } ]
+"""
+BODY = json.dumps({"inputs": [{"name": "IN", "shape": [1, 1], "datatype": "FP32", "data": [1]}]})
+NEEDS = {"NumberOfCpuCoresRequired": 0.25, "MinMemoryRequiredInMb": 256}
+
+
+def ask(component, **more):
+    reply = runtime.invoke_endpoint(
+        EndpointName=ENDPOINT,
+        InferenceComponentName=component,
+        ContentType="application/json",
+        Body=BODY,
+        **more,
+    )
+    return json.loads(reply["Body"].read())["outputs"][0]["data"][0]
+
+
+def upload(name):
+    files = {"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL % name}
+    s3.upload_fileobj(io.BytesIO(archive(files)), BUCKET, "components/%s.tar.gz" % name)
+    return {"Image": IMAGE, "ModelDataUrl": "s3://%s/components/%s.tar.gz" % (BUCKET, name)}
+
+
+def settled(name):
+    """As notebooks wait: boto3 has no waiter for it."""
+    while True:
+        found = sagemaker.describe_inference_component(InferenceComponentName=name)
+        if found["InferenceComponentStatus"] in ("InService", "Failed"):
+            return found
+        time.sleep(POLL_SECONDS)
+
+
+def state(name):
+    found = settled(name)
+    config = found["RuntimeConfig"]
+    return found["InferenceComponentStatus"], config["DesiredCopyCount"], config["CurrentCopyCount"]
+
+
+def create_component(name, copies=1, **specification):
+    return sagemaker.create_inference_component(
+        InferenceComponentName=name,
+        EndpointName=ENDPOINT,
+        VariantName="v",
+        Specification={"ComputeResourceRequirements": NEEDS, **specification},
+        RuntimeConfig={"CopyCount": copies},
+    )
+
+
+def refusals():
+    code = "ValidationException"
+    call = lambda: create_component("adapter", BaseInferenceComponentName="named")
+    refused("adapters", code, "BaseInferenceComponentName.* not supported", call)
+    huge = dict(NEEDS, MinMemoryRequiredInMb=100_000_000)
+    call = lambda: create_component("huge", ModelName="named", ComputeResourceRequirements=huge)
+    refused("more than an instance has", code, "more than an instance of ml.m5.large has here", call)
+    refused("a name twice", code, "Cannot create already existing", lambda: create_component("named", ModelName="named"))
+    refused("no model", code, "Either ModelName or Container must be given", lambda: create_component("none"))
+    call = lambda: sagemaker.delete_endpoint(EndpointName=ENDPOINT)
+    refused("an endpoint with components is not deleted", code, 'have to be deleted first: "contained", "named"', call)
+    call = lambda: sagemaker.describe_inference_component(InferenceComponentName="nobody")
+    refused("one that is not there", code, "^Could not find inference component", call)
+    call = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=BODY)
+    refused("a request without a name", "ValidationError", "requires an inference component name header", call)
+    refused("a request for nobody", "ValidationError", "^Inference Component nobody of endpoint", lambda: ask("nobody"))
+
+
+def create():
+    s3.create_bucket(Bucket=BUCKET)
+    sagemaker.create_model(ModelName="named", ExecutionRoleArn=ROLE, PrimaryContainer=upload("named"))
+    variant = {
+        "VariantName": "v",
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+        "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 2},
+        "RoutingConfig": {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"},
+    }
+    configure = lambda **more: sagemaker.create_endpoint_config(
+        EndpointConfigName="shared", ProductionVariants=[variant], **more
+    )
+    refused("no role", "ValidationException", "^ExecutionRoleArn must be given", configure)
+    configure(ExecutionRoleArn=ROLE)
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="shared")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+    create_component("named", ModelName="named", copies=2)
+    answers("a component of a model", lambda: state("named"), ("InService", 2, 2))
+    container = upload("contained")
+    container = {"Image": IMAGE, "ArtifactUrl": container["ModelDataUrl"], "Environment": {"A": "b"}}
+    create_component("contained", Container=container)
+    answers("a component of a container", lambda: state("contained"), ("InService", 1, 1))
+    found = settled("contained")["Specification"]
+    proven("it is described", found["Container"]["ArtifactUrl"] == container["ArtifactUrl"], found)
+    proven("with its needs", found["ComputeResourceRequirements"] == NEEDS, found)
+    answers("each answers", lambda: (ask("named"), ask("contained")), ("named", "contained"))
+    refusals()
+    listed = sagemaker.list_inference_components(EndpointNameEquals=ENDPOINT, SortBy="Name", SortOrder="Ascending")
+    names = [each["InferenceComponentName"] for each in listed["InferenceComponents"]]
+    proven("both are listed", names == ["contained", "named"], names)
+    nobody = sagemaker.list_inference_components(EndpointNameEquals="another")["InferenceComponents"]
+    proven("of another endpoint none", nobody == [], nobody)
+    sagemaker.update_inference_component_runtime_config(
+        InferenceComponentName="named", DesiredRuntimeConfig={"CopyCount": 0}
+    )
+    answers("scaled to none", lambda: state("named"), ("InService", 0, 0))
+    text = "^Inference Component has no capacity to process this request"
+    refused("nobody answers", "ValidationError", text, lambda: ask("named"))
+
+
+def again():
+    answers("after kill -9 it is in service", lambda: state("contained"), ("InService", 1, 1))
+    answers("and answers", lambda: ask("contained"), "contained")
+    answers("the other one has no copies", lambda: state("named"), ("InService", 0, 0))
+    container = upload("second")
+    sagemaker.update_inference_component(
+        InferenceComponentName="contained",
+        Specification={"Container": {"Image": IMAGE, "ArtifactUrl": container["ModelDataUrl"]}},
+        RuntimeConfig={"CopyCount": 2},
+        DeploymentConfig={
+            "RollingUpdatePolicy": {
+                "MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1},
+                "WaitIntervalInSeconds": 1,
+                "MaximumExecutionTimeoutInSeconds": 600,
+            }
+        },
+    )
+    answers("updated in batches", lambda: state("contained"), ("InService", 2, 2))
+    answers("to the second", lambda: ask("contained"), "second")
+    for name in ("named", "contained"):
+        sagemaker.delete_inference_component(InferenceComponentName=name)
+    while sagemaker.list_inference_components()["InferenceComponents"]:
+        time.sleep(POLL_SECONDS)
+    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
+
+
+{"create": create, "again": again}[sys.argv[1]]()
+finish()
