@@ -8,7 +8,21 @@ import json
 import sys
 import time
 
-from statements import BUCKET, IMAGE, POLL_SECONDS, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+import boto3
+from statements import (
+    BUCKET,
+    IMAGE,
+    POLL_SECONDS,
+    ROLE,
+    answers,
+    archive,
+    finish,
+    proven,
+    refused,
+    runtime,
+    s3,
+    sagemaker,
+)
 
 ENDPOINT = "conformance-components"
 MODEL = """
@@ -79,7 +93,9 @@ def refusals():
     huge = dict(NEEDS, MinMemoryRequiredInMb=100_000_000)
     call = lambda: create_component("huge", ModelName="named", ComputeResourceRequirements=huge)
     refused("more than an instance has", code, "more than an instance of ml.m5.large has here", call)
-    refused("a name twice", code, "Cannot create already existing", lambda: create_component("named", ModelName="named"))
+    refused(
+        "a name twice", code, "Cannot create already existing", lambda: create_component("named", ModelName="named")
+    )
     refused("no model", code, "Either ModelName or Container must be given", lambda: create_component("none"))
     call = lambda: sagemaker.delete_endpoint(EndpointName=ENDPOINT)
     refused("an endpoint with components is not deleted", code, 'have to be deleted first: "contained", "named"', call)
@@ -131,10 +147,49 @@ def create():
     refused("nobody answers", "ValidationError", text, lambda: ask("named"))
 
 
+def scaling():
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "inference-component/contained",
+        "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+    }
+    autoscaling = boto3.client("application-autoscaling")
+    autoscaling.register_scalable_target(MinCapacity=0, MaxCapacity=2, **target)
+    config = {
+        "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerInferenceComponentInvocationsPerCopy"},
+        "TargetValue": 5.0,
+    }
+    policy = {"PolicyName": "tracked", "PolicyType": "TargetTrackingScaling", **target}
+    alarms = autoscaling.put_scaling_policy(TargetTrackingScalingPolicyConfiguration=config, **policy)["Alarms"]
+    names = [each["AlarmName"] for each in alarms]
+    found = boto3.client("cloudwatch").describe_alarms(AlarmNames=names)["MetricAlarms"]
+    watched = {(each["MetricName"], each["Dimensions"][0]["Value"]) for each in found}
+    proven("copies are tracked by a policy", watched == {("InvocationsPerCopy", "contained")}, watched)
+    other = {"PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}}
+    call = lambda: autoscaling.put_scaling_policy(
+        TargetTrackingScalingPolicyConfiguration=dict(config, **other), **policy
+    )
+    refused(
+        "not by the metric of variants", "ValidationException", "SageMakerInferenceComponentInvocationsPerCopy is", call
+    )
+    variant = dict(
+        target, ResourceId="endpoint/a/variant/v", ScalableDimension="sagemaker:variant:DesiredInstanceCount"
+    )
+    call = lambda: autoscaling.register_scalable_target(MinCapacity=0, MaxCapacity=2, **variant)
+    refused("variants not down to none", "ValidationException", "", call)
+    autoscaling.register_scalable_target(MinCapacity=2, MaxCapacity=2, **target)
+    while state("contained")[2] != 2:
+        time.sleep(POLL_SECONDS)
+    proven("a minimum is brought up", state("contained") == ("InService", 2, 2))
+    autoscaling.deregister_scalable_target(**target)
+
+
 def again():
-    answers("after kill -9 it is in service", lambda: state("contained"), ("InService", 1, 1))
-    answers("and answers", lambda: ask("contained"), "contained")
+    while state("contained") != ("InService", 1, 1):
+        time.sleep(POLL_SECONDS)
+    answers("after kill -9 it is in service again", lambda: ask("contained"), "contained")
     answers("the other one has no copies", lambda: state("named"), ("InService", 0, 0))
+    scaling()
     container = upload("second")
     sagemaker.update_inference_component(
         InferenceComponentName="contained",

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { AwsError } from "../base/index.ts";
 import type { ComponentSpecAsked, ProductionVariant } from "../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
+import { scalableHosting } from "./platform-scaling.ts";
 import { RememberedMemory } from "./remembered-memory-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
@@ -206,4 +207,23 @@ test("a platform that is started again at any write has its components where the
     assert.equal((await bench.ask("kept", "x", null, "model")).container, name);
   });
   await Promise.all(lives);
+});
+
+test("Application Auto Scaling has as many copies as it asks for, down to none, and hears why there are not", async () => {
+  await using bench = await TrafficBench.open();
+  await deploy(bench, "scaled");
+  await create(bench, "scaled", "model", spec("model", 2), 0);
+  const scalable = scalableHosting(bench.hosting, owner);
+  const id = "inference-component/model";
+  assert.deepEqual(await scalable.capacity(id), { desired: 0, running: 0, isMoving: false });
+  for (const copyCount of [2, 0, 1]) {
+    await (
+      await scalable.scale(id, copyCount, signal)
+    ).done;
+    assert.deepEqual(await scalable.capacity(id), { desired: copyCount, running: copyCount, isMoving: false });
+  }
+  const { done } = await scalable.scale(id, 5, signal);
+  await assert.rejects(done, /not enough hardware resources/);
+  assert.deepEqual(await scalable.capacity(id), { desired: 1, running: 1, isMoving: false });
+  assert.equal(await scalable.capacity("inference-component/nobody"), null);
 });

@@ -6,6 +6,7 @@ import type { Hosting, Owner } from "../hosting/index.ts";
 import type { MinuteSeries } from "../metrics/index.ts";
 import type { Documents } from "../records/index.ts";
 import { Scaling, scalingLimits, type ScalableResources } from "../scaling/index.ts";
+import { componentOf, scalableComponents } from "./scalable-components.ts";
 import { scalableVariants } from "./scalable-variants.ts";
 
 export interface AlarmOpening {
@@ -35,10 +36,20 @@ export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpen
   return {
     alarms,
     openScaling: async (hosting: Hosting, owner: Owner): Promise<ScaledHosting> => {
-      const scalable = scalableVariants(hosting, owner);
+      const scalable = scalableHosting(hosting, owner);
       const limits = scalingLimits;
       scaling = opening.use(await Scaling.open({ ...common, alarms, resources: scalable, newId: randomUUID, limits }));
       return { alarms, alarmActions, scaling, scalable };
     },
+  };
+}
+
+/** Variants and inference components, each by its own names. */
+export function scalableHosting(hosting: Hosting, owner: Owner): ScalableResources {
+  const [variants, components] = [scalableVariants(hosting, owner), scalableComponents(hosting, owner)];
+  const of = (resourceId: string) => (componentOf(resourceId) === null ? variants : components);
+  return {
+    capacity: (resourceId) => of(resourceId).capacity(resourceId),
+    scale: (resourceId, to, signal) => of(resourceId).scale(resourceId, to, signal),
   };
 }

@@ -230,7 +230,10 @@ export class Components implements AsyncDisposable {
 
   /** Refuses to delete or stop an endpoint that has components. */
   checkUnused({ name, arn }: EndpointRecord): void {
-    const names = this.#options.moves.of(name).map((each) => `"${each.name}"`).toSorted();
+    const names = this.#options.moves
+      .of(name)
+      .map((each) => `"${each.name}"`)
+      .toSorted();
     if (names.length === 0) return;
     const shown = names.slice(0, 10).join(", ");
     throw invalid(`Endpoint "${arn}" has inference components, which have to be deleted first: ${shown}.`);

@@ -2,7 +2,7 @@ import type { Alarms } from "../../../alarms/index.ts";
 import type { Clock } from "../../../base/index.ts";
 import type { ScalableResources, ScalableTarget, Scaling, ScalingRecord } from "../../../scaling/index.ts";
 import type { PageQuery } from "../../wire/index.ts";
-import { noTarget, variantOf, type NamedTarget } from "./resources.ts";
+import { noTarget, scaledTarget, type NamedTarget } from "./resources.ts";
 
 export interface AutoscalingParts {
   readonly scaling: Scaling;
@@ -15,7 +15,7 @@ export interface AutoscalingParts {
 const resultsMax = 50;
 
 export function knownTarget(scaling: Scaling, named: NamedTarget): ScalingRecord {
-  const found = scaling.find(variantOf(named));
+  const found = scaling.find(scaledTarget(named));
   if (found === null) throw noTarget(named);
   return found;
 }

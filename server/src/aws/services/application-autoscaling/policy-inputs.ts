@@ -2,6 +2,7 @@ import type { Watched } from "../../../alarms/index.ts";
 import { invalid } from "../../../hosting/index.ts";
 import { stepsFault, type StepPolicy, type TrackingPolicy } from "../../../scaling/index.ts";
 import type { ApplicationAutoscalingInputs } from "../../spec/gen/application-autoscaling.ts";
+import type { ScaledTarget } from "./resources.ts";
 
 type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
 type TrackingInput = ApplicationAutoscalingInputs["TargetTrackingScalingPolicyConfiguration"];
@@ -11,8 +12,7 @@ type CustomizedInput = ApplicationAutoscalingInputs["CustomizedMetricSpecificati
 export interface PolicyFacing {
   readonly arn: string;
   readonly createdMs: number;
-  readonly endpoint: string;
-  readonly variant: string;
+  readonly tracked: ScaledTarget["tracked"];
   /** A new id in the names of alarms. */
   readonly newId: () => string;
   readonly before: TrackingPolicy | null;
@@ -20,7 +20,6 @@ export interface PolicyFacing {
 
 const periodMs = 60_000;
 const cooldownSecondsDefault = 300;
-const invocations = "SageMakerVariantInvocationsPerInstance";
 
 /** Throws AwsError for what could not be followed. */
 export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyFacing): TrackingPolicy {
@@ -30,8 +29,11 @@ export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing
   if ((predefined === undefined) === (customized === undefined)) {
     throw invalid("Exactly one of PredefinedMetricSpecification and CustomizedMetricSpecification must be specified.");
   }
-  if (predefined !== undefined && predefined.PredefinedMetricType !== invocations) {
-    const text = `The predefined metric ${predefined.PredefinedMetricType} is not supported by this platform yet; ${invocations} is.`;
+  const { predefined: supported } = facing.tracked;
+  if (predefined !== undefined && predefined.PredefinedMetricType !== supported) {
+    const text =
+      `The predefined metric ${predefined.PredefinedMetricType} is not supported by this platform yet for ` +
+      `${input.ScalableDimension}; ${supported} is.`;
     throw invalid(text);
   }
   const isScaleInDisabled = config.DisableScaleIn ?? false;
@@ -41,7 +43,7 @@ export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing
     type: "TargetTrackingScaling",
     ...factsOf(input, facing),
     targetValue,
-    watched: customized === undefined ? invocationsPerInstance(facing) : customizedMetric(customized),
+    watched: customized === undefined ? trackedMetric(facing) : customizedMetric(customized),
     isZeroWhenMissing: predefined !== undefined,
     scaleOutCooldownMs: (config.ScaleOutCooldown ?? cooldownSecondsDefault) * 1000,
     scaleInCooldownMs: (config.ScaleInCooldown ?? cooldownSecondsDefault) * 1000,
@@ -94,12 +96,8 @@ function factsOf(input: PolicyInput, { arn, createdMs }: PolicyFacing) {
   };
 }
 
-function invocationsPerInstance({ endpoint, variant }: PolicyFacing): Watched {
-  const dimensions = [
-    { name: "EndpointName", value: endpoint },
-    { name: "VariantName", value: variant },
-  ];
-  const metric = { namespace: "AWS/SageMaker", metricName: "InvocationsPerInstance", dimensions };
+function trackedMetric({ tracked: { metricName, dimensions } }: PolicyFacing): Watched {
+  const metric = { namespace: "AWS/SageMaker", metricName, dimensions };
   return { kind: "metric", metric, statistic: "Sum", unit: null, periodMs };
 }
 

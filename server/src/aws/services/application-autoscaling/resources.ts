@@ -10,21 +10,60 @@ export interface NamedTarget {
 }
 
 const namespace = "sagemaker";
-const variantDimension = "sagemaker:variant:DesiredInstanceCount";
+/** What can be scaled: how its resources are named, what of them target tracking follows, and how few there may be. */
+const scaledKinds = [
+  {
+    dimension: "sagemaker:variant:DesiredInstanceCount",
+    named: /^endpoint\/([^/]+)\/variant\/([^/]+)$/,
+    predefined: "SageMakerVariantInvocationsPerInstance",
+    metricName: "InvocationsPerInstance",
+    dimensionNames: ["EndpointName", "VariantName"],
+    capacityMin: 1,
+    absent: (endpoint: string, variant: string) =>
+      `There is no variant ${variant} of an endpoint ${endpoint} to scale.`,
+  },
+  {
+    dimension: "sagemaker:inference-component:DesiredCopyCount",
+    named: /^inference-component\/([^/]+)$/,
+    predefined: "SageMakerInferenceComponentInvocationsPerCopy",
+    metricName: "InvocationsPerCopy",
+    dimensionNames: ["InferenceComponentName"],
+    capacityMin: 0,
+    absent: (component: string) => `There is no inference component ${component} to scale.`,
+  },
+] as const;
+
+/** A resource that can be scaled here. */
+export interface ScaledTarget extends TargetKey {
+  /** The predefined metric that a policy may track, and where it is recorded. */
+  readonly tracked: {
+    readonly predefined: string;
+    readonly metricName: string;
+    readonly dimensions: readonly { readonly name: string; readonly value: string }[];
+  };
+  readonly capacityMin: number;
+  /** What is told where it is not there. */
+  readonly absentText: string;
+}
 
 /** Throws AwsError for what is not scaled here. */
-export function variantOf(named: NamedTarget): TargetKey & { readonly endpoint: string; readonly variant: string } {
+export function scaledTarget(named: NamedTarget): ScaledTarget {
   const { ResourceId: resourceId, ScalableDimension: dimension } = named;
-  const found = /^endpoint\/([^/]+)\/variant\/([^/]+)$/.exec(resourceId);
   checkNamespace(named);
-  if (dimension.startsWith("sagemaker:") && dimension !== variantDimension) {
-    throw invalid(`The scalable dimension ${dimension} is not supported by this platform yet; ${variantDimension} is.`);
+  const kind = scaledKinds.find((each) => each.dimension === dimension);
+  if (kind === undefined && dimension.startsWith("sagemaker:")) {
+    const known = scaledKinds.map((each) => each.dimension).join(" and ");
+    throw invalid(`The scalable dimension ${dimension} is not supported by this platform yet; ${known} are.`);
   }
-  if (dimension !== variantDimension || found === null) {
+  const found = kind?.named.exec(resourceId) ?? null;
+  if (kind === undefined || found === null) {
     throw invalid("Unsupported service namespace, resource type or scalable dimension");
   }
-  const [, endpoint, variant] = found as unknown as readonly [string, string, string];
-  return { resourceId, dimension, endpoint, variant };
+  const { predefined, metricName, capacityMin, dimensionNames } = kind;
+  const [, first = "", second = ""] = found;
+  const dimensions = dimensionNames.map((name, index) => ({ name, value: index === 0 ? first : second }));
+  const tracked = { predefined, metricName, dimensions };
+  return { resourceId, dimension, tracked, capacityMin, absentText: kind.absent(first, second) };
 }
 
 export function checkNamespace({ ServiceNamespace }: { readonly ServiceNamespace: string }): void {

@@ -8,7 +8,7 @@ import type {
 import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
 import { isAsked, knownTarget, pageQuery, type AutoscalingParts } from "./asking.ts";
 import { printScheduled } from "./descriptions.ts";
-import { checkNamespace } from "./resources.ts";
+import { scaledTarget, checkNamespace } from "./resources.ts";
 
 type Rows = OperationRows<ApplicationAutoscalingOperations>;
 type ScheduledInput = ApplicationAutoscalingInputs["PutScheduledActionRequest"];
@@ -75,8 +75,9 @@ function scheduledAction(
   if (minCapacity === null && maxCapacity === null) {
     throw invalid("ScalableTargetAction must specify MinCapacity, MaxCapacity or both.");
   }
-  if (minCapacity !== null && minCapacity < 1)
-    throw invalid(`The minimum capacity of ${dimension} is 1; it is ${minCapacity}.`);
+  const { capacityMin: least } = scaledTarget(input);
+  if (minCapacity !== null && minCapacity < least)
+    throw invalid(`The minimum capacity of ${dimension} is ${least}; it is ${minCapacity}.`);
   if (minCapacity !== null && maxCapacity !== null && minCapacity > maxCapacity) {
     throw invalid("Maximum capacity cannot be less than minimum capacity");
   }

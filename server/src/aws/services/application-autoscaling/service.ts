@@ -18,7 +18,7 @@ import { isAsked, knownTarget, matches, pageQuery, type AutoscalingParts } from 
 import { alarmsByAction, printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
 import { stepPolicy, trackingPolicy } from "./policy-inputs.ts";
 import { scheduledOperations } from "./scheduled-actions.ts";
-import { checkNamespace, variantOf } from "./resources.ts";
+import { checkNamespace, scaledTarget } from "./resources.ts";
 
 type Rows = OperationRows<ApplicationAutoscalingOperations>;
 type RegisterInput = ApplicationAutoscalingInputs["RegisterScalableTargetRequest"];
@@ -107,7 +107,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
       async handle(input, context) {
         const { policies } = knownTarget(scaling, input);
         const before = policies.find(({ name }) => name === input.PolicyName) ?? null;
-        const { endpoint, variant } = variantOf(input);
+        const { tracked } = scaledTarget(input);
         const type = input.PolicyType ?? before?.type ?? "StepScaling";
         if (before !== null && before.type !== type) {
           throw invalid(`The policy ${input.PolicyName} is of type ${before.type} and stays so.`);
@@ -115,8 +115,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
         const facing = {
           arn: before?.arn ?? policyArn(input, context, newId()),
           createdMs: before?.createdMs ?? clock.epochMs(),
-          endpoint,
-          variant,
+          tracked,
           newId,
           before: before?.type === "TargetTrackingScaling" ? before : null,
         };
@@ -206,10 +205,10 @@ async function registered(
   input: RegisterInput,
   context: CallContext,
 ): Promise<ScalableTarget> {
-  const key = variantOf(input);
+  const key = scaledTarget(input);
   const capacity = await scalable.capacity(key.resourceId);
   if (capacity === null) {
-    throw invalid(`There is no variant ${key.variant} of an endpoint ${key.endpoint} to scale.`);
+    throw invalid(key.absentText);
   }
   const known = scaling.find(key)?.target ?? null;
   const minCapacity = input.MinCapacity ?? known?.minCapacity;
@@ -217,7 +216,7 @@ async function registered(
   if (minCapacity === undefined || maxCapacity === undefined) {
     throw invalid("MinCapacity and MaxCapacity must be specified when a scalable target is registered.");
   }
-  const { least = 1 } = capacity;
+  const { least = key.capacityMin } = capacity;
   if (minCapacity < least) {
     throw invalid(`The minimum capacity of ${key.dimension} is ${least}; it is ${minCapacity}.`);
   }
