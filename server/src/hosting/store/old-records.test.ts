@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { createLogger, silentLogger, systemClock } from "../../base/index.ts";
+import { ByteBudget, createLogger, silentLogger, systemClock } from "../../base/index.ts";
 import { openDocuments, openRecords, recordsDefaults } from "../../records/index.ts";
 import { routesOf, type EndpointRecord } from "../endpoints/endpoint-record.ts";
 import type { FleetOptions } from "../endpoints/fleet-options.ts";
@@ -80,7 +80,7 @@ test("records of models with one container are read as models with a list of the
     random: Math.random,
     alarmState: () => null,
     // Nothing is started.
-    fleet: { clock: systemClock, logger } as unknown as FleetOptions,
+    fleet: { clock: systemClock, logger, requestMemory: new ByteBudget(1) } as unknown as FleetOptions,
   });
   const { container: _, ...rest } = model;
   const current = { ...rest, containers: [container], executionMode: "Serial" };
