@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { LoopTurns, silentLogger as logger, systemClock } from "../../../base/index.ts";
+import { ByteBudget, LoopTurns, silentLogger as logger, systemClock } from "../../../base/index.ts";
 import { Hosting, hostingLimits, hostingMigrations, type FleetOptions } from "../../../hosting/index.ts";
 import { openDocuments, openRecords, recordsDefaults } from "../../../records/index.ts";
 import type { CallContext } from "../../wire/index.ts";
@@ -30,7 +30,7 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
   let createdCount = 0;
   // Four at a time are as old as each other.
   const clock = { ...systemClock, epochMs: () => Math.floor(createdCount++ / 4) };
-  const fleet = { clock, logger } as unknown as FleetOptions;
+  const fleet = { clock, logger, requestMemory: new ByteBudget(1) } as unknown as FleetOptions;
   await using hosting = await Hosting.open({
     documents,
     limits: hostingLimits,

@@ -435,7 +435,10 @@ test("what would change what runs, or promises protection, is refused by its nam
     [config({ DataCaptureConfig: { ...capture, KmsKeyId: "k" } }), "KmsKeyId k of DataCaptureConfig"],
     [config({}, { EnableSSMAccess: true }), "EnableSSMAccess true of a variant"],
     [config({}, { CoreDumpConfig: { DestinationS3Uri: "s3://b/c" } }), "CoreDumpConfig of a variant"],
-    [config({}, { ManagedInstanceScaling: { MaxInstanceCount: 3 } }), "ManagedInstanceScaling of a variant"],
+    [
+      config({}, { ManagedInstanceScaling: { Status: "ENABLED", MaxInstanceCount: 3 } }),
+      "ManagedInstanceScaling of a variant with a ModelName",
+    ],
   ] as const)
     assert.equal(await answer, `ValidationException: ${name} is not supported by this platform yet.`);
   assert.match(await config({}, { InstanceType: "ml.inf2.xlarge" }), /: ml.inf2.xlarge is not supported .* AWS Neuron/);
