@@ -44,7 +44,7 @@ export class AsyncEndings {
     const { store, fleet } = this.#options;
     const { life, closing } = on;
     const result = on.result ?? failureOf(life);
-    const variant = result.is === "completed" ? result.variantName : queue.lastVariantName;
+    const variant = result.is === "completed" ? result.variantName : invocation.variantName;
     await this.persist(closing, async () => {
       if (result.is === "failed")
         await this.#storeFailure(invocation, result.failure.text, { queue, variant, closing });

@@ -140,9 +140,8 @@ export class AsyncInferences implements AsyncDisposable {
   #look(): void {
     const { fleet, limits, allRunning } = this.#options;
     const nowMs = fleet.clock.epochMs();
-    for (const running of allRunning()) {
-      if (running.asyncInference !== null) this.#queueOf(running.queued).lastVariantName = running.variantName;
-    }
+    // Also one that nobody has asked yet has metrics.
+    for (const running of allRunning()) if (running.asyncInference !== null) this.#queueOf(running.queued);
     for (const [key, queue] of this.#queues) {
       const isOrphaned = this.#isOrphaned(queue);
       for (const entry of isOrphaned ? queue.waiting.takeAll() : queue.waiting.takeExpired(nowMs)) {

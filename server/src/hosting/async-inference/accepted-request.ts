@@ -45,6 +45,7 @@ export function invocationOf(
   return {
     inferenceId,
     endpoint: { name, createdMs, ...owner },
+    variantName: generations[0].variants[0]?.plan.variant.VariantName ?? "",
     receivedMs: nowMs,
     expiresMs: nowMs + 1000 * (request.ttlSeconds ?? ttlSecondsDefault),
     timeLimitMs: 1000 * (request.timeLimitSeconds ?? timeLimitSecondsDefault),

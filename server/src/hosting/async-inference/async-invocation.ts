@@ -30,6 +30,8 @@ export interface ResultTopics {
 export interface AsyncInvocation {
   readonly inferenceId: string;
   readonly endpoint: QueuedEndpoint;
+  /** The endpoint's, when it was accepted. */
+  readonly variantName: string;
   readonly receivedMs: number;
   /** It fails that has not begun by then. */
   readonly expiresMs: number;

@@ -18,8 +18,6 @@ export class EndpointQueue {
   runningCount = 0;
   #reservedCount = 0;
   #reservedBytes = 0;
-  /** Of what ran last for the endpoint. */
-  lastVariantName = "";
 
   constructor(endpoint: QueuedEndpoint, open: OpenSeries) {
     this.endpoint = endpoint;

@@ -63,7 +63,7 @@ const seconds = {
 
 /** Answers 202 when the request is recorded; what comes of it is an object in S3, and a message. */
 export async function invokeEndpointAsync(hosting: Hosting, call: InvokeCall): Promise<void> {
-  const { request, response, context, endpointName } = call;
+  const { response, context, endpointName } = call;
   const asked = await readRequest(call);
   const ticket = await hosting.asyncInferences.accept(endpointName, context, asked);
   const body = JSON.stringify({ InferenceId: ticket.inferenceId });
@@ -72,7 +72,6 @@ export async function invokeEndpointAsync(hosting: Hosting, call: InvokeCall): P
   response.setHeader("content-length", Buffer.byteLength(body));
   if (ticket.outputUrl !== null) response.setHeader("X-Amzn-SageMaker-OutputLocation", ticket.outputUrl);
   if (ticket.failureUrl !== null) response.setHeader("X-Amzn-SageMaker-FailureLocation", ticket.failureUrl);
-  request.resume();
   response.end(body);
 }
 
