@@ -305,7 +305,7 @@ test("an instance's key writes to the logs of its own endpoint and to those of n
 });
 
 test("of all that the services' rows name, an instance's key may do what is listed here on an object of nobody's, and nothing else", () => {
-  const parts = {} as AwsServicesParts;
+  const parts = { hosting: {} } as AwsServicesParts;
   const iam = { store: null as never, clock: systemClock, randomBytes };
   const executionRole = { roleName: "r", sessionName: "s" };
   const rest = {
