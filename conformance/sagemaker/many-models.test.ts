@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { ScriptedPlatform } from "./scripted-platform.ts";
+
+const models = fileURLToPath(new URL("many_models.py", import.meta.url));
+
+test("many models on two instances with the real boto3, and after kill -9 of the platform, which finds them where they were", async () => {
+  await using platform = await ScriptedPlatform.open();
+  const output = await platform.run(models, ["create"]);
+  assert(!output.includes("FAILED"), output);
+  await platform.killAndStartAgain();
+  const later = await platform.run(models, ["again"]);
+  assert(!later.includes("FAILED"), later);
+});

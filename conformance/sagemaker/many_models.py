@@ -1,0 +1,112 @@
+"""Many models on two instances, kept or not, with the real boto3.
+
+python many_models.py create | again
+"""
+
+import json
+import sys
+import time
+
+import boto3
+from statements import BUCKET, IMAGE, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+
+KEPT, UNKEPT = "conformance-kept", "conformance-unkept"
+TARGETS = ["%d.tar.gz" % index for index in range(6)]
+MODEL = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        inputs = [pb_utils.get_input_tensor_by_name(request, "IN").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", each + np.float32(%d))]) for each in inputs]
+"""
+CONFIG = """
+name: "model"
+backend: "python"
+input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
+"""
+cloudwatch = boto3.client("cloudwatch")
+
+
+def ask(endpoint, target):
+    body = json.dumps({"inputs": [{"name": "IN", "shape": [1], "datatype": "FP32", "data": [10]}]})
+    reply = runtime.invoke_endpoint(
+        EndpointName=endpoint, TargetModel=target, ContentType="application/json", Body=body
+    )
+    return json.loads(reply["Body"].read())["outputs"][0]["data"][0]
+
+
+def ask_all(endpoint):
+    return [ask(endpoint, target) for target in TARGETS]
+
+
+def put(target, adds):
+    files = {"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL % adds}
+    s3.put_object(Bucket=BUCKET, Key="many-models/" + target, Body=archive(files))
+
+
+def deploy(name, count=2, instance_type="ml.m5.large", **container):
+    url = "s3://%s/many-models/" % BUCKET
+    primary = dict({"Image": IMAGE, "Mode": "MultiModel", "ModelDataUrl": url}, **container)
+    sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=primary)
+    variant = {"VariantName": "v", "ModelName": name, "InstanceType": instance_type, "InitialInstanceCount": count}
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+
+
+def counted(endpoint, metric, statistic="SampleCount"):
+    now = time.time()
+    points = cloudwatch.get_metric_statistics(
+        Namespace="AWS/SageMaker",
+        MetricName=metric,
+        Dimensions=[{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": "v"}],
+        StartTime=now - 3600,
+        EndTime=now + 120,
+        Period=60,
+        Statistics=[statistic],
+    )["Datapoints"]
+    return sum(point[statistic] for point in points)
+
+
+def create():
+    s3.create_bucket(Bucket=BUCKET)
+    for index, target in enumerate(TARGETS):
+        put(target, index)
+    deploy(KEPT)
+    deploy(UNKEPT, MultiModelConfig={"ModelCacheSetting": "Disabled"})
+    for name in (KEPT, UNKEPT):
+        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+    expected = [10.0 + index for index in range(6)]
+    for _ in range(2):
+        for name in (KEPT, UNKEPT):
+            answers("each model of %s answers" % name, lambda name=name: ask_all(name), expected)
+    answers("kept, each is loaded once", lambda: counted(KEPT, "ModelLoadingTime"), 6)
+    answers("and found again", lambda: counted(KEPT, "ModelCacheHit", "Sum"), 6)
+    answers("not kept, each is loaded for each request", lambda: counted(UNKEPT, "ModelLoadingTime"), 12)
+    answers("and never found", lambda: counted(UNKEPT, "ModelCacheHit", "Sum"), 0)
+    put(TARGETS[0], 100)
+    for name in (KEPT, UNKEPT):
+        answers("%s has the archive that replaced another" % name, lambda name=name: ask(name, TARGETS[0]), 110.0)
+    code = "ResourceLimitExceeded"
+    promise = {"GALATEA_MODEL_MEMORY_BYTES": str(2**40)}
+    large = lambda: deploy("conformance-large", 40, "ml.m5.24xlarge", Environment=promise)
+    sagemaker.delete_endpoint(EndpointName=UNKEPT)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=UNKEPT)
+    refused("an endpoint without memory for it", code, "'Memory of this machine' is .* MiB are missing", large)
+
+
+def again():
+    downloads, loads = (counted(KEPT, metric) for metric in ("ModelDownloadingTime", "ModelLoadingTime"))
+    answers("after kill -9 each model answers", lambda: ask_all(KEPT), [110.0, 11.0, 12.0, 13.0, 14.0, 15.0])
+    answers("each is loaded", lambda: counted(KEPT, "ModelLoadingTime") - loads, 6)
+    answers("from where it was unpacked before", lambda: counted(KEPT, "ModelDownloadingTime") - downloads, 0)
+    models = sagemaker.describe_endpoint(EndpointName=KEPT)["ProductionVariants"][0]["CurrentInstanceCount"]
+    proven("on as many instances", models == 2, models)
+    sagemaker.delete_endpoint(EndpointName=KEPT)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=KEPT)
+
+
+{"create": create, "again": again}[sys.argv[1]]()
+finish()
