@@ -112,6 +112,37 @@ def tracking():
     proven("and the policy is described as it was given", given["ScaleOutCooldown"] == 200, str(given))
 
 
+def fine_grained():
+    """A predefined metric in points of ten seconds."""
+    kind = "SageMakerVariantConcurrentRequestsPerModelHighResolution"
+    configuration = {"TargetValue": 5.0, "PredefinedMetricSpecification": {"PredefinedMetricType": kind}}
+    answer = scaling.put_scaling_policy(
+        PolicyName="concurrency",
+        PolicyType="TargetTrackingScaling",
+        TargetTrackingScalingPolicyConfiguration=configuration,
+        **RESOURCE,
+    )
+    alarms = cloudwatch.describe_alarms(AlarmNames=[each["AlarmName"] for each in answer["Alarms"]])["MetricAlarms"]
+    found = sorted((alarm["MetricName"], alarm["Period"], alarm["EvaluationPeriods"]) for alarm in alarms)
+    expected = [("ConcurrentRequestsPerModel", 10, 3), ("ConcurrentRequestsPerModel", 10, 90)]
+    proven("a policy of high resolution looks at points of ten seconds", found == expected, str(found))
+    scaling.delete_scaling_policy(PolicyName="concurrency", **RESOURCE)
+    refused(
+        "one of a metric that there is not is refused with those that there are",
+        "ValidationException",
+        "ALBRequestCountPerTarget is not supported by this platform yet for .*; SageMakerVariantInvocationsPerInstance and",
+        lambda: scaling.put_scaling_policy(
+            PolicyName="concurrency",
+            PolicyType="TargetTrackingScaling",
+            TargetTrackingScalingPolicyConfiguration={
+                "TargetValue": 5.0,
+                "PredefinedMetricSpecification": {"PredefinedMetricType": "ALBRequestCountPerTarget"},
+            },
+            **RESOURCE,
+        ),
+    )
+
+
 def ended_activity():
     """The only activity there is, when it is over; as it is after ten seconds otherwise."""
     end = time.time() + 10
@@ -191,6 +222,7 @@ def clean():
 
 deploy()
 tracking()
+fine_grained()
 stepping()
 bounds()
 clean()

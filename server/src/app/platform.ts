@@ -177,7 +177,7 @@ function fleetOptions(
   return {
     host,
     store,
-    openSeries: (key) => series.recorder(key),
+    openSeries: (key, resolutionMs) => series.recorder(key, resolutionMs),
     openLog: (group, stream) => logs.writer(group, stream),
     logsLink: (group) => links.linkTo(group),
     issue: instances.issue,

@@ -113,9 +113,9 @@ export class TrafficBench implements AsyncDisposable {
         documents,
         argumentsFor: ({ NAME = "", BREAKS = "" }, socketPath) => [path, NAME, socketPath, BREAKS],
         onSample: () => {},
-        openSeries: (key) => {
+        openSeries: (key, resolutionMs) => {
           const name = key.dimensions.map(({ value }) => value).join(" ");
-          const kept = series?.recorder(key);
+          const kept = series?.recorder(key, resolutionMs);
           return {
             record(value) {
               count(parts.sums, `${name} ${key.metricName}`, value);

@@ -2,13 +2,14 @@ import type { AlarmDefinition, MetricAlarm } from "../alarms/index.ts";
 import type { ScalingPolicy, TrackingPolicy } from "./policy.ts";
 
 const highPeriods = 3;
-const lowPeriods = 15;
+/** In periods of the metric, which may be shorter than a minute. */
+const lowMs = 15 * 60_000;
 /** Below this share of the target there are more instances than it takes. */
 const lowShare = 0.9;
 
 const ownDescription = "DO NOT EDIT OR DELETE. For TargetTrackingScaling policy ";
 
-/** The alarms that a policy makes for itself: three minutes above its target, and a quarter of an hour below nine tenths of it. */
+/** The alarms that a policy makes for itself: three periods of its metric above its target, and a quarter of an hour below nine tenths of it. */
 export function policyAlarms(policy: TrackingPolicy, arnOf: (name: string) => string): readonly MetricAlarm[] {
   const facts = (name: string) => ({
     kind: "metric" as const,
@@ -31,6 +32,7 @@ export function policyAlarms(policy: TrackingPolicy, arnOf: (name: string) => st
     missing: null,
   };
   if (policy.lowAlarm === null) return [high];
+  const lowPeriods = lowMs / policy.watched.periodMs;
   const low: MetricAlarm = {
     ...facts(policy.lowAlarm),
     threshold: policy.targetValue * lowShare,

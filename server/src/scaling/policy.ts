@@ -32,7 +32,7 @@ interface PolicyFacts {
 export interface TrackingPolicy extends PolicyFacts {
   readonly type: "TargetTrackingScaling";
   readonly targetValue: number;
-  /** What it follows, over one minute. */
+  /** What it follows, over one minute or, of some predefined metrics, ten seconds. */
   readonly watched: Watched;
   /** Whether a minute without datapoints is a minute in which nothing was asked of anybody. */
   readonly isZeroWhenMissing: boolean;

@@ -83,7 +83,8 @@ async function lastValues(
   { watched, isZeroWhenMissing, createdMs }: TrackingPolicy,
   steadySinceMs: number,
 ): Promise<readonly number[]> {
-  const endMs = Math.floor(clock.epochMs() / minuteMs) * minuteMs;
+  const { periodMs } = watched;
+  const endMs = Math.floor(clock.epochMs() / periodMs) * periodMs;
   const found = await readValues(watched, { startMs: endMs - lookBackMinutes * minuteMs, endMs });
   const values = [...found]
     .filter(([startMs]) => startMs >= steadySinceMs)

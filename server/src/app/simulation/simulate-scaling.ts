@@ -120,14 +120,14 @@ async function minuteOf(
   { load, endMs }: { readonly load: number; readonly endMs: number },
 ): Promise<SimulatedMinute> {
   const startMs = Math.floor(endMs / minuteMs) * minuteMs - minuteMs;
-  const values = await readValues(watched, { startMs, endMs: startMs + minuteMs });
+  const values = await readValues({ ...watched, periodMs: minuteMs }, { startMs, endMs: startMs + minuteMs });
   const { desired, running } = variant;
   return { atMs: startMs - originMs, load, metric: values.get(startMs) ?? null, desired, running };
 }
 
 function recorderOf(series: MinuteSeries, watched: Extract<Watched, { readonly kind: "metric" }>) {
-  const { metric, unit } = watched;
-  const recorder = series.recorder({ ...metric, unit: unit ?? "None" });
+  const { metric, unit, periodMs } = watched;
+  const recorder = series.recorder({ ...metric, unit: unit ?? "None" }, periodMs < minuteMs ? 10_000 : minuteMs);
   return (value: number) => recorder.record(value);
 }
 

@@ -74,6 +74,23 @@ test("a customised metric of a recorded series, which several instances shared",
   assert.equal(simulation.minutes.at(-1)?.metric, 50);
 });
 
+test("a metric in points of ten seconds scales out within a minute, and in after a quarter of an hour", async () => {
+  const type = "SageMakerVariantConcurrentRequestsPerModelHighResolution";
+  const policy = { TargetValue: 5, PredefinedMetricSpecification: { PredefinedMetricType: type } };
+  // 0.2 s a request: 100 of them a second are 20 at a time.
+  const load = { metricPerLoad: 0.2, startupMs: 20_000 };
+  const simulation = await simulateScaling(asked("0-5m:10rps,5m-30m:100rps,30m-1h:10rps", policy, load));
+  assert.equal(simulation.metricName, "ConcurrentRequestsPerModel");
+  const [out, back, ...more] = simulation.activities.filter(({ notScaled }) => notScaled === null);
+  assert.deepEqual(
+    [out?.description, back?.description, more],
+    ["Setting desired instance count to 4.", "Setting desired instance count to 1.", []],
+  );
+  const after = ((out?.startMs ?? 0) - 5 * 60_000) / 1000;
+  assert.ok(after >= 30 && after < 60, `out after ${after} s`);
+  assert.ok((back?.startMs ?? 0) >= 45 * 60_000, `in at ${back?.startMs}`);
+});
+
 test("a step policy with the alarm that runs it, and without", async () => {
   const policy = {
     AdjustmentType: "ChangeInCapacity",

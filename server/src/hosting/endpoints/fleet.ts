@@ -12,6 +12,7 @@ import { VariantMetrics, type ContainerUseMetric } from "../series/index.ts";
 import type { Footprint } from "./endpoint-record.ts";
 import { FleetMember } from "./fleet-member.ts";
 import type { FleetOptions } from "./fleet-options.ts";
+import { ConcurrencySampler } from "./concurrency-sampler.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
 import { plannedContainers } from "./planned-containers.ts";
 import { checkTargets } from "./request-targets.ts";
@@ -61,6 +62,7 @@ export class Fleet implements AsyncDisposable {
   /** Of requests that have not been answered, those among them that wait for an instance. */
   #callCount = 0;
   #isSampled = false;
+  readonly #concurrency: ConcurrencySampler;
 
   constructor(plan: VariantPlan, names: FleetNames, parts: FleetParts) {
     const options = parts.fleet;
@@ -110,6 +112,12 @@ export class Fleet implements AsyncDisposable {
       options.logger.error("instances are no longer looked after", { error: String(error) });
     });
     const { clock, logger, invocationLimits } = options;
+    this.#concurrency = new ConcurrencySampler({
+      count: () => this.#callCount / Math.max(1, this.inServiceCount),
+      record: (count) => this.#metrics.recordConcurrency(count),
+      tasks: this.#tasks,
+      clock,
+    });
     this.#places = new ModelPlaces({ tasks: this.#tasks, coldMs: invocationLimits.modelCopyColdMs, clock, logger });
   }
 
@@ -215,6 +223,7 @@ export class Fleet implements AsyncDisposable {
   async invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
     checkTargets(request, this.#plan.model, this.#endpointName);
     this.#callCount += 1;
+    this.#concurrency.touch();
     try {
       if (request.session === undefined) return (await this.#ask(request, peerCount, null)).reply;
       return await this.#sessions.serve(request, (holder) => this.#ask(request, peerCount, holder));

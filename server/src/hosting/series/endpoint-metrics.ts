@@ -1,7 +1,7 @@
-import type { SeriesKey, SeriesRecorder } from "../../metrics/index.ts";
+import type { ResolutionMs, SeriesKey, SeriesRecorder } from "../../metrics/index.ts";
 
-/** Opens a series for recording; called once per series, not per sample. */
-export type OpenSeries = (key: SeriesKey) => SeriesRecorder;
+/** Opens a series for recording, of minutes unless it says otherwise; called once per series, not per sample. */
+export type OpenSeries = (key: SeriesKey, resolutionMs?: ResolutionMs) => SeriesRecorder;
 
 const modelNamespace = "AWS/SageMaker";
 const instanceNamespace = "/aws/sagemaker/Endpoints";
@@ -121,6 +121,8 @@ export class VariantMetrics {
   readonly #containers: ReadonlyMap<string, Readonly<Record<ContainerMetric, readonly SeriesRecorder[]>>>;
   readonly #uses: ReadonlyMap<string, Readonly<Record<ContainerUseMetric, readonly SeriesRecorder[]>>>;
   readonly #models = new Map<string, PerModel>();
+  /** Opened by the first request. */
+  #concurrency: SeriesRecorder | null = null;
 
   constructor(
     open: OpenSeries,
@@ -196,6 +198,13 @@ export class VariantMetrics {
     let series = this.#streams.get(metric);
     if (series === undefined) this.#streams.set(metric, (series = this.#openStream(metric)));
     for (const each of series) each.record(value);
+  }
+
+  /** Requests in flight for each instance, in points of ten seconds, which alone are fine enough for scaling within a minute. */
+  recordConcurrency(count: number): void {
+    const key = { namespace: modelNamespace, metricName: "ConcurrentRequestsPerModel", unit: "Count" };
+    this.#concurrency ??= this.#open({ ...key, dimensions: this.#dimensions }, 10_000);
+    this.#concurrency.record(count);
   }
 
   recordMultiModel(metric: MultiModelMetric, value: number): void {

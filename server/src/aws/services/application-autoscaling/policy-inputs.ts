@@ -29,13 +29,6 @@ export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing
   if ((predefined === undefined) === (customized === undefined)) {
     throw invalid("Exactly one of PredefinedMetricSpecification and CustomizedMetricSpecification must be specified.");
   }
-  const { predefined: supported } = facing.tracked;
-  if (predefined !== undefined && predefined.PredefinedMetricType !== supported) {
-    const text =
-      `The predefined metric ${predefined.PredefinedMetricType} is not supported by this platform yet for ` +
-      `${input.ScalableDimension}; ${supported} is.`;
-    throw invalid(text);
-  }
   const isScaleInDisabled = config.DisableScaleIn ?? false;
   const { before, newId } = facing;
   const alarmName = (which: string) => `TargetTracking-${input.ResourceId}-${which}-${newId()}`;
@@ -43,7 +36,10 @@ export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing
     type: "TargetTrackingScaling",
     ...factsOf(input, facing),
     targetValue,
-    watched: customized === undefined ? trackedMetric(facing) : customizedMetric(customized),
+    watched:
+      customized === undefined
+        ? predefinedMetric(predefined?.PredefinedMetricType ?? "", input, facing)
+        : customizedMetric(customized),
     isZeroWhenMissing: predefined !== undefined,
     scaleOutCooldownMs: (config.ScaleOutCooldown ?? cooldownSecondsDefault) * 1000,
     scaleInCooldownMs: (config.ScaleInCooldown ?? cooldownSecondsDefault) * 1000,
@@ -96,9 +92,22 @@ function factsOf(input: PolicyInput, { arn, createdMs }: PolicyFacing) {
   };
 }
 
-function trackedMetric({ tracked: { metricName, dimensions } }: PolicyFacing): Watched {
-  const metric = { namespace: "AWS/SageMaker", metricName, dimensions };
-  return { kind: "metric", metric, statistic: "Sum", unit: null, periodMs };
+function predefinedMetric(
+  type: string,
+  { ScalableDimension: dimension }: PolicyInput,
+  { tracked }: PolicyFacing,
+): Watched {
+  const { predefined, dimensions } = tracked;
+  const found = Object.hasOwn(predefined, type) ? predefined[type] : undefined;
+  if (found === undefined) {
+    const known = Object.keys(predefined);
+    const supported = `${known.join(" and ")} ${known.length === 1 ? "is" : "are"}`;
+    throw invalid(
+      `The predefined metric ${type} is not supported by this platform yet for ${dimension}; ${supported}.`,
+    );
+  }
+  const metric = { namespace: "AWS/SageMaker", metricName: found.metricName, dimensions };
+  return { kind: "metric", metric, statistic: found.statistic, unit: null, periodMs: found.periodMs };
 }
 
 function customizedMetric(input: CustomizedInput): Watched {

@@ -15,8 +15,14 @@ const scaledKinds = [
   {
     dimension: "sagemaker:variant:DesiredInstanceCount",
     named: /^endpoint\/([^/]+)\/variant\/([^/]+)$/,
-    predefined: "SageMakerVariantInvocationsPerInstance",
-    metricName: "InvocationsPerInstance",
+    predefined: {
+      SageMakerVariantInvocationsPerInstance: perMinute("InvocationsPerInstance"),
+      SageMakerVariantConcurrentRequestsPerModelHighResolution: {
+        metricName: "ConcurrentRequestsPerModel",
+        statistic: "Average",
+        periodMs: 10_000,
+      },
+    },
     dimensionNames: ["EndpointName", "VariantName"],
     capacityMin: 1,
     absent: (endpoint: string, variant: string) =>
@@ -25,20 +31,28 @@ const scaledKinds = [
   {
     dimension: "sagemaker:inference-component:DesiredCopyCount",
     named: /^inference-component\/([^/]+)$/,
-    predefined: "SageMakerInferenceComponentInvocationsPerCopy",
-    metricName: "InvocationsPerCopy",
+    predefined: { SageMakerInferenceComponentInvocationsPerCopy: perMinute("InvocationsPerCopy") },
     dimensionNames: ["InferenceComponentName"],
     capacityMin: 0,
     absent: (component: string) => `There is no inference component ${component} to scale.`,
   },
 ] as const;
 
+interface PredefinedMetric {
+  readonly metricName: string;
+  readonly statistic: string;
+  readonly periodMs: number;
+}
+
+function perMinute(metricName: string): PredefinedMetric {
+  return { metricName, statistic: "Sum", periodMs: 60_000 };
+}
+
 /** A resource that can be scaled here. */
 export interface ScaledTarget extends TargetKey {
-  /** The predefined metric that a policy may track, and where it is recorded. */
+  /** The predefined metrics that a policy may track, by their types, and where they are recorded. */
   readonly tracked: {
-    readonly predefined: string;
-    readonly metricName: string;
+    readonly predefined: Readonly<Record<string, PredefinedMetric>>;
     readonly dimensions: readonly { readonly name: string; readonly value: string }[];
   };
   readonly capacityMin: number;
@@ -59,10 +73,10 @@ export function scaledTarget(named: NamedTarget): ScaledTarget {
   if (kind === undefined || found === null) {
     throw invalid("Unsupported service namespace, resource type or scalable dimension");
   }
-  const { predefined, metricName, capacityMin, dimensionNames } = kind;
+  const { predefined, capacityMin, dimensionNames } = kind;
   const [, first = "", second = ""] = found;
   const dimensions = dimensionNames.map((name, index) => ({ name, value: index === 0 ? first : second }));
-  const tracked = { predefined, metricName, dimensions };
+  const tracked = { predefined, dimensions };
   return { resourceId, dimension, tracked, capacityMin, absentText: kind.absent(first, second) };
 }
 
