@@ -147,3 +147,39 @@ test("endpoints answer in the way of their kind alone", async () => {
     /Endpoint q of account 000000000000 is an asynchronous endpoint: use InvokeEndpointAsync/,
   );
 });
+
+test("queues have their turns: a long one holds up no other", async () => {
+  await using bench = await AsyncBench.open({ limits: { runningMax: 1 } });
+  await Promise.all([bench.deploy("long"), bench.deploy("short")]);
+  const first = await bench.ask("long", "hold go");
+  const runs = async () =>
+    (await readFile(join(bench.directory, "runs"), "utf8").catch(() => ""))
+      .trim()
+      .split("\n")
+      .map((line) => line[0]);
+  await eventually(async () => (await runs())[0] === "h");
+  const tickets = [first];
+  for (let index = 0; index < 5; index += 1) tickets.push(await bench.ask("long", "long 1"));
+  for (let index = 0; index < 2; index += 1) tickets.push(await bench.ask("short", "short 1"));
+  await writeFile(join(bench.directory, "go"), "");
+  for (const ticket of tickets) assert.equal((await bench.result(ticket)).ok, true);
+  // Whose turn is next when the first ends depends on which queue was there first.
+  const order = (await runs()).join("");
+  assert.ok(["hslsllll", "hlslslll"].includes(order), order);
+});
+
+test("a disk that is full for a while when an answer is stored has the request run again later", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  const put = bench.store.put.bind(bench.store);
+  let refusalCount = 2;
+  bench.store.put = (...args) => {
+    if (refusalCount === 0) return put(...args);
+    refusalCount -= 1;
+    return Promise.reject(Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" }));
+  };
+  const ticket = await bench.ask("q", "fine");
+  assert.equal((await bench.result(ticket)).ok, true);
+  const runs = (await readFile(join(bench.directory, "runs"), "utf8")).trim().split("\n").length;
+  assert.deepEqual([refusalCount, runs], [0, 3]);
+});
