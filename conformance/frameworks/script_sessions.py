@@ -1,12 +1,15 @@
 """Stateful sessions with the real boto3: a script that keeps them, on two instances.
 
-python sessions.py
+python script_sessions.py
 """
 
 import io
 import json
+import os
 import re
+import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sagemaker"))
 from statements import BUCKET, ROLE, archive, finish, proven, refused, runtime, s3, sagemaker
 
 ENDPOINT = "conformance-sessions"
