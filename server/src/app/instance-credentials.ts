@@ -10,7 +10,6 @@ import type { Credential } from "../signing/index.ts";
 const instanceActions: ReadonlySet<string> = new Set([
   "sts:GetCallerIdentity",
   "sagemaker:InvokeEndpoint",
-  "cloudwatch:PutMetricData",
   "logs:DescribeLogGroups",
   "s3:ListBuckets",
   "s3:HeadBucket",
@@ -85,6 +84,7 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       const owner = issued.get(accessKeyId);
       if (owner === undefined) return true;
       if (instanceActions.has(action)) return true;
+      if (action === "cloudwatch:PutMetricData") return !isPlatformsNamespace(resource);
       if (logActions.has(action)) return !isOthersLog(resource, owner.identity.endpointName);
       const object = objectOf(resource);
       const reads = objectReads.has(action);
@@ -94,6 +94,11 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       return !options.isModelData(object);
     },
   };
+}
+
+/** Of the metrics that the platform records of all endpoints: other endpoints' alarms and scaling policies go by them. */
+function isPlatformsNamespace(arn: string): boolean {
+  return /:namespace\/(?:AWS\/|\/aws\/|Galatea\/)/i.test(arn);
 }
 
 /** Whether the ARN is of the log group of another endpoint or of transform jobs, or of a stream in it. */

@@ -259,6 +259,11 @@ test("an instance's key reads its model's data, works in S3 and invokes, and doe
       assert.ok(!may(action, name), `${action} ${name}`);
   for (const action of ["sagemaker:InvokeEndpoint", "logs:PutLogEvents", "cloudwatch:PutMetricData"])
     assert.ok(may(action), action);
+  const mayPut = (name: string) =>
+    instances.permits(id, "cloudwatch:PutMetricData", `arn:aws:cloudwatch:us-east-1:000000000000:namespace/${name}`);
+  for (const name of ["mine", "Models", "aws"]) assert.ok(mayPut(name), name);
+  for (const name of ["/aws/sagemaker/Endpoints", "/aws/sagemaker/TransformJobs", "Galatea/Models", "AWS/SageMaker"])
+    assert.ok(!mayPut(name), name);
   for (const action of [
     "sagemaker:CreateModel",
     "sagemaker:DeleteEndpoint",

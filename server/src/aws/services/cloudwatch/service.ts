@@ -54,7 +54,9 @@ export function cloudwatchService(parts: CloudWatchParts) {
     },
     PutMetricData: {
       action: "cloudwatch:PutMetricData",
-      resource: anyResource,
+      // IAM knows no such ARN: there the namespace is a condition.
+      resource: ({ Namespace: namespace }, { region, accountId }) =>
+        `arn:aws:cloudwatch:${region}:${accountId}:namespace/${namespace}`,
       handle: (input, { turn }) => putMetricData({ series, clock, turn }, input),
     },
     ListMetrics: {
