@@ -112,12 +112,12 @@ test("a creation comes to all its copies, or fails with none where there is no r
   );
 });
 
-test("an update comes to its goal, or back to what was there with the reason; a copy answers throughout", () => {
+test("an update comes to its goal, or back to what was there with the reason; a copy answers throughout, and batches are kept to", () => {
   const counts = fc.tuple(fc.nat(6), fc.nat(6), fc.integer({ min: 1, max: 4 }));
   fc.assert(
     fc.property(
       counts,
-      fc.integer({ min: 1, max: 60 }),
+      fc.integer({ min: 1, max: 100 }),
       sizes,
       fc.nat(1),
       ([before, wanted, instanceCount], memory, batch, waitMs) => {
@@ -125,8 +125,18 @@ test("an update comes to its goal, or back to what was there with the reason; a 
         fc.pre(first.state.at === "InService");
         const next = spec(2, memory);
         const update = { kind: "update", spec: next, goal: goalOf(2, wanted, batch, waitMs) } as const;
+        // With room for the new ones beside all of the old ones nothing can go wrong.
+        const isSpacious = memory <= 20 && before <= instanceCount * 2 && wanted <= instanceCount * 2;
+        const share = batch?.Type === "CAPACITY_PERCENT" ? Math.max(1, Math.floor((batch.Value * wanted) / 100)) : null;
+        const batchMax = share ?? batch?.Value ?? Infinity;
+        let newCount = 0;
         const record = run(moveComponent(first, update), instanceCount, (now) => {
           if (before > 0 && wanted > 0) assert.ok(now.copies.length > 0, "nobody answers");
+          const counted = now.copies.filter((copy) => copy.spec === 2).length;
+          assert.ok(counted - newCount <= batchMax, "more at once than a batch");
+          newCount = counted;
+          // Old ones are there until a new one is.
+          if (isSpacious && wanted > 0 && newCount === 0) assert.equal(now.copies.length, before);
           return null;
         });
         assert.equal(record.state.at, "InService");
@@ -137,8 +147,6 @@ test("an update comes to its goal, or back to what was there with the reason; a 
         assert.equal(record.copies.length, lastFailure === null ? wanted : before);
         assert.equal(record.copyCount, record.copies.length);
         assert.ok(record.copies.every((copy) => copy.spec === number));
-        // With room for one more of the new ones beside all of the old ones nothing can go wrong.
-        const isSpacious = memory <= 20 && before <= instanceCount * 2 && wanted <= instanceCount * 2;
         if (isSpacious) assert.equal(lastFailure, null);
       },
     ),
