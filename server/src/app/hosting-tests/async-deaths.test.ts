@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { eventually } from "../base/eventually-fixture.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { AsyncBench, bucket } from "./async-fixture.ts";
 
 /** Documents that remember how they were when a write began that ends a queued request, and may refuse it. */

@@ -2,17 +2,17 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
-import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
+import { ByteBudget, ByteLease, silentLogger, systemClock } from "../../base/index.ts";
+import { openDirectoryStore, type BucketStore } from "../../blobs/index.ts";
 import {
   failureReason,
   type EndpointConfigRecord,
   type EndpointUpdate,
   type Hosting,
   type ProductionVariant,
-} from "../hosting/index.ts";
-import type { MinuteSeries } from "../metrics/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+} from "../../hosting/index.ts";
+import type { MinuteSeries } from "../../metrics/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hosting-fixture.ts";
 
 /**

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { ByteBudget, silentLogger } from "../base/index.ts";
-import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
-import type { Containers, Hosting, TransformJobRecord, TransformRequest } from "../hosting/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+import { ByteBudget, silentLogger } from "../../base/index.ts";
+import { openDirectoryStore, type BucketStore } from "../../blobs/index.ts";
+import type { Containers, Hosting, TransformJobRecord, TransformRequest } from "../../hosting/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
 
 /**

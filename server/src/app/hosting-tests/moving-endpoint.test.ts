@@ -1,8 +1,8 @@
 /** One endpoint through all that can happen to it, one after the other, under 200 requests a second: what fails was inside the process that is killed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DeploymentConfig } from "../hosting/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+import type { DeploymentConfig } from "../../hosting/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until, type Arrival } from "./traffic-fixture.ts";
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
-import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
-import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
-import type { ContainerDefinition, Hosting, HostingLimits, InvocationLimits } from "../hosting/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+import { ByteBudget, ByteLease, silentLogger, systemClock } from "../../base/index.ts";
+import { openDirectoryStore, type BucketStore } from "../../blobs/index.ts";
+import type { ContainerDefinition, Hosting, HostingLimits, InvocationLimits } from "../../hosting/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
 /** A multi-model container: it writes what it loads and unloads, and answers with the model's text, its instance and its process. */

@@ -1,7 +1,7 @@
 /** Stateful sessions through the platform's port: real containers, and the JavaScript SDK. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../base/eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 import { StreamBench } from "./streams-fixture.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock } from "../base/index.ts";
-import { MinuteSeries } from "../metrics/index.ts";
-import { DocumentMemory } from "../records/index.ts";
+import { systemClock } from "../../base/index.ts";
+import { MinuteSeries } from "../../metrics/index.ts";
+import { DocumentMemory } from "../../records/index.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
 test("requests in flight are a metric in points of ten seconds, of endpoints that are asked", async () => {

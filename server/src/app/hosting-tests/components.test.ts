@@ -1,10 +1,10 @@
 /** Inference components over real processes: placed on shared instances, scaled to zero and back, updated under load, killed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AwsError } from "../base/index.ts";
-import type { ComponentSpecAsked, ProductionVariant } from "../hosting/index.ts";
+import { AwsError } from "../../base/index.ts";
+import type { ComponentSpecAsked, ProductionVariant } from "../../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { scalableHosting } from "./platform-scaling.ts";
+import { scalableHosting } from "../platform-scaling.ts";
 import { RememberedMemory } from "./remembered-memory-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { silentLogger } from "../base/index.ts";
-import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
+import { silentLogger } from "../../base/index.ts";
+import { openDirectoryStore, type BucketStore } from "../../blobs/index.ts";
 import {
   asyncLimits,
   type AsyncInferenceConfig,
@@ -12,9 +12,9 @@ import {
   type AsyncRequest,
   type AsyncTicket,
   type Hosting,
-} from "../hosting/index.ts";
-import type { MinuteSeries } from "../metrics/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+} from "../../hosting/index.ts";
+import type { MinuteSeries } from "../../metrics/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** Which objects a transform job reads, what their outputs are called, and what all of them hold in memory. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget } from "../base/index.ts";
+import { ByteBudget } from "../../base/index.ts";
 import { input, TransformBench } from "./transforms-fixture.ts";
 
 const prefix = (uri: string) => ({ TransformInput: input({}, uri) });

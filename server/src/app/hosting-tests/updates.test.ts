@@ -1,8 +1,8 @@
 /** Endpoints that are updated, resized and stopped while clients ask all the time: real processes, and no request that fails. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DeploymentConfig, EndpointRecord } from "../hosting/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+import type { DeploymentConfig, EndpointRecord } from "../../hosting/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { ByteBudget, silentLogger, systemClock } from "../base/index.ts";
-import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../blobs/index.ts";
-import { ProcessHost } from "../hosts/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
+import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../../blobs/index.ts";
+import { ProcessHost } from "../../hosts/index.ts";
 import {
   Hosting,
   hostingLimits,
@@ -14,8 +14,8 @@ import {
   type HostingOptions,
   type InstanceLimits,
   type InvocationLimits,
-} from "../hosting/index.ts";
-import { MemoryDocuments, type DocumentMemory } from "../records/contracts/index.ts";
+} from "../../hosting/index.ts";
+import { MemoryDocuments, type DocumentMemory } from "../../records/contracts/index.ts";
 
 export const owner = { accountId: "000000000000", region: "us-east-1" };
 

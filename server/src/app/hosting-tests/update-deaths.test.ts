@@ -1,7 +1,7 @@
 /** A platform that ends after any of the writes of an endpoint's moves: the next one comes to the same end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DeploymentConfig } from "../hosting/index.ts";
+import type { DeploymentConfig } from "../../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { RememberedMemory } from "./remembered-memory-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import type { DataCaptureConfig } from "../hosting/index.ts";
+import type { DataCaptureConfig } from "../../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { PipelineBench } from "./pipelines-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";

@@ -1,15 +1,15 @@
 /** An endpoint with a queue that has no instance while nothing waits: alarms on the queue's own metrics bring one, and take it away. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { MetricAlarm } from "../alarms/index.ts";
-import { silentLogger, systemClock, type Clock } from "../base/index.ts";
-import { eventually } from "../base/eventually-fixture.ts";
-import { MinuteSeries } from "../metrics/index.ts";
-import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
-import type { StepPolicy, TrackingPolicy } from "../scaling/index.ts";
+import type { MetricAlarm } from "../../alarms/index.ts";
+import { silentLogger, systemClock, type Clock } from "../../base/index.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
+import { MinuteSeries } from "../../metrics/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../../records/contracts/index.ts";
+import type { StepPolicy, TrackingPolicy } from "../../scaling/index.ts";
 import { AsyncBench } from "./async-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
-import { openAlarms } from "./platform-scaling.ts";
+import { openAlarms } from "../platform-scaling.ts";
 
 /** A clock on which a minute lasts a quarter of a second. */
 const beganMs = systemClock.epochMs();

@@ -5,16 +5,16 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
-import { ByteBudget, ByteLease, silentLogger, systemClock } from "../base/index.ts";
-import { openDirectoryStore, type BucketStore } from "../blobs/index.ts";
+import { ByteBudget, ByteLease, silentLogger, systemClock } from "../../base/index.ts";
+import { openDirectoryStore, type BucketStore } from "../../blobs/index.ts";
 import type {
   ContainerDefinition,
   EndpointConfigRecord,
   Hosting,
   InvocationLimits,
   InvocationRequest,
-} from "../hosting/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+} from "../../hosting/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
 /**

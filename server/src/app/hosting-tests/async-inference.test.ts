@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { eventually } from "../base/eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 import { AsyncBench, bucket, paths } from "./async-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 

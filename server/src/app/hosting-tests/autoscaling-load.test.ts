@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { delay, silentLogger, systemClock, TaskGroup, type Clock } from "../base/index.ts";
-import { eventually } from "../base/eventually-fixture.ts";
-import { MinuteSeries } from "../metrics/index.ts";
-import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
-import type { TrackingPolicy } from "../scaling/index.ts";
+import { delay, silentLogger, systemClock, TaskGroup, type Clock } from "../../base/index.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
+import { MinuteSeries } from "../../metrics/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../../records/contracts/index.ts";
+import type { TrackingPolicy } from "../../scaling/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { openAlarms } from "./platform-scaling.ts";
+import { openAlarms } from "../platform-scaling.ts";
 import { TrafficBench } from "./traffic-fixture.ts";
 
 /** A clock on which a minute lasts a second. */

@@ -8,14 +8,14 @@ import {
   type InvokeEndpointCommandOutput,
   type InvokeEndpointWithResponseStreamCommandOutput,
 } from "@aws-sdk/client-sagemaker-runtime";
-import { createGateway } from "../aws/index.ts";
-import { runtimeService } from "../aws/services/sagemaker-runtime/index.ts";
-import { ByteBudget, silentLogger, systemClock } from "../base/index.ts";
-import { openDirectoryStore } from "../blobs/index.ts";
-import type { Hosting, InvocationLimits } from "../hosting/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+import { createGateway } from "../../aws/index.ts";
+import { runtimeService } from "../../aws/services/sagemaker-runtime/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "../../base/index.ts";
+import { openDirectoryStore } from "../../blobs/index.ts";
+import type { Hosting, InvocationLimits } from "../../hosting/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
-import { createPlatformServer, listen, platformServerLimits, type PlatformServer } from "./platform-server.ts";
+import { createPlatformServer, listen, platformServerLimits, type PlatformServer } from "../platform-server.ts";
 
 /**
  * A container that answers in parts as its request says: `status` at once; `parts`, each in its chunk; then it `holds` until its process

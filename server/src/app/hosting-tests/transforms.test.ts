@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { AwsError } from "../base/index.ts";
-import type { TransformJobRecord } from "../hosting/index.ts";
+import { AwsError } from "../../base/index.ts";
+import type { TransformJobRecord } from "../../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { input, TransformBench } from "./transforms-fixture.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DocumentMemory } from "../records/contracts/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench } from "./traffic-fixture.ts";
 

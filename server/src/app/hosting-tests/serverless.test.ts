@@ -1,8 +1,8 @@
 /** Serverless variants over real processes: started by the first request, ended when nobody asks, and bounded in between. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AwsError } from "../base/index.ts";
-import { DocumentMemory } from "../records/contracts/index.ts";
+import { AwsError } from "../../base/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 import { TrafficBench, until, type PlannedVariant } from "./traffic-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 

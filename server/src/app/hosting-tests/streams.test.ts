@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
-import { eventually } from "../base/eventually-fixture.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
 import { StreamBench } from "./streams-fixture.ts";
 
 test("the first part leaves before the last is made, with what the container says of its answer", async () => {

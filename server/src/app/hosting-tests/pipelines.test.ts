@@ -1,7 +1,7 @@
 /** Containers behind each other on one instance, and beside each other: real processes that speak the contract and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget, type AwsError } from "../base/index.ts";
+import { ByteBudget, type AwsError } from "../../base/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { PipelineBench } from "./pipelines-fixture.ts";
 

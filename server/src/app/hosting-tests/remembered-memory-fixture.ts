@@ -1,4 +1,4 @@
-import { DocumentMemory } from "../records/contracts/index.ts";
+import { DocumentMemory } from "../../records/contracts/index.ts";
 
 /** Documents that remember how they were after each write of a kind: what a next life of the platform may find. */
 export class RememberedMemory extends DocumentMemory {
