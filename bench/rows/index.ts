@@ -16,6 +16,7 @@ import { modelLoadRow } from "./model-load.ts";
 import { pipelineEnsembleRow } from "./pipeline-ensemble.ts";
 import { pipelineRow } from "./pipeline.ts";
 import { pytorchRow } from "./pytorch.ts";
+import { recordsRow } from "./records.ts";
 import { rivalsRow, rivalsTorchRow } from "./rivals.ts";
 import { tensorflowRow } from "./tensorflow.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
@@ -57,6 +58,7 @@ export const rows: readonly Row[] = [
   startEmptyRow,
   memoryRow,
   uploadRow,
+  recordsRow,
   zipfRow,
   zipfSpreadRow,
 ];

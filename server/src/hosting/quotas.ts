@@ -19,9 +19,9 @@ export interface HostingLimits {
 }
 
 export const hostingLimits: HostingLimits = {
-  modelsMax: 10_000,
+  modelsMax: 50_000,
   configsMax: 10_000,
-  endpointsMax: 500,
+  endpointsMax: 1000,
   transformJobsMax: 10_000,
   componentsMax: 1000,
   instancesMax: 64,

@@ -1,0 +1,174 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ask, timedMs } from "../ask.ts";
+import { requestBytes, runLoad } from "../load.ts";
+import {
+  askPutObject,
+  askSageMaker,
+  benchBucket,
+  invokeHeaders,
+  sageMakerHeaders,
+  startPlatform,
+  warmUp,
+  type Platform,
+} from "../platform.ts";
+import { addSubBody } from "../requests.ts";
+import type { BenchContext, Measure } from "../row.ts";
+import { temporaryDirectory } from "../servers.ts";
+
+const atOnce = 32;
+const pollMs = 20;
+const image = "sagemaker-tritonserver:latest";
+const role = "arn:aws:iam::123456789012:role/bench";
+const config = "asleep";
+
+const keyOf = (index: number) => `models/${index}.tar.gz`;
+const modelOf = (index: number) => `model-${index}`;
+const endpointOf = (index: number) => `endpoint-${index}`;
+
+/**
+ * An account near its limits: serverless endpoints, whose instances sleep, and models, each with an object. One endpoint more has an
+ * instance, so that a start of the platform has one to bring up.
+ */
+export const recordsRow = {
+  name: "records",
+  async measure(context: BenchContext): Promise<Measure[]> {
+    const counts = context.quick ? { models: 300, endpoints: 30 } : { models: 49_999, endpoints: 990 };
+    await using data = await temporaryDirectory();
+    const filled = await startPlatform(data.path);
+    let inServiceMs = 0;
+    try {
+      await warmUp(filled);
+      inServiceMs = await fill(filled, counts, context.log);
+    } finally {
+      await filled[Symbol.asyncDispose]();
+    }
+    const [firstAnswersMs, invokedMs]: [number[], number[]] = [[], []];
+    const calls = callsOf(counts);
+    const perCall = calls.map((): number[] => []);
+    for (let round = 0; round < Math.min(context.rounds, 3); round++) {
+      const startMs = performance.now();
+      await using platform = await startPlatform(data.path);
+      await askSageMaker(platform.port, "ListEndpoints", {});
+      firstAnswersMs.push(performance.now() - startMs);
+      await untilInvoked(platform);
+      invokedMs.push(performance.now() - startMs);
+      for (const [index, { operation, input }] of calls.entries()) {
+        const p50Ms = await p50(platform, { operation, input, quick: context.quick });
+        perCall[index]?.push(p50Ms);
+        context.log(`${operation}: p50 ${p50Ms.toFixed(2)} ms`);
+      }
+    }
+    const of = `${counts.endpoints + 1} endpoints and ${counts.models + 1} models`;
+    return [
+      ...calls.map(({ operation }, index) => ({
+        what: `${operation} of ${of}, p50`,
+        unit: "ms",
+        ours: perCall[index] ?? [],
+        oracle: [],
+        goal: { kind: "at most", of: "ours", value: 5 } as const,
+      })),
+      {
+        what: `from a start of the platform with ${of} to its first answer`,
+        unit: "ms",
+        ours: firstAnswersMs,
+        oracle: [],
+        goal: { kind: "at most", of: "ours", value: 2000 },
+      },
+      {
+        what: "the same to the first answer of the endpoint with an instance, so to all in service",
+        unit: "ms",
+        ours: invokedMs,
+        oracle: [],
+        goal: null,
+      },
+      {
+        what: `from the first CreateEndpoint until ${counts.endpoints} serverless endpoints are in service`,
+        unit: "ms",
+        ours: [inServiceMs],
+        oracle: [],
+        goal: null,
+      },
+    ];
+  },
+};
+
+interface Counts {
+  readonly models: number;
+  readonly endpoints: number;
+}
+
+/** Those described lie in the middle of what there is. */
+const callsOf = ({ models, endpoints }: Counts) => [
+  { operation: "ListEndpoints", input: {} },
+  { operation: "ListModels", input: {} },
+  { operation: "DescribeEndpoint", input: { EndpointName: endpointOf(Math.floor(endpoints / 2)) } },
+  { operation: "DescribeModel", input: { ModelName: modelOf(Math.floor(models / 2)) } },
+];
+
+/** Gives how long it took to have the endpoints in service. */
+async function fill({ port }: Platform, counts: Counts, log: BenchContext["log"]): Promise<number> {
+  const objectsMs = await timedMs(() =>
+    many(counts.models, (index) => askPutObject(port, keyOf(index), Buffer.from(`archive ${index}`))),
+  );
+  log(`${counts.models} objects put in ${(objectsMs / 1000).toFixed(1)} s`);
+  const modelsMs = await timedMs(() =>
+    many(counts.models, async (index) => {
+      const container = { Image: image, ModelDataUrl: `s3://${benchBucket}/${keyOf(index)}` };
+      const model = { ModelName: modelOf(index), ExecutionRoleArn: role, PrimaryContainer: container };
+      await askSageMaker(port, "CreateModel", model);
+    }),
+  );
+  log(`${counts.models} models created in ${(modelsMs / 1000).toFixed(1)} s`);
+  const variant = {
+    VariantName: "AllTraffic",
+    ModelName: modelOf(0),
+    ServerlessConfig: { MemorySizeInMB: 1024, MaxConcurrency: 1 },
+  };
+  await askSageMaker(port, "CreateEndpointConfig", { EndpointConfigName: config, ProductionVariants: [variant] });
+  return timedMs(async () => {
+    await many(counts.endpoints, async (index) => {
+      await askSageMaker(port, "CreateEndpoint", { EndpointName: endpointOf(index), EndpointConfigName: config });
+    });
+    await untilAllInService(port);
+  });
+}
+
+/** Some at once, in order. */
+async function many(count: number, act: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const work = async () => {
+    while (next < count) await act(next++);
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+}
+
+async function untilAllInService(port: number): Promise<void> {
+  const countOf = async (status: string) => {
+    const answer = await askSageMaker(port, "ListEndpoints", { StatusEquals: status, MaxResults: 1 });
+    return (JSON.parse(answer.toString()) as { readonly Endpoints: readonly unknown[] }).Endpoints.length;
+  };
+  while ((await countOf("Creating")) > 0) await delay(pollMs);
+  if ((await countOf("Failed")) > 0) throw new Error("an endpoint of the bench has failed");
+}
+
+/** An endpoint whose instance is not back yet refuses. */
+async function untilInvoked({ port }: Platform): Promise<void> {
+  const headers = invokeHeaders("add_sub.tar.gz");
+  const deadlineMs = performance.now() + 60_000;
+  for (;;) {
+    const { status, body } = await ask(port, "POST", "/endpoints/warm/invocations", addSubBody, headers);
+    if (status === 200) return;
+    if (performance.now() > deadlineMs)
+      throw new Error(`the endpoint with an instance is not back: ${body.toString()}`);
+    await delay(pollMs);
+  }
+}
+
+async function p50(
+  { port }: Platform,
+  { operation, input, quick }: { readonly operation: string; readonly input: object; readonly quick: boolean },
+): Promise<number> {
+  const request = requestBytes("/", Buffer.from(JSON.stringify(input)), sageMakerHeaders(operation));
+  const timing = { durationMs: quick ? 300 : 2000, warmUpMs: quick ? 100 : 500 };
+  return (await runLoad({ port, request, clients: 1, ...timing })).p50Us / 1000;
+}
