@@ -1,6 +1,7 @@
 /** The rows in the order in which they are measured and printed. */
 import type { Row } from "../row.ts";
 import { addSubRow } from "./add-sub.ts";
+import { busyRow } from "./busy.ts";
 import { churnRow } from "./churn.ts";
 import { encoderRow } from "./encoder.ts";
 import { coldInvocationRow, coldMiniLmRow, invokeOverheadRow } from "./hosting.ts";
@@ -59,6 +60,7 @@ export const rows: readonly Row[] = [
   memoryRow,
   uploadRow,
   recordsRow,
+  busyRow,
   zipfRow,
   zipfSpreadRow,
 ];
