@@ -27,12 +27,12 @@ const cloudwatch = new CloudWatchClient(settings);
 const partSize = 8 * 2 ** 20;
 const Body = Buffer.alloc(uploadMebibytes * 2 ** 20, "bytes of an archive ");
 const upload = new Upload({ client: s3, params: { Bucket: benchBucket, Key: "large", Body }, partSize, queueSize: 10 });
-let isUploaded = false;
-const uploaded = upload.done().then(() => (isUploaded = true));
+const over = new AbortController();
+const uploaded = upload.done().finally(() => over.abort());
 
 const startMs = performance.now();
 let rows = 0;
-while (!isUploaded) {
+while (!over.signal.aborted) {
   const first = rows % rowsPerSecond;
   const MetricData = Array.from({ length: rowsPerCall }, (_, index) => ({
     MetricName: `metric-${first + index}`,
@@ -46,6 +46,7 @@ while (!isUploaded) {
 }
 await uploaded;
 const done: NeighboursDone = { rows, seconds: (performance.now() - startMs) / 1000 };
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
 parentPort?.postMessage(done);
 s3.destroy();
 cloudwatch.destroy();
