@@ -46,7 +46,6 @@ while (!over.signal.aborted) {
 }
 await uploaded;
 const done: NeighboursDone = { rows, seconds: (performance.now() - startMs) / 1000 };
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
-parentPort?.postMessage(done);
+parentPort?.postMessage(done, []);
 s3.destroy();
 cloudwatch.destroy();
