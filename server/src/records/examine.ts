@@ -14,8 +14,8 @@ export interface ExamineOptions {
   readonly path: string;
   readonly migrations: readonly Migration[];
   readonly busyTimeoutMs: number;
-  /** Looks at the indexes too; takes longer. */
-  readonly isThorough: boolean;
+  /** `whole` looks at the indexes too and takes longer; nothing is looked at where the pages are known to be sound. */
+  readonly pages: "whole" | "quickly" | "known";
 }
 
 /**
@@ -32,7 +32,7 @@ export function examine(options: ExamineOptions): Examined {
   let database: DatabaseSync | null = null;
   try {
     database = openFile(path, options.busyTimeoutMs);
-    const reason = damageOf(database, migrations, options.isThorough);
+    const reason = damageOf(database, migrations, options.pages);
     return reason === null ? { at: "sound", database } : { at: "damaged", reason, database };
   } catch (error) {
     if (!isDamage(error)) {
@@ -60,11 +60,13 @@ export function isDamage(error: unknown): boolean {
   return errcode !== undefined && damageCodes.has(errcode & 0xff);
 }
 
-function damageOf(database: DatabaseSync, migrations: readonly Migration[], isThorough: boolean): string | null {
-  const check = isThorough ? "integrity_check" : "quick_check";
-  const [first] = database.prepare(`PRAGMA ${check}(1)`).all();
-  const found = String(first?.[check] ?? "ok");
-  if (found !== "ok") return found;
+function damageOf(
+  database: DatabaseSync,
+  migrations: readonly Migration[],
+  pages: ExamineOptions["pages"],
+): string | null {
+  const found = pageDamage(database, pages);
+  if (found !== null) return found;
   // A file that nothing was written to yet is that of a start that ended early.
   const isEmpty = schemaOf(database) === "[]";
   createOwnTables(database);
@@ -82,6 +84,14 @@ function damageOf(database: DatabaseSync, migrations: readonly Migration[], isTh
   return schemaOf(database) === expectedSchema(migrations.slice(0, length))
     ? null
     : "its tables are not those it was made with";
+}
+
+function pageDamage(database: DatabaseSync, pages: ExamineOptions["pages"]): string | null {
+  if (pages === "known") return null;
+  const check = pages === "whole" ? "integrity_check" : "quick_check";
+  const [first] = database.prepare(`PRAGMA ${check}(1)`).all();
+  const found = String(first?.[check] ?? "ok");
+  return found === "ok" ? null : found;
 }
 
 function expectedSchema(migrations: readonly Migration[]): string {

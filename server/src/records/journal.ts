@@ -66,10 +66,17 @@ export class Journal implements Disposable {
     }
   }
 
-  /** Goes on with the journal that is there, which is whole and has no commits yet. */
-  resume(): void {
+  /** How long its beginning is; null for one that is not to be gone on with. */
+  get beginningBytes(): number | null {
+    return this.#file === null ? null : this.#beginningBytes;
+  }
+
+  /** Goes on with the journal that is there, which is whole; without its commits it is so long. */
+  resume(beginningBytes: number | null = null): void {
     this.#file = openSync(this.path, "a");
-    this.#beginningBytes = fstatSync(this.#file).size;
+    const { size } = fstatSync(this.#file);
+    this.#beginningBytes = beginningBytes ?? size;
+    this.#grownBytes = size - this.#beginningBytes;
   }
 
   /** Writes down all that the database holds now; the former journal is kept as `<path>.former`. */

@@ -95,8 +95,21 @@ export function rowInserter(database: DatabaseSync): (row: TableRow) => boolean 
   };
 }
 
-export function runStatement(database: DatabaseSync, { sql, values }: Statement): void {
-  database.prepare(sql).run(...values);
+/** Prepared statements kept; the writers' texts are few and fixed. */
+const preparedMax = 200;
+
+/** Runs statements, each text of which is prepared once. */
+export function statementRunner(database: DatabaseSync): (statement: Statement) => ReturnType<StatementSync["run"]> {
+  const prepared = new Map<string, StatementSync>();
+  return ({ sql, values }) => {
+    let statement = prepared.get(sql);
+    if (statement === undefined) {
+      statement = database.prepare(sql);
+      if (prepared.size >= preparedMax) prepared.clear();
+      prepared.set(sql, statement);
+    }
+    return statement.run(...values);
+  };
 }
 
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;

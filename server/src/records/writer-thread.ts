@@ -1,8 +1,8 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
+import { writeClosingNote } from "./closing-note.ts";
 import { openDatabase, type Finding, type OpenDatabase } from "./open-database.ts";
 import { diskCodeOf, type Migration, type Statement, type WriteResult } from "./statement.ts";
-import { commitCount } from "./tables.ts";
+import { commitCount, statementRunner } from "./tables.ts";
 
 export interface WriterThreadData {
   readonly path: string;
@@ -18,6 +18,8 @@ export type ToWriter =
 export type FromWriter =
   | { readonly kind: "open"; readonly findings: readonly Finding[] }
   | { readonly kind: "copy-failed"; readonly message: string }
+  /** Of an orderly close: the next opening reads everything. */
+  | { readonly kind: "note-failed"; readonly message: string }
   | { readonly kind: "failed-to-open"; readonly message: string; readonly code: string | null }
   | { readonly kind: "committed"; readonly results: readonly { transaction: number; results: WriteResult[] }[] }
   | {
@@ -29,16 +31,17 @@ export type FromWriter =
     }
   | { readonly kind: "closed" };
 
-/** Prepared statements kept; the writers' texts are few and fixed. */
-const preparedMax = 200;
-
 const port = parentPort;
 const waiting: { transaction: number; statements: readonly Statement[] }[] = [];
-const prepared = new Map<string, StatementSync>();
 let committing = false;
 
+interface Writing {
+  readonly opened: OpenDatabase;
+  readonly run: ReturnType<typeof statementRunner>;
+}
+
 /** Everything that arrived while the last commit was written goes into the next one: one fsync for all of it. */
-function commitWaiting(opened: OpenDatabase): void {
+function commitWaiting({ opened, run }: Writing): void {
   const { database } = opened;
   committing = false;
   const batch = waiting.splice(0);
@@ -49,7 +52,7 @@ function commitWaiting(opened: OpenDatabase): void {
     for (const { transaction, statements } of batch) {
       database.exec("SAVEPOINT one");
       try {
-        const results = statements.map((statement, index) => runExpected(database, statement, index));
+        const results = statements.map((statement, index) => runExpected(run, statement, index));
         database.exec("RELEASE one");
         committed.push({ transaction, results });
       } catch (error) {
@@ -59,7 +62,7 @@ function commitWaiting(opened: OpenDatabase): void {
         refuse(transaction, error);
       }
     }
-    if (committed.length > 0) runOne(database, { sql: "UPDATE commit_count SET count = count + 1", values: [] });
+    if (committed.length > 0) run({ sql: "UPDATE commit_count SET count = count + 1", values: [] });
     database.exec("COMMIT");
     if (committed.length > 0) copyCommit(opened, batch, committed);
     port?.postMessage({ kind: "committed", results: committed } satisfies FromWriter, []);
@@ -96,20 +99,10 @@ class UnexpectedChanges extends Error {
   }
 }
 
-function runExpected(database: DatabaseSync, statement: Statement, index: number): WriteResult {
-  const result = runOne(database, statement);
-  if (statement.changes === undefined || statement.changes === result.changes) return result;
-  throw new UnexpectedChanges(statement, index, result.changes);
-}
-
-function runOne(database: DatabaseSync, { sql, values }: Statement): WriteResult {
-  let statement = prepared.get(sql);
-  if (statement === undefined) {
-    statement = database.prepare(sql);
-    if (prepared.size >= preparedMax) prepared.clear();
-    prepared.set(sql, statement);
-  }
-  return { changes: Number(statement.run(...values).changes) };
+function runExpected(run: Writing["run"], statement: Statement, index: number): WriteResult {
+  const changes = Number(run(statement).changes);
+  if (statement.changes === undefined || statement.changes === changes) return { changes };
+  throw new UnexpectedChanges(statement, index, changes);
 }
 
 function refuse(transaction: number, error: unknown): void {
@@ -125,18 +118,27 @@ function refuse(transaction: number, error: unknown): void {
 }
 
 function close({ database, journal, mark }: OpenDatabase): void {
+  const { path } = workerData as WriterThreadData;
   // Readers of other connections keep SQLite from doing this as it closes.
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   database.close();
+  const beginningBytes = journal?.beginningBytes ?? null;
   journal?.[Symbol.dispose]();
   mark[Symbol.dispose]();
+  if (journal === null || beginningBytes === null) return;
+  try {
+    writeClosingNote(path, { path: journal.path, beginningBytes });
+  } catch (error) {
+    port?.postMessage({ kind: "note-failed", message: String(error) } satisfies FromWriter, []);
+  }
 }
 
 try {
   const opened = openDatabase(workerData as WriterThreadData);
+  const writing: Writing = { opened, run: statementRunner(opened.database) };
   port?.on("message", (message: ToWriter) => {
     if (message.kind === "close") {
-      commitWaiting(opened);
+      commitWaiting(writing);
       close(opened);
       port.postMessage({ kind: "closed" } satisfies FromWriter, []);
       port.close();
@@ -145,7 +147,7 @@ try {
     waiting.push(message);
     if (committing) return;
     committing = true;
-    setImmediate(commitWaiting, opened);
+    setImmediate(commitWaiting, writing);
   });
   port?.postMessage({ kind: "open", findings: opened.findings } satisfies FromWriter, []);
 } catch (error) {
