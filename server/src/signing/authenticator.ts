@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import type { Clock } from "../base/index.ts";
 import { canonicalRequest, headerText, hmacSha256, signatureEquals, signingKey, stringToSign } from "./signature.ts";
 import { bearerRequest, checkBearer } from "./bearer-token.ts";
@@ -24,7 +25,7 @@ export type SignedPayload =
 
 /** Signs the chunks of an aws-chunked body one after the other, starting from the request's signature. */
 export interface ChunkChain {
-  readonly key: Buffer;
+  readonly key: KeyObject;
   readonly timestamp: string;
   readonly scope: string;
   readonly seed: string;
@@ -43,7 +44,7 @@ const presignedSecondsMax = 7 * 24 * 3600;
 export class Authenticator {
   readonly #lookup: CredentialLookup;
   readonly #clock: Clock;
-  readonly #signingKeys = new Map<string, Buffer>();
+  readonly #signingKeys = new Map<string, KeyObject>();
 
   constructor(lookup: CredentialLookup, clock: Clock) {
     this.#lookup = lookup;
@@ -112,7 +113,7 @@ export class Authenticator {
   };
 
   /** Four hashes of a day, a region and a service, made once for the many requests that have them in common. */
-  #signingKey(credential: Credential, scope: CredentialScope & { readonly date: string }): Buffer {
+  #signingKey(credential: Credential, scope: CredentialScope & { readonly date: string }): KeyObject {
     const name = [credential.secretAccessKey, scope.date, scope.region, scope.service].join("/");
     const known = this.#signingKeys.get(name);
     if (known !== undefined) return known;
