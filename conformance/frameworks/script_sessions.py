@@ -10,7 +10,8 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sagemaker"))
-from statements import BUCKET, ROLE, archive, finish, proven, refused, runtime, s3, sagemaker
+from archives import archive
+from statements import BUCKET, ROLE, finish, proven, refused, runtime, s3, sagemaker
 
 ENDPOINT = "conformance-sessions"
 IMAGE = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"

@@ -11,7 +11,8 @@ import json
 import pathlib
 import sys
 
-from archives import archive, linear_files
+from archives import archive
+from linear import linear_files
 from sagemaker import image_uris
 from statements import POLL_SECONDS, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
 

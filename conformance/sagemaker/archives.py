@@ -1,21 +1,36 @@
-"""Archives of models, and what linear learner leaves in one."""
+"""Archives of models."""
 
 import io
-import os
-import sys
 import tarfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "serial"))
-from linear_learner import linear_files
+DOUBLING = """
+import triton_python_backend_utils as pb_utils
 
-__all__ = ["archive", "linear_files"]
+class TritonPythonModel:
+    def execute(self, requests):
+        print("asked for a double", flush=True)
+        return [
+            pb_utils.InferenceResponse([pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(request, "X").as_numpy() * 2)])
+            for request in requests
+        ]
+"""
+DOUBLING_CONFIG = """
+name: "double"
+backend: "python"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+"""
+# A Triton repository whose model gives twice what it is asked.
+doubling = {"double/config.pbtxt": DOUBLING_CONFIG, "double/1/model.py": DOUBLING}
 
 
 def archive(files):
+    """A tar.gz of these texts or bytes by their paths."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
         for path, content in files.items():
-            info = tarfile.TarInfo(path)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo("./" + path)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
     return buffer.getvalue()

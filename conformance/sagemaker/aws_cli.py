@@ -3,33 +3,16 @@
 Everything comes from the environment that `galatea env --proxy` prints. The first command that is not answered as it should be ends it.
 """
 
-import io
 import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
+
+from archives import archive, doubling
 
 IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
 ROLE = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole"
-MODEL = """
-import triton_python_backend_utils as pb_utils
-
-class TritonPythonModel:
-    def execute(self, requests):
-        print("asked for a double", flush=True)
-        return [
-            pb_utils.InferenceResponse([pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(request, "X").as_numpy() * 2)])
-            for request in requests
-        ]
-"""
-CONFIG = """
-name: "double"
-backend: "python"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
-"""
 VARIANT = "VariantName=AllTraffic,ModelName=cli,InitialInstanceCount=1,InstanceType=ml.g4dn.xlarge"
 TARGET = ("--service-namespace", "sagemaker", "--scalable-dimension", "sagemaker:variant:DesiredInstanceCount")
 RESOURCE = ("--resource-id", "endpoint/cli/variant/AllTraffic")
@@ -43,14 +26,6 @@ def aws(*words, code=0):
     return ended.stdout if code == 0 else ended.stderr
 
 
-def pack(path):
-    with tarfile.open(path, "w:gz") as tar:
-        for name, text in (("double/config.pbtxt", CONFIG), ("double/1/model.py", MODEL)):
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
-
-
 def invoke(folder, body):
     path, answer = os.path.join(folder, "request.json"), os.path.join(folder, "answer.json")
     with open(path, "w") as file:
@@ -62,7 +37,8 @@ def invoke(folder, body):
 
 
 def deploy(folder):
-    pack(os.path.join(folder, "model.tar.gz"))
+    with open(os.path.join(folder, "model.tar.gz"), "wb") as file:
+        file.write(archive(doubling))
     aws("s3", "mb", "s3://cli-models")
     aws("s3", "cp", "--only-show-errors", os.path.join(folder, "model.tar.gz"), "s3://cli-models/model.tar.gz")
     assert "model.tar.gz" in aws("s3", "ls", "s3://cli-models/")

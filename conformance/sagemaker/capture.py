@@ -14,7 +14,8 @@ import sys
 import time
 
 import boto3
-from statements import IMAGE, POLL_SECONDS, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+from archives import archive
+from statements import IMAGE, POLL_SECONDS, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
 
 BUCKET = "conformance-captured"
 ENDPOINT = "conformance-captured"

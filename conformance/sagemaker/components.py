@@ -9,13 +9,13 @@ import sys
 import time
 
 import boto3
+from archives import archive
 from statements import (
     BUCKET,
     IMAGE,
     POLL_SECONDS,
     ROLE,
     answers,
-    archive,
     finish,
     proven,
     refused,

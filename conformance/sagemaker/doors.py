@@ -5,7 +5,8 @@ python doors.py deploy|stopped|clean
 
 import sys
 
-from statements import IMAGE, ROLE, answers, archive, finish, refused, runtime, s3, sagemaker
+from archives import archive
+from statements import IMAGE, ROLE, answers, finish, refused, runtime, s3, sagemaker
 
 NAME = "doors"
 CONFIG = """

@@ -8,7 +8,8 @@ import sys
 import time
 
 import boto3
-from statements import BUCKET, IMAGE, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+from archives import archive
+from statements import BUCKET, IMAGE, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
 
 KEPT, UNKEPT = "conformance-kept", "conformance-unkept"
 TARGETS = ["%d.tar.gz" % index for index in range(6)]

@@ -10,9 +10,10 @@ import re
 
 import boto3
 import openai
+from archives import archive
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
-from statements import BUCKET, IMAGE, ROLE, archive, finish, proven, s3, sagemaker
+from statements import BUCKET, IMAGE, ROLE, finish, proven, s3, sagemaker
 
 ENDPOINT = "conformance-chat"
 MODEL = '''

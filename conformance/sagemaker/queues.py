@@ -12,13 +12,13 @@ import threading
 import urllib.request
 
 import boto3
+from archives import archive
 from botocore.config import Config
 from statements import (
     IMAGE,
     POLL_SECONDS,
     ROLE,
     answers,
-    archive,
     failed,
     finish,
     proven,

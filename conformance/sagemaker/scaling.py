@@ -7,7 +7,8 @@ import datetime
 import time
 
 import boto3
-from statements import IMAGE, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+from archives import archive
+from statements import IMAGE, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
 
 # The workflows that run against the same platform have buckets of their own.
 BUCKET = "conformance-scaling"

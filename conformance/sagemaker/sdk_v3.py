@@ -9,28 +9,12 @@ import os
 
 os.environ.setdefault("SAGEMAKER_CORE_ADMIN_CONFIG_OVERRIDE", os.devnull)
 
+from archives import archive, doubling
 from sagemaker.core.resources import Endpoint, EndpointConfig, Model
 from sagemaker.core.shapes import ContainerDefinition, ProductionVariant
 from sagemaker.serve import ModelBuilder
-from statements import BUCKET, IMAGE, ROLE, answers, archive, finish, proven, s3
+from statements import BUCKET, IMAGE, ROLE, answers, finish, proven, s3
 
-DOUBLING = """
-import numpy as np
-import triton_python_backend_utils as pb_utils
-
-class TritonPythonModel:
-    def execute(self, requests):
-        return [
-            pb_utils.InferenceResponse([pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(request, "X").as_numpy() * 2)])
-            for request in requests
-        ]
-"""
-CONFIG = """
-name: "double"
-backend: "python"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
-"""
 REQUEST = json.dumps({"inputs": [{"name": "X", "shape": [2], "datatype": "FP32", "data": [1.0, 2.5]}]})
 DATA = "s3://%s/v3/model.tar.gz" % BUCKET
 
@@ -77,9 +61,7 @@ def builder():
 
 
 s3.create_bucket(Bucket=BUCKET)
-s3.upload_fileobj(
-    io.BytesIO(archive({"double/config.pbtxt": CONFIG, "double/1/model.py": DOUBLING})), BUCKET, "v3/model.tar.gz"
-)
+s3.upload_fileobj(io.BytesIO(archive(doubling)), BUCKET, "v3/model.tar.gz")
 resources()
 builder()
 finish()

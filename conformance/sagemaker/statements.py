@@ -4,10 +4,8 @@ Everything comes from the environment that `galatea env` prints. One line per st
 and the exit code is 1.
 """
 
-import io
 import re
 import sys
-import tarfile
 
 import boto3
 from botocore.exceptions import ClientError
@@ -23,17 +21,6 @@ runtime = boto3.client("sagemaker-runtime")
 account = boto3.client("sts").get_caller_identity()["Account"]
 ROLE = "arn:aws:iam::%s:role/AmazonSageMaker-DefaultRole" % account
 failed = []
-
-
-def archive(files):
-    """A tar.gz of these texts by their paths."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
-        for path, text in files.items():
-            info = tarfile.TarInfo("./" + path)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
-    return buffer.getvalue()
 
 
 def proven(statement, condition, detail=""):

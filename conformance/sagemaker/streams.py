@@ -9,8 +9,9 @@ import json
 import os
 import signal
 
+from archives import archive
 from botocore.exceptions import ClientError, EventStreamError
-from statements import BUCKET, IMAGE, ROLE, archive, finish, proven, refused, runtime, s3, sagemaker
+from statements import BUCKET, IMAGE, ROLE, finish, proven, refused, runtime, s3, sagemaker
 
 ENDPOINT = "conformance-streams"
 MODEL = """

@@ -10,8 +10,9 @@ import threading
 import time
 
 import boto3
+from archives import archive
 from botocore.exceptions import ClientError
-from statements import BUCKET, IMAGE, ROLE, answers, archive, finish, proven, refused, runtime, s3, sagemaker
+from statements import BUCKET, IMAGE, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
 
 ENDPOINT = "conformance-traffic"
 MODEL = """

@@ -11,7 +11,8 @@ import sys
 import time
 
 import boto3
-from statements import IMAGE, ROLE, archive, finish, proven, refused, s3, sagemaker
+from archives import archive
+from statements import IMAGE, ROLE, finish, proven, refused, s3, sagemaker
 
 BUCKET = "conformance-transform"
 MODEL = "conformance-transform"

@@ -13,6 +13,7 @@ import sys
 import time
 
 import boto3
+from archives import archive
 from botocore.exceptions import ClientError
 from statements import (
     BUCKET,
@@ -20,7 +21,6 @@ from statements import (
     POLL_SECONDS,
     ROLE,
     answers,
-    archive,
     finish,
     proven,
     refused,

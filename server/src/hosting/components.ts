@@ -1,4 +1,4 @@
-import { AwsError, openDeadline, orAborted } from "../base/index.ts";
+import { AwsError } from "../base/index.ts";
 import { DocumentConflict } from "../records/index.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { sharedInstances, type ComponentMoves } from "./component-moves.ts";
@@ -26,6 +26,7 @@ import type { EndpointRecord, FleetOptions, Generation, GroupSize } from "./endp
 import { alreadyExists, invalid, notFound } from "./hosting-errors.ts";
 import type { InvocationReply, InvocationRequest } from "./invocations/index.ts";
 import type { Quotas } from "./quotas.ts";
+import { openWait, untilSettled, type Wait } from "./settled.ts";
 import { usedCount, type SharedVariants } from "./shared-variants.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
 
@@ -202,21 +203,14 @@ export class Components implements AsyncDisposable {
   }
 
   /** Resolves when it is in a state that stays, is gone, or the wait is over; whichever comes first. */
-  async settled(name: string, options: { readonly waitMsMax: number; readonly signal: AbortSignal }): Promise<void> {
+  async settled(name: string, wait: Wait): Promise<void> {
     const { store, fleet, holding } = this.#options;
-    const signal = AbortSignal.any([options.signal, holding]);
-    using over = openDeadline({ clock: fleet.clock, afterMs: options.waitMsMax, signal });
-    for (;;) {
-      const changed = store.view.stateChanged();
+    using over = openWait(wait, holding, fleet.clock);
+    const isSettled = () => {
       const at = store.view.componentState(nameKey(name));
-      if (at === null || !isMoving({ at })) return;
-      try {
-        await orAborted(changed, over.signal);
-      } catch (error) {
-        if (over.signal.aborted) return;
-        throw error;
-      }
-    }
+      return at === null || !isMoving({ at });
+    };
+    await untilSettled(store, isSettled, over.signal);
   }
 
   /** Throws AwsError with the runtime's codes and sentences. */

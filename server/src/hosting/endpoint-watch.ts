@@ -1,13 +1,8 @@
-import { openDeadline, orAborted, type Clock } from "../base/index.ts";
+import { openDeadline, type Clock } from "../base/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { isTransient, longestHoldMs } from "./endpoints/index.ts";
+import { openWait, until, untilSettled, type Wait } from "./settled.ts";
 import type { HostingStore, NumberedStateChange } from "./store/index.ts";
-
-/** How long a caller may be kept waiting. */
-export interface Wait {
-  readonly waitMsMax: number;
-  readonly signal: AbortSignal;
-}
 
 /** Who has asked for which endpoint, of whom is remembered when; the one that asked longest ago is forgotten first. */
 const askersMax = 1000;
@@ -40,12 +35,11 @@ export class EndpointWatch {
   /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
   async settled(name: string, wait: Wait): Promise<void> {
     using over = this.#deadline(wait);
-    for (;;) {
-      const changed = this.#store.view.stateChanged();
+    const isSettled = () => {
       const at = this.#store.view.endpointState(nameKey(name));
-      if (at === null || !isTransient({ at }) || over.signal.aborted) return;
-      await until(changed, over.signal);
-    }
+      return at === null || !isTransient({ at });
+    };
+    await untilSettled(this.#store, isSettled, over.signal);
   }
 
   /**
@@ -114,23 +108,13 @@ export class EndpointWatch {
     }
   }
 
-  #deadline({ waitMsMax, signal }: Wait) {
-    const asked = AbortSignal.any([signal, this.#stopping.signal]);
-    return openDeadline({ clock: this.#clock, afterMs: waitMsMax, signal: asked });
+  #deadline(wait: Wait) {
+    return openWait(wait, this.#stopping.signal, this.#clock);
   }
 
   #answered(asked: string): void {
     this.#answeredMs.set(asked, this.#clock.epochMs());
     const [oldest] = this.#answeredMs.keys();
     if (this.#answeredMs.size > askersMax && oldest !== undefined) this.#answeredMs.delete(oldest);
-  }
-}
-
-/** Resolves with the change, or when the wait is over. */
-async function until(changed: Promise<void>, over: AbortSignal): Promise<void> {
-  try {
-    await orAborted(changed, over);
-  } catch (error) {
-    if (!over.aborted) throw error;
   }
 }

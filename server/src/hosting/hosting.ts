@@ -17,7 +17,8 @@ import {
   type Owner,
 } from "./definitions/index.ts";
 import { EndpointMoves, type LookAtAlarm } from "./endpoint-moves.ts";
-import { EndpointWatch, type Wait } from "./endpoint-watch.ts";
+import { EndpointWatch } from "./endpoint-watch.ts";
+import type { Wait } from "./settled.ts";
 import {
   alarmsOf,
   groupsOf,

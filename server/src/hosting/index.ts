@@ -115,4 +115,4 @@ export {
   type Tag,
   type TimeRange,
 } from "./store/index.ts";
-export type { Wait } from "./endpoint-watch.ts";
+export type { Wait } from "./settled.ts";

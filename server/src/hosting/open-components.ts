@@ -2,7 +2,7 @@ import type { Catalogue } from "./catalogue.ts";
 import { ComponentMoves } from "./component-moves.ts";
 import { Components } from "./components.ts";
 import type { Owner } from "./definitions/index.ts";
-import type { Wait } from "./endpoint-watch.ts";
+import type { Wait } from "./settled.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "./endpoints/index.ts";
 import type { Quotas } from "./quotas.ts";

@@ -1,10 +1,10 @@
-import { openDeadline, orAborted } from "../base/index.ts";
 import { DocumentConflict } from "../records/index.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { hostingArn, nameKey, type Owner } from "./definitions/index.ts";
 import type { FleetOptions } from "./endpoints/index.ts";
 import { invalid, jobExists, jobNotFound } from "./hosting-errors.ts";
 import type { Quotas } from "./quotas.ts";
+import { openWait, untilSettled, type Wait } from "./settled.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
 import type { TransformMoves } from "./transform-moves.ts";
 import {
@@ -107,21 +107,14 @@ export class Transforms implements AsyncDisposable {
   }
 
   /** Resolves when the job has ended or stops, or the wait is over; whichever comes first. */
-  async settled(name: string, options: { readonly waitMsMax: number; readonly signal: AbortSignal }): Promise<void> {
+  async settled(name: string, wait: Wait): Promise<void> {
     const { store, fleet, holding } = this.#options;
-    const signal = AbortSignal.any([options.signal, holding]);
-    using over = openDeadline({ clock: fleet.clock, afterMs: options.waitMsMax, signal });
-    for (;;) {
-      const changed = store.view.stateChanged();
+    using over = openWait(wait, holding, fleet.clock);
+    const isSettled = () => {
       const at = store.view.transformState(nameKey(name));
-      if (at === null || !isUnderWay({ at })) return;
-      try {
-        await orAborted(changed, over.signal);
-      } catch (error) {
-        if (over.signal.aborted) return;
-        throw error;
-      }
-    }
+      return at === null || !isUnderWay({ at });
+    };
+    await untilSettled(store, isSettled, over.signal);
   }
 
   /** Instances stop, records stay: `resume` of a later life goes on. */
