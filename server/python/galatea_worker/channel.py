@@ -73,9 +73,7 @@ class Channel:
                     return frame
                 self._make_room(size)
             elif have == 0:
-                self._start = self._end = 0
-                if len(self._buffer) > _KEPT_BUFFER_BYTES:
-                    self._renew(_FIRST_BUFFER_BYTES)
+                self._forget()
             else:
                 self._make_room(wire.HEADER_BYTES)
             count = self._receive_some(self._view[self._end :])
@@ -123,6 +121,9 @@ class Channel:
 
         A frame that `receive` gave is no longer good then.
         """
+        if self._start == self._end:
+            # What comes now is read behind nothing: a large frame's buffer must not be kept for it.
+            self._forget()
         while self._end - self._start < _LOOK_BYTES_MAX:
             have = self._end - self._start
             if self._end == len(self._buffer):
@@ -143,6 +144,12 @@ class Channel:
                 break
             headers.append(header)
         return headers
+
+    def _forget(self) -> None:
+        """All that was read has been given."""
+        self._start = self._end = 0
+        if len(self._buffer) > _KEPT_BUFFER_BYTES:
+            self._renew(_FIRST_BUFFER_BYTES)
 
     def _make_room(self, size: int) -> None:
         if self._start + size <= len(self._buffer):
