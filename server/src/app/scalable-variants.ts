@@ -9,7 +9,7 @@ const settledMsMax = 3_600_000;
 export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResources {
   const described = async (endpoint: string): Promise<EndpointDescription | null> => {
     try {
-      return await hosting.describeEndpoint(endpoint, owner);
+      return await hosting.endpoints.describe(endpoint, owner);
     } catch (error) {
       if (error instanceof AwsError) return null;
       throw error;
@@ -35,14 +35,14 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
       const named = nameOf(resourceId);
       if (named === null) throw new Error(`there is no ${resourceId}`);
       const { endpoint, variant } = named;
-      await hosting.resizeEndpoint(endpoint, [{ variantName: variant, instanceCount: to }], owner);
+      await hosting.endpoints.resize(endpoint, [{ variantName: variant, instanceCount: to }], owner);
       return { done: reached(endpoint, variant, to, signal) };
     },
   };
 
   async function reached(endpoint: string, variant: string, to: number, signal: AbortSignal): Promise<void> {
     await hosting.settled(endpoint, { waitMsMax: settledMsMax, signal });
-    const { record } = await hosting.describeEndpoint(endpoint, owner);
+    const { record } = await hosting.endpoints.describe(endpoint, owner);
     const group = record.generations[0].variants.find(({ plan }) => plan.variant.VariantName === variant);
     if (group?.settled.instanceCount === to) return;
     throw new Error(failureReason(record.state) ?? `the endpoint is ${record.state.at}`);

@@ -37,15 +37,15 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
     } as unknown as FleetOptions,
   });
   const model = (name: string) =>
-    hosting.createModel({ name, owner, containers: [{}], executionMode: "Serial", request: {}, tags: [] });
-  const config = (name: string) => hosting.createConfig({ name, owner, variants: [], request: {}, tags: [] });
+    hosting.catalogue.createModel({ name, owner, containers: [{}], executionMode: "Serial", request: {}, tags: [] });
+  const config = (name: string) => hosting.catalogue.createConfig({ name, owner, variants: [], request: {}, tags: [] });
   await model("a");
   await config("a");
   for (const [asked, what, unit, limit] of [
     [model("b"), "Number of models", "Models", 1],
     [config("b"), "Number of endpoint configurations", "Endpoint Configurations", 1],
     [
-      hosting.createEndpoint({ name: "a", configName: "a", owner, tags: [], deploymentConfig: null }),
+      hosting.endpoints.create({ name: "a", configName: "a", owner, tags: [], deploymentConfig: null }),
       "Number of endpoints",
       "Endpoints",
       0,
@@ -74,11 +74,11 @@ test("containers are counted over all instances of endpoints and transform jobs,
   });
   const three = [{}, {}, {}] as const;
   const shared = { name: "three", owner, request: {}, tags: [] };
-  await hosting.createModel({ ...shared, containers: three, executionMode: "Serial" });
+  await hosting.catalogue.createModel({ ...shared, containers: three, executionMode: "Serial" });
   const config = async (name: string, InitialInstanceCount: number) => {
     const variant = { VariantName: "v", ModelName: "three", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
-    await hosting.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
-    return hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    await hosting.catalogue.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
+    return hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
   };
   const refusal = (used: number, wanted: number) => ({
     code: "ResourceLimitExceeded",
@@ -107,12 +107,17 @@ test("an endpoint that the machine has no memory for is refused with how much is
   const shared = { owner, request: {}, tags: [] };
   const promised = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });
   const config = async (name: string, InitialInstanceCount: number, bytes: number, InstanceType = "ml.m5.xlarge") => {
-    await hosting.createModel({ ...shared, name, containers: [promised(bytes), {}], executionMode: "Serial" });
+    await hosting.catalogue.createModel({
+      ...shared,
+      name,
+      containers: [promised(bytes), {}],
+      executionMode: "Serial",
+    });
     const variant = { VariantName: "v", ModelName: name, InstanceType, InitialVariantWeight: 1 };
-    await hosting.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
+    await hosting.catalogue.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
   };
   const create = (name: string) =>
-    hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
   const refusal = (used: number, wanted: number, missing: number) => ({
     code: "ResourceLimitExceeded",
     message:
@@ -132,10 +137,14 @@ test("an endpoint that the machine has no memory for is refused with how much is
   await assert.rejects(create("clipped"), refusal(6656, 3943, 359));
   await config("tiny", 1, 1);
   await create("tiny");
-  await hosting.deleteModel("small", owner);
+  await hosting.catalogue.deleteModel("small", owner);
   // A type alone promises nothing.
-  await hosting.createModel({ ...shared, name: "plain", containers: [{}], executionMode: "Serial" });
+  await hosting.catalogue.createModel({ ...shared, name: "plain", containers: [{}], executionMode: "Serial" });
   const plain = { VariantName: "v", ModelName: "plain", InstanceType: "ml.m5.24xlarge", InitialVariantWeight: 1 };
-  await hosting.createConfig({ ...shared, name: "plain", variants: [{ ...plain, InitialInstanceCount: 26 }] });
+  await hosting.catalogue.createConfig({
+    ...shared,
+    name: "plain",
+    variants: [{ ...plain, InitialInstanceCount: 26 }],
+  });
   await assert.rejects(create("plain"), refusal(6913, 3328, 1));
 });

@@ -15,7 +15,15 @@ import {
 import type { PlannedConfig } from "./endpoints/index.ts";
 import { alreadyExists, invalid, notFound, type HostingNoun } from "./hosting-errors.ts";
 import type { Quotas } from "./quotas.ts";
-import type { FoundRecord, HostingStore, RecordKind, Tag } from "./store/index.ts";
+import {
+  listPage,
+  type FoundRecord,
+  type HostingStore,
+  type ListAnswer,
+  type ListQuestion,
+  type RecordKind,
+  type Tag,
+} from "./store/index.ts";
 
 const tagCountMax = 50;
 
@@ -65,6 +73,14 @@ export class Catalogue {
     const found = await this.#store.kinds.models.find(nameKey(name));
     if (found.at !== "found") throw notFound("model", hostingArn("model", name, owner));
     return found.value;
+  }
+
+  listModels(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<ModelRecord>> {
+    return listPage(this.#store.kinds.models, question, turn);
+  }
+
+  listConfigs(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<EndpointConfigRecord>> {
+    return listPage(this.#store.kinds.configs, question, turn);
   }
 
   /** Refuses one that its variant cannot run. */

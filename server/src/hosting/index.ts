@@ -1,5 +1,5 @@
 /**
- * Hosting: models, endpoint configurations, endpoints, and what runs for them. `Hosting` is the deep door: it keeps the records,
+ * Hosting: models, endpoint configurations, endpoints, and what runs for them. `Hosting` is the deep door, with a member for each noun: it keeps the records,
  * makes every move of an endpoint (recorded before it is told, taken up again after a restart), starts instances through the
  * `ModelHost` it is given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with
  * the services' own codes and sentences. Nothing here reads the environment or knows HTTP servers.
@@ -55,7 +55,8 @@ export type { ComponentSpecAsked, ComponentUpdate } from "./components.ts";
 export type { ComponentRecord } from "./components/index.ts";
 export type { LookAtAlarm } from "./endpoint-moves.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";
-export { Hosting, type EndpointDescription, type HostingFigures, type HostingOptions } from "./hosting.ts";
+export type { EndpointDescription } from "./endpoints.ts";
+export { Hosting, type HostingFigures, type HostingOptions } from "./hosting.ts";
 export type { TransformJobRecord, TransformRequest } from "./transforms/index.ts";
 export { mirrorLosses, type MirroringLimits } from "./mirrors/index.ts";
 export { hostingLimits, type HostingLimits } from "./quotas.ts";

@@ -135,7 +135,7 @@ export class AsyncBench implements AsyncDisposable {
     InitialInstanceCount = 1,
   ): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
-    await this.hosting.createModel({ ...shared, containers: imaged([{}]), executionMode: "Serial" });
+    await this.hosting.catalogue.createModel({ ...shared, containers: imaged([{}]), executionMode: "Serial" });
     const variant = {
       VariantName: "v",
       ModelName: name,
@@ -143,13 +143,13 @@ export class AsyncBench implements AsyncDisposable {
       InstanceType: "ml.m5.large",
       InitialVariantWeight: 1,
     };
-    await this.hosting.createConfig({ ...shared, variants: [variant], asyncInference: config });
-    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    await this.hosting.catalogue.createConfig({ ...shared, variants: [variant], asyncInference: config });
+    await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.settled(name);
   }
 
   async resize(name: string, instanceCount: number): Promise<void> {
-    await this.hosting.resizeEndpoint(name, [{ variantName: "v", instanceCount }], owner);
+    await this.hosting.endpoints.resize(name, [{ variantName: "v", instanceCount }], owner);
     await this.settled(name);
   }
 

@@ -114,7 +114,7 @@ test("an endpoint without an instance keeps its queue and says so; it is worked 
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   await bench.resize("q", 0);
-  const { record } = await bench.hosting.describeEndpoint("q", owner);
+  const { record } = await bench.hosting.endpoints.describe("q", owner);
   assert.equal(record.state.at, "InService");
   const tickets = await Promise.all(Array.from({ length: 5 }, () => bench.ask("q", "fine")));
   await eventually(() => (bench.sums.get("q HasBacklogWithoutCapacity") ?? 0) > 0);
@@ -131,7 +131,7 @@ test("what waits too long expires, what a deleted endpoint leaves is told, and a
   assert.equal(bench.sums.get("q v ExpiredRequests"), 1);
   const left = await Promise.all(Array.from({ length: 3 }, () => bench.ask("q", "fine")));
   await assert.rejects(bench.ask("q", "fine"), { code: "ThrottlingException" });
-  await bench.hosting.deleteEndpoint("q", owner);
+  await bench.hosting.endpoints.delete("q", owner);
   await bench.settled("q");
   for (const ticket of left) {
     assert.equal((await bench.result(ticket)).text, "The endpoint was deleted before the request was processed.");

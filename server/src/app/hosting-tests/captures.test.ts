@@ -71,7 +71,7 @@ test("what was captured before an endpoint is deleted is written, and a bucket t
   await using bench = await TrafficBench.open();
   await bench.deploy("early", [{ name: "a" }], { dataCapture: all });
   await bench.ask("early", "before there is a bucket");
-  await bench.hosting.deleteEndpoint("early", owner);
+  await bench.hosting.endpoints.delete("early", owner);
   await bench.settled("early");
   await bench.store.createBucket("captured");
   await until("it is written", async () => (await linesBelow(bench, "of/early/a/")).length === 1);
@@ -96,7 +96,7 @@ test("of a pipeline what the first container is asked and the last one answers; 
     headers,
     does: { first: { length: true }, last: json },
   });
-  await bench.hosting.deleteEndpoint("piped", owner);
+  await bench.hosting.endpoints.delete("piped", owner);
   await until("all are written", () => bench.hosting.mirrorFigures.callCount === 0);
   const sides = (await linesBelow(bench, "of/piped/all/")).map(([, { captureData }]) => captureData);
   const wanted = [

@@ -35,12 +35,18 @@ async function shared(bench: TrafficBench, name: string, more: Partial<Productio
     InstanceType: "ml.m5.large",
     InitialVariantWeight: 1,
   };
-  await bench.hosting.createConfig({ name, owner, request: {}, tags: [], variants: [{ ...variant, ...more }] });
+  await bench.hosting.catalogue.createConfig({
+    name,
+    owner,
+    request: {},
+    tags: [],
+    variants: [{ ...variant, ...more }],
+  });
 }
 
 async function deploy(bench: TrafficBench, name: string, more: Partial<ProductionVariant> = {}): Promise<void> {
   await shared(bench, name, more);
-  await bench.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+  await bench.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
   await bench.settled(name);
 }
 
@@ -105,7 +111,7 @@ test("components share instances, each asked by its name, with copies, logs and 
   const unknown = await refused(bench.ask("both", "x", null, "three"));
   assert.equal(unknown.message, "Inference Component three of endpoint both not found.");
   assert.match(
-    (await refused(bench.hosting.deleteEndpoint("both", owner))).message,
+    (await refused(bench.hosting.endpoints.delete("both", owner))).message,
     /have to be deleted first: "one", "two"/,
   );
   await bench.hosting.components.delete("one", owner);
@@ -113,7 +119,7 @@ test("components share instances, each asked by its name, with copies, logs and 
   await until("its copies have ended", () => bench.running().join() === "two");
   await bench.hosting.components.delete("two", owner);
   await settled(bench, "two");
-  await bench.hosting.deleteEndpoint("both", owner);
+  await bench.hosting.endpoints.delete("both", owner);
   await bench.settled("both");
   assert.deepEqual(bench.running(), []);
 });
@@ -135,11 +141,11 @@ test("what has no room fails with what is missing, and what can never have any i
   const scaled = await stateOf(bench, "large");
   assert.deepEqual([scaled.at, scaled.copyCount, scaled.inService], ["InService", 1, 1]);
   assert.match(scaled.reason ?? "", /not enough hardware resources/);
-  await bench.hosting.resizeEndpoint("full", [{ variantName: "v", instanceCount: 2 }], owner);
+  await bench.hosting.endpoints.resize("full", [{ variantName: "v", instanceCount: 2 }], owner);
   await bench.settled("full");
   await update(bench, "large", { copyCount: 2 });
   assert.deepEqual(await stateOf(bench, "large"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
-  const shrink = bench.hosting.resizeEndpoint("full", [{ variantName: "v", instanceCount: 1 }], owner);
+  const shrink = bench.hosting.endpoints.resize("full", [{ variantName: "v", instanceCount: 1 }], owner);
   assert.match((await refused(shrink)).message, /copies of inference components are on 2 of them/);
 });
 
@@ -148,7 +154,7 @@ test("ManagedInstanceScaling gives copies the instances they need, and gives bac
   const scaling = { Status: "ENABLED", MinInstanceCount: 0, MaxInstanceCount: 3 };
   await deploy(bench, "grows", { ManagedInstanceScaling: scaling, InitialInstanceCount: 1 });
   const instances = async () =>
-    (await bench.hosting.endpoint("grows", owner)).generations[0].variants[0]?.settled.instanceCount;
+    (await bench.hosting.endpoints.find("grows", owner)).generations[0].variants[0]?.settled.instanceCount;
   await create(bench, "grows", "large", spec("large", 5), 3);
   assert.deepEqual(await stateOf(bench, "large"), { at: "InService", reason: null, copyCount: 3, inService: 3 });
   assert.equal(await instances(), 3);

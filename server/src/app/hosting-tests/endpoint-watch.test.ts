@@ -23,7 +23,7 @@ test("state changes are kept in their order, over a restart, until the endpoint 
   {
     await using bench = await TrafficBench.open(documents);
     await bench.deploy("e", [{ name: "v" }]);
-    await bench.hosting.stopEndpoint("e", owner);
+    await bench.hosting.endpoints.stop("e", owner);
     assert.deepEqual(await statuses(bench), expected);
     await assert.rejects(bench.ask("e", "x"), {
       code: "ValidationError",
@@ -36,14 +36,14 @@ test("state changes are kept in their order, over a restart, until the endpoint 
   assert.deepEqual(await bench.status("e"), ["OutOfService", "e", null]);
   const known = (await bench.hosting.watch.stateChanges(0, 100, atOnce)).at(-1)?.number ?? 0;
   const next = bench.hosting.watch.stateChanges(known, 100, long);
-  await bench.hosting.startEndpoint("e", owner);
+  await bench.hosting.endpoints.start("e", owner);
   assert.deepEqual(
     (await next).map(({ change }) => change.status),
     ["Creating"],
   );
   await bench.settled("e");
   assert.equal((await bench.ask("e", "x")).variant, "v");
-  await bench.hosting.deleteEndpoint("e", owner);
+  await bench.hosting.endpoints.delete("e", owner);
   await bench.settled("e");
   assert.deepEqual(await statuses(bench, known), [
     ["e", "OutOfService", "Creating", null],
@@ -61,7 +61,7 @@ test("an endpoint that fails tells why, and what was not recorded is not told", 
   assert.deepEqual(failed?.slice(0, 3), ["broken", "Creating", "Failed"]);
   assert.ok(String(failed?.[3]).length > 20, String(failed?.[3]));
   await assert.rejects(
-    bench.hosting.createEndpoint({ name: "broken", configName: "broken", owner, tags: [], deploymentConfig: null }),
+    bench.hosting.endpoints.create({ name: "broken", configName: "broken", owner, tags: [], deploymentConfig: null }),
   );
   assert.equal((await statuses(bench)).length, 2);
 });
@@ -70,7 +70,7 @@ test("a first question is held until the endpoint has settled; who asks again at
   await using bench = await TrafficBench.open();
   const { hosting } = bench;
   await bench.configure("e", [{ name: "v" }]);
-  await hosting.createEndpoint({ name: "e", configName: "e", owner, tags: [], deploymentConfig: null });
+  await hosting.endpoints.create({ name: "e", configName: "e", owner, tags: [], deploymentConfig: null });
   await hosting.watch.news("e", "waiter", long);
   assert.equal((await bench.status("e"))[0], "InService");
   // While it bakes nothing is going to come of it for a while: that is told, to whoever asks for the first time, too.
@@ -93,7 +93,7 @@ test("who asks while a slow start is under way is held for no longer than they p
   const { hosting } = bench;
   await bench.deploy("e", [{ name: "v" }]);
   bench.signal("SIGSTOP");
-  await hosting.deleteEndpoint("e", owner);
+  await hosting.endpoints.delete("e", owner);
   await hosting.watch.news("e", "watcher", { waitMsMax: 300, signal });
   const before = performance.now();
   await hosting.watch.news("e", "watcher", long);

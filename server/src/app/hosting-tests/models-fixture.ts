@@ -134,7 +134,7 @@ export class ModelsBench implements AsyncDisposable {
   async configure(name: string, instanceCount: number, container: Partial<ContainerDefinition> = {}): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
     const containers = imaged([{ Mode: "MultiModel", ModelDataUrl: "s3://models/", ...container }]);
-    await this.hosting.createModel({ ...shared, name, containers, executionMode: "Serial" });
+    await this.hosting.catalogue.createModel({ ...shared, name, containers, executionMode: "Serial" });
     const variant = {
       VariantName: "all",
       ModelName: name,
@@ -142,25 +142,25 @@ export class ModelsBench implements AsyncDisposable {
       InstanceType: "ml.m5.large",
       InitialVariantWeight: 1,
     };
-    await this.hosting.createConfig({ ...shared, name, variants: [variant] });
+    await this.hosting.catalogue.createConfig({ ...shared, name, variants: [variant] });
   }
 
   /** Resolves when the endpoint is in a state that stays. */
   async deploy(name: string, instanceCount: number, container: Partial<ContainerDefinition> = {}): Promise<void> {
     await this.configure(name, instanceCount, container);
-    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.settled(name);
   }
 
   async resize(name: string, instanceCount: number): Promise<void> {
-    await this.hosting.resizeEndpoint(name, [{ variantName: "all", instanceCount }], owner);
+    await this.hosting.endpoints.resize(name, [{ variantName: "all", instanceCount }], owner);
     await this.settled(name);
   }
 
   /** Resolves when the update is begun. */
   async update(name: string, configName: string): Promise<void> {
     const plain = { deploymentConfig: null, retainsDeployment: false, retained: new Set<never>() };
-    await this.hosting.updateEndpoint({ ...plain, name, configName, owner });
+    await this.hosting.endpoints.update({ ...plain, name, configName, owner });
   }
 
   async settled(name: string): Promise<void> {

@@ -56,7 +56,7 @@ async function rolledBack(bench: TrafficBench): Promise<void> {
 }
 
 async function resized(bench: TrafficBench, instanceCount: number): Promise<void> {
-  await bench.hosting.resizeEndpoint(endpoint, [{ variantName: "a", instanceCount }], owner);
+  await bench.hosting.endpoints.resize(endpoint, [{ variantName: "a", instanceCount }], owner);
   await bench.settled(endpoint);
   const running = () => bench.running().filter((name) => name.endsWith("-a")).length;
   await until("as many instances run", () => running() === instanceCount);
@@ -73,7 +73,7 @@ test("updates of each kind, a roll-back, other weights, more instances and fewer
   await updated(bench, "rolling", rolling);
   await rolledBack(bench);
   const shifted = variantNames.map((variantName) => ({ variantName, weight: variantName === "c" ? 4 : 1 }));
-  await bench.hosting.resizeEndpoint(endpoint, shifted, owner);
+  await bench.hosting.endpoints.resize(endpoint, shifted, owner);
   await bench.settled(endpoint);
   await resized(bench, 4);
   await resized(bench, 2);

@@ -150,7 +150,7 @@ export class PipelineBench implements AsyncDisposable {
     more: Partial<Pick<EndpointConfigRecord, "dataCapture">> = {},
   ): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
-    await this.hosting.createModel({ ...shared, containers: imaged(containers), executionMode });
+    await this.hosting.catalogue.createModel({ ...shared, containers: imaged(containers), executionMode });
     const variant = {
       VariantName: "all",
       ModelName: name,
@@ -158,8 +158,8 @@ export class PipelineBench implements AsyncDisposable {
       InstanceType: "ml.m5.xlarge",
       InitialVariantWeight: 1,
     };
-    await this.hosting.createConfig({ ...shared, ...more, variants: [variant] });
-    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    await this.hosting.catalogue.createConfig({ ...shared, ...more, variants: [variant] });
+    await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.hosting.settled(name, { waitMsMax: 30_000, signal: new AbortController().signal });
   }
 

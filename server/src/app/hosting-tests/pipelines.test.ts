@@ -237,7 +237,7 @@ test("every container is healthy before the endpoint is in service, and the one 
   const sick = { ...second, Environment: { ...second.Environment, PING: "500" } };
   const startMs = performance.now();
   await bench.deploy("sick", [first, sick]);
-  const { record } = await bench.hosting.describeEndpoint("sick", owner);
+  const { record } = await bench.hosting.endpoints.describe("sick", owner);
   assert.ok(record.state.at === "Failed");
   assert.match(
     record.state.reason,
@@ -246,7 +246,7 @@ test("every container is healthy before the endpoint is in service, and the one 
   assert.ok(performance.now() - startMs < 20_000);
   const absent = { ...second, ModelDataUrl: "s3://none/model.tar.gz" };
   await bench.deploy("absent", [first, absent]);
-  const described = await bench.hosting.describeEndpoint("absent", owner);
+  const described = await bench.hosting.endpoints.describe("absent", owner);
   assert.ok(described.record.state.at === "Failed");
   assert.match(described.record.state.reason, /^Failed to download model data for container "featurize" from URL/);
 });

@@ -118,7 +118,7 @@ test("provisioned concurrency has the instance there before the first request, a
   await until("it runs again", () => bench.running().length === 1);
   assert.equal((await bench.ask("warm", "x")).container, "one");
   const shrunk = { variantName: "v", concurrency: { provisioned: 0 } };
-  await bench.hosting.resizeEndpoint("warm", [shrunk], owner);
+  await bench.hosting.endpoints.resize("warm", [shrunk], owner);
   await bench.settled("warm");
   await until("it sleeps now", () => bench.running().length === 0);
   assert.equal((await bench.ask("warm", "x")).container, "one");
@@ -148,7 +148,7 @@ test("a deletion answers the requests that wait for the instance, and leaves not
   await using bench = await open();
   await bench.deploy("gone", [serverless("one", 5)]);
   const held = bench.ask("gone", "x");
-  await bench.hosting.deleteEndpoint("gone", owner);
+  await bench.hosting.endpoints.delete("gone", owner);
   assert.equal((await held).container, "one");
   await bench.settled("gone");
   await until("nothing runs", () => bench.running().length === 0);

@@ -56,7 +56,7 @@ test("an instance that an update takes away takes its sessions along", async () 
   await open(bench, "s1");
   await bench.configure("next", 1, "two");
   const update = { name: "e", configName: "next", owner, deploymentConfig: null, retainsDeployment: false };
-  await bench.hosting.updateEndpoint({ ...update, retained: new Set<never>() });
+  await bench.hosting.endpoints.update({ ...update, retained: new Set<never>() });
   await eventually(async () => (await bench.invoke("e", {})).ContentType === "text/x-two");
   await eventually(async () => {
     const error = await bench.invoke("e", {}, { SessionId: "s1" }).catch((thrown: Error) => thrown);

@@ -27,8 +27,8 @@ test("a shadow is asked as many as its weight says, answers nobody, and has metr
   assert.ok((bench.sums.get("mirrored s ModelLatency") ?? 0) > 0);
   await assert.rejects(bench.ask("mirrored", "x", "s"), /Variant s not found for Request of endpoint mirrored/);
   const noProduction = [{ variantName: "a", weight: 0 }];
-  await assert.rejects(bench.hosting.resizeEndpoint("mirrored", noProduction, owner), /needs a weight above zero/);
-  await bench.hosting.resizeEndpoint("mirrored", [{ variantName: "s", weight: 0 }], owner);
+  await assert.rejects(bench.hosting.endpoints.resize("mirrored", noProduction, owner), /needs a weight above zero/);
+  await bench.hosting.endpoints.resize("mirrored", [{ variantName: "s", weight: 0 }], owner);
   await bench.settled("mirrored");
   await ask(bench, "mirrored", 20);
   await until("no copy is under way", () => bench.hosting.mirrorFigures.callCount === 0);
@@ -79,7 +79,7 @@ test("a shadow that does not answer keeps neither an update without it nor a del
   await bench.settled("left");
   await until("the old shadow's request is given up", () => underWay() === 0);
   await held();
-  await bench.hosting.deleteEndpoint("left", owner);
+  await bench.hosting.endpoints.delete("left", owner);
   await bench.settled("left");
   assert.deepEqual([underWay(), bench.hosting.mirrorFigures.bytes], [0, 0]);
   await until("nothing is left of it", () => bench.running().length === 0);

@@ -161,14 +161,14 @@ export class StreamBench implements AsyncDisposable {
   /** The same with so many instances. */
   async deployMany(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
     await this.configure(name, instanceCount, ...containers);
-    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.hosting.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
   }
 
   async configure(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
     const named = containers.map((NAME) => ({ Environment: { NAME } }));
-    await this.hosting.createModel({ ...shared, containers: imaged(named), executionMode: "Serial" });
+    await this.hosting.catalogue.createModel({ ...shared, containers: imaged(named), executionMode: "Serial" });
     const variant = {
       VariantName: "all",
       ModelName: name,
@@ -176,7 +176,7 @@ export class StreamBench implements AsyncDisposable {
       InstanceType: "ml.m5.large",
       InitialVariantWeight: 1,
     };
-    await this.hosting.createConfig({ ...shared, variants: [variant] });
+    await this.hosting.catalogue.createConfig({ ...shared, variants: [variant] });
   }
 
   /** Rejects with what an error before the first part is told by. */

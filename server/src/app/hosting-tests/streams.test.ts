@@ -116,7 +116,7 @@ test("an instance that an update takes away ends its streams before it goes", as
   assert.equal(await stream.next(), "first");
   const retained = new Set<never>();
   const update = { name: "e", configName: "next", owner: { accountId: "000000000000", region: "us-east-1" } };
-  await bench.hosting.updateEndpoint({ ...update, deploymentConfig: null, retainsDeployment: false, retained });
+  await bench.hosting.endpoints.update({ ...update, deploymentConfig: null, retainsDeployment: false, retained });
   await eventually(async () => {
     const asked = await bench.ask("e", { parts: ["x"] });
     await asked.rest();

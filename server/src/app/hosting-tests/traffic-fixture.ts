@@ -137,7 +137,12 @@ export class TrafficBench implements AsyncDisposable {
     for (const { name: NAME, isBroken = false } of variants) {
       const Environment = { NAME, ...(isBroken ? { BREAKS: "1" } : {}) };
       const containers = imaged([{ Environment }]);
-      await this.hosting.createModel({ ...shared, name: `${name}-${NAME}`, containers, executionMode: "Serial" });
+      await this.hosting.catalogue.createModel({
+        ...shared,
+        name: `${name}-${NAME}`,
+        containers,
+        executionMode: "Serial",
+      });
     }
     const planned = (isWanted: boolean) =>
       variants
@@ -150,25 +155,31 @@ export class TrafficBench implements AsyncDisposable {
           ...variant,
           ModelName: `${name}-${own}`,
         }));
-    await this.hosting.createConfig({ ...shared, ...more, name, variants: planned(false), shadows: planned(true) });
+    await this.hosting.catalogue.createConfig({
+      ...shared,
+      ...more,
+      name,
+      variants: planned(false),
+      shadows: planned(true),
+    });
   }
 
   /** Resolves when the update is begun. */
   async update(name: string, configName: string, more: Partial<EndpointUpdate> = {}): Promise<void> {
     const retained = new Set<never>();
     const plain = { deploymentConfig: null, retainsDeployment: false, retained };
-    await this.hosting.updateEndpoint({ ...plain, ...more, name, configName, owner });
+    await this.hosting.endpoints.update({ ...plain, ...more, name, configName, owner });
   }
 
   /** The endpoint's status, its configuration, and why it is so. */
   async status(name: string): Promise<readonly [at: string, configName: string, reason: string | null]> {
-    const { state, generations } = await this.hosting.endpoint(name, owner);
+    const { state, generations } = await this.hosting.endpoints.find(name, owner);
     return [state.at, generations[0].configName, failureReason(state)];
   }
 
   /** Of each generation, its part of the requests. */
   async shares(name: string): Promise<readonly number[]> {
-    const { generations } = await this.hosting.endpoint(name, owner);
+    const { generations } = await this.hosting.endpoints.find(name, owner);
     return generations.map(({ trafficShare }) => trafficShare);
   }
 
@@ -196,7 +207,7 @@ export class TrafficBench implements AsyncDisposable {
   /** Resolves when the endpoint is in a state that stays. */
   async deploy(name: string, variants: readonly PlannedVariant[], more: MoreOfConfig = {}): Promise<void> {
     await this.configure(name, variants, more);
-    await this.hosting.createEndpoint({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.settled(name);
   }
 

@@ -126,7 +126,12 @@ export class TransformBench implements AsyncDisposable {
     containers: Containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }],
   ): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
-    await this.hosting.createModel({ ...shared, name, containers: imaged(containers), executionMode: "Serial" });
+    await this.hosting.catalogue.createModel({
+      ...shared,
+      name,
+      containers: imaged(containers),
+      executionMode: "Serial",
+    });
     const request: TransformRequest = {
       TransformJobName: name,
       ModelName: name,

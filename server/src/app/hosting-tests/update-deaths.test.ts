@@ -55,14 +55,14 @@ const moves: readonly {
   },
   {
     what: "is resized",
-    begin: (bench) => bench.hosting.resizeEndpoint(name, [{ variantName: "v", instanceCount: 1 }], owner),
+    begin: (bench) => bench.hosting.endpoints.resize(name, [{ variantName: "v", instanceCount: 1 }], owner),
     end: ["InService", name],
     running: "one",
     writesMin: 3,
   },
   {
     what: "is stopped",
-    begin: (bench) => bench.hosting.stopEndpoint(name, owner),
+    begin: (bench) => bench.hosting.endpoints.stop(name, owner),
     end: ["OutOfService", name],
     running: "",
     writesMin: 1,
@@ -103,7 +103,7 @@ test("a platform that ends while an endpoint is deleted is followed by one that 
     await using bench = await TrafficBench.open(memory);
     await bench.deploy(name, [{ name: "one" }]);
     memory.lives.length = 0;
-    await bench.hosting.deleteEndpoint(name, owner);
+    await bench.hosting.endpoints.delete(name, owner);
     await bench.settled(name);
   }
   assert.equal(memory.lives.length, 1);

@@ -142,7 +142,7 @@ for (const [kind, deploymentConfig] of [
     await bench.update("chased", "four", { deploymentConfig });
     await until("four has its half", isHalf);
     assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
-    await bench.hosting.deleteEndpoint("chased", owner);
+    await bench.hosting.endpoints.delete("chased", owner);
     await bench.settled("chased");
     await assert.rejects(bench.status("chased"), /Could not find endpoint/);
     assert.deepEqual(bench.running(), []);
@@ -156,11 +156,11 @@ test("weights and numbers of instances change under load, survive an update wher
   await bench.configure("next", variants);
   const clients = bench.clients("sized");
   const sizes = async () => {
-    const { generations } = await bench.hosting.endpoint("sized", owner);
+    const { generations } = await bench.hosting.endpoints.find("sized", owner);
     return generations[0].variants.map(({ observed }) => [observed.instanceCount, observed.weight]);
   };
-  const resize = async (...asked: Parameters<typeof bench.hosting.resizeEndpoint>[1]) => {
-    await bench.hosting.resizeEndpoint("sized", asked, owner);
+  const resize = async (...asked: Parameters<typeof bench.hosting.endpoints.resize>[1]) => {
+    await bench.hosting.endpoints.resize("sized", asked, owner);
     await bench.settled("sized");
   };
   await resize({ variantName: "a", instanceCount: 3 }, { variantName: "b", weight: 0 });
@@ -198,21 +198,21 @@ test("weights and numbers of instances change under load, survive an update wher
         "and a request delta of 79 Instances. Please use fewer, or delete what is no longer needed.",
     ],
   ] as const) {
-    await assert.rejects(bench.hosting.resizeEndpoint("sized", asked, owner), { message: text });
+    await assert.rejects(bench.hosting.endpoints.resize("sized", asked, owner), { message: text });
   }
 });
 
 test("an endpoint that is stopped has no process and no requests, and when it is started it is as it was", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("stopped", [{ name: "a", InitialInstanceCount: 2 }]);
-  await bench.hosting.stopEndpoint("stopped", owner);
+  await bench.hosting.endpoints.stop("stopped", owner);
   assert.equal((await bench.status("stopped"))[0], "OutOfService");
   await until("its instances are gone", () => bench.running().length === 0);
   await assert.rejects(bench.ask("stopped", "x"), /Endpoint stopped of account 000000000000 is stopped/);
   await assert.rejects(bench.update("stopped", "stopped"), /it is stopped; start it first/);
-  await bench.hosting.startEndpoint("stopped", owner);
+  await bench.hosting.endpoints.start("stopped", owner);
   await bench.settled("stopped");
   assert.equal((await bench.ask("stopped", "x")).container, "a");
   assert.equal(bench.running().length, 2);
-  await assert.rejects(bench.hosting.startEndpoint("stopped", owner), /Cannot start endpoint .*: it is InService/);
+  await assert.rejects(bench.hosting.endpoints.start("stopped", owner), /Cannot start endpoint .*: it is InService/);
 });

@@ -84,27 +84,27 @@ test("records of models with one container are read as models with a list of the
   });
   const { container: _, ...rest } = model;
   const current = { ...rest, containers: [container], executionMode: "Serial" };
-  assert.deepEqual(await hosting.model("ONE", owner), current);
+  assert.deepEqual(await hosting.catalogue.model("ONE", owner), current);
   const plansOf = ({ generations }: EndpointRecord) =>
     generations.map(({ configName, variants }) => [configName, variants.map(({ plan }) => plan)]);
   const own = ["conf", [{ variant, model: current }]];
-  assert.deepEqual(plansOf(await hosting.endpoint("failed", owner)), [own]);
-  const moving = await hosting.endpoint("moving", owner);
+  assert.deepEqual(plansOf(await hosting.endpoints.find("failed", owner)), [own]);
+  const moving = await hosting.endpoints.find("moving", owner);
   assert.ok(moving.state.at === "Updating" && moving.state.change.steps.length === 1);
   assert.deepEqual(plansOf(moving), [own, own]);
   assert.deepEqual(
     routesOf(moving).map(({ generation, weight }) => [generation, weight]),
     [[1, 1]],
   );
-  assert.equal((await hosting.config("conf", owner)).createdMs, 1500);
-  await assert.rejects(hosting.model("none", owner), { code: "ValidationException" });
-  await assert.rejects(hosting.model("torn", owner), { code: "ValidationException" });
-  assert.deepEqual(await hosting.tags(arn("model/one")), [{ Key: "team", Value: "vision" }]);
+  assert.equal((await hosting.catalogue.config("conf", owner)).createdMs, 1500);
+  await assert.rejects(hosting.catalogue.model("none", owner), { code: "ValidationException" });
+  await assert.rejects(hosting.catalogue.model("torn", owner), { code: "ValidationException" });
+  assert.deepEqual(await hosting.catalogue.tags(arn("model/one")), [{ Key: "team", Value: "vision" }]);
   for (const sortBy of ["created", "name"] as const) {
-    const { page, hasMore } = await hosting.listModels({ ...everything, sortBy }, () => Promise.resolve());
+    const { page, hasMore } = await hosting.catalogue.listModels({ ...everything, sortBy }, () => Promise.resolve());
     assert.deepEqual([page, hasMore], [[current], false]);
   }
-  const { page } = await hosting.listEndpoints({ ...everything, sortBy: "status" }, () => Promise.resolve());
+  const { page } = await hosting.endpoints.list({ ...everything, sortBy: "status" }, () => Promise.resolve());
   assert.deepEqual(
     page.map(({ name }) => name),
     ["moving", "failed"],

@@ -41,19 +41,19 @@ export function galateaService({ hosting }: GalateaParts) {
     StopEndpoint: {
       action: "galatea:StopEndpoint",
       resource,
-      handle: async (call) => answer(call, endpointOf(await hosting.stopEndpoint(call.endpointName, call.context))),
+      handle: async (call) => answer(call, endpointOf(await hosting.endpoints.stop(call.endpointName, call.context))),
     },
     StartEndpoint: {
       action: "galatea:StartEndpoint",
       resource,
-      handle: async (call) => answer(call, endpointOf(await hosting.startEndpoint(call.endpointName, call.context))),
+      handle: async (call) => answer(call, endpointOf(await hosting.endpoints.start(call.endpointName, call.context))),
     },
     WatchEndpoint: {
       action: "galatea:WatchEndpoint",
       resource,
       async handle(call) {
         await hosting.settled(call.endpointName, waitOf(call));
-        answer(call, endpointOf(await hosting.endpoint(call.endpointName, call.context)));
+        answer(call, endpointOf(await hosting.endpoints.find(call.endpointName, call.context)));
       },
     },
     ListEvents: { action: "galatea:ListEvents", resource: anyResource, handle: (call) => listEvents(hosting, call) },

@@ -111,7 +111,7 @@ export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall):
     let after = null;
     for (let hasMore = true; hasMore && models.length < modelsMax;) {
       const page = { ...question, created: anyTime, modified: anyTime, after, limit: pageLength };
-      const found = await hosting.listEndpoints(page, context.turn);
+      const found = await hosting.endpoints.list(page, context.turn);
       for (const { name, createdMs, state } of found.page) {
         add(name, createdMs);
         after = { name, createdMs, status: state.at };
@@ -120,7 +120,7 @@ export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall):
     }
   } else {
     checkThere(hosting.isRunning(endpointName), endpointName);
-    const { name, createdMs } = await hosting.endpoint(endpointName, context);
+    const { name, createdMs } = await hosting.endpoints.find(endpointName, context);
     add(name, createdMs);
   }
   const body = Buffer.from(JSON.stringify({ object: "list", data: models }));

@@ -44,7 +44,7 @@ export function endpointConfigOperations(
         if (asyncInference !== undefined) {
           checkQueued(variants, shadows.length > 0 || dataCapture?.EnableCapture === true);
         }
-        const record = await hosting.createConfig({
+        const record = await hosting.catalogue.createConfig({
           name: input.EndpointConfigName,
           owner,
           variants,
@@ -61,7 +61,7 @@ export function endpointConfigOperations(
       action: "sagemaker:DescribeEndpointConfig",
       resource,
       async handle(input, context) {
-        const record = await hosting.config(input.EndpointConfigName, context);
+        const record = await hosting.catalogue.config(input.EndpointConfigName, context);
         return {
           EnableNetworkIsolation: false,
           ...record.request,
@@ -76,7 +76,7 @@ export function endpointConfigOperations(
       action: "sagemaker:DeleteEndpointConfig",
       resource,
       async handle(input, context) {
-        await hosting.deleteConfig(input.EndpointConfigName, context);
+        await hosting.catalogue.deleteConfig(input.EndpointConfigName, context);
         return {};
       },
     },

@@ -25,7 +25,7 @@ export function endpointOperations(
         const owner = { region: context.region, accountId: context.accountId };
         const { EndpointName: name, EndpointConfigName: configName, Tags: tags = [] } = input;
         const deploymentConfig = input.DeploymentConfig ?? null;
-        const record = await hosting.createEndpoint({ name, configName, owner, tags, deploymentConfig });
+        const record = await hosting.endpoints.create({ name, configName, owner, tags, deploymentConfig });
         return { EndpointArn: record.arn };
       },
     },
@@ -35,7 +35,7 @@ export function endpointOperations(
       async handle({ EndpointName: name }, context) {
         const wait = { waitMsMax: describeHoldMsMax, signal: context.signal };
         await hosting.watch.news(name, context.accessKeyId ?? "", wait);
-        return describeEndpoint(await hosting.describeEndpoint(name, context));
+        return describeEndpoint(await hosting.endpoints.describe(name, context));
       },
     },
     UpdateEndpoint: {
@@ -43,7 +43,7 @@ export function endpointOperations(
       resource,
       async handle(input, context) {
         const owner = { region: context.region, accountId: context.accountId };
-        const record = await hosting.updateEndpoint({
+        const record = await hosting.endpoints.update({
           name: input.EndpointName,
           configName: input.EndpointConfigName,
           owner,
@@ -59,7 +59,7 @@ export function endpointOperations(
       resource,
       async handle(input, context) {
         const sizes = input.DesiredWeightsAndCapacities.map(sizeOf);
-        const record = await hosting.resizeEndpoint(input.EndpointName, sizes, context);
+        const record = await hosting.endpoints.resize(input.EndpointName, sizes, context);
         return { EndpointArn: record.arn };
       },
     },
@@ -67,7 +67,7 @@ export function endpointOperations(
       action: "sagemaker:DeleteEndpoint",
       resource,
       async handle(input, context) {
-        await hosting.deleteEndpoint(input.EndpointName, context);
+        await hosting.endpoints.delete(input.EndpointName, context);
         return {};
       },
     },

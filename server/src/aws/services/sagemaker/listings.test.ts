@@ -41,7 +41,7 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
   for (let at = 0; at < count; at += 500) {
     await Promise.all(
       Array.from({ length: 500 }, (_, more) => {
-        return hosting.createModel({
+        return hosting.catalogue.createModel({
           name: name(at + more),
           owner,
           containers: [{}],

@@ -25,7 +25,7 @@ export function listOperations(
       action: "sagemaker:ListModels",
       resource: anyResource,
       async handle(input, context) {
-        const { page, hasMore } = await hosting.listModels(questionOf(input), context.turn);
+        const { page, hasMore } = await hosting.catalogue.listModels(questionOf(input), context.turn);
         const rows = page.map((each) => ({
           ModelName: each.name,
           ModelArn: each.arn,
@@ -38,7 +38,7 @@ export function listOperations(
       action: "sagemaker:ListEndpointConfigs",
       resource: anyResource,
       async handle(input, context) {
-        const { page, hasMore } = await hosting.listConfigs(questionOf(input), context.turn);
+        const { page, hasMore } = await hosting.catalogue.listConfigs(questionOf(input), context.turn);
         const rows = page.map((each) => ({
           EndpointConfigName: each.name,
           EndpointConfigArn: each.arn,
@@ -51,7 +51,7 @@ export function listOperations(
       action: "sagemaker:ListEndpoints",
       resource: anyResource,
       async handle(input, context) {
-        const { page, hasMore } = await hosting.listEndpoints(questionOf(input), context.turn);
+        const { page, hasMore } = await hosting.endpoints.list(questionOf(input), context.turn);
         const rows = page.map((each) => ({
           EndpointName: each.name,
           EndpointArn: each.arn,

@@ -18,7 +18,7 @@ export function modelOperations(
         const containers = checkedContainers(input);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
-        const record = await hosting.createModel({
+        const record = await hosting.catalogue.createModel({
           name: input.ModelName,
           owner,
           containers,
@@ -33,7 +33,7 @@ export function modelOperations(
       action: "sagemaker:DescribeModel",
       resource,
       async handle(input, context) {
-        const record = await hosting.model(input.ModelName, context);
+        const record = await hosting.catalogue.model(input.ModelName, context);
         return {
           EnableNetworkIsolation: false,
           ...record.request,
@@ -47,7 +47,7 @@ export function modelOperations(
       action: "sagemaker:DeleteModel",
       resource,
       async handle(input, context) {
-        await hosting.deleteModel(input.ModelName, context);
+        await hosting.catalogue.deleteModel(input.ModelName, context);
         return {};
       },
     },

@@ -489,7 +489,7 @@ test("a platform that is started again has its endpoints in service again", asyn
     await deploy(platform, "Again", { ModelDataUrl: "s3://models/one.tar.gz" });
   }
   await using platform = await openPlatform(directory);
-  const again = () => platform.hosting.describeEndpoint("again", { accountId: "000000000000", region: "us-east-1" });
+  const again = () => platform.hosting.endpoints.describe("again", { accountId: "000000000000", region: "us-east-1" });
   assert.equal((await again()).record.state.at, "InService");
   while ((await again()).inServiceCounts.size === 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal((await platform.invoke("Again", "x")).text, "1:x");

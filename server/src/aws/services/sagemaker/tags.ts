@@ -8,21 +8,21 @@ export function tagOperations(hosting: Hosting): Pick<SageMakerRows, "AddTags" |
       action: "sagemaker:AddTags",
       resource,
       async handle(input) {
-        return { Tags: await hosting.addTags(input.ResourceArn, input.Tags) };
+        return { Tags: await hosting.catalogue.addTags(input.ResourceArn, input.Tags) };
       },
     },
     ListTags: {
       action: "sagemaker:ListTags",
       resource,
       async handle(input) {
-        return { Tags: await hosting.tags(input.ResourceArn) };
+        return { Tags: await hosting.catalogue.tags(input.ResourceArn) };
       },
     },
     DeleteTags: {
       action: "sagemaker:DeleteTags",
       resource,
       async handle(input) {
-        await hosting.removeTags(input.ResourceArn, new Set(input.TagKeys));
+        await hosting.catalogue.removeTags(input.ResourceArn, new Set(input.TagKeys));
         return {};
       },
     },

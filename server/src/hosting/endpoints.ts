@@ -1,0 +1,271 @@
+import type { Clock } from "../base/index.ts";
+import { DocumentConflict } from "../records/index.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { Components } from "./components.ts";
+import { hostingArn, nameKey, type DeploymentConfig, type Owner } from "./definitions/index.ts";
+import type { EndpointMoves, LookAtAlarm } from "./endpoint-moves.ts";
+import {
+  alarmsOf,
+  groupsOf,
+  limitsOf,
+  productionCount,
+  resized,
+  retaining,
+  settledSizes,
+  typeOf,
+  type EndpointUpdate,
+  type VariantSize,
+} from "./endpoint-updates.ts";
+import {
+  beginChange,
+  checkDeployment,
+  footprintOf,
+  mayStop,
+  mayUpdate,
+  newGeneration,
+  plannedFootprint,
+  resizingSteps,
+  restoringSteps,
+  serverlessDeploymentRefusal,
+  stateChangeOf,
+  updateSteps,
+  type EndpointRecord,
+  type Generation,
+} from "./endpoints/index.ts";
+import { alreadyExists, inProgress, invalid, notFound } from "./hosting-errors.ts";
+import type { ModelHost } from "./instances/index.ts";
+import type { Quotas } from "./quotas.ts";
+import type { SharedVariants } from "./shared-variants.ts";
+import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
+import { wantedInstances } from "./wanted-instances.ts";
+
+export interface EndpointsOptions {
+  readonly store: HostingStore;
+  readonly quotas: Quotas;
+  readonly catalogue: Catalogue;
+  readonly moves: EndpointMoves;
+  readonly components: Components;
+  readonly variants: SharedVariants;
+  readonly host: ModelHost;
+  readonly clock: Clock;
+  readonly alarmState: LookAtAlarm;
+}
+
+/** An endpoint's record, and how many instances of each of its groups are in service, by `groupKey`. */
+export interface EndpointDescription {
+  readonly record: EndpointRecord;
+  readonly inServiceCounts: ReadonlyMap<string, number>;
+}
+
+const endpointsReadAtOnce = 100;
+
+/** What is asked of endpoints: checked, reserved, recorded; `EndpointMoves` makes it so. */
+export class Endpoints {
+  readonly #options: EndpointsOptions;
+
+  constructor(options: EndpointsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes up what an earlier life was doing. Unpacked models are kept for the instances that come back. */
+  async resume(): Promise<void> {
+    const records = await this.#all();
+    await this.#options.host.resume(records.flatMap(wantedInstances));
+    for (const record of records) this.#options.moves.resume(record);
+  }
+
+  /** Resolves when the endpoint is recorded as `Creating`; what fails from then on is its status. */
+  async create(asked: {
+    readonly name: string;
+    readonly configName: string;
+    readonly owner: Owner;
+    readonly tags: readonly Tag[];
+    readonly deploymentConfig: DeploymentConfig | null;
+  }): Promise<EndpointRecord> {
+    const { name, configName, owner, tags } = asked;
+    const { endpoints } = this.#options.store.kinds;
+    const key = nameKey(name);
+    const arn = hostingArn("endpoint", name, owner);
+    const found = await endpoints.find(key);
+    if (found.at === "found") throw alreadyExists("endpoint", arn);
+    using _reserved = this.#options.quotas.reserveRecord("endpoints", key);
+    const generation = newGeneration(1, await this.#options.catalogue.plan(configName, owner));
+    this.#checkDeployment(asked.deploymentConfig, generation);
+    using _instances = this.#reserveInstances(key, [generation]);
+    const nowMs = this.#options.clock.epochMs();
+    const record: EndpointRecord = {
+      name,
+      arn,
+      owner,
+      createdMs: nowMs,
+      modifiedMs: nowMs,
+      state: { at: "Creating" },
+      generations: [generation],
+      deploymentConfig: asked.deploymentConfig,
+    };
+    const expects = found.at === "absent" ? "absent" : found.version;
+    try {
+      const changes = [endpoints.put(key, record, expects), ...this.#options.catalogue.firstTags(arn, tags)];
+      await this.#options.store.write(changes, { stateChange: stateChangeOf(null, record, nowMs) });
+    } catch (error) {
+      // Somebody else was given the name meanwhile.
+      if (error instanceof DocumentConflict) throw alreadyExists("endpoint", arn);
+      throw error;
+    }
+    this.#options.moves.go(record);
+    return record;
+  }
+
+  /** At any time but while there is nothing to go back to: an update that is under way is superseded. */
+  async update(asked: EndpointUpdate): Promise<EndpointRecord> {
+    const { name, configName, owner } = asked;
+    const record = await this.find(name, owner);
+    this.#checkMayUpdate(record);
+    const key = nameKey(name);
+    const plan = await this.#options.catalogue.plan(configName, owner);
+    const deploymentConfig = asked.retainsDeployment ? record.deploymentConfig : asked.deploymentConfig;
+    const next = newGeneration(0, plan);
+    this.#checkDeployment(deploymentConfig, next);
+    using _instances = this.#reserveInstances(key, [retaining(next, record.generations[0], asked)]);
+    const nowMs = this.#options.clock.epochMs();
+    const moved = await this.#options.variants.placing(name, () =>
+      this.#options.moves.record(key, (now) => {
+        this.#checkMayUpdate(now);
+        const [first] = now.generations;
+        const number = Math.max(...now.generations.map((generation) => generation.number)) + 1;
+        const numbered = retaining({ ...next, number }, first, asked);
+        this.#options.components.checkGeneration(now, numbered);
+        // What an earlier update has come to is undone first.
+        const isSettled = now.state.at === "InService";
+        const all: EndpointRecord["generations"] = [...now.generations, numbered];
+        const restoring = isSettled ? [] : restoringSteps(all, now.deploymentConfig);
+        const steps = [...restoring, ...updateSteps(first, numbered, deploymentConfig)];
+        const change = beginChange(nowMs, steps, limitsOf(deploymentConfig, nowMs));
+        return { kind: "update", next: numbered, change, deploymentConfig };
+      }),
+    );
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#options.moves.go(moved);
+    return moved;
+  }
+
+  /** Other weights and numbers of instances for some variants of an endpoint in service. */
+  async resize(name: string, asked: readonly VariantSize[], owner: Owner): Promise<EndpointRecord> {
+    const record = await this.find(name, owner);
+    const key = nameKey(name);
+    const before = plannedFootprint(record);
+    const sizesFor = (now: EndpointRecord) => {
+      if (now.state.at !== "InService") throw inProgress(now);
+      return resized(now.generations[0], asked);
+    };
+    const wanted = groupsOf(record.generations[0], sizesFor(record));
+    const after = footprintOf(wanted);
+    const more = {
+      instanceCount: Math.max(0, after.instanceCount - before.instanceCount),
+      containerCount: Math.max(0, after.containerCount - before.containerCount),
+      promisedBytes: Math.max(0, (after.promisedBytes ?? 0) - (before.promisedBytes ?? 0)),
+    };
+    using _instances = this.#options.quotas.reserveEndpoint(key, more, typeOf(record.generations[0]));
+    const nowMs = this.#options.clock.epochMs();
+    const moved = await this.#options.variants.placing(name, () =>
+      this.#options.moves.record(key, (now) => {
+        const sizes = sizesFor(now);
+        this.#options.components.checkSizes(now, sizes);
+        return { kind: "resize", change: beginChange(nowMs, resizingSteps(now.generations[0], sizes)) };
+      }),
+    );
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#options.moves.go(moved);
+    return moved;
+  }
+
+  /** Ends what runs for an endpoint in service; `start` has it come up again. */
+  async stop(name: string, owner: Owner): Promise<EndpointRecord> {
+    const record = await this.find(name, owner);
+    const moved = await this.#options.moves.record(nameKey(name), (now) => {
+      this.#options.components.checkUnused(now);
+      if (!mayStop(now.state)) throw invalid(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
+      return { kind: "stop" };
+    });
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#options.moves.go(moved);
+    return moved;
+  }
+
+  async start(name: string, owner: Owner): Promise<EndpointRecord> {
+    const record = await this.find(name, owner);
+    using _instances = this.#reserveInstances(nameKey(name), record.generations);
+    const moved = await this.#options.moves.record(nameKey(name), (now) => {
+      if (now.state.at !== "OutOfService") {
+        throw invalid(`Cannot start endpoint "${now.arn}": it is ${now.state.at}.`);
+      }
+      return { kind: "start" };
+    });
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#options.moves.go(moved);
+    return moved;
+  }
+
+  /** At any time: what is being brought up is given up. Resolves when the deletion is recorded, not when it is done. */
+  async delete(name: string, owner: Owner): Promise<void> {
+    await this.find(name, owner);
+    const moved = await this.#options.variants.placing(name, () =>
+      this.#options.moves.record(nameKey(name), (now) => {
+        if (now.state.at === "Deleting") return null;
+        this.#options.components.checkUnused(now);
+        return { kind: "delete" };
+      }),
+    );
+    if (moved !== null) this.#options.moves.go(moved);
+  }
+
+  async find(name: string, owner: Owner): Promise<EndpointRecord> {
+    const found = await this.#options.store.kinds.endpoints.find(nameKey(name));
+    if (found.at !== "found") throw notFound("endpoint", hostingArn("endpoint", name, owner));
+    return found.value;
+  }
+
+  async describe(name: string, owner: Owner): Promise<EndpointDescription> {
+    const record = await this.find(name, owner);
+    return { record, inServiceCounts: this.#options.moves.running(name)?.inServiceCounts ?? new Map<string, number>() };
+  }
+
+  list(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<EndpointRecord>> {
+    return listPage(this.#options.store.kinds.endpoints, question, turn);
+  }
+
+  #reserveInstances(key: string, generations: readonly Generation[]): Disposable {
+    const groups = generations.flatMap((generation) => groupsOf(generation, settledSizes(generation)));
+    return this.#options.quotas.reserveEndpoint(key, footprintOf(groups), typeOf(generations[0]));
+  }
+
+  #checkMayUpdate(record: EndpointRecord): void {
+    const { state, arn } = record;
+    if (state.at === "Failed") throw invalid(`Cannot update endpoint "${arn}": it has failed; delete it.`);
+    if (state.at === "OutOfService") throw invalid(`Cannot update endpoint "${arn}": it is stopped; start it first.`);
+    if (!mayUpdate(state)) throw inProgress(record);
+  }
+
+  #checkDeployment(config: DeploymentConfig | null, generation: Generation): void {
+    if (config === null) return;
+    const instanceCount = productionCount(generation);
+    const isServerless = generation.variants.some(({ settled }) => settled.concurrency !== undefined);
+    const refusal = isServerless ? serverlessDeploymentRefusal(config) : checkDeployment(config, instanceCount);
+    if (refusal !== null) throw invalid(refusal);
+    const unknown = alarmsOf(config).filter((name) => this.#options.alarmState(name) === null);
+    if (unknown.length > 0) {
+      throw invalid(`Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`);
+    }
+  }
+
+  async #all(): Promise<readonly EndpointRecord[]> {
+    const { endpoints } = this.#options.store.kinds;
+    const all: EndpointRecord[] = [];
+    const query = { order: null, isDescending: false, limit: endpointsReadAtOnce };
+    for (let page = await endpoints.page({ ...query, after: null }); ;) {
+      all.push(...page.records.map(({ value }) => value));
+      if (page.next === null) return all;
+      page = await endpoints.page({ ...query, after: page.next });
+    }
+  }
+}
