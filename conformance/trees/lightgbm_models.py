@@ -2,7 +2,7 @@
 
 import lightgbm
 import numpy
-from generate import FEATURES, Case, classes, data, extremes, with_edges
+from cases import FEATURES, Case, classes, data, extremes, with_edges
 
 ROUNDS = 20
 COMMON = {"seed": 7, "num_threads": 1, "num_leaves": 15, "min_data_in_leaf": 5, "verbose": -1, "deterministic": True}

@@ -5,7 +5,7 @@ import numpy
 import sklearn.ensemble
 import treelite
 import xgboost
-from generate import FEATURES, Case, classes, data, extremes, with_edges
+from cases import FEATURES, Case, classes, data, extremes, with_edges
 
 COMMON = {"random_state": 7}
 

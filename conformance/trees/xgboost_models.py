@@ -4,7 +4,7 @@ import json
 
 import numpy
 import xgboost
-from generate import FEATURES, Case, classes, data, extremes, with_edges
+from cases import FEATURES, Case, classes, data, extremes, with_edges
 
 ROUNDS = 20
 COMMON = {"seed": 7, "nthread": 1, "max_depth": 4, "tree_method": "hist"}
