@@ -11,7 +11,7 @@ import { assembleInception } from "../../examples/inception/assemble.ts";
 import { assembleRepository } from "../../examples/minilm/assemble.ts";
 import { fetchWeights } from "../../examples/minilm/fetch-weights.ts";
 import { dataDirectories } from "../../server/src/app/directories.ts";
-import { findPython } from "../../server/src/app/python.ts";
+import { findPython } from "../../server/src/app/serving/python.ts";
 import { silentLogger } from "../../server/src/base/index.ts";
 import { cacheDirectory, ensureFramework } from "../environments/index.ts";
 import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";

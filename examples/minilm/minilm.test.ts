@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { dataDirectories } from "../../server/src/app/directories.ts";
-import { findPython } from "../../server/src/app/python.ts";
+import { findPython } from "../../server/src/app/serving/python.ts";
 import { silentLogger } from "../../server/src/base/index.ts";
 import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "../../server/src/native/index.ts";
 import { DirectRuns } from "../../server/src/native/direct-runs-fixture.ts";

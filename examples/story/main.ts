@@ -5,7 +5,7 @@ import type { FetchOptions } from "../fetch-package.ts";
 import { assembleRepository } from "../minilm/assemble.ts";
 import { fetchWeights } from "../minilm/fetch-weights.ts";
 import { dataDirectories } from "../../server/src/app/directories.ts";
-import { findPython } from "../../server/src/app/python.ts";
+import { findPython } from "../../server/src/app/serving/python.ts";
 import { endBySignal, stopSignal, type StopName, type StopSignal } from "../../server/src/app/stop-signal.ts";
 import { createLogger, makeDirectory } from "../../server/src/base/index.ts";
 import { UsageError } from "../../server/src/cli/flags.ts";

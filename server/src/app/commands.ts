@@ -13,7 +13,7 @@ import type { ValidateOptions } from "./validate.ts";
 // Each command imports only what it needs: a server does not load the platform, nor the platform the server.
 
 export async function runServe(options: ServeOptions): Promise<number> {
-  return (await import("./serve.ts")).serve(options);
+  return (await import("./serving/serve.ts")).serve(options);
 }
 
 export async function runUp(options: UpOptions): Promise<number> {

@@ -12,7 +12,7 @@ import {
 } from "../aws/index.ts";
 import { createLogger, type Logger } from "../base/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
-import { keySource, KeysRefusal, rootKeys } from "./credentials.ts";
+import { keySource, KeysRefusal, rootKeys } from "./platform/credentials.ts";
 import { credentialsPath, dataDirectories } from "./directories.ts";
 import type { EnvOptions } from "./options.ts";
 

@@ -5,7 +5,7 @@ import { addFramework, frameworkNamed, frameworks, madeFramework, removeFramewor
 import { dataDirectories } from "./directories.ts";
 import type { FrameworkOptions } from "./options.ts";
 import { installerEnvironment } from "./passed-environment.ts";
-import { knownPythons } from "./python.ts";
+import { knownPythons } from "./serving/python.ts";
 import { stopSignal } from "./stop-signal.ts";
 
 /** `galatea model`: sets frameworks up, removes and lists them. Prints what happens; 1 where what was asked for could not be done. */

@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import { createLogger, systemClock } from "../base/index.ts";
 import { signedHeaders } from "../signing/index.ts";
-import { keySource, rootKeys, type RootKey } from "./credentials.ts";
+import { keySource, rootKeys, type RootKey } from "./platform/credentials.ts";
 import { credentialsPath, dataDirectories } from "./directories.ts";
 import type { PlatformPlace } from "./options.ts";
 

@@ -1,15 +1,15 @@
 import { asDiskError, DiskError, systemClock } from "../base/index.ts";
 import { isLoopbackName } from "../aws/index.ts";
-import { keySource, rootKeys } from "./credentials.ts";
+import { keySource, rootKeys } from "./platform/credentials.ts";
 import { credentialsPath, dataDirectories } from "./directories.ts";
 import type { UpOptions } from "./options.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
-import { platformServerLimits } from "./platform-server.ts";
-import { openPlatform } from "./platform.ts";
+import { platformServerLimits } from "./platform/platform-server.ts";
+import { openPlatform } from "./platform/platform.ts";
 import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
-import { createTritonLog } from "./triton-log.ts";
+import { createTritonLog } from "./serving/triton-log.ts";
 
 /** How long the last lines of the log are waited for. */
 const lastLinesMsMax = 1000;

@@ -10,8 +10,8 @@ import { createArena, type Arena } from "../tensor/index.ts";
 import { checkWarmUps } from "../engine/index.ts";
 import type { DataDirectories } from "./directories.ts";
 import { runnerEnvironment } from "./passed-environment.ts";
-import { madePython } from "./python.ts";
-import { onnxRuntimeLibrary } from "./serving-engine.ts";
+import { madePython } from "./serving/python.ts";
+import { onnxRuntimeLibrary } from "./serving/serving-engine.ts";
 
 type FoundModel = Parameters<BackendCheck>[0];
 

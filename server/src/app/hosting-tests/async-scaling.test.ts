@@ -9,7 +9,7 @@ import { DocumentMemory, MemoryDocuments } from "../../records/contracts/index.t
 import type { StepPolicy, TrackingPolicy } from "../../scaling/index.ts";
 import { AsyncBench } from "./async-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
-import { openAlarms } from "../platform-scaling.ts";
+import { openAlarms } from "../platform/platform-scaling.ts";
 
 /** A clock on which a minute lasts a quarter of a second. */
 const beganMs = systemClock.epochMs();

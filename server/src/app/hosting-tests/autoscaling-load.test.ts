@@ -6,7 +6,7 @@ import { MinuteSeries } from "../../metrics/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../../records/contracts/index.ts";
 import type { TrackingPolicy } from "../../scaling/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { openAlarms } from "../platform-scaling.ts";
+import { openAlarms } from "../platform/platform-scaling.ts";
 import { TrafficBench } from "./traffic-fixture.ts";
 
 /** A clock on which a minute lasts a second. */

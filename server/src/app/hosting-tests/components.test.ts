@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { AwsError } from "../../base/index.ts";
 import type { ComponentSpecAsked, ProductionVariant } from "../../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { scalableHosting } from "../platform-scaling.ts";
+import { scalableHosting } from "../platform/platform-scaling.ts";
 import { RememberedMemory } from "./remembered-memory-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 

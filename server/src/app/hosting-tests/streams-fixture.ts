@@ -15,7 +15,12 @@ import { openDirectoryStore } from "../../blobs/index.ts";
 import type { Hosting, InvocationLimits } from "../../hosting/index.ts";
 import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
-import { createPlatformServer, listen, platformServerLimits, type PlatformServer } from "../platform-server.ts";
+import {
+  createPlatformServer,
+  listen,
+  platformServerLimits,
+  type PlatformServer,
+} from "../platform/platform-server.ts";
 
 /**
  * A container that answers in parts as its request says: `status` at once; `parts`, each in its chunk; then it `holds` until its process

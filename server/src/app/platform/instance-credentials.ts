@@ -1,0 +1,126 @@
+import type { Permits } from "../../aws/index.ts";
+import type { InstanceIdentity, IssueCredentials } from "../../hosting/index.ts";
+import { parseS3Uri } from "../../hosting/index.ts";
+import type { Credential } from "../../signing/index.ts";
+
+/**
+ * What model code may do with the credentials of its instance. Nothing that makes, changes or deletes models and endpoints, lends
+ * other credentials, or removes buckets. Objects are named one by one, so that each is looked at: no copies, no deletions of many.
+ */
+const instanceActions: ReadonlySet<string> = new Set([
+  "sts:GetCallerIdentity",
+  "sagemaker:InvokeEndpoint",
+  "logs:DescribeLogGroups",
+  "s3:ListBuckets",
+  "s3:HeadBucket",
+  "s3:GetBucketLocation",
+  "s3:GetBucketVersioning",
+  "s3:ListObjects",
+  "s3:ListObjectsV2",
+]);
+
+/** On every log group but other endpoints': what stands in theirs is what their own containers printed. */
+const logActions: ReadonlySet<string> = new Set([
+  "logs:CreateLogGroup",
+  "logs:CreateLogStream",
+  "logs:PutLogEvents",
+  "logs:DescribeLogStreams",
+]);
+
+/** On every object but other models' data. */
+const objectReads: ReadonlySet<string> = new Set(["s3:GetObject", "s3:HeadObject", "s3:GetObjectTagging"]);
+
+/** On every object that is no model's data: whoever writes that runs as another endpoint. */
+const objectWrites: ReadonlySet<string> = new Set([
+  "s3:PutObject",
+  "s3:DeleteObject",
+  "s3:CreateMultipartUpload",
+  "s3:UploadPart",
+  "s3:CompleteMultipartUpload",
+  "s3:AbortMultipartUpload",
+  "s3:ListParts",
+]);
+
+export interface InstanceCredentialsOptions {
+  /** How containers reach the platform. */
+  readonly url: string;
+  readonly randomBytes: (byteLength: number) => Uint8Array;
+  /** Whether an object is data of any model. */
+  readonly isModelData: (object: ObjectName) => boolean;
+}
+
+export interface InstanceCredentials {
+  readonly issue: IssueCredentials;
+  credential(accessKeyId: string): Credential | undefined;
+  /** By the actions and resources of the services' rows. True for keys that are no instance's. */
+  readonly permits: Permits;
+}
+
+/** Keys that live as long as their instance, each for its own. */
+export function createInstanceCredentials(options: InstanceCredentialsOptions): InstanceCredentials {
+  const issued = new Map<string, { readonly credential: Credential; readonly identity: InstanceIdentity }>();
+  const hex = (byteLength: number) => Buffer.from(options.randomBytes(byteLength)).toString("hex");
+  return {
+    issue(identity) {
+      const accessKeyId = `GALI${hex(8).toUpperCase()}`;
+      const secretAccessKey = hex(20);
+      const { accountId, region } = identity;
+      const credential = { accessKeyId, secretAccessKey, sessionToken: null, accountId, expiresMs: null };
+      issued.set(accessKeyId, { credential, identity });
+      return {
+        environment: {
+          AWS_ENDPOINT_URL: options.url,
+          AWS_REGION: region,
+          AWS_DEFAULT_REGION: region,
+          AWS_ACCESS_KEY_ID: accessKeyId,
+          AWS_SECRET_ACCESS_KEY: secretAccessKey,
+          AWS_EC2_METADATA_DISABLED: "true",
+        },
+        [Symbol.dispose]: () => void issued.delete(accessKeyId),
+      };
+    },
+    credential: (accessKeyId) => issued.get(accessKeyId)?.credential,
+    permits(accessKeyId, action, resource) {
+      const owner = issued.get(accessKeyId);
+      if (owner === undefined) return true;
+      if (instanceActions.has(action)) return true;
+      if (action === "cloudwatch:PutMetricData") return !isPlatformsNamespace(resource);
+      if (logActions.has(action)) return !isOthersLog(resource, owner.identity.endpointName);
+      const object = objectOf(resource);
+      const reads = objectReads.has(action);
+      if (object === null || (!reads && !objectWrites.has(action))) return false;
+      const { modelDataUrl } = owner.identity;
+      if (modelDataUrl !== null && isPartOf(object, modelDataUrl)) return reads;
+      return !options.isModelData(object);
+    },
+  };
+}
+
+/** Of the metrics that the platform records of all endpoints: other endpoints' alarms and scaling policies go by them. */
+function isPlatformsNamespace(arn: string): boolean {
+  return /:namespace\/(?:AWS\/|\/aws\/|Galatea\/)/i.test(arn);
+}
+
+/** Whether the ARN is of the log group of another endpoint or of transform jobs, or of a stream in it. */
+function isOthersLog(arn: string, endpointName: string): boolean {
+  if (/:log-group:\/aws\/sagemaker\/TransformJobs(:|$)/.test(arn)) return true;
+  const [, endpoint] = /^arn:aws:logs:[^:]*:[^:]*:log-group:\/aws\/sagemaker\/Endpoints\/([^:/]*)/.exec(arn) ?? [];
+  return endpoint !== undefined && endpoint !== endpointName;
+}
+
+interface ObjectName {
+  readonly bucket: string;
+  readonly key: string;
+}
+
+/** Null for the ARN of anything else than an object. */
+function objectOf(arn: string): ObjectName | null {
+  const [, bucket, key] = /^arn:aws:s3:::([^/]+)\/(.+)$/s.exec(arn) ?? [];
+  return bucket === undefined || key === undefined ? null : { bucket, key };
+}
+
+/** Whether an object is model data: the object that was named, or one below the prefix. */
+function isPartOf({ bucket, key }: ObjectName, url: string): boolean {
+  const place = parseS3Uri(url);
+  return place !== null && place.bucket === bucket && (key === place.key || key.startsWith(place.key));
+}

@@ -1,0 +1,61 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { awsServices, ensureRole, StsSessions, type ServiceRow } from "../../aws/index.ts";
+import { systemClock as clock, type Logger } from "../../base/index.ts";
+import type { BucketStore } from "../../blobs/index.ts";
+import type { Hosting, LogStreams } from "../../hosting/index.ts";
+import type { MinuteSeries } from "../../metrics/index.ts";
+import type { Documents } from "../../records/index.ts";
+import type { Topics } from "../../topics/index.ts";
+import { recordedDashboards } from "./dashboards.ts";
+import { recordedIdentities } from "./identities.ts";
+import type { ScaledHosting } from "./platform-scaling.ts";
+
+/** SageMaker's own limit for the body of an invocation. */
+export const requestBytesMax = 6 * 2 ** 20;
+const sessionsMax = 10_000;
+/** The role that the `sagemaker` SDK's get_execution_role() finds. */
+export const executionRoleName = "AmazonSageMaker-DefaultRole";
+
+export interface ServicesParts {
+  readonly hosting: Hosting;
+  readonly store: BucketStore;
+  readonly logs: LogStreams;
+  readonly documents: Documents;
+  readonly series: MinuteSeries;
+  readonly scaled: ScaledHosting;
+  readonly topics: Topics;
+  readonly accountId: string;
+  readonly allowedOrigins: ReadonlySet<string>;
+  readonly logger: Logger;
+}
+
+/** Every AWS service, as the gateway takes them, and the credentials that STS lends. */
+export async function platformServices(
+  parts: ServicesParts,
+): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
+  const { hosting, store, logs, documents, series, scaled, topics, accountId, logger } = parts;
+  const identities = recordedIdentities(documents, logger);
+  const iam = { store: identities, clock, randomBytes };
+  await ensureRole(iam, accountId, executionRoleName);
+  const sessions = new StsSessions({ clock, randomBytes, sessionsMax });
+  const executionRole = { roleName: executionRoleName, sessionName: "galatea" };
+  const services = awsServices({
+    hosting,
+    ...scaled,
+    newId: randomUUID,
+    dashboards: recordedDashboards(documents, logger),
+    requestBytesMax,
+    allowedOrigins: parts.allowedOrigins,
+    store,
+    s3Domain: null,
+    series,
+    logs,
+    iam,
+    identities,
+    topics,
+    sessions,
+    executionRole,
+    clock,
+  });
+  return { services, sessions };
+}

@@ -1,0 +1,60 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type { Clock, Logger } from "../../base/index.ts";
+import type { ResultOutbox } from "../../hosting/index.ts";
+import type { MinuteSeries } from "../../metrics/index.ts";
+import type { Documents } from "../../records/index.ts";
+import { deliveryLimits, topicLimits, Topics } from "../../topics/index.ts";
+import { messageSender } from "./message-sender.ts";
+import { openMessageSigner } from "./message-signer.ts";
+import { topicPages, type TopicPages } from "./topic-pages.ts";
+
+export interface TopicsOpening {
+  readonly documents: Documents;
+  readonly series: MinuteSeries;
+  /** Where the key of messages lies. */
+  readonly directory: string;
+  /** Of the platform, as receivers of messages reach it. */
+  readonly url: string;
+  readonly toThisMachine: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Topics whose messages leave over HTTP, signed by a key of the platform's own. */
+export async function openTopics(
+  opening: AsyncDisposableStack,
+  { documents, series, directory, url, toThisMachine, clock, logger }: TopicsOpening,
+): Promise<{ readonly topics: Topics; readonly pages: TopicPages }> {
+  const signer = await openMessageSigner(directory, { clock, logger });
+  const query = (members: Readonly<Record<string, string>>) => `${url}/?${new URLSearchParams(members).toString()}`;
+  const topics = opening.use(
+    await Topics.open({
+      documents,
+      limits: { ...topicLimits, ...deliveryLimits },
+      send: messageSender({ toThisMachine }),
+      links: {
+        certificateUrl: `${url}${signer.certificatePath}`,
+        subscribeUrl: (TopicArn, Token) => query({ Action: "ConfirmSubscription", TopicArn, Token }),
+        unsubscribeUrl: (SubscriptionArn) => query({ Action: "Unsubscribe", SubscriptionArn }),
+      },
+      sign: signer.sign,
+      delivered: (arn, isDelivered) => {
+        const dimensions = [{ name: "TopicName", value: arn.slice(arn.lastIndexOf(":") + 1) }];
+        const metricName = isDelivered ? "NumberOfNotificationsDelivered" : "NumberOfNotificationsFailed";
+        series.recorder({ namespace: "AWS/SNS", metricName, dimensions, unit: "Count" }).record(1);
+      },
+      newId: randomUUID,
+      newToken: () => randomBytes(96).toString("hex"),
+      clock,
+      logger,
+    }),
+  );
+  return { topics, pages: topicPages(topics, signer) };
+}
+
+/** Where asynchronous inference tells its results. */
+export function resultOutbox(topics: Topics): ResultOutbox {
+  return {
+    post: (topicArn, text) => Promise.resolve(topics.prepare({ topicArn, subject: null, text, attributes: {} })),
+  };
+}

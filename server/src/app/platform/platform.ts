@@ -1,0 +1,335 @@
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { availableParallelism, totalmem } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  answerHttpsHosts,
+  createGateway,
+  isLoopbackName,
+  isOpenAiUrl,
+  refusedRequest,
+  stsHosts,
+  type DoorRules,
+} from "../../aws/index.ts";
+import { delay, systemClock, TaskGroup, type ByteBudget, type Logger } from "../../base/index.ts";
+import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../../blobs/index.ts";
+import {
+  createDirectoryLogStreams,
+  Hosting,
+  hostingLimits,
+  usableMemoryBytes,
+  instanceLimits,
+  invocationLimits,
+  type FleetOptions,
+  type HostingOptions,
+  type LogStreams,
+  type Owner,
+} from "../../hosting/index.ts";
+import { printSeries, type MinuteSeries } from "../../metrics/index.ts";
+import { watchGpus } from "../gpus.ts";
+import { ProcessHost, type ContainerCommand, type ContainerStart } from "../../hosts/index.ts";
+import type { CredentialLookup } from "../../signing/index.ts";
+import { clientCertificate } from "../client-certificate.ts";
+import type { RootKey } from "./credentials.ts";
+import type { DataDirectories } from "../directories.ts";
+import type { ServedContainerKind } from "../container-environment.ts";
+import { platformContainerEnvironment } from "../passed-environment.ts";
+import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
+import { createLogLinks, type LogLinks } from "./log-links.ts";
+import { createPlatformMetrics } from "./platform-metrics.ts";
+import { bringsKey } from "./basic-authentication.ts";
+import { publicPages } from "./public-pages.ts";
+import { topicActions } from "./alarm-messages.ts";
+import { openTopics, resultOutbox } from "./platform-topics.ts";
+import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
+import { containerRequestBytes } from "../request-memory.ts";
+import { openAlarms } from "./platform-scaling.ts";
+import { openStorage } from "./platform-storage.ts";
+import { platformServices } from "./platform-services.ts";
+import { makeSocketsDirectory } from "./sockets-directory.ts";
+
+export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east-1" };
+
+const tunnelsMax = 100;
+/** Of /metrics: some 10 MB of text. */
+const toldSeriesMax = 20_000;
+const logPruneIntervalMs = 3_600_000;
+const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
+
+export interface PlatformOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names in lower case that clients reach the platform by beside `host`. */
+  readonly allowedHosts: readonly string[];
+  /** Of web pages that may use OpenAI's API here, such as `https://chat.example`; none unless given. */
+  readonly allowedOrigins?: readonly string[];
+  readonly directories: DataDirectories;
+  /** Keys that may do everything, besides those of instances and sessions; null: open, everybody may do everything. */
+  readonly keys: readonly RootKey[] | null;
+  /** The secret key that `galatea env --proxy` has, which says who is passed on to other hosts. */
+  readonly proxySecret: string;
+  readonly log: Logger;
+  /** The account whose everything here is, and the region where nobody names another; `ownerDefault` unless given. */
+  readonly owner?: Owner;
+  /** The environment that containers get their own variables on top of. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Flags of the containers that say how they keep models apart. */
+  readonly workerArguments: readonly string[];
+  readonly serverLimits: PlatformServerLimits;
+  /** What requests and answers in flight take in this process. */
+  readonly requestMemory: ByteBudget;
+  /** How long the instance of a serverless variant is kept without requests; the limit of instances unless given. */
+  readonly serverlessIdleMs?: number;
+  /** Whether messages of topics go to programs of this machine; they do not unless said. */
+  readonly topicsToThisMachine?: boolean;
+}
+
+export interface Platform extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** The hosting platform on one port. What is opened here is closed in the reverse order. */
+export async function openPlatform(options: PlatformOptions): Promise<Platform> {
+  const { directories, log, owner = ownerDefault } = options;
+  await using opening = new AsyncDisposableStack();
+  const { documents, series, store } = await openStorage(opening, directories, log);
+  const { server, close } = createPlatformServer(options.serverLimits);
+  // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
+  const certificate = await clientCertificate(directories.clients, log);
+  const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: options.proxySecret });
+  const host = await openHost(opening, store, { ...options, url: () => url });
+  // Whoever calls while the endpoints are being brought back waits for that.
+  const openTo = holdRequests(server);
+  const url = await listen(server, options);
+  const closeWithin = (graceMs: number) => {
+    tunnels[Symbol.dispose]();
+    return close(graceMs);
+  };
+  opening.defer(() => closeWithin(0));
+  const logs = openLogs(opening, directories, log);
+  const links = createLogLinks({ url: containersUrl(url), secret: options.proxySecret, clock: systemClock });
+  const instances: InstanceCredentials = createInstanceCredentials({
+    url: containersUrl(url),
+    randomBytes,
+    isModelData: (object) => hosting.isModelData(object),
+  });
+  const parts = { documents, series, clock: systemClock, logger: log };
+  const { topics, pages: topicPages } = await openTopics(opening, {
+    ...parts,
+    directory: directories.clients,
+    url: containersUrl(url),
+    toThisMachine: options.topicsToThisMachine ?? false,
+  });
+  const { alarms, openScaling } = await openAlarms(opening, { ...parts, otherActions: topicActions(topics) });
+  const hosting: Hosting = opening.use(
+    await Hosting.open({
+      documents,
+      limits: { ...hostingLimits, memoryBytesMax: usableMemoryBytes({ memoryBytes: totalmem() }) },
+      random: Math.random,
+      alarmState: (name) => alarms.get(name)?.status.state ?? null,
+      outbox: resultOutbox(topics),
+      fleet: fleetOptions(options, { host, store, series, logs, links, instances }),
+    }),
+  );
+  const scaled = await openScaling(hosting, owner);
+  await hosting.resume();
+  const { accountId } = owner;
+  const aws = await platformServices({
+    hosting,
+    store,
+    logs,
+    documents,
+    series,
+    scaled,
+    topics,
+    accountId,
+    allowedOrigins: new Set(options.allowedOrigins),
+    logger: log,
+  });
+  const { refuses, gateway } = openDoor(options, aws, instances);
+  const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
+  const unconfined = () => hosting.figures().unconfined;
+  const pages = { metrics, ...ownersPages(options, series), links, logs, unconfined, topics: topicPages };
+  openTo(publicPages({ gateway, refuses, ...pages, logger: log, open: options.keys === null }));
+  // First of all: the requests under way are answered while everything is still there.
+  opening.defer(() => {
+    hosting.watch.stop();
+    return closeWithin(options.serverLimits.stopGraceMs);
+  });
+  const closing = opening.move();
+  return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** What the instances of all endpoints share. */
+function fleetOptions(
+  options: PlatformOptions,
+  parts: Pick<FleetOptions, "host" | "store"> & {
+    readonly series: MinuteSeries;
+    readonly logs: LogStreams;
+    readonly links: LogLinks;
+    readonly instances: InstanceCredentials;
+  },
+): HostingOptions["fleet"] {
+  const { host, store, series, logs, links, instances } = parts;
+  return {
+    host,
+    store,
+    openSeries: (key, resolutionMs) => series.recorder(key, resolutionMs),
+    openLog: (group, stream) => logs.writer(group, stream),
+    logsLink: (group) => links.linkTo(group),
+    issue: instances.issue,
+    requestMemory: options.requestMemory,
+    instanceLimits: { ...instanceLimits, idleMsMax: options.serverlessIdleMs ?? instanceLimits.idleMsMax },
+    invocationLimits,
+    clock: systemClock,
+    logger: options.log,
+  };
+}
+
+function ownersPages({ keys }: PlatformOptions, series: MinuteSeries) {
+  return {
+    series: () => printSeries(series, { seriesMax: toldSeriesMax, nowMs: systemClock.epochMs(), turn: nextTurn }),
+    isOwner: (request: IncomingMessage) => bringsKey(request, keys ?? []),
+  };
+}
+
+/** Often enough for metrics of a minute. */
+const gpuIntervalMs = 5000;
+
+/** Where instances run: child processes of this one. */
+async function openHost(
+  opening: AsyncDisposableStack,
+  store: BucketStore,
+  options: PlatformOptions & { readonly url: () => string },
+): Promise<ProcessHost> {
+  const { directories, log } = options;
+  const unpacker = opening.use(
+    new ArchiveUnpacker({
+      ...unpackerDefaults,
+      contentDirectory: join(directories.instances, "content"),
+      limits: archiveLimits,
+    }),
+  );
+  const gpus = watchGpus(gpuIntervalMs, log);
+  if (gpus !== null) opening.use(gpus);
+  const sockets = await makeSocketsDirectory(directories.records);
+  opening.defer(() => rm(sockets, { recursive: true, force: true }));
+  return opening.use(
+    new ProcessHost({
+      commandFor: (start) => containerCommand(start, { ...options, url: options.url() }),
+      socketsDirectory: sockets,
+      instancesDirectory: directories.instances,
+      store,
+      unpacker,
+      machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
+      gpus: () => gpus?.readings() ?? [],
+      clock: systemClock,
+      logger: log,
+    }),
+  );
+}
+
+/** What containers print; streams that are too many or too long are pruned every hour. */
+function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, log: Logger): LogStreams {
+  const logs = opening.use(
+    createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
+  );
+  const upkeep = opening.use(new TaskGroup((error) => log.error("upkeep failed", { error: String(error) })));
+  upkeep.run(async (closing) => {
+    for (;;) {
+      await delay(systemClock, logPruneIntervalMs, closing);
+      await logs.prune();
+    }
+  });
+  return logs;
+}
+
+/** Who is let in, and to what. */
+function openDoor(
+  options: PlatformOptions,
+  { services, sessions }: Awaited<ReturnType<typeof platformServices>>,
+  instances: InstanceCredentials,
+) {
+  const { accountId, region } = options.owner ?? ownerDefault;
+  const rules = doorRules(options);
+  const refuses = ({ url = "/", headers }: IncomingMessage) => refusedRequest({ url, headers }, rules);
+  const lent: CredentialLookup = (id) => instances.credential(id) ?? sessions.credential(id);
+  const gateway = createGateway({
+    services,
+    credentials: credentialLookup(options.keys, accountId, lent),
+    permits: instances.permits,
+    regionDefault: region,
+    accountIdDefault: accountId,
+    refuses,
+    requestMemory: options.requestMemory,
+    logger: options.log,
+  });
+  return { refuses, gateway };
+}
+
+/** The keys of the platform's owner, then those that were lent. */
+function credentialLookup(
+  keys: PlatformOptions["keys"],
+  accountId: string,
+  lent: CredentialLookup,
+): CredentialLookup | null {
+  if (keys === null) return null;
+  const own = new Map(keys.map((key) => [key.accessKeyId, { ...key, sessionToken: null, accountId, expiresMs: null }]));
+  return (accessKeyId) => own.get(accessKeyId) ?? lent(accessKeyId);
+}
+
+/** The address of every interface is one that clients of this machine cannot all reach. */
+function containersUrl(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}
+
+/** Behind CONNECT the hosts of STS are this platform's own. */
+function doorRules({ host, allowedHosts, allowedOrigins, keys }: PlatformOptions): DoorRules {
+  const origins = new Set(allowedOrigins);
+  const name = host.toLowerCase().replace(/\.$/, "");
+  return {
+    hosts: new Set([name, ...allowedHosts, ...stsHosts()]),
+    anyAddress: !isLoopbackName(name),
+    allowsPage: (origin, url) => origins.has(origin) && isOpenAiUrl(url),
+    verified: keys !== null,
+  };
+}
+
+/**
+ * How much a container's collector lets lie before it looks, in half of what it would take on a large machine: beyond this it is
+ * hardly faster, and the memory is better used for models.
+ */
+const containerSemiSpaceMebibytes = 16;
+
+/** An instance is our own server in container mode, with the platform's Python environment. */
+function containerCommand(
+  { spec, mlRoot, socketPath }: ContainerStart,
+  options: PlatformOptions & { readonly url: string },
+): ContainerCommand {
+  // With keys of their own, which may do what models do; without keys the port would take anything from anybody.
+  const own = options.keys === null ? [] : [`--worker-connect=${new URL(options.url).port || 80}`];
+
+  return {
+    command: process.execPath,
+    args: [
+      ...process.execArgv,
+      `--max-semi-space-size=${containerSemiSpaceMebibytes}`,
+      fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../main.ts" : "../../main.js", import.meta.url)),
+      "serve",
+      // What clients of the container never see, and `ps` shows.
+      `--id=${spec.title}`,
+      `--sagemaker-socket=${socketPath}`,
+      `--ml-root=${mlRoot}`,
+      `--container-kind=${spec.runtime satisfies ServedContainerKind}`,
+      `--memory-budget-bytes=${spec.modelMemoryBytes}`,
+      `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestMemory.bytesMax)}`,
+      `--data=${options.directories.root}`,
+      ...options.workerArguments,
+      ...own,
+    ],
+    env: platformContainerEnvironment(options.environment, spec.environment),
+  };
+}

@@ -1,0 +1,222 @@
+/** Topics over real requests: what receivers get, when, and what is done with what they do not take. */
+import assert from "node:assert/strict";
+import { createVerify, X509Certificate } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { test, type TestContext } from "node:test";
+import { silentLogger, systemClock, type Clock } from "../../base/index.ts";
+import { eventually } from "../../base/eventually-fixture.ts";
+import { MinuteSeries } from "../../metrics/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../../records/contracts/index.ts";
+import type { Topics } from "../../topics/index.ts";
+import { openTopics } from "./platform-topics.ts";
+import type { TopicPages } from "./topic-pages.ts";
+
+/** A clock on which twenty seconds, after which SNS tries again, are a fifth of a second. */
+const beganMs = systemClock.epochMs();
+const fast: Clock = {
+  epochMs: () => beganMs + (systemClock.epochMs() - beganMs) * 100,
+  monotonicNs: () => systemClock.monotonicNs() * 100,
+  timer: (delayMs, fire) => systemClock.timer(delayMs / 100, fire),
+};
+
+const account = "000000000000";
+const arn = `arn:aws:sns:us-east-1:${account}:told`;
+const topic = { arn, name: "told", accountId: account, createdMs: 0, displayName: "", signatureVersion: "1" } as const;
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** Answers with what `statuses` says next, or 200; hangs where that is 0. */
+async function receiver(t: TestContext, statuses: number[] = []) {
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      received.push({ headers: request.headers, body });
+      const status = statuses.shift() ?? 200;
+      if (status !== 0) response.writeHead(status).end("ignored");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received };
+}
+
+interface Bench {
+  readonly topics: Topics;
+  readonly pages: TopicPages;
+  readonly series: MinuteSeries;
+}
+
+async function open(
+  t: TestContext,
+  {
+    documents = new DocumentMemory(),
+    directory,
+    toThisMachine = true,
+    clock = systemClock,
+  }: { documents?: DocumentMemory; directory?: string; toThisMachine?: boolean; clock?: Clock } = {},
+): Promise<Bench & AsyncDisposable> {
+  const own = directory ?? (await mkdtemp(join(tmpdir(), "gal-topics-")));
+  if (directory === undefined) t.after(() => rm(own, { recursive: true, force: true }));
+  await using opening = new AsyncDisposableStack();
+  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e6 });
+  const opened = await openTopics(opening, {
+    documents: new MemoryDocuments(documents),
+    series,
+    directory: own,
+    url: "http://platform.test:1",
+    toThisMachine,
+    clock,
+    logger: silentLogger,
+  });
+  const closing = opening.move();
+  return { ...opened, series, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+async function subscribed({ topics, pages }: Bench, hook: { url: string; received: Received[] }, isRaw = false) {
+  await topics.create(topic);
+  await topics.subscribe({ topicArn: arn, protocol: "http", endpoint: hook.url, isRaw, accountId: account });
+  await eventually(() => hook.received.length === 1);
+  const asked = JSON.parse(hook.received[0]?.body ?? "") as Record<string, string>;
+  await pages((asked["SubscribeURL"] ?? "").replace("http://platform.test:1", ""));
+  return asked;
+}
+
+/** As validators of SNS messages do it: by the names in their documentation. */
+async function verified({ pages }: Bench, message: Record<string, string>): Promise<boolean> {
+  const certificate = await pages((message["SigningCertURL"] ?? "").replace("http://platform.test:1", ""));
+  const names = ["Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
+  const signed = names.filter((name) => message[name] !== undefined).map((name) => `${name}\n${message[name]}\n`);
+  const verify = createVerify(message["SignatureVersion"] === "2" ? "RSA-SHA256" : "RSA-SHA1").update(signed.join(""));
+  const { publicKey } = new X509Certificate(certificate?.text ?? "");
+  return verify.verify(publicKey, message["Signature"] ?? "", "base64");
+}
+
+test("an endpoint confirms by the link that it was sent, and then gets signed messages", async (t) => {
+  const hook = await receiver(t);
+  await using bench = await open(t);
+  const asked = await subscribed(bench, hook);
+  assert.equal(asked["Type"], "SubscriptionConfirmation");
+  assert.ok(await verified(bench, asked));
+  for (const signatureVersion of ["1", "2"] as const) {
+    await bench.topics.change(arn, (before) => ({ ...before, signatureVersion }));
+    const attributes = { kind: { Type: "String", Value: "x" } };
+    const messageId = await bench.topics.publish({ topicArn: arn, subject: "Hear", text: "it's\nä", attributes });
+    await eventually(() => hook.received.length === Number(signatureVersion) + 1);
+    const { headers, body } = hook.received.at(-1) ?? { headers: {}, body: "" };
+    const message = JSON.parse(body) as Record<string, string>;
+    assert.ok(await verified(bench, message));
+    assert.equal(await verified(bench, { ...message, Message: "another" }), false);
+    const { Type, MessageId, TopicArn, Subject, Message, SignatureVersion, UnsubscribeURL, MessageAttributes } =
+      message;
+    assert.deepEqual(
+      { Type, MessageId, TopicArn, Subject, Message, SignatureVersion, MessageAttributes },
+      {
+        Type: "Notification",
+        MessageId: messageId,
+        TopicArn: arn,
+        Subject: "Hear",
+        Message: "it's\nä",
+        SignatureVersion: signatureVersion,
+        MessageAttributes: attributes,
+      },
+    );
+    assert.equal(headers["x-amz-sns-message-type"], "Notification");
+    assert.equal(headers["x-amz-sns-message-id"], messageId);
+    assert.equal(headers["x-amz-sns-subscription-arn"], bench.topics.subscriptions(arn)[0]?.arn);
+    assert.equal(headers["content-type"], "text/plain; charset=UTF-8");
+    if (signatureVersion === "2") await bench.pages((UnsubscribeURL ?? "").replace("http://platform.test:1", ""));
+  }
+  assert.deepEqual(bench.topics.subscriptions(arn), []);
+});
+
+test("who has not confirmed gets nothing, and a raw subscription the message alone", async (t) => {
+  const [silent, raw] = [await receiver(t), await receiver(t)];
+  await using bench = await open(t);
+  await subscribed(bench, raw, true);
+  await bench.topics.subscribe({
+    topicArn: arn,
+    protocol: "http",
+    endpoint: silent.url,
+    isRaw: false,
+    accountId: account,
+  });
+  await eventually(() => silent.received.length === 1);
+  await bench.topics.publish({ topicArn: arn, subject: "Unheard", text: '{"a":1}', attributes: {} });
+  await eventually(() => raw.received.length === 2);
+  assert.equal(raw.received[1]?.body, '{"a":1}');
+  assert.equal(raw.received[1]?.headers["x-amz-sns-rawdelivery"], "true");
+  assert.equal(silent.received.length, 1);
+  await assert.rejects(bench.topics.confirm(arn, "guessed", true), /Invalid parameter: Token/);
+});
+
+test("a message is tried four times, twenty seconds apart, unless the endpoint says that it never wants it", async (t) => {
+  const [busy, refusing] = [await receiver(t, [200, 500, 0, 429]), await receiver(t, [200, 400])];
+  await using bench = await open(t, { clock: fast });
+  await subscribed(bench, busy);
+  await bench.topics.subscribe({
+    topicArn: arn,
+    protocol: "http",
+    endpoint: refusing.url,
+    isRaw: false,
+    accountId: account,
+  });
+  await eventually(() => refusing.received.length === 1);
+  const token = (JSON.parse(refusing.received[0]?.body ?? "") as { Token: string }).Token;
+  await bench.topics.confirm(arn, token, true);
+  await bench.topics.publish({ topicArn: arn, subject: null, text: "again", attributes: {} });
+  await eventually(() => busy.received.length === 5);
+  const ids = new Set(busy.received.slice(1).map(({ headers }) => headers["x-amz-sns-message-id"]));
+  assert.equal(ids.size, 1);
+  assert.equal(refusing.received.length, 2);
+});
+
+test("what is published is told after the end of a platform, and what was told is not told again", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "gal-topics-"));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const documents = new DocumentMemory();
+  const hook = await receiver(t, [200, 200, 0, 0]);
+  {
+    await using bench = await open(t, { documents, directory });
+    await subscribed(bench, hook);
+    await bench.topics.publish({ topicArn: arn, subject: null, text: "first", attributes: {} });
+    await eventually(() => hook.received.length === 2);
+    await eventually(() => ![...documents.held.values()].some(({ kind }) => kind === "sns-delivery"));
+    for (const said of ["second", "third", "fourth"]) {
+      await bench.topics.publish({ topicArn: arn, subject: null, text: said, attributes: {} });
+    }
+    await eventually(() => hook.received.length === 4);
+  }
+  await using bench = await open(t, { documents, directory });
+  await eventually(() => ![...documents.held.values()].some(({ kind }) => kind === "sns-delivery"));
+  const heard = hook.received.slice(4).map(({ body }) => (JSON.parse(body) as { Message: string }).Message);
+  assert.deepEqual(heard.toSorted(), ["fourth", "second", "third"]);
+  assert.ok(await verified(bench, JSON.parse(hook.received.at(-1)?.body ?? "") as Record<string, string>));
+});
+
+test("programs of this machine are sent nothing unless the operator says so, by no name either, and clouds' own addresses never", async (t) => {
+  const hook = await receiver(t);
+  const { port } = new URL(hook.url);
+  const documents = new DocumentMemory();
+  await using bench = await open(t, { documents, toThisMachine: false });
+  await bench.topics.create(topic);
+  const hosts = ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "169.254.169.254"];
+  for (const host of hosts) {
+    const endpoint = `http://${host}:${port}/hook`;
+    await bench.topics.subscribe({ topicArn: arn, protocol: "http", endpoint, isRaw: false, accountId: account });
+  }
+  const dead = () => [...documents.held.values()].filter(({ kind }) => kind === "sns-dead-letter");
+  await eventually(() => dead().length === hosts.length);
+  for (const { body } of dead()) assert.match(body, /nothing is sent to/);
+  assert.equal(hook.received.length, 0);
+});

@@ -1,0 +1,186 @@
+import { stat } from "node:fs/promises";
+import type { ConfinementRow } from "../../backends/python/index.ts";
+import { asDiskError, InferenceError, systemClock, type ByteBudget, type Logger } from "../../base/index.ts";
+import type { EngineCore } from "../../engine/index.ts";
+import type { Listener } from "../../protocols/index.ts";
+import { ContainerRefusal } from "../../containers/index.ts";
+import {
+  containerFrontEnd,
+  containerPlan,
+  type ContainerFrontEnd,
+  type ContainerPlan,
+} from "../container-environment.ts";
+import { dataDirectories } from "../directories.ts";
+import { openGpus, type GpuMachineParts } from "../gpus.ts";
+import { endWithNpx } from "../npx-parent.ts";
+import type { ServeOptions } from "../options.ts";
+import { createServerMetrics, type ServerMetrics } from "./server-metrics.ts";
+import { requestMemory } from "../request-memory.ts";
+import { openListeners } from "./serve-listeners.ts";
+import { createServingEngine } from "./serving-engine.ts";
+import { stopSignal } from "../stop-signal.ts";
+import { createTritonLog, type TritonLog } from "./triton-log.ts";
+import { serverVersion } from "../version.ts";
+
+/**
+ * `galatea serve`, from options to exit code: 0 after a signal, 1 when it could not start or could not stop in time.
+ * As in Triton, the listeners open when the initial load has ended, and announce themselves in these words.
+ */
+export async function serve(options: ServeOptions): Promise<number> {
+  const startedMs = performance.now();
+  let plan: ContainerPlan | null = null;
+  let frontEnd: ContainerFrontEnd | null = null;
+  try {
+    plan = planOf(options);
+    frontEnd = options.container === null ? null : (plan ?? containerFrontEnd(process.env));
+  } catch (error) {
+    if (!(error instanceof ContainerRefusal)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+  const log = openLog(options);
+  if (log === null) return 1;
+  for (const note of plan?.notes ?? []) log.info(note);
+  for (const warning of options.warnings) log.warning(warning);
+  using stop = stopSignal();
+  await endWithNpx(process.env, process.ppid, systemClock);
+  const stopping = new AbortController();
+  void stop.stopped.then((reason) => {
+    log.info(`stopping: ${reason}`);
+    stopping.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
+  });
+  const budget = requestMemory(options.requestMemoryBytes);
+  await using gpus = await openGpus(process.env, options.metrics?.intervalMs ?? 0, log);
+  const metrics = metricsOf(options, budget, gpus);
+  let unconfined: Readonly<Record<string, string>> | null = null;
+  const engine = createServingEngine({
+    onConfinement: (rows) => (unconfined = missingOf(rows)),
+    options,
+    budget,
+    plan,
+    log,
+    metrics,
+    gpus,
+    directories: dataDirectories(options.dataDirectory, process.env),
+  });
+  const listeners: Listener[] = [];
+  try {
+    const refusal = await refusedRepository(options.repositories);
+    if (refusal !== null) log.error(`creating server: ${refusal}`);
+    if (refusal !== null || !(await loadAtStart(engine, options, plan, log, stopping.signal))) {
+      await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+      return 1;
+    }
+    // Whoever asked for packages is to hear at the start, and not from the first tenant, that they cannot be had.
+    if (options.pythonPackages.length > 0) await engine.warmUp();
+    await openListeners({ engine, budget, options, frontEnd, log, metrics, unconfined: () => unconfined }, listeners);
+  } catch (error) {
+    if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
+    const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+    return stopping.signal.aborted ? code : 1;
+  }
+  log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
+  // The first tenant comes in a moment; what all of them share need not wait for it.
+  if (plan?.multiModel === true)
+    engine.warmUp().catch((error: unknown) => log.verbose(`nothing is warm yet: ${(error as Error).message}`));
+  await stop.stopped;
+  // Awaited here: until it is over another signal must not end the process by default.
+  const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+  // A reader that takes nothing any more must not keep the process.
+  if (!(await log.written(lastLinesMsMax))) process.exit(code);
+  return code;
+}
+
+function metricsOf({ metrics }: ServeOptions, budget: ByteBudget, gpus: GpuMachineParts): ServerMetrics {
+  const { hostGauges = false, gpuGauges = false, intervalMs = 0 } = metrics ?? {};
+  return createServerMetrics({
+    hostGauges,
+    intervalMs,
+    clock: systemClock,
+    budget,
+    gpus: gpuGauges ? gpus.watch : null,
+  });
+}
+
+function planOf({ container }: ServeOptions): ContainerPlan | null {
+  return container?.fromEnvironment === true ? containerPlan(container.kind, process.env, container.mlRoot) : null;
+}
+
+function missingOf(rows: readonly ConfinementRow[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(rows.flatMap(({ what, missing }) => (missing === null ? [] : [[what, missing]])));
+}
+
+/** Null where its file cannot be written, which is said on standard error. */
+function openLog(options: ServeOptions): TritonLog | null {
+  try {
+    return createTritonLog({ ...options.log, pid: process.pid, infoTo: "stdout" });
+  } catch (error) {
+    const { message } = asDiskError(error, `'${options.log.file}'`) as Error;
+    process.stderr.write(`--log-file cannot be written: ${message}\n`);
+    return null;
+  }
+}
+
+/** How long the last lines of the log are waited for. */
+const lastLinesMsMax = 1000;
+
+/** What Triton says of the first repository that is no directory; null when all are. */
+async function refusedRepository(repositories: readonly string[]): Promise<string | null> {
+  for (const path of repositories) {
+    const found = await stat(path).catch(() => null);
+    if (found === null) return `Internal - failed to stat file ${path}`;
+    if (!found.isDirectory()) return "Invalid argument - repository path is not a valid directory";
+  }
+  return null;
+}
+
+async function loadAtStart(
+  engine: EngineCore,
+  options: ServeOptions,
+  plan: ContainerPlan | null,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const explicit = options.control === "explicit" || plan !== null;
+  const wanted = [...(plan?.loadModels ?? []), ...options.loadModels];
+  const failed = await engine.loadAtStart(!explicit || wanted.includes("*") ? "all" : wanted, signal);
+  signal.throwIfAborted();
+  if (failed.length === 0) return true;
+  log.error(`failed to load: ${failed.join(", ")}`);
+  if (!options.exitOnError) return true;
+  log.error("creating server: Internal - failed to load all models");
+  return false;
+}
+
+/** What Node's timers can count, less what is added to it: some 24 days. */
+const timerMsMax = 2 ** 31 - 1 - 1000;
+
+/** In this order: no new requests, the running ones end (bounded), models go, processes end. */
+async function shutDown(
+  listeners: readonly Listener[],
+  engine: EngineCore,
+  exitTimeoutSecs: number,
+  log: Logger,
+): Promise<number> {
+  const exitTimeoutMs = Math.min(exitTimeoutSecs * 1000, timerMsMax);
+  const deadline = new AbortController();
+  const late = Promise.withResolvers<"late">();
+  let isExpired = false;
+  const clock = systemClock;
+  using _expired = clock.timer(exitTimeoutMs, () => {
+    isExpired = true;
+    log.error("Exit timeout expired. Exiting immediately.");
+    engine.abandon(`the server exits, and its exit timeout of ${exitTimeoutSecs} s is over`);
+  });
+  // Who waited for what was ended is told so before the connections are cut.
+  using _cut = clock.timer(exitTimeoutMs + 500, () => deadline.abort());
+  using _late = clock.timer(exitTimeoutMs + 1000, () => late.resolve("late"));
+  const ended = await Promise.race([closeAll(listeners, engine, deadline.signal), late.promise]);
+  if (ended === "late") process.exit(1);
+  return isExpired ? 1 : 0;
+}
+
+async function closeAll(listeners: readonly Listener[], engine: EngineCore, deadline: AbortSignal): Promise<void> {
+  await Promise.all(listeners.map((listener) => listener.close(deadline)));
+  await engine[Symbol.asyncDispose]();
+}
