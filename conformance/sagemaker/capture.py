@@ -127,6 +127,20 @@ def limits():
     refuses("a shadow of two variants", pattern=one, call=lambda: configure("x", shadows=("s",), production=("a", "b")))
     text = r'^The variant name "live" was non-unique within the request\.$'
     refuses("a shadow of the same name", pattern=text, call=lambda: configure("x", shadows=("live",)))
+    for name, pattern in (
+        ("many", r'^Shadow variants do not support multi-model endpoints: model "many" has a container in MultiModel mode\.$'),
+        ("piped", r'^Shadow variants do not support multi-container endpoints: model "piped" has 2 containers\.$'),
+    ):
+        for of, production, shadow in (("production", name, "once"), ("shadow", "once", name)):
+            both = {
+                "ProductionVariants": [variant("live", production)],
+                "ShadowProductionVariants": [variant("dark", shadow)],
+            }
+            refuses(
+                "a shadow, with %s as the %s variant's model" % (name, of),
+                pattern=pattern,
+                call=lambda: sagemaker.create_endpoint_config(EndpointConfigName="x", **both),
+            )
     keyed = dict(CAPTURE, KmsKeyId="alias/mine")
     refuses("a key", pattern="KmsKeyId alias/mine", call=lambda: configure("x", DataCaptureConfig=keyed))
     for wrong, pattern in (
@@ -147,6 +161,10 @@ def deployed():
         s3.put_object(Bucket=BUCKET, Key="models/%s.tar.gz" % name, Body=archive(files))
         container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/models/%s.tar.gz" % (BUCKET, name)}
         sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    single = {"Image": IMAGE, "ModelDataUrl": "s3://%s/models/once.tar.gz" % BUCKET}
+    several = {"Image": IMAGE, "ModelDataUrl": "s3://%s/models/" % BUCKET, "Mode": "MultiModel"}
+    sagemaker.create_model(ModelName="many", ExecutionRoleArn=ROLE, PrimaryContainer=several)
+    sagemaker.create_model(ModelName="piped", ExecutionRoleArn=ROLE, Containers=[single, single])
     limits()
     configure("plain")
     configure("both", shadows=("dark",), DataCaptureConfig=CAPTURE)

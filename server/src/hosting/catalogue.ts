@@ -6,6 +6,7 @@ import {
   noModel,
   parseHostingArn,
   serverlessModelRefusal,
+  shadowedModelRefusal,
   type EndpointConfigRecord,
   type ModelRecord,
   type ProductionVariant,
@@ -63,7 +64,8 @@ export class Catalogue {
     if (found.at === "found") throw alreadyExists(noun, arn);
     using _reserved = this.#quotas.reserveRecord("configs", key);
     const { variants, shadows = [] } = config;
-    for (const variant of [...variants, ...shadows]) await this.#modelOf(variant, config.owner);
+    const isShadowed = shadows.length > 0;
+    for (const variant of [...variants, ...shadows]) await this.#modelOf(variant, config.owner, isShadowed);
     const record = { ...config, arn, createdMs: this.#clock.epochMs() };
     await this.#create(noun, arn, [configs.put(key, record, versionOf(found)), ...this.firstTags(arn, tags)]);
     return record;
@@ -83,14 +85,17 @@ export class Catalogue {
     return listPage(this.#store.kinds.configs, question, turn);
   }
 
-  /** Refuses one that its variant cannot run. */
+  /** Refuses one that its variant cannot run. `isShadowed`: it is a shadow variant's, or that of a variant that has a shadow. */
   async #modelOf(
     { ModelName: name, ServerlessConfig: serverless }: ProductionVariant,
     owner: Owner,
+    isShadowed: boolean,
   ): Promise<ModelRecord> {
     if (name === "") return noModel(owner);
     const model = await this.model(name, owner);
-    const refusal = serverless === undefined ? null : serverlessModelRefusal(model);
+    const refusal =
+      (serverless === undefined ? null : serverlessModelRefusal(model)) ??
+      (isShadowed ? shadowedModelRefusal(model) : null);
     if (refusal !== null) throw invalid(refusal);
     return model;
   }
@@ -105,9 +110,10 @@ export class Catalogue {
   async plan(configName: string, owner: Owner): Promise<PlannedConfig> {
     const { name, variants, shadows = [], dataCapture, asyncInference } = await this.config(configName, owner);
     const plans: VariantPlan[] = [];
-    for (const variant of variants) plans.push({ variant, model: await this.#modelOf(variant, owner) });
+    const isShadowed = shadows.length > 0;
+    for (const variant of variants) plans.push({ variant, model: await this.#modelOf(variant, owner, isShadowed) });
     for (const variant of shadows) {
-      plans.push({ variant, model: await this.#modelOf(variant, owner), isShadow: true });
+      plans.push({ variant, model: await this.#modelOf(variant, owner, isShadowed), isShadow: true });
     }
     return {
       configName: name,

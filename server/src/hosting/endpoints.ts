@@ -22,6 +22,7 @@ import {
   footprintOf,
   mayStop,
   mayUpdate,
+  newEndpoint,
   newGeneration,
   plannedFootprint,
   resizingSteps,
@@ -37,7 +38,7 @@ import type { ModelHost } from "./instances/index.ts";
 import type { Quotas } from "./quotas.ts";
 import type { SharedVariants } from "./shared-variants.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
-import { wantedInstances } from "./wanted-instances.ts";
+import { newPlacementKey, wantedInstances } from "./wanted-instances.ts";
 
 export interface EndpointsOptions {
   readonly store: HostingStore;
@@ -93,16 +94,9 @@ export class Endpoints {
     this.#checkDeployment(asked.deploymentConfig, generation);
     using _instances = this.#reserveInstances(key, [generation]);
     const nowMs = this.#options.clock.epochMs();
-    const record: EndpointRecord = {
-      name,
-      arn,
-      owner,
-      createdMs: nowMs,
-      modifiedMs: nowMs,
-      state: { at: "Creating" },
-      generations: [generation],
-      deploymentConfig: asked.deploymentConfig,
-    };
+    const { deploymentConfig } = asked;
+    const made = { name, arn, owner, placementKey: newPlacementKey(), deploymentConfig };
+    const record = newEndpoint(made, generation, nowMs);
     const expects = found.at === "absent" ? "absent" : found.version;
     try {
       const changes = [endpoints.put(key, record, expects), ...this.#options.catalogue.firstTags(arn, tags)];

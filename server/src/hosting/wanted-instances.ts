@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { containerModels, type EndpointRecord } from "./endpoints/index.ts";
+import { containerModels, type EndpointRecord, type PlacementKey } from "./endpoints/index.ts";
 import type { InstanceOwner } from "./instances/index.ts";
 
 /** The multi-model containers of an endpoint that comes back with the platform. */
@@ -20,4 +20,9 @@ export function wantedInstances({ name, state, generations }: EndpointRecord): r
 /** Like the machine ids that log streams end in. */
 export function newInstanceId(): string {
   return `i-${randomBytes(8).toString("hex")}`;
+}
+
+/** Of an endpoint that is created. */
+export function newPlacementKey(): PlacementKey {
+  return randomBytes(8).toString("hex");
 }

@@ -1,6 +1,6 @@
 import { AwsError } from "../../base/index.ts";
 import type { ProductionVariant } from "../definitions/index.ts";
-import { Fleet, type FleetParts } from "../endpoints/index.ts";
+import { Fleet, placementKeyOf, type FleetParts } from "../endpoints/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import type { ComponentCopy, ComponentRecord, ComponentSpec } from "./component-record.ts";
 
@@ -129,6 +129,7 @@ export class ComponentCopies implements AsyncDisposable {
       endpointName: record.endpointName,
       configName: this.#configName,
       ...record.owner,
+      placementKey: placementKeyOf(`${record.arn} ${record.createdMs}`),
       component: {
         name: record.name,
         budget: { vcpuCount: Math.ceil(claim.cpuCores), memoryBytes: memoryBytesMax ?? claim.memoryBytes },

@@ -26,4 +26,5 @@ export type {
 } from "./records-of-hosting.ts";
 export { refusedVariable } from "./refused-variables.ts";
 export { isShared, noModel } from "./shared-instances.ts";
+export { shadowedModelRefusal } from "./shadow-variants.ts";
 export { isFolderMark, parseS3Uri } from "./s3-uri.ts";

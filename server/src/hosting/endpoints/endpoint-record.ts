@@ -7,6 +7,7 @@ import type {
   Owner,
   VariantPlan,
 } from "../definitions/index.ts";
+import type { PlacementKey } from "./model-rank.ts";
 import { promisedMemoryBytes } from "./planned-containers.ts";
 
 /** What of a variant's instances and traffic is asked for, or is so. */
@@ -97,11 +98,22 @@ export interface EndpointRecord {
   readonly createdMs: number;
   readonly modifiedMs: number;
   readonly owner: Owner;
+  /** By which its models are placed on instances; nobody is told. Absent in records of before there were such keys. */
+  readonly placementKey?: PlacementKey;
   readonly state: EndpointState;
   /** The first is the one that the endpoint has, or goes back to; others come or go. */
   readonly generations: readonly [Generation, ...Generation[]];
   /** Of the last deployment that named one. */
   readonly deploymentConfig: DeploymentConfig | null;
+}
+
+/** One of which nothing runs yet. */
+export function newEndpoint(
+  made: Pick<EndpointRecord, "name" | "arn" | "owner" | "placementKey" | "deploymentConfig">,
+  generation: Generation,
+  nowMs: number,
+): EndpointRecord {
+  return { ...made, createdMs: nowMs, modifiedMs: nowMs, state: { at: "Creating" }, generations: [generation] };
 }
 
 /** At its first step. Without a limit and alarms where none are given. */

@@ -18,6 +18,7 @@ import { plannedContainers } from "./planned-containers.ts";
 import { checkTargets } from "./request-targets.ts";
 import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
 import { ModelPlaces } from "./model-places.ts";
+import type { PlacementKey } from "./model-rank.ts";
 import { anyOf, leastBusy } from "./routing.ts";
 
 const sampleIntervalMs = 20_000;
@@ -27,6 +28,8 @@ export interface FleetNames {
   readonly configName: string;
   readonly region: string;
   readonly accountId: string;
+  /** By which models are placed on instances. */
+  readonly placementKey: PlacementKey;
   /** Where the fleet is the copies of an inference component: what each of them may use of the instance that it shares. */
   readonly component?: { readonly name: string; readonly budget: InstanceBudget };
 }
@@ -118,7 +121,13 @@ export class Fleet implements AsyncDisposable {
       tasks: this.#tasks,
       clock,
     });
-    this.#places = new ModelPlaces({ tasks: this.#tasks, coldMs: invocationLimits.modelCopyColdMs, clock, logger });
+    this.#places = new ModelPlaces({
+      tasks: this.#tasks,
+      key: names.placementKey,
+      coldMs: invocationLimits.modelCopyColdMs,
+      clock,
+      logger,
+    });
   }
 
   get variantName(): string {

@@ -6,6 +6,7 @@ export {
   groupKey,
   isProduction,
   isTransient,
+  newEndpoint,
   newGeneration,
   noFootprint,
   plannedFootprint,
@@ -34,6 +35,7 @@ export { resizingSteps, restoringSteps, updateSteps } from "./change-steps.ts";
 export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment.ts";
 export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
+export { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 export { plannedContainers } from "./planned-containers.ts";
 export { failureSentence } from "./failure-sentence.ts";
 export { Fleet, type FleetParts } from "./fleet.ts";

@@ -10,6 +10,9 @@ import {
   queueBound,
   type PlacementCandidate,
 } from "./model-placement.ts";
+import { placementKeyOf } from "./model-rank.ts";
+
+const key = placementKeyOf("an endpoint");
 
 interface Seat extends PlacementCandidate {
   inFlightCount: number;
@@ -27,6 +30,7 @@ const place = (seats: readonly Seat[], target: string) =>
     seats as Seats,
     {
       target,
+      key,
       copyOn: ({ copy }) => copy,
       isBusyWith: ({ isBusyWith }) => isBusyWith,
       hasRoomOn: ({ hasRoom }) => hasRoom,
@@ -104,7 +108,7 @@ test("an instance is given more than its part only where no other one that has t
       const free = seats.filter(({ copy, inFlightCount }) => copy === "absent" && inFlightCount < bound);
       if (!serve.isBusyWith) assert.equal(bring, null);
       else if (bring === null && mayBring && free.length > 0) {
-        assert.equal(firstInRank(free as Seats, target).hasRoom, false);
+        assert.equal(firstInRank(free as Seats, { key, target }).hasRoom, false);
       }
     }),
     { numRuns: 3000 },
@@ -167,6 +171,7 @@ class Simulated {
       [first, ...more],
       {
         target,
+        key,
         copyOn: ({ models }) => (models.has(target) ? "loaded" : "absent"),
         isBusyWith,
         hasRoomOn: () => true,
@@ -197,7 +202,7 @@ class Simulated {
     const having = this.#seats.filter(({ models }) => models.has(target));
     const [first, ...more] = having;
     if (first === undefined) return;
-    const stays = firstInRank([first, ...more], target);
+    const stays = firstInRank([first, ...more], { key, target });
     for (const each of having)
       if (each !== stays && (each.models.get(target) ?? 0) < sinceTick) each.models.delete(target);
   }

@@ -1,4 +1,5 @@
 import type { ModelCopy } from "../agent/index.ts";
+import { ModelRank, type PlacementKey } from "./model-rank.ts";
 
 /** An instance that a request for a model can go to. */
 export interface PlacementCandidate {
@@ -10,6 +11,8 @@ export interface PlacementCandidate {
 /** One model as the instances have it now. */
 export interface PlacedModel<Instance> {
   readonly target: string;
+  /** Of the endpoint. */
+  readonly key: PlacementKey;
   readonly copyOn: (instance: Instance) => ModelCopy;
   /** Whether it is among the models that an instance is busy with, and not beside them. */
   readonly isBusyWith: (instance: Instance) => boolean;
@@ -44,7 +47,7 @@ export function queueBound(inFlightSum: number, instanceCount: number, limits: P
 }
 
 /**
- * Where a request for a model goes. Each model ranks the instances by a hash of its name and their seats (rendezvous hashing), so
+ * Where a request for a model goes. Each model ranks the instances by a keyed hash of its name and their seats (rendezvous hashing), so
  * that an instance that comes or goes changes the first place of only those models that it gains or held. A request goes to the first
  * in rank that has the model and is not too busy. Where none has it, it is loaded on the first that is not too busy. Where those that
  * have it are too busy, it is brought to the next one; and where the first in rank has come back or is new, it is brought there. A
@@ -58,25 +61,25 @@ export function placeModel<Instance extends PlacementCandidate>(
   const [only] = instances;
   if (instances.length === 1) return { serve: only, bring: null };
   const bound = boundOf(instances, limits);
-  const name = nameHash(model.target);
+  const ranked = rankedBy(model, instances);
   const isFree = ({ inFlightCount }: Instance) => inFlightCount < bound;
   const isLoaded = (instance: Instance) => model.copyOn(instance) === "loaded";
-  const top = first(instances, name, () => true) ?? only;
+  const top = first(ranked, () => true) ?? only;
   const mayHave = (instance: Instance | null) =>
     instance !== null && isFree(instance) && mayBring(instances, model, instance) ? instance : null;
 
-  const loaded = first(instances, name, (each) => isLoaded(each) && isFree(each));
+  const loaded = first(ranked, (each) => isLoaded(each) && isFree(each));
   if (loaded !== null) return { serve: loaded, bring: loaded === top ? null : mayHave(top) };
-  const idlest = idlestOf(instances, name, isLoaded);
+  const idlest = idlestOf(ranked, isLoaded);
   if (idlest !== null) {
     // Whoever is hot gets a copy, and not whoever is beside it.
     if (!model.isBusyWith(idlest)) return { serve: idlest, bring: null };
-    const next = first(instances, name, (each) => model.copyOn(each) === "absent" && isFree(each));
+    const next = first(ranked, (each) => model.copyOn(each) === "absent" && isFree(each));
     return { serve: idlest, bring: mayHave(next) };
   }
   // Of one that is being loaded for the first time nobody knows yet what it takes: there is no further copy before.
-  const coming = first(instances, name, (each) => model.copyOn(each) === "coming");
-  return { serve: coming ?? first(instances, name, isFree) ?? top, bring: null };
+  const coming = first(ranked, (each) => model.copyOn(each) === "coming");
+  return { serve: coming ?? first(ranked, isFree) ?? top, bring: null };
 }
 
 /** Whether a model may have a further copy there, one at a time. */
@@ -97,58 +100,53 @@ function boundOf(instances: readonly PlacementCandidate[], limits: PlacementLimi
   return queueBound(inFlightSum, instances.length, limits);
 }
 
-/** The first in a model's rank of those that are so; null where none is. */
-function first<Instance extends Pick<PlacementCandidate, "seat">>(
+/** An instance and the score that a model gives it. */
+interface Ranked<Instance> {
+  readonly instance: Instance;
+  readonly score: number;
+}
+
+function rankedBy<Instance extends Pick<PlacementCandidate, "seat">>(
+  { key, target }: Pick<PlacedModel<Instance>, "key" | "target">,
   instances: readonly Instance[],
-  name: number,
+): readonly Ranked<Instance>[] {
+  const rank = new ModelRank(key, target);
+  return instances.map((instance) => ({ instance, score: rank.scoreOf(instance.seat) }));
+}
+
+/** The first in a model's rank of those that are so; null where none is. Of equal scores the lower seat is first. */
+function first<Instance extends Pick<PlacementCandidate, "seat">>(
+  ranked: readonly Ranked<Instance>[],
   isSo: (instance: Instance) => boolean,
 ): Instance | null {
-  let best: Instance | null = null;
-  let bestScore = -1;
-  for (const instance of instances) {
-    const score = scoreOf(name, instance.seat);
-    if (score <= bestScore || !isSo(instance)) continue;
-    best = instance;
-    bestScore = score;
+  let best: Ranked<Instance> | null = null;
+  for (const each of ranked) {
+    if (
+      best !== null &&
+      (each.score < best.score || (each.score === best.score && each.instance.seat > best.instance.seat))
+    )
+      continue;
+    if (isSo(each.instance)) best = each;
   }
-  return best;
+  return best?.instance ?? null;
 }
 
 /** With the fewest requests of those that are so, of equals the first in rank; null where none is. */
 function idlestOf<Instance extends PlacementCandidate>(
-  instances: readonly Instance[],
-  name: number,
+  ranked: readonly Ranked<Instance>[],
   isSo: (instance: Instance) => boolean,
 ): Instance | null {
   let fewest = Infinity;
-  for (const instance of instances) {
+  for (const { instance } of ranked) {
     if (instance.inFlightCount < fewest && isSo(instance)) fewest = instance.inFlightCount;
   }
-  return first(instances, name, (each) => each.inFlightCount === fewest && isSo(each));
+  return first(ranked, (each) => each.inFlightCount === fewest && isSo(each));
 }
 
 /** Of the instances that have a model, the first in rank: the copy that stays when the others are cold. */
 export function firstInRank<Instance extends Pick<PlacementCandidate, "seat">>(
   instances: readonly [Instance, ...Instance[]],
-  target: string,
+  model: { readonly key: PlacementKey; readonly target: string },
 ): Instance {
-  return first(instances, nameHash(target), () => true) ?? instances[0];
-}
-
-/** An integer from 0 to 2^32 - 1 (FNV-1a over UTF-16). */
-function nameHash(target: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < target.length; index += 1) hash = Math.imul(hash ^ target.charCodeAt(index), 0x01000193);
-  return mixed(hash);
-}
-
-/** A seat's score for a model; those of different seats differ, because each step of it can be undone. */
-const scoreOf = (name: number, seat: number) => mixed(name ^ mixed(seat + 1));
-
-/** The finalizer of MurmurHash3: every bit of the result depends on every bit of the argument. */
-function mixed(bits: number): number {
-  let hash = bits;
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
+  return first(rankedBy(model, instances), () => true) ?? instances[0];
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { coldCopies } from "./model-places.ts";
+import { placementKeyOf } from "./model-rank.ts";
 
 const copy = fc.record({ target: fc.constantFrom("a", "b", "c"), pinCount: fc.nat(1), usedNs: fc.nat(20) });
 const instances = fc.array(fc.uniqueArray(copy, { selector: ({ target }) => target, maxLength: 3 }), { maxLength: 5 });
@@ -14,7 +15,9 @@ test("of copies those go that no request holds and nobody has used since, and on
         agent: seat,
         models: each.map((model) => ({ ...model, id: `${seat} ${model.target}` })),
       }));
-      const gone = new Set(coldCopies(held, 10).map(({ agent, id }) => `${agent} ${id}`));
+      const gone = new Set(
+        coldCopies(held, { sinceNs: 10, key: placementKeyOf("e") }).map(({ agent, id }) => `${agent} ${id}`),
+      );
       const left = (target: string) =>
         held.flatMap(({ seat, models: all }) =>
           all.filter((model) => model.target === target && !gone.has(`${seat} ${model.id}`)),

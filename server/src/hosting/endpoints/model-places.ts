@@ -1,6 +1,7 @@
 import { assert, delay, type Clock, type Logger, type TaskGroup } from "../../base/index.ts";
 import type { HeldModel, ModelAgent } from "../agent/index.ts";
 import { firstInRank, placeModel, placementLimits, type PlacementCandidate } from "./model-placement.ts";
+import type { PlacementKey } from "./model-rank.ts";
 
 /** An instance with many models; in Direct mode each of its containers may have models of its own. */
 export interface ModelSeat extends PlacementCandidate {
@@ -12,6 +13,8 @@ export interface ModelSeat extends PlacementCandidate {
 export interface ModelPlacesOptions {
   /** Of the fleet, which closes it. */
   readonly tasks: TaskGroup;
+  /** Of the endpoint: by which its models are placed. */
+  readonly key: PlacementKey;
   /** A copy that nobody has used for so long goes, and one that was used since keeps its room. */
   readonly coldMs: number;
   readonly clock: Clock;
@@ -44,6 +47,7 @@ export class ModelPlaces {
     const { targetModel: target, targetContainer: name } = asked;
     const model = {
       target,
+      key: this.#options.key,
       copyOn: (place: Place) => place.agentOf(name)?.copyOf(target) ?? "absent",
       isBusyWith: (place: Place) => place.agentOf(name)?.isBusyWith(target) ?? true,
       hasRoomOn: (place: Place) => this.#mayCome(target, { to: place.agentOf(name), place, places, name }),
@@ -56,7 +60,7 @@ export class ModelPlaces {
 
   /** Every so often, until it rejects with the signal's reason: unloads what has not been used of models with several copies. */
   async dropCold(places: readonly ModelSeat[], containers: readonly string[], closing: AbortSignal): Promise<never> {
-    const { clock, coldMs } = this.#options;
+    const { clock, coldMs, key } = this.#options;
     for (;;) {
       await delay(clock, coldMs / 4, closing);
       const sinceNs = clock.monotonicNs() - coldMs * 1e6;
@@ -65,7 +69,7 @@ export class ModelPlaces {
           const agent = place.agentOf(name);
           return agent === null ? [] : [{ seat: place.seat, agent, models: agent.loadedModels() }];
         });
-        for (const { agent, id } of coldCopies(held, sinceNs)) agent.release(id);
+        for (const { agent, id } of coldCopies(held, { sinceNs, key })) agent.release(id);
       }
     }
   }
@@ -123,7 +127,7 @@ export interface HeldModels<Agent> {
 /** The copies that go: of a model that several instances have, all but the first in rank that no request holds or has used since. */
 export function coldCopies<Agent>(
   held: readonly HeldModels<Agent>[],
-  sinceNs: number,
+  { sinceNs, key }: { readonly sinceNs: number; readonly key: PlacementKey },
 ): readonly { readonly agent: Agent; readonly id: string }[] {
   const byTarget = new Map<
     string,
@@ -140,7 +144,7 @@ export function coldCopies<Agent>(
     const [first, ...more] = copies.map(({ from }) => from);
     assert(first !== undefined, "a model that is loaded is loaded somewhere");
     if (more.length === 0) return [];
-    const stays = firstInRank([first, ...more], target);
+    const stays = firstInRank([first, ...more], { key, target });
     return copies.flatMap(({ from, model: { id, pinCount, usedNs } }) =>
       from === stays || pinCount > 0 || usedNs > sinceNs ? [] : [{ agent: from.agent, id }],
     );

@@ -15,6 +15,7 @@ import { stepOf } from "./endpoint-state.ts";
 import { isShared } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
+import { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
 import { SharedInstances } from "./shared-instances.ts";
 import { WeightedRotation } from "./weighted-rotation.ts";
@@ -35,6 +36,7 @@ export interface RunningEndpointParts extends FleetParts {
 export class RunningEndpoint implements AsyncDisposable {
   readonly #name: string;
   readonly #owner: EndpointRecord["owner"];
+  readonly #placementKey: PlacementKey;
   readonly #parts: FleetParts;
   readonly #mirrors: EndpointMirrors<VariantFleet>;
   readonly #fleets = new Map<string, VariantFleet>();
@@ -47,8 +49,9 @@ export class RunningEndpoint implements AsyncDisposable {
   /** Undefined while no call is to be copied. */
   #watches: ReadonlyMap<VariantFleet, CallWatch> | undefined;
 
-  constructor({ name, owner, createdMs }: EndpointRecord, parts: RunningEndpointParts) {
+  constructor({ name, arn, owner, createdMs, placementKey }: EndpointRecord, parts: RunningEndpointParts) {
     this.#name = name;
+    this.#placementKey = placementKey ?? placementKeyOf(`${arn} ${createdMs}`);
     this.queued = { name, createdMs, ...owner };
     this.#owner = owner;
     this.#parts = parts;
@@ -211,7 +214,8 @@ export class RunningEndpoint implements AsyncDisposable {
     if (found !== undefined) return found;
     const group = generation.variants.find(({ plan }) => plan.variant.VariantName === variantName);
     if (group === undefined) throw new Error(`bug: generation ${generation.number} has no variant ${variantName}`);
-    const names = { endpointName: this.#name, configName: generation.configName, ...this.#owner };
+    const { configName } = generation;
+    const names = { endpointName: this.#name, configName, placementKey: this.#placementKey, ...this.#owner };
     const fleet = this.#newFleet(group, names);
     this.#fleets.set(key, fleet);
     return fleet;

@@ -314,6 +314,28 @@ test("the shadow is asked what the caller asked, its answers are captured under 
   );
 });
 
+test("an invocation that fails is not captured and not counted as lost; the shadow is asked the same, and what it fails with is captured no more", async () => {
+  await using bench = new Bench();
+  let shadowCount = 0;
+  const watch = bench.watch(async (request) => {
+    await request.body();
+    shadowCount += 1;
+    throw new Error("the shadow's model answers 500");
+  });
+  for (const status of [400, 500]) {
+    const failing = watch.invoke(asked(Readable.from([Buffer.from("a"), Buffer.from("b")])), async (request) => {
+      await buffer((await request.body()) as Readable);
+      throw new Error(`the model answers ${status}`);
+    });
+    await assert.rejects(failing, { message: `the model answers ${status}` });
+  }
+  await eventually(() => shadowCount === 2 && bench.mirrors.figures.callCount === 0);
+  await bench[Symbol.asyncDispose]();
+  assert.equal(bench.objects.size, 0);
+  const { bytes, lost } = bench.mirrors.figures;
+  assert.deepEqual([bytes, Object.values(lost)], [0, [0, 0, 0, 0]]);
+});
+
 test("a shadow that hangs, fails or answers for ever costs its caller nothing, and takes what is bounded", async () => {
   await using bench = new Bench();
   const endless = new Readable({ read() {} });

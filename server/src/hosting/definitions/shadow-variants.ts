@@ -1,0 +1,12 @@
+import type { ModelRecord } from "./records-of-hosting.ts";
+
+/** Why SageMaker has no shadow variants on an endpoint with such a model; null where it has. Its guide excludes both, "Shadow tests: Exclusions". */
+export function shadowedModelRefusal({ name, containers }: ModelRecord): string | null {
+  if (containers.some(({ Mode: mode }) => mode === "MultiModel")) {
+    return `Shadow variants do not support multi-model endpoints: model "${name}" has a container in MultiModel mode.`;
+  }
+  if (containers.length > 1) {
+    return `Shadow variants do not support multi-container endpoints: model "${name}" has ${containers.length} containers.`;
+  }
+  return null;
+}
