@@ -128,7 +128,10 @@ def limits():
     text = r'^The variant name "live" was non-unique within the request\.$'
     refuses("a shadow of the same name", pattern=text, call=lambda: configure("x", shadows=("live",)))
     for name, pattern in (
-        ("many", r'^Shadow variants do not support multi-model endpoints: model "many" has a container in MultiModel mode\.$'),
+        (
+            "many",
+            r'^Shadow variants do not support multi-model endpoints: model "many" has a container in MultiModel mode\.$',
+        ),
         ("piped", r'^Shadow variants do not support multi-container endpoints: model "piped" has 2 containers\.$'),
     ):
         for of, production, shadow in (("production", name, "once"), ("shadow", "once", name)):
