@@ -52,7 +52,7 @@ export class ScriptedPlatform implements AsyncDisposable {
   async run(program: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { python } = await ensureEnvironment(cacheDirectory(process.env), options.environment ?? "clients");
     const path = `${dirname(python)}:${process.env["PATH"] ?? ""}`;
-    const env = { ...process.env, ...(await this.#variables(options.proxy === true)), PATH: path };
+    const env = { ...process.env, ...(await this.variables(options.proxy)), PATH: path };
     return await new Promise((resolve, reject) => {
       execFile(python, [program, ...args], { env, timeout: scriptMsMax }, (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
@@ -69,7 +69,8 @@ export class ScriptedPlatform implements AsyncDisposable {
     return stdout;
   }
 
-  async #variables(proxy: boolean): Promise<Record<string, string>> {
+  /** What `galatea env` says, by name. */
+  async variables(proxy = false): Promise<Record<string, string>> {
     const stdout = await this.command("env", ...(proxy ? ["--proxy"] : []));
     const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)];
     return Object.fromEntries(pairs.map(([, name = "", value = ""]) => [name, value.replace(/^'(.*)'$/, "$1")]));

@@ -1,0 +1,120 @@
+/** Every operation of the platform, asked by every kind of client. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { create } from "tar";
+import type { AwsCaller } from "./conversation/client.ts";
+import { hosting } from "./conversation/hosting.ts";
+import { JavaScriptCaller } from "./conversation/javascript-caller.ts";
+import { metrics } from "./conversation/metrics.ts";
+import { objects } from "./conversation/objects.ts";
+import { platformOperations } from "./conversation/platform-operations.ts";
+import { PythonCaller } from "./conversation/python-caller.ts";
+import { identities, logs, topics, type Asking } from "./conversation/small-services.ts";
+import { ScriptedPlatform } from "./scripted-platform.ts";
+
+const program = (name: string) => fileURLToPath(new URL(`conversation/${name}`, import.meta.url));
+/** The double of each number is an answer of its own. */
+const model = {
+  "config.pbtxt": `name: "double" backend: "python" model_transaction_policy { decoupled: true }
+    input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ] output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]`,
+  "1/model.py": `
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for number in pb_utils.get_input_tensor_by_name(request, "X").as_numpy():
+                sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", number.reshape(1) * 2)]))
+            sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+`,
+};
+
+let platform: ScriptedPlatform;
+let archive: Buffer;
+
+before(async () => {
+  // A subscription's endpoint is a server of this test.
+  platform = await ScriptedPlatform.open(["--topics-to-this-machine"]);
+  for (const [path, text] of Object.entries(model)) {
+    await mkdir(join(platform.directory, "repository/double/1"), { recursive: true });
+    await writeFile(join(platform.directory, "repository/double", path), text);
+  }
+  const file = join(platform.directory, "model.tar.gz");
+  await create({ gzip: true, file, cwd: join(platform.directory, "repository") }, ["double"]);
+  archive = await readFile(file);
+});
+after(() => platform[Symbol.asyncDispose]());
+
+const openCli = (variables: Readonly<Record<string, string>>) =>
+  PythonCaller.open({ name: "the CLI", program: program("cli_lines.py"), environment: "aws-cli", variables });
+
+interface Talk {
+  readonly name: string;
+  /** Operations that the client does not have. */
+  readonly lacks?: readonly string[];
+  readonly open: (variables: Readonly<Record<string, string>>) => AwsCaller | Promise<AwsCaller>;
+}
+
+const talks: readonly Talk[] = [
+  {
+    name: "boto3",
+    open: (variables) =>
+      PythonCaller.open({ name: "boto3", program: program("boto3_lines.py"), environment: "clients", variables }),
+  },
+  {
+    name: "cli",
+    lacks: ["sagemaker-runtime.InvokeEndpointWithResponseStream"],
+    open: openCli,
+  },
+  { name: "javascript", open: (variables) => new JavaScriptCaller(variables) },
+];
+
+for (const { name, lacks = [], open } of talks) {
+  test(`${name}: every operation of the platform is asked and answers`, async () => {
+    await using caller = await open(await platform.variables());
+    const answered = new Set<string>();
+    const asking: Asking = {
+      wait: (service, waiter, input) => caller.wait(service, waiter, input),
+      call: async (service, operation, input) => {
+        const answer = await caller.call(service, operation, input);
+        answered.add(`${service}.${operation}`);
+        return answer;
+      },
+    };
+    await identities(asking, name);
+    await topics(asking, name);
+    await logs(asking, name);
+    await objects(asking, name);
+    await metrics(asking, name);
+    await hosting(asking, { name, archive, readsEvents: lacks.length === 0 });
+    const expected = (await platformOperations()).filter((operation) => !lacks.includes(operation));
+    assert.deepEqual([...answered].toSorted(), expected);
+  });
+}
+
+test("aws s3: folders with an object of several parts are copied, synchronised, moved and removed", async () => {
+  await using caller = await openCli(await platform.variables());
+  const aws = async (...words: readonly string[]) =>
+    String((await caller.call("shell", "s3", { Words: ["s3", ...words] }))["Output"]);
+  const folder = join(platform.directory, "folder");
+  await mkdir(join(folder, "deep"), { recursive: true });
+  const large = randomBytes(20 * 2 ** 20);
+  await writeFile(join(folder, "large"), large);
+  await writeFile(join(folder, "deep/small"), "small");
+  await aws("mb", "s3://copied");
+  await aws("cp", join(folder, "large"), "s3://copied/large");
+  assert.doesNotMatch(await aws("sync", folder, "s3://copied"), /large/, "what is there is not sent again");
+  assert.match(await aws("ls", "--recursive", "s3://copied"), /5 deep\/small\n.* 20971520 large\n/);
+  // Of more than eight MiB the CLI makes a copy of parts, and reads ranges side by side.
+  await aws("mv", "s3://copied/large", "s3://copied/moved/large");
+  await aws("sync", "s3://copied/moved", join(folder, "back"));
+  assert((await readFile(join(folder, "back/large"))).equals(large));
+  await aws("rm", "--recursive", "s3://copied");
+  await aws("rb", "s3://copied");
+  await assert.rejects(aws("ls", "s3://copied"), /NoSuchBucket/);
+});

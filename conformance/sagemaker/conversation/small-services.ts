@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+import { CallError, type AwsCaller } from "./client.ts";
+
+const trust = JSON.stringify({
+  Version: "2012-10-17",
+  Statement: [{ Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
+});
+const mayRead = JSON.stringify({
+  Version: "2012-10-17",
+  Statement: [{ Effect: "Allow", Action: "s3:GetObject", Resource: "*" }],
+});
+
+/** Each operation of STS and IAM. */
+export async function identities({ call }: Asking, name: string): Promise<void> {
+  const { Account: account } = await call("sts", "GetCallerIdentity", {});
+  assert.match(account, /^\d{12}$/);
+  const { Role: role } = await call("iam", "CreateRole", { RoleName: name, AssumeRolePolicyDocument: trust });
+  const found = await call("iam", "GetRole", { RoleName: name });
+  assert.equal(found["Role"].Arn, role.Arn);
+  const { Roles: roles } = await call("iam", "ListRoles", {});
+  assert(roles.some((each: { RoleName: string }) => each.RoleName === name));
+  await call("iam", "UpdateAssumeRolePolicy", { RoleName: name, PolicyDocument: trust });
+
+  const own = { RoleName: name, PolicyName: "own" };
+  await call("iam", "PutRolePolicy", { ...own, PolicyDocument: mayRead });
+  assert.deepEqual((await call("iam", "ListRolePolicies", { RoleName: name }))["PolicyNames"], ["own"]);
+  assert.equal((await call("iam", "GetRolePolicy", own))["PolicyName"], "own");
+  await call("iam", "DeleteRolePolicy", own);
+
+  const { Policy: policy } = await call("iam", "CreatePolicy", { PolicyName: name, PolicyDocument: mayRead });
+  const attached = { RoleName: name, PolicyArn: policy.Arn };
+  assert.equal((await call("iam", "GetPolicy", { PolicyArn: policy.Arn }))["Policy"].PolicyName, name);
+  await call("iam", "AttachRolePolicy", attached);
+  const { AttachedPolicies: policies } = await call("iam", "ListAttachedRolePolicies", { RoleName: name });
+  assert.deepEqual(policies, [{ PolicyName: name, PolicyArn: policy.Arn }]);
+  const asked = { PolicySourceArn: role.Arn, ActionNames: ["s3:GetObject"] };
+  const { EvaluationResults: decided } = await call("iam", "SimulatePrincipalPolicy", asked);
+  assert.equal(decided[0].EvalDecision, "allowed");
+
+  const lent = await call("sts", "AssumeRole", { RoleArn: role.Arn, RoleSessionName: "here" });
+  const { AccessKeyId: key } = lent["Credentials"];
+  assert.equal((await call("sts", "GetAccessKeyInfo", { AccessKeyId: key }))["Account"], account);
+  assert.match((await call("sts", "GetSessionToken", {}))["Credentials"].AccessKeyId, /^ASIA/);
+
+  await call("iam", "DetachRolePolicy", attached);
+  await call("iam", "DeletePolicy", { PolicyArn: policy.Arn });
+  await call("iam", "DeleteRole", { RoleName: name });
+  await assert.rejects(call("iam", "GetRole", { RoleName: name }), /cannot be found/);
+}
+
+/** Each operation of SNS, with an endpoint that gets the topic's token and messages. */
+export async function topics({ call }: Asking, name: string): Promise<void> {
+  await using endpoint = await MessagesReceived.open();
+  const { TopicArn: arn } = await call("sns", "CreateTopic", { Name: name });
+  const { Topics: all } = await call("sns", "ListTopics", {});
+  assert(all.some((each: { TopicArn: string }) => each.TopicArn === arn));
+  await call("sns", "SetTopicAttributes", { TopicArn: arn, AttributeName: "DisplayName", AttributeValue: "Told" });
+  assert.equal((await call("sns", "GetTopicAttributes", { TopicArn: arn }))["Attributes"].DisplayName, "Told");
+
+  await call("sns", "Subscribe", { TopicArn: arn, Protocol: "http", Endpoint: endpoint.url });
+  const { Token: token } = await endpoint.next();
+  const own = await call("sns", "ConfirmSubscription", { TopicArn: arn, Token: token });
+  const subscription = { SubscriptionArn: own["SubscriptionArn"] };
+  const { Subscriptions: listed } = await call("sns", "ListSubscriptions", {});
+  assert(listed.some((each: { SubscriptionArn: string }) => each.SubscriptionArn === subscription.SubscriptionArn));
+  const { Subscriptions: of } = await call("sns", "ListSubscriptionsByTopic", { TopicArn: arn });
+  assert.equal(of[0].SubscriptionArn, subscription.SubscriptionArn);
+  const raw = { AttributeName: "RawMessageDelivery", AttributeValue: "false" };
+  await call("sns", "SetSubscriptionAttributes", { ...subscription, ...raw });
+  const { Attributes: attributes } = await call("sns", "GetSubscriptionAttributes", subscription);
+  assert.equal(attributes.RawMessageDelivery, "false");
+
+  const { MessageId: id } = await call("sns", "Publish", { TopicArn: arn, Message: "it", Subject: "Hear" });
+  const message = await endpoint.next();
+  assert.deepEqual([message["MessageId"], message["Message"], message["Subject"]], [id, "it", "Hear"]);
+  await call("sns", "Unsubscribe", subscription);
+  await call("sns", "DeleteTopic", { TopicArn: arn });
+  await assert.rejects(call("sns", "Publish", { TopicArn: arn, Message: "x" }), (error) => {
+    assert(error instanceof CallError);
+    return error.message === "Topic does not exist" && /^NotFound(Exception)?$/.test(error.code);
+  });
+}
+
+/** Each operation of CloudWatch Logs. */
+export async function logs({ call }: Asking, name: string): Promise<void> {
+  const group = { logGroupName: `/conversations/${name}` };
+  const stream = { ...group, logStreamName: "one" };
+  await call("logs", "CreateLogGroup", group);
+  await call("logs", "CreateLogStream", stream);
+  await call("logs", "PutRetentionPolicy", { ...group, retentionInDays: 3 });
+  const { logGroups: groups } = await call("logs", "DescribeLogGroups", { logGroupNamePrefix: group.logGroupName });
+  assert.equal(groups[0].retentionInDays, 3);
+  await call("logs", "DeleteRetentionPolicy", group);
+  const timestamp = Date.now();
+  const logEvents = ["an error, here", "a word"].map((message) => ({ timestamp, message }));
+  await call("logs", "PutLogEvents", { ...stream, logEvents });
+  const { logStreams: streams } = await call("logs", "DescribeLogStreams", group);
+  assert.equal(streams[0].logStreamName, "one");
+  const { events } = await call("logs", "FilterLogEvents", { ...group, filterPattern: "error" });
+  assert.deepEqual(
+    events.map((event: { message: string }) => event.message),
+    ["an error, here"],
+  );
+  assert.equal((await call("logs", "GetLogEvents", { ...stream, startFromHead: true }))["events"].length, 2);
+  await call("logs", "DeleteLogStream", stream);
+  await call("logs", "DeleteLogGroup", group);
+  await assert.rejects(call("logs", "GetLogEvents", stream), { code: "ResourceNotFoundException" });
+}
+
+/** What the steps ask with. */
+export type Asking = Pick<AwsCaller, "call" | "wait">;
+
+/** An HTTP endpoint for messages of topics, which are JSON. */
+class MessagesReceived implements AsyncDisposable {
+  readonly url: string;
+  readonly #server: ReturnType<typeof createServer>;
+  readonly #arrived: Record<string, unknown>[] = [];
+  #wake = () => {};
+
+  private constructor(server: ReturnType<typeof createServer>) {
+    this.#server = server;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    server.on("request", (request, response) => {
+      void json(request).then((message) => {
+        response.end();
+        this.#arrived.push(message as Record<string, unknown>);
+        this.#wake();
+      });
+    });
+  }
+
+  static async open(): Promise<MessagesReceived> {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new MessagesReceived(server);
+  }
+
+  async next(): Promise<Record<string, unknown>> {
+    for (;;) {
+      const message = this.#arrived.shift();
+      if (message !== undefined) return message;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
