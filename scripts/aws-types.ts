@@ -66,7 +66,7 @@ function typeOf(model: ServiceModel, name: string, side: Side): string {
   const shape = shapeOf(model, name);
   switch (shape.type) {
     case "structure":
-      return `${name}${side}`;
+      return shape.eventstream === true ? `AsyncIterable<${name}${side}>` : `${name}${side}`;
     case "list":
       return `readonly ${itemType(typeOf(model, shape.member.shape, side))}[]`;
     case "map":

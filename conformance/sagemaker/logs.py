@@ -28,26 +28,33 @@ def filtered(pattern):
 
 
 class Tail:
-    """What `aws logs tail --follow` asks: from a time on, page by page, then again from the time of the last event, whose ids it knows."""
+    """The calls of AWS CLI v2's `aws logs tail --follow`, without its five seconds between two looks.
 
-    def __init__(self, since):
-        self.asked = {"logGroupName": GROUP, "interleaved": True, "startTime": since}
+    From a time on, page by page. Of the ids of events it keeps, after each page, those of the newest millisecond alone. Behind the last page it
+    asks again from that millisecond on.
+    """
+
+    def __init__(self, since, **asked):
+        self.asked = {"logGroupName": GROUP, "interleaved": True, "startTime": since, **asked}
         self.known = {}
 
     def look(self):
         found = []
         while True:
             answer = logs.filter_log_events(**self.asked)
-            fresh = [event for event in answer["events"] if event["eventId"] not in self.known]
-            found += [event["message"] for event in fresh]
-            self.known.update({event["eventId"]: event["timestamp"] for event in fresh})
+            for event in answer["events"]:
+                ids = self.known.setdefault(event["timestamp"], set())
+                if event["eventId"] not in ids:
+                    ids.add(event["eventId"])
+                    found.append(event["message"])
+            if self.known:
+                newest = max(self.known)
+                self.known = {newest: self.known[newest]}
             if "nextToken" in answer:
                 self.asked["nextToken"] = answer["nextToken"]
                 continue
             self.asked.pop("nextToken", None)
-            latest = max(self.known.values(), default=self.asked["startTime"])
-            self.asked["startTime"] = latest
-            self.known = {event: at for event, at in self.known.items() if at == latest}
+            self.asked["startTime"] = max(self.known, default=self.asked["startTime"])
             return found
 
 
@@ -127,6 +134,60 @@ def following():
     put("b/1", ["last"], at + 3)
     found = tail.look()
     proven("more than a page of them comes whole and in order", found == [*many, "last"], str(len(found)))
+    proven("two streams of one millisecond are told of once each, page by page", interleaved(at + 10))
+    tail = Tail(since, filterPattern="last", logStreamNamePrefix="b/")
+    found = tail.look()
+    proven("with a pattern and a prefix of streams", found == ["last"], str(found))
+    tail = Tail(since, logStreamNames=["a/1"])
+    found = tail.look()
+    proven("or with the names of streams", found[:2] == ["one", "two"] and "three" not in found, str(found[:3]))
+
+
+def interleaved(at):
+    tail = Tail(at)
+    one, other = ["a%d" % index for index in range(9000)], ["b%d" % index for index in range(9000)]
+    put("a/1", one, at)
+    put("b/1", other, at)
+    return tail.look() == [*one, *other] and tail.look() == []
+
+
+def live():
+    """StartLiveTail: events as they are written, over one connection."""
+    group = logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"][0]
+    refused(
+        "a live tail of a group that is not there",
+        "ResourceNotFoundException",
+        "^The specified log group does not exist.$",
+        lambda: logs.start_live_tail(logGroupIdentifiers=[group["logGroupArn"] + "-none"]),
+    )
+    refused(
+        "names of streams and prefixes",
+        "InvalidParameterException",
+        "cannot be used together",
+        lambda: logs.start_live_tail(
+            logGroupIdentifiers=[group["logGroupArn"]], logStreamNames=["a/1"], logStreamNamePrefixes=["a"]
+        ),
+    )
+    session = logs.start_live_tail(
+        logGroupIdentifiers=[group["logGroupArn"]], logStreamNamePrefixes=["a/"], logEventFilterPattern="-unheard"
+    )
+    events = iter(session["responseStream"])
+    start = next(events)["sessionStart"]
+    proven(
+        "a live tail says what it tells of",
+        start["logGroupIdentifiers"] == [group["logGroupArn"]] and start["logEventFilterPattern"] == "-unheard",
+        str(start),
+    )
+    put("a/1", ["heard", "unheard"])
+    put("b/1", ["elsewhere"])
+    put("a/2", ["\x1b[31mred\x00"])
+    seen = []
+    while len(seen) < 2:
+        update = next(events)["sessionUpdate"]
+        proven("nothing was left out", not update["sessionMetadata"]["sampled"])
+        seen += [(event["logStreamName"], event["message"]) for event in update["sessionResults"]]
+    proven("and tells it as it was written", seen == [("a/1", "heard"), ("a/2", "\x1b[31mred\x00")], str(seen))
+    session["responseStream"].close()
 
 
 def reading():
@@ -185,5 +246,6 @@ streams()
 patterns()
 following()
 reading()
+live()
 bounds()
 finish()

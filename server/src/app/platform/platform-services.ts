@@ -26,6 +26,8 @@ export interface ServicesParts {
   readonly topics: Topics;
   readonly accountId: string;
   readonly allowedOrigins: ReadonlySet<string>;
+  /** Aborts when the platform stops. */
+  readonly stopping: AbortSignal;
   readonly logger: Logger;
 }
 
@@ -55,6 +57,7 @@ export async function platformServices(
     topics,
     sessions,
     executionRole,
+    stopping: parts.stopping,
     clock,
   });
   return { services, sessions };

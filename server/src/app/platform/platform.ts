@@ -136,7 +136,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   );
   const scaled = await openScaling(hosting, owner);
   await hosting.resume();
-  const { accountId } = owner;
+  const stopping = new AbortController();
   const aws = await platformServices({
     hosting,
     store,
@@ -145,18 +145,18 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     series,
     scaled,
     topics,
-    accountId,
+    accountId: owner.accountId,
     allowedOrigins: new Set(options.allowedOrigins),
+    stopping: stopping.signal,
     logger: log,
   });
   const { refuses, gateway } = openDoor(options, aws, instances);
-  const metrics = createPlatformMetrics(hosting, systemClock.epochMs());
-  const unconfined = () => hosting.figures().unconfined;
-  const pages = { metrics, ...ownersPages(options, series), links, logs, unconfined, topics: topicPages };
+  const pages = { ...ownersPages(options, series), ...hostingsPages(hosting), links, logs, topics: topicPages };
   openTo(publicPages({ gateway, refuses, ...pages, logger: log, open: options.keys === null }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
     hosting.watch.stop();
+    stopping.abort();
     return closeWithin(options.serverLimits.stopGraceMs);
   });
   const closing = opening.move();
@@ -193,6 +193,13 @@ function ownersPages({ keys }: PlatformOptions, series: MinuteSeries) {
   return {
     series: () => printSeries(series, { seriesMax: toldSeriesMax, nowMs: systemClock.epochMs(), turn: nextTurn }),
     isOwner: (request: IncomingMessage) => bringsKey(request, keys ?? []),
+  };
+}
+
+function hostingsPages(hosting: Hosting) {
+  return {
+    metrics: createPlatformMetrics(hosting, systemClock.epochMs()),
+    unconfined: () => hosting.figures().unconfined,
   };
 }
 

@@ -51,6 +51,8 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
     AWS_SECRET_ACCESS_KEY: options.secretAccessKey,
     // Saves the delay of asking an instance's metadata address that is not there.
     AWS_EC2_METADATA_DISABLED: "true",
+    // For operations of hosts of their own (logs.StartLiveTail) clients would put a prefix before the platform's host name.
+    AWS_DISABLE_HOST_PREFIX_INJECTION: "true",
     SAGEMAKER_SUPPRESS_V2_WARNING: "1",
     SAGEMAKER_USER_CONFIG_OVERRIDE: configuration,
   };

@@ -7,6 +7,7 @@ import { decodeBody, readHashedBody } from "./body.ts";
 import type { Destination, OperationProtocol } from "./detect.ts";
 import type { GatewayState } from "./gateway-options.ts";
 import { parseJsonInput, toJson } from "./json-protocol.ts";
+import { eventMemberOf, sendEvents } from "./operation-events.ts";
 import { accessDenied, checkPermit } from "./permit.ts";
 import { parseForm, parseQueryInput, queryResult, type QueryForm } from "./query-protocol.ts";
 import { refuseMembers } from "./refused-members.ts";
@@ -117,6 +118,11 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
     // A hundred thousand datapoints take as long to gather as to write.
     await context.turn();
     return send(response, 200, "text/xml", writeXml(`${asked.operation}Response`, content, model.xmlNamespace ?? null));
+  }
+  const eventMember = eventMemberOf(model, operation);
+  if (eventMember !== null) {
+    const events = output[eventMember.name] as AsyncIterable<object>;
+    return sendEvents({ response, signal: context.signal, model, logger: exchange.logger }, eventMember, events);
   }
   const document = operation.output === undefined ? {} : toJson(model, { shape: operation.output }, output);
   send(response, operation.status ?? 200, jsonType(model), JSON.stringify(document));

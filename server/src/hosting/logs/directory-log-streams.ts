@@ -2,10 +2,19 @@ import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/p
 import { basename, join } from "node:path";
 import { AwsError, type Clock, type Logger, sealLine, Semaphore, unsealLine } from "../../base/index.ts";
 import { noneWhenAbsent } from "./absent.ts";
+import { LogFollowers } from "./log-followers.ts";
 import { fileNameOf, formatLogLine, isHashedName, nameOfFile, streamFileNameOf } from "./log-lines.ts";
 import { readPage } from "./log-reading.ts";
 import { LogSegments } from "./log-segments.ts";
-import type { LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";
+import type {
+  LogFollower,
+  LogGroup,
+  LogPage,
+  LogReadOptions,
+  LogStream,
+  LogStreams,
+  NewLogEvent,
+} from "./log-streams.ts";
 import { LogWriter } from "./log-writer.ts";
 
 export interface DirectoryLogStreamsOptions {
@@ -42,10 +51,14 @@ class DirectoryLogStreams implements LogStreams {
   /** Groups and streams are made and deleted by one at a time. */
   readonly #changing = new Semaphore(1);
   readonly #never = new AbortController().signal;
+  readonly #followers: LogFollowers;
   #deletedCount = 0;
 
   constructor(options: DirectoryLogStreamsOptions) {
     this.#options = options;
+    this.#followers = new LogFollowers((error) =>
+      options.logger.error("who follows log lines failed", { error: String(error) }),
+    );
   }
 
   async groupNames(prefix: string): Promise<readonly string[]> {
@@ -139,7 +152,7 @@ class DirectoryLogStreams implements LogStreams {
   async append(
     group: string,
     stream: string,
-    events: readonly { readonly timestampMs: number; readonly message: string }[],
+    events: readonly NewLogEvent[],
   ): Promise<void> {
     await this.#existing(group);
     if (!(await this.#streamNames(group)).includes(stream)) throw noSuchStream();
@@ -171,6 +184,10 @@ class DirectoryLogStreams implements LogStreams {
     };
   }
 
+  follow(follower: LogFollower): Disposable {
+    return this.#followers.add(follower);
+  }
+
   async prune(): Promise<void> {
     for (const group of await this.groupNames("")) {
       const retentionDays = (await this.#facts(group))?.retentionDays ?? null;
@@ -191,8 +208,9 @@ class DirectoryLogStreams implements LogStreams {
     this.#writers.clear();
   }
 
-  #append(group: string, stream: string, lines: string): Promise<void> {
-    return this.#writing(group, stream, (segments) => segments.append(lines));
+  async #append(group: string, stream: string, lines: string): Promise<void> {
+    await this.#writing(group, stream, (segments) => segments.append(lines));
+    await this.#followers.tell(group, stream, lines);
   }
 
   /** All who change a stream's files at a time do it through the same segments, which take turns. */

@@ -294,3 +294,30 @@ test("what is older than a group's retention is not read, and its files go; who 
   await place.store.setRetention(group, null);
   assert.deepEqual(await messages(), ["after"]);
 });
+
+test("who follows is told of the lines of containers and clients when they are in the file, and of no others", async () => {
+  await using at = await logs();
+  const told: string[] = [];
+  const follower = {
+    wants: (group: string) => group === "g",
+    take: (_group: string, stream: string, events: readonly { readonly message: string }[]) => {
+      for (const { message } of events) told.push(`${stream} ${message}`);
+    },
+  };
+  const failing = {
+    wants: () => true,
+    take: () => {
+      throw new Error("a follower that fails holds nobody up");
+    },
+  };
+  const following = at.store.follow(follower);
+  using _failing = at.store.follow(failing);
+  at.store.writer("g", "s")(Buffer.from("one\ntwo \\ \u001b[31m\n"));
+  at.store.writer("h", "s")(Buffer.from("three\n"));
+  await at.store[Symbol.asyncDispose]();
+  await at.store.append("g", "s", [{ timestampMs: 1, message: "a\nb" }]);
+  assert.deepEqual(told, ["s one", "s two \\ \u001b[31m", "s a\nb"]);
+  following[Symbol.dispose]();
+  await at.store.append("g", "s", [{ timestampMs: 1, message: "unheard" }]);
+  assert.equal(told.length, 3);
+});

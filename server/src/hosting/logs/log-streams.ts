@@ -6,6 +6,15 @@ export interface LogEvent {
   readonly id: string;
 }
 
+/** An event that was just written. */
+export type NewLogEvent = Pick<LogEvent, "timestampMs" | "message">;
+
+/** Is told of what is written from now on, in the order of each stream. What it does must be quick: those who write wait for it. */
+export interface LogFollower {
+  wants(group: string, stream: string): boolean;
+  take(group: string, stream: string, events: readonly NewLogEvent[]): void;
+}
+
 export interface LogGroup {
   readonly name: string;
   readonly createdMs: number;
@@ -69,13 +78,15 @@ export interface LogStreams extends AsyncDisposable {
   append(
     group: string,
     stream: string,
-    events: readonly { readonly timestampMs: number; readonly message: string }[],
+    events: readonly NewLogEvent[],
   ): Promise<void>;
   /**
    * For a process's output: takes bytes as they come, makes an event of each line, and never waits. Group and stream are made as
    * needed. What the disk does not take in time is dropped beyond a bound, and a line says how much.
    */
   writer(group: string, stream: string): (chunk: Uint8Array) => void;
+  /** Until the result is disposed. */
+  follow(follower: LogFollower): Disposable;
   /** Deletes what is older than its group's retention. */
   prune(): Promise<void>;
 }

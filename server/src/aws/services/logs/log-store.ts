@@ -21,6 +21,14 @@ export interface LogStore {
     stream: string,
     events: readonly { readonly timestampMs: number; readonly message: string }[],
   ): Promise<void>;
+  /** Until the result is disposed. */
+  follow(follower: StoreFollower): Disposable;
+}
+
+/** Is told of what is written from now on, in the order of each stream. What it does must be quick. */
+export interface StoreFollower {
+  wants(group: string, stream: string): boolean;
+  take(group: string, stream: string, events: readonly Pick<LogStoreEvent, "timestampMs" | "message">[]): void;
 }
 
 export interface StoredGroup {

@@ -24,7 +24,7 @@ import { logsService } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
 
-async function served() {
+async function served(stopping = new AbortController().signal) {
   const clock = new HandClock();
   const directory = await mkdtemp(join(tmpdir(), "logs-"));
   const store = createDirectoryLogStreams({
@@ -35,8 +35,8 @@ async function served() {
     streamsMax: 10,
     groupsMax: 10,
   });
-  const gateway = await serveServices([logsService({ logs: store, clock })]);
-  const client = new CloudWatchLogsClient(gateway.client);
+  const gateway = await serveServices([logsService({ logs: store, clock, stopping })]);
+  const client = new CloudWatchLogsClient({ ...gateway.client, disableHostPrefix: true });
   return {
     clock,
     store,

@@ -5,13 +5,17 @@ import { asServiceModel } from "../../spec/index.ts";
 import type { CallContext, ModelledService, OperationRows, RefusedMember } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
+import { LiveTails } from "./live-tail.ts";
 import { checkedRetention } from "./retention.ts";
 import { putEvents } from "./put-events.ts";
+import { startLiveTail } from "./start-live-tail.ts";
 import type { LogStore, StoredGroup, StoredStream } from "./log-store.ts";
 
 export interface LogsParts {
   readonly logs: LogStore;
   readonly clock: Clock;
+  /** Aborts when the platform stops: sessions of live tails end then. */
+  readonly stopping: AbortSignal;
 }
 
 /** One page of GetLogEvents and FilterLogEvents, unless fewer are asked for. */
@@ -47,7 +51,8 @@ const stream = (input: NamedGroup & { readonly logStreamName: string }, context:
   `${group(input, context)}:log-stream:${input.logStreamName}`;
 
 /** CloudWatch Logs over the files that containers write to. */
-export function logsService({ logs: store, clock }: LogsParts) {
+export function logsService({ logs: store, clock, stopping }: LogsParts) {
+  const tails = new LiveTails({ store, clock, stopping });
   const operations: OperationRows<LogsOperations> = {
     DescribeLogGroups: {
       action: "logs:DescribeLogGroups",
@@ -71,7 +76,17 @@ export function logsService({ logs: store, clock }: LogsParts) {
       refuses: latestFirst,
       handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
     },
-    ...changingOperations({ logs: store, clock }),
+    StartLiveTail: {
+      action: "logs:StartLiveTail",
+      // Who may see one of several groups may not see all of them.
+      resource: ({ logGroupIdentifiers: identifiers }, context) =>
+        identifiers.length === 1 ? group({ logGroupIdentifier: identifiers[0] as string }, context) : `${arnPrefix(context)}*`,
+      handle: (input, context) => {
+        const groups = input.logGroupIdentifiers.map((logGroupIdentifier) => groupOf({ logGroupIdentifier }));
+        return startLiveTail({ logs: store, tails }, { ...input, groups }, context);
+      },
+    },
+    ...changingOperations(store, clock),
   };
   return {
     kind: "modelled",
@@ -82,12 +97,12 @@ export function logsService({ logs: store, clock }: LogsParts) {
   } as const satisfies ModelledService;
 }
 
-type ChangingOperation = Exclude<
-  keyof LogsOperations,
-  "DescribeLogGroups" | "DescribeLogStreams" | "GetLogEvents" | "FilterLogEvents"
->;
+type ChangingOperation =
+  | `${"Create" | "Delete"}Log${"Group" | "Stream"}`
+  | `${"Put" | "Delete"}RetentionPolicy`
+  | "PutLogEvents";
 
-function changingOperations({ logs: store, clock }: LogsParts): Pick<OperationRows<LogsOperations>, ChangingOperation> {
+function changingOperations(store: LogStore, clock: Clock): Pick<OperationRows<LogsOperations>, ChangingOperation> {
   return {
     CreateLogGroup: {
       action: "logs:CreateLogGroup",

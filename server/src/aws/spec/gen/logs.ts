@@ -11,6 +11,7 @@ export interface LogsOperations {
   readonly GetLogEvents: { readonly input: GetLogEventsRequestInput; readonly output: GetLogEventsResponseOutput };
   readonly PutLogEvents: { readonly input: PutLogEventsRequestInput; readonly output: PutLogEventsResponseOutput };
   readonly PutRetentionPolicy: { readonly input: PutRetentionPolicyRequestInput; readonly output: Readonly<Record<string, never>> };
+  readonly StartLiveTail: { readonly input: StartLiveTailRequestInput; readonly output: StartLiveTailResponseOutput };
 }
 
 /** The structures that inputs are made of, by their published names. */
@@ -28,6 +29,7 @@ export interface LogsInputs {
   readonly InputLogEvent: InputLogEventInput;
   readonly PutLogEventsRequest: PutLogEventsRequestInput;
   readonly PutRetentionPolicyRequest: PutRetentionPolicyRequestInput;
+  readonly StartLiveTailRequest: StartLiveTailRequestInput;
 }
 
 interface CreateLogGroupRequestInput {
@@ -127,6 +129,13 @@ interface PutRetentionPolicyRequestInput {
   readonly retentionInDays: number;
 }
 
+interface StartLiveTailRequestInput {
+  readonly logGroupIdentifiers: readonly string[];
+  readonly logStreamNames?: readonly string[];
+  readonly logStreamNamePrefixes?: readonly string[];
+  readonly logEventFilterPattern?: string;
+}
+
 interface DescribeLogGroupsResponseOutput {
   readonly logGroups?: readonly LogGroupOutput[] | null | undefined;
   readonly nextToken?: string | null | undefined;
@@ -155,6 +164,32 @@ interface GetLogEventsResponseOutput {
   readonly events?: readonly OutputLogEventOutput[] | null | undefined;
   readonly nextForwardToken?: string | null | undefined;
   readonly nextBackwardToken?: string | null | undefined;
+}
+
+interface LiveTailSessionLogEventOutput {
+  readonly logStreamName?: string | null | undefined;
+  readonly logGroupIdentifier?: string | null | undefined;
+  readonly message?: string | null | undefined;
+  readonly timestamp?: number | null | undefined;
+  readonly ingestionTime?: number | null | undefined;
+}
+
+interface LiveTailSessionMetadataOutput {
+  readonly sampled?: boolean | null | undefined;
+}
+
+interface LiveTailSessionStartOutput {
+  readonly requestId?: string | null | undefined;
+  readonly sessionId?: string | null | undefined;
+  readonly logGroupIdentifiers?: readonly string[] | null | undefined;
+  readonly logStreamNames?: readonly string[] | null | undefined;
+  readonly logStreamNamePrefixes?: readonly string[] | null | undefined;
+  readonly logEventFilterPattern?: string | null | undefined;
+}
+
+interface LiveTailSessionUpdateOutput {
+  readonly sessionMetadata?: LiveTailSessionMetadataOutput | null | undefined;
+  readonly sessionResults?: readonly LiveTailSessionLogEventOutput[] | null | undefined;
 }
 
 interface LogGroupOutput {
@@ -210,4 +245,23 @@ interface RejectedLogEventsInfoOutput {
 interface SearchedLogStreamOutput {
   readonly logStreamName?: string | null | undefined;
   readonly searchedCompletely?: boolean | null | undefined;
+}
+
+interface SessionStreamingExceptionOutput {
+  readonly message?: string | null | undefined;
+}
+
+interface SessionTimeoutExceptionOutput {
+  readonly message?: string | null | undefined;
+}
+
+interface StartLiveTailResponseOutput {
+  readonly responseStream?: AsyncIterable<StartLiveTailResponseStreamOutput> | null | undefined;
+}
+
+interface StartLiveTailResponseStreamOutput {
+  readonly sessionStart?: LiveTailSessionStartOutput | null | undefined;
+  readonly sessionUpdate?: LiveTailSessionUpdateOutput | null | undefined;
+  readonly SessionTimeoutException?: SessionTimeoutExceptionOutput | null | undefined;
+  readonly SessionStreamingException?: SessionStreamingExceptionOutput | null | undefined;
 }

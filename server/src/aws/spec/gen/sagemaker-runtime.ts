@@ -76,7 +76,7 @@ interface InvokeEndpointOutputOutput {
 }
 
 interface InvokeEndpointWithResponseStreamOutputOutput {
-  readonly Body: ResponseStreamOutput;
+  readonly Body: AsyncIterable<ResponseStreamOutput>;
   readonly ContentType?: string | null | undefined;
   readonly InvokedProductionVariant?: string | null | undefined;
   readonly CustomAttributes?: string | null | undefined;

@@ -1,0 +1,44 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { parseLogLines } from "./log-lines.ts";
+import type { LogFollower, NewLogEvent } from "./log-streams.ts";
+
+/** Of the text of lines that followers are told of in one turn of the event loop. */
+const lengthPerTurn = 64 * 1024;
+
+/** Those who are told of lines when they are in their file. */
+export class LogFollowers {
+  readonly #followers = new Set<LogFollower>();
+  readonly #failed: (error: unknown) => void;
+
+  constructor(failed: (error: unknown) => void) {
+    this.#failed = failed;
+  }
+
+  add(follower: LogFollower): Disposable {
+    this.#followers.add(follower);
+    return { [Symbol.dispose]: () => void this.#followers.delete(follower) };
+  }
+
+  /** Resolves when all have been told: who writes faster than that waits. Lines nobody wants are not read again. */
+  async tell(group: string, stream: string, lines: string): Promise<void> {
+    const wanting = [...this.#followers].filter((follower) => follower.wants(group, stream));
+    if (wanting.length === 0) return;
+    for (let start = 0; start < lines.length;) {
+      const end = lines.indexOf("\n", start + lengthPerTurn) + 1 || lines.length;
+      const events: NewLogEvent[] = [];
+      const bytes = Buffer.from(lines.slice(start, end));
+      for (const { timestampMs, message } of parseLogLines(bytes, { segment: 0, offset: 0 })) {
+        events.push({ timestampMs, message });
+      }
+      for (const follower of wanting) {
+        try {
+          follower.take(group, stream, events);
+        } catch (error) {
+          this.#failed(error);
+        }
+      }
+      start = end;
+      await nextTurn();
+    }
+  }
+}
