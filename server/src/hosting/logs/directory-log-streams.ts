@@ -149,11 +149,7 @@ class DirectoryLogStreams implements LogStreams {
     await rm(this.#streamDirectory(group, stream), { recursive: true, force: true });
   }
 
-  async append(
-    group: string,
-    stream: string,
-    events: readonly NewLogEvent[],
-  ): Promise<void> {
+  async append(group: string, stream: string, events: readonly NewLogEvent[]): Promise<void> {
     await this.#existing(group);
     if (!(await this.#streamNames(group)).includes(stream)) throw noSuchStream();
     await this.#append(group, stream, events.map((event) => formatLogLine(event.timestampMs, event.message)).join(""));

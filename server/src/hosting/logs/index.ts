@@ -1,3 +1,12 @@
 /** What containers print and clients put, by group and stream. Errors are AwsError with CloudWatch Logs' codes. */
 export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
-export type { LogEvent, LogFollower, LogGroup, LogPage, LogReadOptions, LogStream, LogStreams, NewLogEvent } from "./log-streams.ts";
+export type {
+  LogEvent,
+  LogFollower,
+  LogGroup,
+  LogPage,
+  LogReadOptions,
+  LogStream,
+  LogStreams,
+  NewLogEvent,
+} from "./log-streams.ts";

@@ -75,11 +75,7 @@ export interface LogStreams extends AsyncDisposable {
   deleteStream(group: string, stream: string): Promise<void>;
 
   /** Resolves when the events are in the file. */
-  append(
-    group: string,
-    stream: string,
-    events: readonly NewLogEvent[],
-  ): Promise<void>;
+  append(group: string, stream: string, events: readonly NewLogEvent[]): Promise<void>;
   /**
    * For a process's output: takes bytes as they come, makes an event of each line, and never waits. Group and stream are made as
    * needed. What the disk does not take in time is dropped beyond a bound, and a line says how much.

@@ -66,7 +66,14 @@ test("an update has 500 events and a mebibyte at most, and says where there was 
   write("g", "s", ...Array.from({ length: 501 }, String));
   const many = (await updates.next()).value as TailUpdate;
   assert.deepEqual([many.events.length, many.isSampled], [500, true]);
-  write("g", "s", ..."x".repeat(9).split("").map((each) => each.repeat(250_000)));
+  write(
+    "g",
+    "s",
+    ..."x"
+      .repeat(9)
+      .split("")
+      .map((each) => each.repeat(250_000)),
+  );
   const long = (await updates.next()).value as TailUpdate;
   assert.deepEqual([long.events.length, long.isSampled], [4, true]);
   write("g", "s", "one");

@@ -80,7 +80,9 @@ export function logsService({ logs: store, clock, stopping }: LogsParts) {
       action: "logs:StartLiveTail",
       // Who may see one of several groups may not see all of them.
       resource: ({ logGroupIdentifiers: identifiers }, context) =>
-        identifiers.length === 1 ? group({ logGroupIdentifier: identifiers[0] as string }, context) : `${arnPrefix(context)}*`,
+        identifiers.length === 1
+          ? group({ logGroupIdentifier: identifiers[0] as string }, context)
+          : `${arnPrefix(context)}*`,
       handle: (input, context) => {
         const groups = input.logGroupIdentifiers.map((logGroupIdentifier) => groupOf({ logGroupIdentifier }));
         return startLiveTail({ logs: store, tails }, { ...input, groups }, context);
