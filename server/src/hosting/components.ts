@@ -26,6 +26,8 @@ import type { EndpointRecord, FleetOptions, Generation, GroupSize } from "./endp
 import { alreadyExists, invalid, notFound } from "./hosting-errors.ts";
 import type { InvocationReply, InvocationRequest } from "./invocations/index.ts";
 import type { Quotas } from "./quotas.ts";
+import type { EndpointWatch } from "./endpoint-watch.ts";
+import type { Asker } from "./held-questions.ts";
 import { openWait, untilSettled, type Wait } from "./settled.ts";
 import { usedCount, type SharedVariants } from "./shared-variants.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
@@ -62,8 +64,8 @@ export interface ComponentsOptions {
   readonly moves: ComponentMoves;
   readonly variants: SharedVariants;
   readonly fleet: FleetOptions;
-  /** Aborts when nobody is to be kept waiting any more. */
-  readonly holding: AbortSignal;
+  /** Says who is to be kept waiting, and until when. */
+  readonly watch: Pick<EndpointWatch, "stopping" | "held">;
 }
 
 const readAtOnce = 100;
@@ -203,14 +205,31 @@ export class Components implements AsyncDisposable {
   }
 
   /** Resolves when it is in a state that stays, is gone, or the wait is over; whichever comes first. */
-  async settled(name: string, wait: Wait): Promise<void> {
-    const { store, fleet, holding } = this.#options;
-    using over = openWait(wait, holding, fleet.clock);
+  async settled(name: string, wait: Wait, isOver = () => false): Promise<void> {
+    const { store, fleet, watch } = this.#options;
+    using over = openWait(wait, watch.stopping, fleet.clock);
     const isSettled = () => {
       const at = store.view.componentState(nameKey(name));
-      return at === null || !isMoving({ at });
+      return at === null || !isMoving({ at }) || isOver();
     };
     await untilSettled(store, isSettled, over.signal);
+  }
+
+  /** Holds a question for one as long as that helps who asks. */
+  async news(name: string, asker: Asker): Promise<void> {
+    const { store, watch } = this.#options;
+    const { view } = store;
+    const key = nameKey(name);
+    await watch.held.hold({
+      asker,
+      subject: `component ${key}`,
+      stays: view.componentState(key) !== "Deleting",
+      wait: async (wait) => {
+        await this.settled(name, wait, () => wait.isAwake && view.componentState(key) === "Deleting");
+        const at = view.componentState(key);
+        return at !== null && isMoving({ at });
+      },
+    });
   }
 
   /** Throws AwsError with the runtime's codes and sentences. */

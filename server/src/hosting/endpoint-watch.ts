@@ -1,11 +1,10 @@
 import { openDeadline, type Clock } from "../base/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { isTransient, longestHoldMs } from "./endpoints/index.ts";
+import { HeldQuestions, type Asker } from "./held-questions.ts";
 import { openWait, until, untilSettled, type Wait } from "./settled.ts";
 import type { HostingStore, NumberedStateChange } from "./store/index.ts";
 
-/** Who has asked for which endpoint, of whom is remembered when; the one that asked longest ago is forgotten first. */
-const askersMax = 1000;
 /** After a step of an update has been recorded the next one may follow at once: only what stays that long is told. */
 const quietMs = 1000;
 
@@ -14,12 +13,12 @@ export class EndpointWatch {
   readonly #store: HostingStore;
   readonly #clock: Clock;
   readonly #stopping = new AbortController();
-  /** When each asker was last told of an endpoint that was moving. */
-  readonly #answeredMs = new Map<string, number>();
+  readonly held: HeldQuestions;
 
   constructor(store: HostingStore, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
+    this.held = new HeldQuestions(clock);
   }
 
   /** Aborted when nobody is to wait any more. */
@@ -34,41 +33,46 @@ export class EndpointWatch {
 
   /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
   async settled(name: string, wait: Wait): Promise<void> {
+    await this.#settled(nameKey(name), wait, () => false);
+  }
+
+  /** Holds a question for an endpoint as long as that helps who asks: a waiter's until a state is there that stays. */
+  async news(name: string, asker: Asker): Promise<void> {
+    const key = nameKey(name);
+    const { view } = this.#store;
+    await this.held.hold({
+      asker,
+      subject: `endpoint ${key}`,
+      stays: view.endpointState(key) !== "Deleting",
+      wait: async (wait) => {
+        // The answer of one that is deleted and gone would be an error.
+        const isOver = () => wait.isAwake && view.endpointState(key) === "Deleting";
+        if (asker.isWaiter) await this.#settled(key, wait, isOver);
+        else await this.#news(key, wait, isOver);
+        const at = view.endpointState(key);
+        return at !== null && isTransient({ at });
+      },
+    });
+  }
+
+  async #settled(key: string, wait: Wait, isOver: () => boolean): Promise<void> {
     using over = this.#deadline(wait);
     const isSettled = () => {
-      const at = this.#store.view.endpointState(nameKey(name));
-      return at === null || !isTransient({ at });
+      const at = this.#store.view.endpointState(key);
+      return at === null || !isTransient({ at }) || isOver();
     };
     await untilSettled(this.#store, isSettled, over.signal);
   }
 
-  /**
-   * Holds a question for an endpoint as long as that helps who asks. Clients that wait for a state ask every half a minute, so their
-   * question is kept until the state is there, and they need not sleep again; people and programs that follow an update ask every
-   * second or so, so nobody is held for longer than they themselves paused since their last answer. What an update has come to is told
-   * when nothing more came within a second.
-   */
-  async news(name: string, asker: string, wait: Wait): Promise<void> {
-    const key = nameKey(name);
-    const asked = `${asker} ${key}`;
-    const pausedMs = this.#clock.epochMs() - (this.#answeredMs.get(asked) ?? -Infinity);
-    try {
-      await this.#news(key, { ...wait, waitMsMax: Math.max(0, Math.min(wait.waitMsMax, pausedMs)) });
-    } finally {
-      const at = this.#store.view.endpointState(key);
-      this.#answeredMs.delete(asked);
-      if (at !== null && isTransient({ at })) this.#answered(asked);
-    }
-  }
-
-  async #news(key: string, wait: Wait): Promise<void> {
+  /** What an update has come to is told when nothing more came within a second. */
+  async #news(key: string, wait: Wait, isOver: () => boolean): Promise<void> {
     const { view, kinds } = this.#store;
     using over = this.#deadline(wait);
     for (let isFirst = true; ; isFirst = false) {
       const changed = view.stateChanged();
       // The view's own: a record is on disk before the view is told, so that its version would differ until the event loop takes a turn.
       const version = view.endpointVersion(key);
-      if (over.signal.aborted) return;
+      if (over.signal.aborted || isOver()) return;
       const found = await kinds.endpoints.find(key);
       if (found.at !== "found") return;
       const holdMs = Math.min(longestHoldMs(found.value, this.#clock.epochMs()), isFirst ? Infinity : quietMs);
@@ -110,11 +114,5 @@ export class EndpointWatch {
 
   #deadline(wait: Wait) {
     return openWait(wait, this.#stopping.signal, this.#clock);
-  }
-
-  #answered(asked: string): void {
-    this.#answeredMs.set(asked, this.#clock.epochMs());
-    const [oldest] = this.#answeredMs.keys();
-    if (this.#answeredMs.size > askersMax && oldest !== undefined) this.#answeredMs.delete(oldest);
   }
 }

@@ -105,7 +105,7 @@ export class Hosting implements AsyncDisposable {
       ...records,
       parts: { fleet, random, newId: newInstanceId, claim },
       retireMsMax: limits.retireMsMax,
-      holding: this.watch.stopping,
+      watch: this.watch,
       settled: (name, wait) => this.settled(name, wait),
       resize: (name, size, owner) => this.endpoints.resize(name, [size], owner),
     });
@@ -115,7 +115,7 @@ export class Hosting implements AsyncDisposable {
     this.endpoints = new Endpoints({ ...records, moves, components, variants, host, clock, alarmState });
     const memory = new JobMemory(requestMemory);
     const jobMoves = new TransformMoves({ store, fleet, newInstanceId, memory, turns: new LoopTurns() });
-    this.transforms = new Transforms({ ...records, moves: jobMoves, fleet, holding: this.watch.stopping });
+    this.transforms = new Transforms({ ...records, moves: jobMoves, fleet, watch: this.watch });
   }
 
   /** Resolves when the records are known; nothing runs before `resume`. */

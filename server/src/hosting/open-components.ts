@@ -3,6 +3,7 @@ import { ComponentMoves } from "./component-moves.ts";
 import { Components } from "./components.ts";
 import type { Owner } from "./definitions/index.ts";
 import type { Wait } from "./settled.ts";
+import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "./endpoints/index.ts";
 import type { Quotas } from "./quotas.ts";
@@ -19,7 +20,7 @@ export function openComponents(of: {
   readonly catalogue: Catalogue;
   readonly parts: FleetParts;
   readonly retireMsMax: number;
-  readonly holding: AbortSignal;
+  readonly watch: EndpointWatch;
   readonly settled: (endpointName: string, wait: Wait) => Promise<void>;
   readonly resize: (endpointName: string, size: VariantSize, owner: Owner) => Promise<unknown>;
 }): { readonly components: Components; readonly variants: SharedVariants } {

@@ -4,6 +4,8 @@ import { hostingArn, nameKey, type Owner } from "./definitions/index.ts";
 import type { FleetOptions } from "./endpoints/index.ts";
 import { invalid, jobExists, jobNotFound } from "./hosting-errors.ts";
 import type { Quotas } from "./quotas.ts";
+import type { EndpointWatch } from "./endpoint-watch.ts";
+import type { Asker } from "./held-questions.ts";
 import { openWait, untilSettled, type Wait } from "./settled.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
 import type { TransformMoves } from "./transform-moves.ts";
@@ -21,8 +23,8 @@ export interface TransformsOptions {
   readonly catalogue: Catalogue;
   readonly moves: TransformMoves;
   readonly fleet: FleetOptions;
-  /** Aborts when nobody is to be kept waiting any more. */
-  readonly holding: AbortSignal;
+  /** Says who is to be kept waiting, and until when. */
+  readonly watch: Pick<EndpointWatch, "stopping" | "held">;
 }
 
 const readAtOnce = 100;
@@ -108,13 +110,30 @@ export class Transforms implements AsyncDisposable {
 
   /** Resolves when the job has ended or stops, or the wait is over; whichever comes first. */
   async settled(name: string, wait: Wait): Promise<void> {
-    const { store, fleet, holding } = this.#options;
-    using over = openWait(wait, holding, fleet.clock);
+    const { store, fleet, watch } = this.#options;
+    using over = openWait(wait, watch.stopping, fleet.clock);
     const isSettled = () => {
       const at = store.view.transformState(nameKey(name));
       return at === null || !isUnderWay({ at });
     };
     await untilSettled(store, isSettled, over.signal);
+  }
+
+  /** Holds a question for one as long as that helps who asks. */
+  async news(name: string, asker: Asker): Promise<void> {
+    const { store, watch } = this.#options;
+    const { view } = store;
+    const key = nameKey(name);
+    await watch.held.hold({
+      asker,
+      subject: `transform job ${key}`,
+      stays: true,
+      wait: async (wait) => {
+        await this.settled(name, wait);
+        const at = view.transformState(key);
+        return at !== null && isUnderWay({ at });
+      },
+    });
   }
 
   /** Instances stop, records stay: `resume` of a later life goes on. */

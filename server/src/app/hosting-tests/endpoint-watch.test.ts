@@ -1,11 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DocumentMemory } from "../../records/contracts/index.ts";
+import type { Asker } from "../../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench } from "./traffic-fixture.ts";
 
 const signal = new AbortController().signal;
 const long = { waitMsMax: 60_000, signal };
+const asker = (name: string, more: Partial<Asker> = {}): Asker => {
+  const connection = { destroyed: false };
+  return {
+    name,
+    connection,
+    isWaiter: false,
+    awakeMsMax: 60_000,
+    quietMsMax: 60_000,
+    stayAwake: null,
+    signal,
+    ...more,
+  };
+};
 const atOnce = { waitMsMax: 0, signal };
 
 async function statuses(bench: TrafficBench, after = 0) {
@@ -71,7 +85,7 @@ test("a first question is held until the endpoint has settled; who asks again at
   const { hosting } = bench;
   await bench.configure("e", [{ name: "v" }]);
   await hosting.endpoints.create({ name: "e", configName: "e", owner, tags: [], deploymentConfig: null });
-  await hosting.watch.news("e", "waiter", long);
+  await hosting.watch.news("e", asker("waiter"));
   assert.equal((await bench.status("e"))[0], "InService");
   // While it bakes nothing is going to come of it for a while: that is told, to whoever asks for the first time, too.
   await bench.configure("f", [{ name: "w" }]);
@@ -79,12 +93,12 @@ test("a first question is held until the endpoint has settled; who asks again at
   const policy = { Type: "ALL_AT_ONCE", WaitIntervalInSeconds } as const;
   const deploymentConfig = { BlueGreenUpdatePolicy: { TrafficRoutingConfiguration: policy } };
   await bench.update("e", "f", { deploymentConfig });
-  await hosting.watch.news("e", "waiter", long);
+  await hosting.watch.news("e", asker("waiter"));
   const [at] = await bench.status("e");
   assert.equal(at, "Updating");
   assert.deepEqual(await bench.shares("e"), [0, 1]);
   const before = performance.now();
-  await hosting.watch.news("e", "watcher", long);
+  await hosting.watch.news("e", asker("watcher"));
   assert.ok(performance.now() - before < 5000, "a watcher is not held while a step bakes");
 });
 
@@ -94,9 +108,10 @@ test("who asks while a slow start is under way is held for no longer than they p
   await bench.deploy("e", [{ name: "v" }]);
   bench.signal("SIGSTOP");
   await hosting.endpoints.delete("e", owner);
-  await hosting.watch.news("e", "watcher", { waitMsMax: 300, signal });
+  const watcher = asker("watcher");
+  await hosting.watch.news("e", { ...watcher, quietMsMax: 300 });
   const before = performance.now();
-  await hosting.watch.news("e", "watcher", long);
+  await hosting.watch.news("e", watcher);
   assert.ok(performance.now() - before < 30_000, "the second question is not held for its whole minute");
   bench.signal("SIGCONT");
   await bench.settled("e");
@@ -117,7 +132,44 @@ test("a record that is on disk before this process has heard of it is waited for
     if (asked === id && (readCount += 1) > 1000) throw new Error("read over and over");
     return get(asked);
   };
-  await bench.hosting.watch.news("e", "waiter", { waitMsMax: 20, signal });
+  await bench.hosting.watch.news("e", asker("waiter", { quietMsMax: 20 }));
   assert.equal(readCount, 1);
   documents.held.set(id, kept);
+});
+
+test("a waiter's question is held beyond the steps of an update, until the state stays", async () => {
+  await using bench = await TrafficBench.open();
+  const { hosting } = bench;
+  await bench.deploy("e", [{ name: "v" }]);
+  await bench.configure("f", [{ name: "w" }]);
+  const policy = { Type: "ALL_AT_ONCE", WaitIntervalInSeconds: 2 } as const;
+  await bench.update("e", "f", {
+    deploymentConfig: { BlueGreenUpdatePolicy: { TrafficRoutingConfiguration: policy } },
+  });
+  await hosting.watch.news("e", asker("waiter", { isWaiter: true }));
+  assert.deepEqual(await bench.status("e"), ["InService", "f", null]);
+});
+
+test("who is kept awake is told of a deletion when it begins, because its answer can be no error", async () => {
+  await using bench = await TrafficBench.open();
+  const { hosting } = bench;
+  await bench.deploy("e", [{ name: "v" }]);
+  bench.signal("SIGSTOP");
+  await bench.configure("f", [{ name: "w" }]);
+  await bench.update("e", "f", {});
+  let awakeCount = 0;
+  const stayAwake = () => {
+    awakeCount += 1;
+    return { [Symbol.dispose]: () => void (awakeCount -= 1) };
+  };
+  const held = hosting.watch.news("e", asker("waiter", { isWaiter: true, stayAwake }));
+  assert.equal(awakeCount, 1);
+  await hosting.endpoints.delete("e", owner);
+  await held;
+  assert.deepEqual([awakeCount, (await bench.status("e"))[0]], [0, "Deleting"]);
+  const later = hosting.watch.news("e", asker("waiter", { isWaiter: true, stayAwake }));
+  assert.equal(awakeCount, 0, "the answer to who asks of a deletion may be an error");
+  bench.signal("SIGCONT");
+  await later;
+  await assert.rejects(bench.status("e"));
 });

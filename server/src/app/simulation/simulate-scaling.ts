@@ -191,6 +191,8 @@ function callContext(): CallContext {
     region: "us-east-1",
     accountId: "000000000000",
     accessKeyId: null,
+    program: { userAgent: "", connection: { destroyed: false } },
+    stayAwake: null,
     signal: new AbortController().signal,
     memory: new ByteLease(new ByteBudget(2 ** 20)),
     turn: () => nextTurn(),

@@ -66,6 +66,8 @@ export const jsonType = (model: ServiceModel | null) => `application/x-amz-json-
 
 export function send(response: ServerResponse, status: number, contentType: string, content: string | Buffer): void {
   const body = Buffer.from(content);
+  // Blanks were sent ahead of it.
+  if (response.headersSent) return void response.end(body);
   response.writeHead(status, { "Content-Type": contentType, "Content-Length": body.byteLength });
   response.end(body);
 }

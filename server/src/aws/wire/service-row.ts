@@ -12,6 +12,14 @@ export interface CallContext {
   readonly accountId: string;
   /** The key that signed, null for an unsigned request. Proven only where credentials are configured. */
   readonly accessKeyId: string | null;
+  /** The program that asks, as it calls itself, and the connection that it asks over. */
+  readonly program: { readonly userAgent: string; readonly connection: { readonly destroyed: boolean } };
+  /**
+   * From when the call has taken a while, and until what this returns is disposed, blanks are sent ahead of the answer, so that clients
+   * that give up where no byte comes go on reading. The answer's status is 200 from then on: an error would break it off. Null where an
+   * answer cannot begin with blanks.
+   */
+  readonly stayAwake: (() => Disposable) | null;
   readonly signal: AbortSignal;
   /** What the call holds of the memory for calls in flight: its body, its answer. All of it goes back when the connection is done with it. */
   readonly memory: ByteLease;

@@ -1,11 +1,9 @@
 import type { Hosting, RetainedProperty, VariantSize } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
+import { askerOf } from "./askers.ts";
 import { describeEndpoint } from "./describe-endpoint.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
-
-/** Below the 60 s after which clients give up reading; a waiter that polls every 30 s hears of the move when it happens. */
-const describeHoldMsMax = 25_000;
 
 const retainable: readonly RetainedProperty[] = ["DesiredInstanceCount", "DesiredWeight", "DataCaptureConfig"];
 
@@ -33,8 +31,7 @@ export function endpointOperations(
       action: "sagemaker:DescribeEndpoint",
       resource,
       async handle({ EndpointName: name }, context) {
-        const wait = { waitMsMax: describeHoldMsMax, signal: context.signal };
-        await hosting.watch.news(name, context.accessKeyId ?? "", wait);
+        await hosting.watch.news(name, askerOf(context));
         return describeEndpoint(await hosting.endpoints.describe(name, context));
       },
     },

@@ -12,12 +12,11 @@ import {
 } from "../../../hosting/index.ts";
 import type { SagemakerInputs, SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import { refuseMembers, type CallContext } from "../../wire/index.ts";
+import { askerOf } from "./askers.ts";
 import { questionOf, tokenOf } from "./listings.ts";
 import { refusedComponentMembers, refusedComponentUpdateMembers, refusedSpecMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
-/** Below the 60 s after which clients give up reading, as for endpoints. */
-const describeHoldMsMax = 25_000;
 const mebi = 2 ** 20;
 
 type Spec = SagemakerInputs["InferenceComponentSpecification"];
@@ -98,7 +97,7 @@ function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
       action: "sagemaker:DescribeInferenceComponent",
       resource,
       async handle({ InferenceComponentName: name }, context) {
-        await components.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
+        await components.news(name, askerOf(context));
         const record = await components.find(name, ownerOf(context));
         return described(record, components.inServiceCount(name), context);
       },

@@ -3,10 +3,8 @@ import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { refuseNeuron } from "./neuron-instances.ts";
 import { refusedTransformMembers } from "./refused-members.ts";
+import { askerOf } from "./askers.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
-
-/** Below the 60 s after which clients give up reading; a waiter that polls every minute hears of the end when it happens. */
-const describeHoldMsMax = 25_000;
 
 export function transformJobOperations(
   hosting: Hosting,
@@ -36,7 +34,7 @@ export function transformJobOperations(
       action: "sagemaker:DescribeTransformJob",
       resource,
       async handle({ TransformJobName: name }, context) {
-        await hosting.transforms.settled(name, { waitMsMax: describeHoldMsMax, signal: context.signal });
+        await hosting.transforms.news(name, askerOf(context));
         return describe(await hosting.transforms.find(name));
       },
     },

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ByteBudget, ByteLease } from "../../../base/index.ts";
+import { askerOf } from "./askers.ts";
+
+/** What the programs sent when they were looked at, shortened. */
+const programs: readonly (readonly [string, boolean, number, number])[] = [
+  ["Boto3/1.44.5 md/Botocore#1.44.5 lang/python#3.11.7 m/Z,e,E,B,b,N cfg/retry-mode#standard", true, 600, 50],
+  ["aws-cli/1.46.3 md/Botocore#1.43.62 m/D,g,Z,N,b,B botocore/1.43.62", true, 600, 50],
+  ["Boto3/1.44.5 md/Botocore#1.44.5 m/Z,e,E,b Botocore/1.44.5 lib/AWS-SageMaker-Python-SDK#2.257.1", true, 120, 50],
+  ["Boto3/1.44.5 md/Botocore#1.44.5 m/Z,e,E,b,N Botocore/1.44.5", false, 10, 10],
+  ["aws-cli/1.46.3 md/Botocore#1.43.62 m/D,g,Z,N,b botocore/1.43.62", false, 10, 10],
+  ["aws-sdk-js/3.1141.0 ua/2.1 lang/js md/nodejs#24.21.0 api/sagemaker#3.1141.0 m/N,E,e", false, 120, 50],
+  ["Boto3/1.26.0 Python/3.11 Linux/6 Botocore/1.29.0", false, 120, 25],
+  ["aws-sdk-java/2.30.1 lang/java#17", false, 120, 25],
+  ["", false, 120, 25],
+];
+
+for (const [userAgent, isWaiter, awakeSeconds, quietSeconds] of programs) {
+  test(`who calls itself ${JSON.stringify(userAgent)} waits for ${awakeSeconds} s`, () => {
+    const asker = askerOf({
+      requestId: "r",
+      region: "us-east-1",
+      accountId: "111122223333",
+      accessKeyId: "key",
+      program: { userAgent, connection: { destroyed: false } },
+      stayAwake: null,
+      signal: new AbortController().signal,
+      memory: new ByteLease(new ByteBudget(1)),
+      turn: () => Promise.resolve(),
+    });
+    const { isWaiter: waits, awakeMsMax, quietMsMax } = asker;
+    assert.deepEqual([waits, awakeMsMax, quietMsMax], [isWaiter, awakeSeconds * 1000, quietSeconds * 1000]);
+  });
+}
