@@ -263,6 +263,8 @@ def topics():
     sns.publish(TopicArn=arn, Message='{"raw": 1}')
     proven("a raw message", received()[1] == {"raw": 1})
     sns.set_subscription_attributes(SubscriptionArn=own, AttributeName="RawMessageDelivery", AttributeValue="false")
+    filters(arn, own)
+    policies(arn, own)
     alarm(arn)
     topic_refusals(arn, own)
     sns.unsubscribe(SubscriptionArn=own)
@@ -270,6 +272,49 @@ def topics():
     sns.delete_topic(TopicArn=arn)
     words = "^Topic does not exist$"
     refused("DeleteTopic", "NotFound", words, lambda: sns.publish(TopicArn=arn, Message="x"))
+
+
+def filters(arn, own):
+    """Two messages, of which a policy lets the second through."""
+
+    def changed(**attributes):
+        for name, value in attributes.items():
+            sns.set_subscription_attributes(SubscriptionArn=own, AttributeName=name, AttributeValue=value)
+
+    changed(FilterPolicy=json.dumps({"kind": ["x", {"prefix": "ord"}], "price": [{"numeric": [">", 10]}]}))
+    found = sns.get_subscription_attributes(SubscriptionArn=own)["Attributes"]
+    proven("FilterPolicyScope is MessageAttributes unless said", found["FilterPolicyScope"] == "MessageAttributes")
+    for price in ("10", "10.5"):
+        attributes = {
+            "kind": {"DataType": "String.Array", "StringValue": '["a", "order"]'},
+            "price": {"DataType": "Number", "StringValue": price},
+        }
+        sns.publish(TopicArn=arn, Message=price, MessageAttributes=attributes)
+    proven("FilterPolicy of attributes", received()[1]["Message"] == "10.5")
+    changed(FilterPolicyScope="MessageBody", FilterPolicy=json.dumps({"order": {"id": [{"anything-but": 1}]}}))
+    for body in ("no JSON", '{"order": {"id": 1}}', '{"order": {"id": 2}}'):
+        sns.publish(TopicArn=arn, Message=body)
+    proven("FilterPolicy of the body", json.loads(received()[1]["Message"]) == {"order": {"id": 2}})
+    changed(FilterPolicy="", FilterPolicyScope="MessageAttributes")
+    found = sns.get_subscription_attributes(SubscriptionArn=own)["Attributes"]
+    proven("a filter that is taken away", "FilterPolicy" not in found, str(found))
+
+
+def policies(arn, own):
+    policy = {"http": {"defaultHealthyRetryPolicy": {"numRetries": 5, "maxDelayTarget": 30}}}
+    sns.set_topic_attributes(TopicArn=arn, AttributeName="DeliveryPolicy", AttributeValue=json.dumps(policy))
+
+    def effective():
+        told = sns.get_subscription_attributes(SubscriptionArn=own)["Attributes"]["EffectiveDeliveryPolicy"]
+        return json.loads(told)["healthyRetryPolicy"]["numRetries"]
+
+    proven("a topic's DeliveryPolicy", effective() == 5)
+    own_policy = json.dumps({"healthyRetryPolicy": {"numRetries": 1}})
+    sns.set_subscription_attributes(SubscriptionArn=own, AttributeName="DeliveryPolicy", AttributeValue=own_policy)
+    proven("a subscription's DeliveryPolicy", effective() == 1)
+    policy["http"]["disableSubscriptionOverrides"] = True
+    sns.set_topic_attributes(TopicArn=arn, AttributeName="DeliveryPolicy", AttributeValue=json.dumps(policy))
+    proven("which its topic may forbid", effective() == 5)
 
 
 def alarm(topic):
@@ -301,9 +346,26 @@ def topic_refusals(arn, own):
     refused("another protocol", "InvalidParameter", words, subscribe("sqs", "arn:aws:sqs:us-east-1:1:q"))
     words = "^Invalid parameter: Endpoint must match the specified protocol$"
     refused("an endpoint of another protocol", "InvalidParameter", words, subscribe("https", "http://x/"))
-    words = "FilterPolicy is not supported by this platform yet"
-    change = {"SubscriptionArn": own, "AttributeName": "FilterPolicy", "AttributeValue": "{}"}
-    refused("filter policies", "InvalidParameter", words, lambda: sns.set_subscription_attributes(**change))
+
+    def change(name, value):
+        return lambda: sns.set_subscription_attributes(SubscriptionArn=own, AttributeName=name, AttributeValue=value)
+
+    words = "^Invalid parameter: FilterPolicy: Unrecognized match type like$"
+    refused("an unknown rule", "InvalidParameter", words, change("FilterPolicy", '{"kind":[{"like":"x"}]}'))
+    words = "^Invalid parameter: Filter policy scope MessageAttributes does not support nested filter policy$"
+    refused("a nested filter of attributes", "InvalidParameter", words, change("FilterPolicy", '{"a":{"b":["x"]}}'))
+    words = "FilterPolicyScope: Invalid value \\[Message\\]. Please use either MessageBody or MessageAttributes$"
+    refused("an unknown scope", "InvalidParameter", words, change("FilterPolicyScope", "Message"))
+    words = "DeliveryPolicy: numRetries must be a whole number between 0 and 100$"
+    policy = json.dumps({"healthyRetryPolicy": {"numRetries": 1000}})
+    refused("too many retries", "InvalidParameter", words, change("DeliveryPolicy", policy))
+    words = "RedrivePolicy: Amazon SQS is not supported by this platform yet"
+    policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead"})
+    refused("a dead-letter queue", "InvalidParameter", words, change("RedrivePolicy", policy))
+    refused("an unknown attribute", "InvalidParameter", "^Invalid parameter: AttributeName$", change("Pace", "1"))
+    words = "FIFO topics are not supported by this platform yet"
+    fifo = {"FifoTopic": "true"}
+    refused("a FIFO topic", "InvalidParameter", words, lambda: sns.create_topic(Name="t.fifo", Attributes=fifo))
     words = "^Invalid parameter: Topic Name$"
     refused("a topic's name", "InvalidParameter", words, lambda: sns.create_topic(Name="no spaces"))
     words = "^Invalid parameter: Message too long$"

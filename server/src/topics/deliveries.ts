@@ -1,7 +1,9 @@
 import { delay, openDeadline, orAborted, Gate, TaskGroup, type Clock, type Logger } from "../base/index.ts";
 import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
 import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
+import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { TopicMessage, WrittenMessage } from "./message-text.ts";
+import type { RecordTopicMetric } from "./topic-metrics.ts";
 import type { Subscription } from "./topic.ts";
 
 /** Makes one request; what it rejects with is a bug. Nothing of the answer but its status is looked at. */
@@ -36,11 +38,20 @@ export interface DeliveriesOptions {
   readonly limits: DeliveryLimits;
   readonly send: SendMessage;
   /** Null for what is gone, or is not to be sent this. */
-  readonly written: (delivery: Delivery) => { readonly endpoint: string; readonly message: WrittenMessage } | null;
-  readonly delivered: (topicArn: string, isDelivered: boolean) => void;
+  readonly written: (delivery: Delivery) => ReadyDelivery | null;
+  /** Null for a subscription that takes as many as come. */
+  readonly receivesPerSecondMax: (subscriptionArn: string) => number | null;
+  readonly record: RecordTopicMetric;
   readonly newId: () => string;
   readonly clock: Clock;
   readonly logger: Logger;
+}
+
+/** A message as it is sent now, to where, and by which policy. */
+interface ReadyDelivery {
+  readonly endpoint: string;
+  readonly message: WrittenMessage;
+  readonly policy: DeliveryPolicy;
 }
 
 interface WaitingDelivery {
@@ -53,6 +64,8 @@ interface Line {
   readonly waiting: Map<string, WaitingDelivery>;
   bytes: number;
   sendingCount: number;
+  /** Where it may have a message every so often only: when the next one. */
+  nextMs: number;
 }
 
 const kind = "sns-delivery";
@@ -110,7 +123,7 @@ export class Deliveries implements AsyncDisposable {
           subscription: arn,
         });
         changes.push(...this.#buried(key, body));
-        entered.push(() => this.#options.delivered(topicArn, false));
+        entered.push(() => this.#options.record(topicArn, "NumberOfNotificationsFailed", 1));
         continue;
       }
       changes.push({ do: "put", kind, key, body, expects: "absent" });
@@ -149,7 +162,7 @@ export class Deliveries implements AsyncDisposable {
   #enter(key: string, { subscriptionArn, notBeforeMs }: Delivery, bytes: number): void {
     let line = this.#lines.get(subscriptionArn);
     if (line === undefined)
-      this.#lines.set(subscriptionArn, (line = { waiting: new Map(), bytes: 0, sendingCount: 0 }));
+      this.#lines.set(subscriptionArn, (line = { waiting: new Map(), bytes: 0, sendingCount: 0, nextMs: 0 }));
     line.waiting.set(key, { key, bytes, notBeforeMs });
     line.bytes += bytes;
   }
@@ -158,31 +171,39 @@ export class Deliveries implements AsyncDisposable {
     const { clock, limits } = this.#options;
     for (;;) {
       const posted = this.#posted.opened();
-      this.#dispatch();
-      using pause = openDeadline({ clock, afterMs: limits.lookMs, signal: closing });
+      const afterMs = Math.min(limits.lookMs, Math.max(1, this.#dispatch() - clock.epochMs()));
+      using pause = openDeadline({ clock, afterMs, signal: closing });
       await orAborted(posted, pause.signal).catch(() => closing.throwIfAborted());
     }
   }
 
-  /** One message of each subscription in its turn, for as long as there are places. */
-  #dispatch(): void {
-    const { limits, clock } = this.#options;
+  /** One message of each subscription in its turn, for as long as there are places; when the next may have one that must wait for it. */
+  #dispatch(): number {
+    const { limits, clock, receivesPerSecondMax } = this.#options;
     const nowMs = clock.epochMs();
+    let nextMs = Infinity;
     for (let isBegun = true; isBegun;) {
       isBegun = false;
       // A copy: whoever had a turn goes to the end and must not be met again in this round.
       for (const [arn, line] of Array.from(this.#lines)) {
-        if (this.#sendingCount >= limits.sendingMax) return;
-        if (line.waiting.size === 0 && line.sendingCount === 0) this.#lines.delete(arn);
+        if (this.#sendingCount >= limits.sendingMax) return nextMs;
+        if (line.waiting.size === 0 && line.sendingCount === 0 && line.nextMs <= nowMs) this.#lines.delete(arn);
         if (line.sendingCount >= limits.sendingEachMax) continue;
         const due = line.waiting.values().find(({ notBeforeMs }) => notBeforeMs <= nowMs);
         if (due === undefined) continue;
+        if (line.nextMs > nowMs) {
+          nextMs = Math.min(nextMs, line.nextMs);
+          continue;
+        }
+        const mostPerSecond = receivesPerSecondMax(arn);
+        if (mostPerSecond !== null) line.nextMs = nowMs + 1000 / mostPerSecond;
         this.#lines.delete(arn);
         this.#lines.set(arn, line);
         isBegun = true;
         this.#begin(line, due);
       }
     }
+    return nextMs;
   }
 
   #begin(line: Line, entry: WaitingDelivery): void {
@@ -208,7 +229,7 @@ export class Deliveries implements AsyncDisposable {
 
   /** When it is to be tried again; null where it is over. */
   async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
-    const { documents, clock, written, limits, send, delivered, logger } = this.#options;
+    const { documents, clock, written, limits, send, record, logger } = this.#options;
     const found = await documents.get(kind, key);
     const delivery = found === null ? null : this.#read(key, found.body);
     if (delivery === null) return null;
@@ -220,7 +241,8 @@ export class Deliveries implements AsyncDisposable {
     using limit = openDeadline({ clock, afterMs: limits.attemptMs, signal: closing });
     const outcome = await send(ready.endpoint, ready.message, limit.signal);
     closing.throwIfAborted();
-    const move = afterAttempt(delivery, outcome, clock.epochMs());
+    const { retries } = ready.policy;
+    const move = afterAttempt(delivery, outcome, { retries, nowMs: clock.epochMs() });
     const { messageId, topicArn } = delivery.message;
     if (move.do === "retry") {
       await this.#persist([{ do: "put", kind, key, body: JSON.stringify(move.delivery), expects: "any" }], closing);
@@ -232,7 +254,7 @@ export class Deliveries implements AsyncDisposable {
       logger.warning("a message is given up", { messageId, subscription: delivery.subscriptionArn, why: move.why });
       await this.#persist([gone, ...this.#buried(key, JSON.stringify({ ...delivery, why: move.why }))], closing);
     }
-    delivered(topicArn, move.do === "forget");
+    record(topicArn, move.do === "forget" ? "NumberOfNotificationsDelivered" : "NumberOfNotificationsFailed", 1);
     return null;
   }
 

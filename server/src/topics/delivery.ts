@@ -1,4 +1,5 @@
 import { unreachable } from "../base/index.ts";
+import { retryDelayMs, type RetryPolicy } from "./delivery-policy.ts";
 import type { TopicMessage } from "./message-text.ts";
 
 /** A message on its way to one subscription. */
@@ -22,16 +23,18 @@ export type DeliveryMove =
   | { readonly do: "retry"; readonly delivery: Delivery }
   | { readonly do: "give-up"; readonly why: string };
 
-/** As SNS does for HTTP endpoints that no policy is given for: three more attempts, twenty seconds apart. */
-const attemptsMax = 4;
-const retryMs = 20_000;
-
-export function afterAttempt(delivery: Delivery, outcome: AttemptOutcome, nowMs: number): DeliveryMove {
+export function afterAttempt(
+  delivery: Delivery,
+  outcome: AttemptOutcome,
+  { retries, nowMs }: { readonly retries: RetryPolicy; readonly nowMs: number },
+): DeliveryMove {
   const attemptCount = delivery.attemptCount + 1;
-  const again = (why: string): DeliveryMove =>
-    attemptCount >= attemptsMax
+  const again = (why: string): DeliveryMove => {
+    const delayMs = retryDelayMs(retries, attemptCount);
+    return delayMs === null
       ? { do: "give-up", why: `${why}, ${attemptCount} times` }
-      : { do: "retry", delivery: { ...delivery, attemptCount, notBeforeMs: nowMs + retryMs } };
+      : { do: "retry", delivery: { ...delivery, attemptCount, notBeforeMs: nowMs + delayMs } };
+  };
   switch (outcome.kind) {
     case "answered": {
       const { status } = outcome;

@@ -4,6 +4,9 @@
  * The door knows no HTTP: requests are made by the `SendMessage` it is given.
  */
 export type { AttemptOutcome } from "./delivery.ts";
+export { parseDeliveryPolicy } from "./delivery-policy.ts";
+export { parseFilterPolicy } from "./filter-policy.ts";
+export { topicMetricUnits } from "./topic-metrics.ts";
 export { deliveryLimits, type SendMessage } from "./deliveries.ts";
 export type { MessageAttribute, MessageLinks, Sign, WrittenMessage } from "./message-text.ts";
 export {
@@ -11,6 +14,7 @@ export {
   topicArn,
   topicLimits,
   topicOfArn,
+  type FilterText,
   type SignatureVersion,
   type Subscription,
   type Topic,

@@ -52,9 +52,9 @@ const timestamp = (ms: number) => new Date(ms).toISOString();
 /** The request that SNS makes for a message: the names, order and signature of its documentation. */
 export function writtenMessage(
   message: TopicMessage,
-  writing: MessageWriting & { readonly isRaw: boolean },
+  writing: MessageWriting & { readonly isRaw: boolean; readonly contentType: string },
 ): WrittenMessage {
-  const { subscriptionArn, isRaw } = writing;
+  const { subscriptionArn, isRaw, contentType } = writing;
   const isNotification = message.type === "Notification";
   const headers = {
     "x-amz-sns-message-type": message.type,
@@ -62,7 +62,7 @@ export function writtenMessage(
     "x-amz-sns-topic-arn": message.topicArn,
     ...(message.type === "SubscriptionConfirmation" ? {} : { "x-amz-sns-subscription-arn": subscriptionArn }),
     ...(isRaw && isNotification ? { "x-amz-sns-rawdelivery": "true" } : {}),
-    "content-type": "text/plain; charset=UTF-8",
+    "content-type": contentType,
     "user-agent": "Amazon Simple Notification Service Agent",
   };
   const body = isRaw && isNotification ? message.text : JSON.stringify(document(message, writing), null, 2);

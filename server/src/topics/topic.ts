@@ -10,6 +10,17 @@ export interface Topic {
   readonly createdMs: number;
   readonly displayName: string;
   readonly signatureVersion: SignatureVersion;
+  /** As it was said; null for SNS's own. */
+  readonly deliveryPolicy: string | null;
+}
+
+/** What of a message a filter looks at. */
+export type FilterScope = "MessageAttributes" | "MessageBody";
+
+/** A subscription's filter, as it was said; an empty policy lets everything through. */
+export interface FilterText {
+  readonly policy: string;
+  readonly scope: FilterScope;
 }
 
 export type DeliveryProtocol = "http" | "https";
@@ -26,6 +37,10 @@ export interface Subscription {
   readonly protocol: DeliveryProtocol;
   readonly endpoint: string;
   readonly isRaw: boolean;
+  /** Null for one that gets every message. */
+  readonly filter: FilterText | null;
+  /** As it was said; null for its topic's. */
+  readonly deliveryPolicy: string | null;
   readonly state: SubscriptionState;
 }
 

@@ -1,7 +1,9 @@
-import { AwsError, KeyedLock, type Clock, type Logger } from "../base/index.ts";
+import { AwsError, KeyedLock, LoopTurns, type Clock, type Logger } from "../base/index.ts";
 import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
 import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
+import { effectivePolicyText } from "./delivery-policy.ts";
+import { FilteredMessage, filterVerdict } from "./filter-policy.ts";
 import {
   writtenMessage,
   type MessageAttribute,
@@ -9,12 +11,15 @@ import {
   type Sign,
   type TopicMessage,
 } from "./message-text.ts";
+import { SubscriptionPolicies } from "./subscription-policies.ts";
+import { filteredMetrics, type RecordTopicMetric } from "./topic-metrics.ts";
 import {
   confirmationMs,
   invalidParameter,
   subscriptionNotFound,
   topicNotFound,
   type DeliveryProtocol,
+  type FilterText,
   type Subscription,
   type Topic,
   type TopicLimits,
@@ -26,8 +31,7 @@ export interface TopicsOptions {
   readonly send: SendMessage;
   readonly links: MessageLinks;
   readonly sign: Sign;
-  /** Counts what was delivered, or was given up. */
-  readonly delivered: (topicArn: string, isDelivered: boolean) => void;
+  readonly record: RecordTopicMetric;
   readonly newId: () => string;
   readonly newToken: () => string;
   readonly clock: Clock;
@@ -51,6 +55,9 @@ export class Topics implements AsyncDisposable {
   readonly #topics = new Map<string, Topic>();
   readonly #subscriptions = new Map<string, Subscription>();
   readonly #lock = new KeyedLock();
+  readonly #policies = new SubscriptionPolicies();
+  readonly #turns = new LoopTurns();
+  readonly #closing = new AbortController();
   #deliveries: Deliveries | null = null;
 
   private constructor(options: TopicsOptions) {
@@ -59,9 +66,19 @@ export class Topics implements AsyncDisposable {
 
   static async open(options: TopicsOptions): Promise<Topics> {
     const topics = new Topics(options);
-    for await (const topic of topics.#all<Topic>(topicKind)) topics.#topics.set(topic.arn, topic);
-    for await (const each of topics.#all<Subscription>(subscriptionKind)) topics.#subscriptions.set(each.arn, each);
-    topics.#deliveries = await Deliveries.open({ ...options, written: (delivery) => topics.#written(delivery) });
+    // What earlier versions have recorded has no policies.
+    for await (const topic of topics.#all<Topic>(topicKind)) {
+      topics.#topics.set(topic.arn, { ...topic, deliveryPolicy: topic.deliveryPolicy ?? null });
+    }
+    for await (const each of topics.#all<Subscription>(subscriptionKind)) {
+      const { filter = null, deliveryPolicy = null } = each as Partial<Subscription>;
+      topics.#subscriptions.set(each.arn, { ...each, filter, deliveryPolicy });
+    }
+    topics.#deliveries = await Deliveries.open({
+      ...options,
+      written: (delivery) => topics.#written(delivery),
+      receivesPerSecondMax: (arn) => topics.#receivesPerSecondMax(arn),
+    });
     return topics;
   }
 
@@ -129,6 +146,8 @@ export class Topics implements AsyncDisposable {
     readonly protocol: DeliveryProtocol;
     readonly endpoint: string;
     readonly isRaw: boolean;
+    readonly filter: FilterText | null;
+    readonly deliveryPolicy: string | null;
     readonly accountId: string;
   }): Promise<Subscription> {
     return await this.#lock.run("", async () => {
@@ -137,7 +156,7 @@ export class Topics implements AsyncDisposable {
       const all = this.subscriptions(asked.topicArn);
       const same = all.find(({ protocol, endpoint }) => protocol === asked.protocol && endpoint === asked.endpoint);
       if (same?.state.at === "confirmed") {
-        if (same.isRaw === asked.isRaw) return same;
+        if (isSame(same, asked)) return same;
         throw invalidParameter("Attributes Reason: Subscription already exists with different attributes");
       }
       if (
@@ -208,24 +227,71 @@ export class Topics implements AsyncDisposable {
 
   /** Resolves with the message's id when it is on its way to everybody who has confirmed. */
   async publish(publication: Publication): Promise<string> {
-    const prepared = this.prepare(publication) ?? raise(topicNotFound());
+    const prepared = (await this.prepare(publication)) ?? raise(topicNotFound());
     if (prepared.changes.length > 0) await this.#write(prepared.changes);
     prepared.written();
     return prepared.messageId;
   }
 
   /** What publishes a message when it is written, with whatever else; null where there is no such topic. */
-  prepare({ topicArn, subject, text, attributes }: Publication) {
+  async prepare({ topicArn, subject, text, attributes }: Publication) {
     if (this.find(topicArn) === null) return null;
     const { newId, clock } = this.#options;
     const messageId = newId();
     const confirmed = this.subscriptions(topicArn).filter(({ state }) => state.at === "confirmed");
     const timestampMs = clock.epochMs();
     const message = { type: "Notification", messageId, topicArn, subject, text, timestampMs, attributes } as const;
-    return { ...this.#post(confirmed, message), messageId };
+    const { meant, filteredOut } = await this.#filtered(confirmed, message);
+    const posted = this.#post(meant, message);
+    const written = () => {
+      posted.written();
+      const { record } = this.#options;
+      record(topicArn, "NumberOfMessagesPublished", 1);
+      record(topicArn, "PublishSize", Buffer.byteLength(text));
+      for (const verdict of filteredOut) {
+        record(topicArn, "NumberOfNotificationsFilteredOut", 1);
+        record(topicArn, filteredMetrics[verdict], 1);
+      }
+    };
+    return { changes: posted.changes, written, messageId };
+  }
+
+  /** The retries and pace that hold for a topic, or for a subscription, as SNS tells them. */
+  effectivePolicy(of: Topic | Subscription): string {
+    if ("topicArn" in of) {
+      const own = this.#policies.ofSubscription(this.topic(of.topicArn), of);
+      return effectivePolicyText(own, "subscription", { mayBeOverridden: true });
+    }
+    const { policy, mayBeOverridden } = this.#policies.ofTopic(of);
+    return effectivePolicyText(policy, "topic", { mayBeOverridden });
+  }
+
+  /** Who a message is for. Whoever publishes chooses how much there is to look at, so each long look has a turn of its own. */
+  async #filtered(confirmed: readonly Subscription[], message: Publication) {
+    const meant: Subscription[] = [];
+    const filteredOut: (keyof typeof filteredMetrics)[] = [];
+    const looked = new FilteredMessage(message);
+    for (const subscription of confirmed) {
+      const filter = this.#policies.filter(subscription);
+      if (filter?.scope === "MessageBody" && message.text.length > longTextChars) {
+        await this.#turns.next(this.#closing.signal);
+      }
+      const verdict = filter === null ? "passes" : filterVerdict(filter, looked);
+      if (verdict === "passes") meant.push(subscription);
+      else filteredOut.push(verdict);
+    }
+    return { meant, filteredOut };
+  }
+
+  #receivesPerSecondMax(arn: string): number | null {
+    const subscription = this.#subscriptions.get(arn);
+    const topic = subscription === undefined ? null : this.find(subscription.topicArn);
+    if (subscription === undefined || topic === null) return null;
+    return this.#policies.ofSubscription(topic, subscription).receivesPerSecondMax;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new Error("the platform ends"));
     await this.#deliveries?.[Symbol.asyncDispose]();
   }
 
@@ -243,7 +309,9 @@ export class Topics implements AsyncDisposable {
     if (message.type === "Notification" ? state.at !== "confirmed" : !isAskedFor(state, message.token)) return null;
     const { links, sign } = this.#options;
     const version = topic.signatureVersion;
-    return { endpoint, message: writtenMessage(message, { subscriptionArn, version, links, sign, isRaw }) };
+    const policy = this.#policies.ofSubscription(topic, subscription);
+    const writing = { subscriptionArn, version, links, sign, isRaw, contentType: policy.contentType };
+    return { endpoint, message: writtenMessage(message, writing), policy };
   }
 
   async #write(changes: readonly DocumentChange[]): Promise<void> {
@@ -266,6 +334,17 @@ export class Topics implements AsyncDisposable {
     }
   }
 }
+
+/** Of the text of a message, beyond which looking into it for one subscription has a turn of the event loop. */
+const longTextChars = 16_384;
+
+type Terms = Pick<Subscription, "isRaw" | "filter" | "deliveryPolicy">;
+
+const isSame = (a: Terms, b: Terms) =>
+  a.isRaw === b.isRaw &&
+  a.deliveryPolicy === b.deliveryPolicy &&
+  a.filter?.policy === b.filter?.policy &&
+  a.filter?.scope === b.filter?.scope;
 
 const isAskedFor = (state: Subscription["state"], token: string) => state.at === "pending" && state.token === token;
 

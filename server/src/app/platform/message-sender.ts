@@ -2,11 +2,13 @@ import { lookup as resolveName, type LookupAddress, type LookupOptions } from "n
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { BlockList, isIP, type LookupFunction } from "node:net";
+import { networkInterfaces } from "node:os";
 import type { AttemptOutcome, SendMessage } from "../../topics/index.ts";
 
 /**
  * Where nothing is sent that people subscribe: what clouds tell their machines (link-local addresses), and, unless the operator says
- * otherwise, the programs of this machine, which trust what comes from it.
+ * otherwise, the programs of this machine, which trust what comes from it, by whichever address of the machine. Other machines of a private
+ * network are sent messages: that is where the services of the people are who subscribe them.
  */
 const linkLocal = new BlockList();
 linkLocal.addSubnet("169.254.0.0", 16, "ipv4");
@@ -19,6 +21,15 @@ loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addSubnet("0.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 loopback.addAddress("::", "ipv6");
+
+/** Whether an address is one of this machine's now: networks come and go. */
+function isOwn(address: string): boolean {
+  const own = new BlockList();
+  for (const { address: each, family } of Object.values(networkInterfaces()).flatMap((found) => found ?? [])) {
+    own.addAddress(each, family === "IPv6" ? "ipv6" : "ipv4");
+  }
+  return own.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+}
 
 class ForbiddenAddress extends Error {
   constructor(address: string) {
@@ -39,7 +50,8 @@ export function messageSender({ toThisMachine }: SenderOptions): SendMessage {
     // An IPv4 address in IPv6's clothes is looked at as what it is.
     const bare = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
     if (bare !== undefined) return isForbidden(bare);
-    return linkLocal.check(address, family) || (!toThisMachine && loopback.check(address, family));
+    if (linkLocal.check(address, family)) return true;
+    return !toThisMachine && (loopback.check(address, family) || isOwn(address));
   };
   const lookup: LookupFunction = (hostname, options: LookupOptions, done) => {
     resolveName(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {

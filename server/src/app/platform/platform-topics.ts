@@ -3,7 +3,7 @@ import type { Clock, Logger } from "../../base/index.ts";
 import type { ResultOutbox } from "../../hosting/index.ts";
 import type { MinuteSeries } from "../../metrics/index.ts";
 import type { Documents } from "../../records/index.ts";
-import { deliveryLimits, topicLimits, Topics } from "../../topics/index.ts";
+import { deliveryLimits, topicLimits, topicMetricUnits, Topics } from "../../topics/index.ts";
 import { messageSender } from "./message-sender.ts";
 import { openMessageSigner } from "./message-signer.ts";
 import { topicPages, type TopicPages } from "./topic-pages.ts";
@@ -38,10 +38,11 @@ export async function openTopics(
         unsubscribeUrl: (SubscriptionArn) => query({ Action: "Unsubscribe", SubscriptionArn }),
       },
       sign: signer.sign,
-      delivered: (arn, isDelivered) => {
+      record: (arn, metricName, value) => {
         const dimensions = [{ name: "TopicName", value: arn.slice(arn.lastIndexOf(":") + 1) }];
-        const metricName = isDelivered ? "NumberOfNotificationsDelivered" : "NumberOfNotificationsFailed";
-        series.recorder({ namespace: "AWS/SNS", metricName, dimensions, unit: "Count" }).record(1);
+        series
+          .recorder({ namespace: "AWS/SNS", metricName, dimensions, unit: topicMetricUnits[metricName] })
+          .record(value);
       },
       newId: randomUUID,
       newToken: () => randomBytes(96).toString("hex"),
@@ -55,6 +56,6 @@ export async function openTopics(
 /** Where asynchronous inference tells its results. */
 export function resultOutbox(topics: Topics): ResultOutbox {
   return {
-    post: (topicArn, text) => Promise.resolve(topics.prepare({ topicArn, subject: null, text, attributes: {} })),
+    post: (topicArn, text) => topics.prepare({ topicArn, subject: null, text, attributes: {} }),
   };
 }

@@ -4,7 +4,7 @@ import { createVerify, X509Certificate } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
@@ -26,7 +26,25 @@ const fast: Clock = {
 
 const account = "000000000000";
 const arn = `arn:aws:sns:us-east-1:${account}:told`;
-const topic = { arn, name: "told", accountId: account, createdMs: 0, displayName: "", signatureVersion: "1" } as const;
+const topic = {
+  arn,
+  name: "told",
+  accountId: account,
+  createdMs: 0,
+  displayName: "",
+  signatureVersion: "1",
+  deliveryPolicy: null,
+} as const;
+
+/** A subscription that says nothing of what it gets. */
+const plain = {
+  topicArn: arn,
+  protocol: "http",
+  isRaw: false,
+  filter: null,
+  deliveryPolicy: null,
+  accountId: account,
+} as const;
 
 interface Received {
   readonly headers: IncomingHttpHeaders;
@@ -83,9 +101,11 @@ async function open(
   return { ...opened, series, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
-async function subscribed({ topics, pages }: Bench, hook: { url: string; received: Received[] }, isRaw = false) {
+type Terms = Partial<Pick<Parameters<Topics["subscribe"]>[0], "isRaw" | "filter" | "deliveryPolicy">>;
+
+async function subscribed({ topics, pages }: Bench, hook: { url: string; received: Received[] }, terms: Terms = {}) {
   await topics.create(topic);
-  await topics.subscribe({ topicArn: arn, protocol: "http", endpoint: hook.url, isRaw, accountId: account });
+  await topics.subscribe({ ...plain, ...terms, endpoint: hook.url });
   await eventually(() => hook.received.length === 1);
   const asked = JSON.parse(hook.received[0]?.body ?? "") as Record<string, string>;
   await pages((asked["SubscribeURL"] ?? "").replace("http://platform.test:1", ""));
@@ -143,14 +163,8 @@ test("an endpoint confirms by the link that it was sent, and then gets signed me
 test("who has not confirmed gets nothing, and a raw subscription the message alone", async (t) => {
   const [silent, raw] = [await receiver(t), await receiver(t)];
   await using bench = await open(t);
-  await subscribed(bench, raw, true);
-  await bench.topics.subscribe({
-    topicArn: arn,
-    protocol: "http",
-    endpoint: silent.url,
-    isRaw: false,
-    accountId: account,
-  });
+  await subscribed(bench, raw, { isRaw: true });
+  await bench.topics.subscribe({ ...plain, endpoint: silent.url });
   await eventually(() => silent.received.length === 1);
   await bench.topics.publish({ topicArn: arn, subject: "Unheard", text: '{"a":1}', attributes: {} });
   await eventually(() => raw.received.length === 2);
@@ -164,13 +178,7 @@ test("a message is tried four times, twenty seconds apart, unless the endpoint s
   const [busy, refusing] = [await receiver(t, [200, 500, 0, 429]), await receiver(t, [200, 400])];
   await using bench = await open(t, { clock: fast });
   await subscribed(bench, busy);
-  await bench.topics.subscribe({
-    topicArn: arn,
-    protocol: "http",
-    endpoint: refusing.url,
-    isRaw: false,
-    accountId: account,
-  });
+  await bench.topics.subscribe({ ...plain, endpoint: refusing.url });
   await eventually(() => refusing.received.length === 1);
   const token = (JSON.parse(refusing.received[0]?.body ?? "") as { Token: string }).Token;
   await bench.topics.confirm(arn, token, true);
@@ -210,13 +218,115 @@ test("programs of this machine are sent nothing unless the operator says so, by 
   const documents = new DocumentMemory();
   await using bench = await open(t, { documents, toThisMachine: false });
   await bench.topics.create(topic);
-  const hosts = ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "169.254.169.254"];
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  const ownHosts = own.filter(({ family }) => family === "IPv4").map(({ address }) => address);
+  const hosts = new Set([
+    ...ownHosts,
+    "127.0.0.1",
+    "localhost",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "0.0.0.0",
+    "2130706433",
+    "169.254.169.254",
+  ]);
   for (const host of hosts) {
     const endpoint = `http://${host}:${port}/hook`;
-    await bench.topics.subscribe({ topicArn: arn, protocol: "http", endpoint, isRaw: false, accountId: account });
+    await bench.topics.subscribe({ ...plain, endpoint });
   }
   const dead = () => [...documents.held.values()].filter(({ kind }) => kind === "sns-dead-letter");
-  await eventually(() => dead().length === hosts.length);
+  await eventually(() => dead().length === hosts.size);
   for (const { body } of dead()) assert.match(body, /nothing is sent to/);
   assert.equal(hook.received.length, 0);
+});
+
+/** What CloudWatch has been told of the topic, by metric. */
+function counted({ series }: Bench, metricName: string): number {
+  const dimensions = [{ name: "TopicName", value: "told" }];
+  const endMs = Math.ceil((systemClock.epochMs() + 1) / 60_000) * 60_000;
+  const query = { startMs: endMs - 600_000, endMs, periodMs: 60_000, unit: null };
+  return series.query({ namespace: "AWS/SNS", metricName, dimensions }, query).reduce((all, { sum }) => all + sum, 0);
+}
+
+test("a filter keeps messages from its subscription alone, and they are counted", async (t) => {
+  const [all, some] = [await receiver(t), await receiver(t)];
+  await using bench = await open(t);
+  await subscribed(bench, all, { isRaw: true });
+  const filter = { policy: '{"kind":["wanted"]}', scope: "MessageBody" } as const;
+  await subscribed(bench, some, { isRaw: true, filter });
+  for (const said of ['{"kind":"other"}', "no JSON", '{"kind":"wanted"}']) {
+    await bench.topics.publish({ topicArn: arn, subject: null, text: said, attributes: {} });
+  }
+  await eventually(() => all.received.length === 4 && some.received.length === 2);
+  assert.equal(some.received[1]?.body, '{"kind":"wanted"}');
+  assert.equal(counted(bench, "NumberOfMessagesPublished"), 3);
+  assert.equal(counted(bench, "NumberOfNotificationsFilteredOut"), 2);
+  assert.equal(counted(bench, "NumberOfNotificationsFilteredOut-MessageBody"), 1);
+  assert.equal(counted(bench, "NumberOfNotificationsFilteredOut-InvalidMessageBody"), 1);
+});
+
+test("a delivery policy says how often a message is tried, how many come a second, and with which content type", async (t) => {
+  const hook = await receiver(t, [200, 500, 500]);
+  const documents = new DocumentMemory();
+  await using bench = await open(t, { documents, clock: fast });
+  const policy = {
+    healthyRetryPolicy: { numRetries: 1, minDelayTarget: 1, maxDelayTarget: 1 },
+    requestPolicy: { headerContentType: "application/json" },
+  };
+  await subscribed(bench, hook, { deliveryPolicy: JSON.stringify(policy) });
+  await bench.topics.publish({ topicArn: arn, subject: null, text: "refused", attributes: {} });
+  const dead = () => [...documents.held.values()].filter(({ kind }) => kind === "sns-dead-letter");
+  await eventually(() => dead().length === 1);
+  assert.match(dead()[0]?.body ?? "", /the endpoint answered 500, 2 times/);
+  assert.equal(hook.received.length, 3);
+  assert.equal(hook.received[2]?.headers["content-type"], "application/json");
+  const { arn: own } = bench.topics.subscriptions(arn)[0] ?? { arn: "" };
+  const deliveryPolicy = '{"throttlePolicy":{"maxReceivesPerSecond":1}}';
+  await bench.topics.changeSubscription(own, (each) => ({ ...each, deliveryPolicy }));
+  const beganAtMs = fast.epochMs();
+  for (let count = 0; count < 21; count += 1) {
+    await bench.topics.publish({ topicArn: arn, subject: null, text: "paced", attributes: {} });
+  }
+  await eventually(() => hook.received.length === 24);
+  // Twenty seconds are between the first and the last; they are not all of the test's time, which other work may lengthen.
+  assert.ok(fast.epochMs() - beganAtMs >= 20_000, String(fast.epochMs() - beganAtMs));
+});
+
+test("an endpoint that redirects is not followed, and of one that answers without end nothing is kept", async (t) => {
+  const elsewhere = await receiver(t);
+  let writtenBytes = 0;
+  let requestCount = 0;
+  const hostile = createServer((request, response) => {
+    request.resume();
+    requestCount += 1;
+    if (request.url === "/redirects") return void response.writeHead(307, { location: elsewhere.url }).end();
+    response.writeHead(200);
+    const more = () => {
+      while (!response.destroyed) {
+        writtenBytes += 65_536;
+        if (!response.write(Buffer.alloc(65_536))) return void response.once("drain", more);
+      }
+    };
+    more();
+  });
+  await new Promise<void>((resolve) => hostile.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    hostile.closeAllConnections();
+    hostile.close();
+  });
+  const url = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`;
+  const documents = new DocumentMemory();
+  await using bench = await open(t, { documents, clock: fast });
+  await bench.topics.create(topic);
+  await bench.topics.subscribe({ ...plain, endpoint: `${url}/redirects` });
+  const dead = () => [...documents.held.values()].filter(({ kind }) => kind === "sns-dead-letter");
+  await eventually(() => dead().length === 1);
+  assert.match(dead()[0]?.body ?? "", /the endpoint answered 307, 4 times/);
+  assert.equal(requestCount, 4);
+  assert.equal(elsewhere.received.length, 0);
+  await bench.topics.subscribe({ ...plain, endpoint: `${url}/endless` });
+  await eventually(() => ![...documents.held.values()].some(({ kind }) => kind === "sns-delivery"));
+  assert.equal(requestCount, 5);
+  // What the sockets' own buffers take in, and no more.
+  assert.ok(writtenBytes < 64 * 2 ** 20, String(writtenBytes));
 });

@@ -1,4 +1,5 @@
 import { invalidParameter, topicOfArn, type Subscription, type Topics } from "../../../topics/index.ts";
+import { changedTerms, noTerms } from "./subscription-terms.ts";
 import { pageAfter } from "../../wire/index.ts";
 import type { SnsRows } from "./rows.ts";
 
@@ -21,9 +22,8 @@ export function subscriptionOperations(
         const { TopicArn: topicArn, Endpoint: endpoint = "", Attributes: attributes = {} } = input;
         topics.topic(topicArn);
         const protocol = protocolOf(input.Protocol, endpoint);
-        let isRaw = false;
-        for (const [name, value] of Object.entries(attributes)) isRaw = rawOf(name, value);
-        const made = await topics.subscribe({ topicArn, protocol, endpoint, isRaw, accountId });
+        const terms = changedTerms(noTerms, attributes, "Attributes Reason: ");
+        const made = await topics.subscribe({ topicArn, protocol, endpoint, ...terms, accountId });
         const isTold = made.state.at === "confirmed" || input.ReturnSubscriptionArn === true;
         return { SubscriptionArn: isTold ? made.arn : pendingArn };
       },
@@ -73,7 +73,8 @@ export function subscriptionDescriptions(
       action: "sns:GetSubscriptionAttributes",
       resource: own,
       async handle({ SubscriptionArn: arn }) {
-        const { topicArn, accountId, protocol, endpoint, isRaw, state } = topics.subscription(arn);
+        const subscription = topics.subscription(arn);
+        const { topicArn, accountId, protocol, endpoint, isRaw, state, filter, deliveryPolicy } = subscription;
         return {
           Attributes: {
             SubscriptionArn: arn,
@@ -84,6 +85,12 @@ export function subscriptionDescriptions(
             RawMessageDelivery: String(isRaw),
             PendingConfirmation: String(state.at === "pending"),
             ConfirmationWasAuthenticated: String(state.at === "confirmed" && !state.mayLeaveByLink),
+            SubscriptionPrincipal: `arn:aws:iam::${accountId}:root`,
+            ...(filter === null || filter.policy === ""
+              ? {}
+              : { FilterPolicy: filter.policy, FilterPolicyScope: filter.scope }),
+            ...(deliveryPolicy === null ? {} : { DeliveryPolicy: deliveryPolicy }),
+            EffectiveDeliveryPolicy: topics.effectivePolicy(subscription),
           },
         };
       },
@@ -93,8 +100,10 @@ export function subscriptionDescriptions(
       resource: own,
       async handle({ SubscriptionArn: arn, AttributeName: name, AttributeValue: value = "" }) {
         topics.subscription(arn);
-        const isRaw = rawOf(name, value);
-        await topics.changeSubscription(arn, (subscription) => ({ ...subscription, isRaw }));
+        await topics.changeSubscription(arn, (subscription) => ({
+          ...subscription,
+          ...changedTerms(subscription, { [name]: value }, ""),
+        }));
         return {};
       },
     },
@@ -128,17 +137,4 @@ function protocolOf(protocol: string, endpoint: string): "http" | "https" {
     throw invalidParameter("Endpoint Reason: user names and passwords in it are not supported by this platform yet");
   }
   return protocol;
-}
-
-/** The one attribute there is; those that would change which messages are delivered, and are not built, are refused. */
-function rawOf(name: string, value: string): boolean {
-  if (name !== "RawMessageDelivery") {
-    throw invalidParameter(`AttributeName Reason: ${name.slice(0, 64)} is not supported by this platform yet`);
-  }
-  if (value !== "true" && value !== "false") {
-    throw invalidParameter(
-      "Attributes Reason: RawMessageDelivery: Invalid value [" + value.slice(0, 64) + "]. Must be true or false.",
-    );
-  }
-  return value === "true";
 }

@@ -1,11 +1,13 @@
 import type { Clock } from "../../../base/index.ts";
-import { invalidParameter, topicArn, type Topic, type Topics } from "../../../topics/index.ts";
+import { invalidParameter, parseDeliveryPolicy, topicArn, type Topic, type Topics } from "../../../topics/index.ts";
 import { pageAfter } from "../../wire/index.ts";
 import type { SnsRows } from "./rows.ts";
 
 const pageMax = 100;
 
-type Changes = Partial<Pick<Topic, "displayName" | "signatureVersion">>;
+const fifoText = "FIFO topics are not supported by this platform yet: their messages go to Amazon SQS alone";
+
+type Changes = Partial<Pick<Topic, "displayName" | "signatureVersion" | "deliveryPolicy">>;
 
 export function topicOperations(
   topics: Topics,
@@ -18,6 +20,7 @@ export function topicOperations(
       resource: ({ Name: name }, context) => topicArn(name, context),
       refuses: [{ path: "DataProtectionPolicy" }],
       async handle({ Name: name, Attributes: attributes = {} }, context) {
+        if (name.endsWith(".fifo")) throw invalidParameter(`Topic Name Reason: ${fifoText}`);
         if (!/^[A-Za-z0-9_-]{1,256}$/.test(name)) throw invalidParameter("Topic Name");
         const { accountId } = context;
         const arn = topicArn(name, context);
@@ -32,6 +35,7 @@ export function topicOperations(
           createdMs: clock.epochMs(),
           displayName: "",
           signatureVersion: "1",
+          deliveryPolicy: null,
         } as const;
         await topics.create({ ...fresh, ...changes });
         return { TopicArn: arn };
@@ -84,7 +88,8 @@ function attributesOf(topics: Topics, topic: Topic): Readonly<Record<string, str
     SubscriptionsPending: count("pending"),
     SubscriptionsConfirmed: count("confirmed"),
     SubscriptionsDeleted: "0",
-    EffectiveDeliveryPolicy: deliveryPolicy,
+    ...(topic.deliveryPolicy === null ? {} : { DeliveryPolicy: topic.deliveryPolicy }),
+    EffectiveDeliveryPolicy: topics.effectivePolicy(topic),
     ...(topic.signatureVersion === "1" ? {} : { SignatureVersion: topic.signatureVersion }),
   };
 }
@@ -98,9 +103,13 @@ function changesOf(attribute: string, value: string): Changes {
     case "SignatureVersion":
       if (value !== "1" && value !== "2") throw invalidParameter("SignatureVersion");
       return { signatureVersion: value };
+    case "DeliveryPolicy":
+      if (value === "") return { deliveryPolicy: null };
+      parseDeliveryPolicy(value, "topic");
+      return { deliveryPolicy: value };
     case "FifoTopic":
       if (value === "false") return {};
-      throw invalidParameter("Attributes Reason: FifoTopic is not supported by this platform yet");
+      throw invalidParameter(`Attributes Reason: ${fifoText}`);
     default:
       throw invalidParameter(`AttributeName Reason: ${attribute.slice(0, 64)} is not supported by this platform yet`);
   }
@@ -124,18 +133,3 @@ function policyOf({ arn, accountId }: Topic): string {
     ],
   });
 }
-
-const deliveryPolicy = JSON.stringify({
-  http: {
-    defaultHealthyRetryPolicy: {
-      minDelayTarget: 20,
-      maxDelayTarget: 20,
-      numRetries: 3,
-      numMaxDelayRetries: 0,
-      numNoDelayRetries: 0,
-      numMinDelayRetries: 0,
-      backoffFunction: "linear",
-    },
-    disableSubscriptionOverrides: false,
-  },
-});

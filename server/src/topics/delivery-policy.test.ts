@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defaultDeliveryPolicy, parseDeliveryPolicy, policyOver, retryDelayMs } from "./delivery-policy.ts";
+
+/** The delays of a policy in seconds, until there are no more. */
+function delays(healthyRetryPolicy: object): readonly number[] {
+  const said = parseDeliveryPolicy(JSON.stringify({ healthyRetryPolicy }), "subscription");
+  const { retries } = policyOver(defaultDeliveryPolicy, said);
+  const found: number[] = [];
+  for (let count = 1; ; count += 1) {
+    const delayMs = retryDelayMs(retries, count);
+    if (delayMs === null) return found;
+    found.push(delayMs / 1000);
+  }
+}
+
+test("retries come in SNS's four phases: at once, after the least delay, after growing ones, after the most", () => {
+  assert.deepEqual(delays({}), [20, 20, 20]);
+  assert.deepEqual(delays({ numRetries: 0 }), []);
+  const phases = { numNoDelayRetries: 1, numMinDelayRetries: 2, numMaxDelayRetries: 1, numRetries: 9 };
+  const range = { minDelayTarget: 10, maxDelayTarget: 50 };
+  assert.deepEqual(delays({ ...phases, ...range }), [0, 10, 10, 10, 20, 30, 40, 50, 50]);
+});
+
+test("each curve goes from the least delay to the most, and never back", () => {
+  for (const backoffFunction of ["linear", "arithmetic", "geometric", "exponential"]) {
+    const found = delays({ backoffFunction, numRetries: 10, minDelayTarget: 1, maxDelayTarget: 100 });
+    assert.deepEqual([found[0], found.at(-1), found.length], [1, 100, 10]);
+    assert.deepEqual(
+      found,
+      found.toSorted((a, b) => a - b),
+    );
+  }
+});
+
+test("what a subscription does not say is its topic's, and what neither says is SNS's", () => {
+  const topic = { http: { defaultThrottlePolicy: { maxReceivesPerSecond: 5 }, disableSubscriptionOverrides: true } };
+  const said = parseDeliveryPolicy(JSON.stringify(topic), "topic");
+  assert.equal(said.mayBeOverridden, false);
+  const under = policyOver(defaultDeliveryPolicy, said);
+  const own = parseDeliveryPolicy('{"requestPolicy":{"headerContentType":"application/json"}}', "subscription");
+  assert.deepEqual(policyOver(under, own), {
+    retries: defaultDeliveryPolicy.retries,
+    receivesPerSecondMax: 5,
+    contentType: "application/json",
+  });
+});
+
+const refusals: readonly (readonly [policy: object, words: RegExp])[] = [
+  [{ healthyRetryPolicy: { numRetries: 101 } }, /numRetries must be a whole number between 0 and 100/],
+  [{ healthyRetryPolicy: { minDelayTarget: 30 } }, /minDelayTarget must not exceed maxDelayTarget/],
+  [{ healthyRetryPolicy: { numNoDelayRetries: 4 } }, /numRetries must be at least the sum/],
+  [{ healthyRetryPolicy: { numRetries: 100, maxDelayTarget: 3600 } }, /together must not exceed 3600 seconds/],
+  [{ healthyRetryPolicy: { backoffFunction: "cubic" } }, /backoffFunction must be one of/],
+  [{ throttlePolicy: { maxReceivesPerSecond: 0 } }, /maxReceivesPerSecond must be greater than or equal to 1/],
+  [{ requestPolicy: { headerContentType: "text/plain\r\nx: y" } }, /headerContentType is none of/],
+  [{ http: {} }, /unexpected JSON member: http/],
+];
+
+for (const [policy, words] of refusals) {
+  test(`a delivery policy is refused: ${JSON.stringify(policy)}`, () => {
+    assert.throws(() => parseDeliveryPolicy(JSON.stringify(policy), "subscription"), {
+      code: "InvalidParameter",
+      message: words,
+    });
+  });
+}

@@ -1,0 +1,47 @@
+import {
+  defaultDeliveryPolicy,
+  parseDeliveryPolicy,
+  policyOver,
+  type DeliveryPolicy,
+  type SaidDeliveryPolicy,
+} from "./delivery-policy.ts";
+import { parseFilterPolicy, type FilterPolicy } from "./filter-policy.ts";
+import type { Subscription, Topic } from "./topic.ts";
+
+/** What the policies of topics and subscriptions say, read once for each that is there. */
+export class SubscriptionPolicies {
+  readonly #filters = new WeakMap<Subscription, FilterPolicy>();
+  readonly #said = new WeakMap<Topic | Subscription, SaidDeliveryPolicy>();
+
+  /** Null for a subscription that gets every message. */
+  filter(subscription: Subscription): FilterPolicy | null {
+    if (subscription.filter === null || subscription.filter.policy === "") return null;
+    const found = this.#filters.get(subscription);
+    if (found !== undefined) return found;
+    const parsed = parseFilterPolicy(subscription.filter);
+    this.#filters.set(subscription, parsed);
+    return parsed;
+  }
+
+  ofTopic(topic: Topic): { readonly policy: DeliveryPolicy; readonly mayBeOverridden: boolean } {
+    const said = this.#saidBy(topic, "topic");
+    if (said === null) return { policy: defaultDeliveryPolicy, mayBeOverridden: true };
+    return { policy: policyOver(defaultDeliveryPolicy, said), mayBeOverridden: said.mayBeOverridden };
+  }
+
+  /** The subscription's own over its topic's, where the topic lets it have one. */
+  ofSubscription(topic: Topic, subscription: Subscription): DeliveryPolicy {
+    const { policy, mayBeOverridden } = this.ofTopic(topic);
+    const said = mayBeOverridden ? this.#saidBy(subscription, "subscription") : null;
+    return said === null ? policy : policyOver(policy, said);
+  }
+
+  #saidBy(by: Topic | Subscription, level: "topic" | "subscription"): SaidDeliveryPolicy | null {
+    if (by.deliveryPolicy === null) return null;
+    const found = this.#said.get(by);
+    if (found !== undefined) return found;
+    const parsed = parseDeliveryPolicy(by.deliveryPolicy, level);
+    this.#said.set(by, parsed);
+    return parsed;
+  }
+}
