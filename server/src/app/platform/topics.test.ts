@@ -299,13 +299,15 @@ test("an endpoint that redirects is not followed, and of one that answers withou
   const hostile = createServer((request, response) => {
     request.resume();
     requestCount += 1;
-    if (request.url === "/redirects") return void response.writeHead(307, { location: elsewhere.url }).end();
+    if (request.url === "/redirects") {
+      response.writeHead(307, { location: elsewhere.url }).end();
+      return;
+    }
     response.writeHead(200);
     const more = () => {
-      while (!response.destroyed) {
-        writtenBytes += 65_536;
-        if (!response.write(Buffer.alloc(65_536))) return void response.once("drain", more);
-      }
+      do writtenBytes += 65_536;
+      while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+      response.once("drain", more);
     };
     more();
   });
