@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultDeliveryPolicy, parseDeliveryPolicy, policyOver, retryDelayMs } from "./delivery-policy.ts";
+import { defaultDeliveryPolicy, parseDeliveryPolicy, policyOver, redeliveryDelayMs } from "./delivery-policy.ts";
 
 /** The delays of a policy in seconds, until there are no more. */
 function delays(healthyRetryPolicy: object): readonly number[] {
@@ -8,7 +8,7 @@ function delays(healthyRetryPolicy: object): readonly number[] {
   const { retries } = policyOver(defaultDeliveryPolicy, said);
   const found: number[] = [];
   for (let count = 1; ; count += 1) {
-    const delayMs = retryDelayMs(retries, count);
+    const delayMs = redeliveryDelayMs(retries, count);
     if (delayMs === null) return found;
     found.push(delayMs / 1000);
   }

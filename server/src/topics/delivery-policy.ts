@@ -60,7 +60,7 @@ const contentTypes = new Set([
 ]);
 
 /** Milliseconds until the next attempt after `attemptCount` of them; null where there is none. */
-export function retryDelayMs(policy: RetryPolicy, attemptCount: number): number | null {
+export function redeliveryDelayMs(policy: RetryPolicy, attemptCount: number): number | null {
   const { numRetries, numNoDelayRetries, numMinDelayRetries, numMaxDelayRetries } = policy;
   const retry = attemptCount - 1;
   if (retry >= numRetries) return null;
@@ -182,7 +182,7 @@ function retriesOf(json: Readonly<Record<string, unknown>>, refuse: Refuse): Ret
   if (numNoDelayRetries + numMinDelayRetries + numMaxDelayRetries > numRetries) {
     throw refuse("numRetries must be at least the sum of the retries without delay, with the least and with the most");
   }
-  const delays = Array.from({ length: numRetries }, (_, retry) => retryDelayMs(policy, retry + 1) ?? 0);
+  const delays = Array.from({ length: numRetries }, (_, retry) => redeliveryDelayMs(policy, retry + 1) ?? 0);
   if (delays.reduce((sum, each) => sum + each, 0) > 1000 * allSecondsMax) {
     throw refuse(`all delays together must not exceed ${allSecondsMax} seconds`);
   }

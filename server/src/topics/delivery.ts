@@ -1,5 +1,5 @@
 import { unreachable } from "../base/index.ts";
-import { retryDelayMs, type RetryPolicy } from "./delivery-policy.ts";
+import { redeliveryDelayMs, type RetryPolicy } from "./delivery-policy.ts";
 import type { TopicMessage } from "./message-text.ts";
 
 /** A message on its way to one subscription. */
@@ -30,7 +30,7 @@ export function afterAttempt(
 ): DeliveryMove {
   const attemptCount = delivery.attemptCount + 1;
   const again = (why: string): DeliveryMove => {
-    const delayMs = retryDelayMs(retries, attemptCount);
+    const delayMs = redeliveryDelayMs(retries, attemptCount);
     return delayMs === null
       ? { do: "give-up", why: `${why}, ${attemptCount} times` }
       : { do: "retry", delivery: { ...delivery, attemptCount, notBeforeMs: nowMs + delayMs } };

@@ -1,5 +1,5 @@
 import type { MessageAttribute } from "./message-text.ts";
-import { accepts, FilterFault, ruleOf, type FilterRule, type FilterValue } from "./filter-rule.ts";
+import { ruleAccepts, FilterFault, ruleOf, type FilterRule, type FilterValue } from "./filter-rule.ts";
 import { invalidParameter, type FilterScope, type FilterText } from "./topic.ts";
 
 /** What a message must be like: all of these, of which one may be a choice. */
@@ -139,7 +139,7 @@ function holds(clauses: readonly Clause[], values: Values): boolean {
     if (clause.is === "either") return clause.of.some((choice) => holds(choice, values));
     const found = values(clause.path);
     if (found === null) return clause.rules.some((rule) => rule.is === "exists" && !rule.isThere);
-    return clause.rules.some((rule) => found.some((value) => accepts(rule, value)));
+    return clause.rules.some((rule) => found.some((value) => ruleAccepts(rule, value)));
   });
 }
 

@@ -18,7 +18,7 @@ export type FilterRule =
   | { readonly is: "anything-but"; readonly but: readonly FilterRule[] };
 
 /** Whether a value that is there is as a rule says. */
-export function accepts(rule: FilterRule, value: FilterValue): boolean {
+export function ruleAccepts(rule: FilterRule, value: FilterValue): boolean {
   switch (rule.is) {
     case "equal":
       return rule.value === value;
@@ -39,7 +39,7 @@ export function accepts(rule: FilterRule, value: FilterValue): boolean {
     case "exists":
       return rule.isThere;
     case "anything-but":
-      return value !== null && !rule.but.some((each) => accepts(each, value));
+      return value !== null && !rule.but.some((each) => ruleAccepts(each, value));
     default:
       return unreachable(rule);
   }
