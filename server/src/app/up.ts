@@ -1,4 +1,4 @@
-import { asDiskError, DiskError, systemClock } from "../base/index.ts";
+import { asDiskError, DiskError, systemClock, type Clock } from "../base/index.ts";
 import { isLoopbackName } from "../aws/index.ts";
 import { keySource, rootKeys } from "./platform/credentials.ts";
 import { credentialsPath, dataDirectories } from "./directories.ts";
@@ -17,8 +17,9 @@ const lastLinesMsMax = 1000;
 /**
  * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
  * the signal where it came before the platform was open or a second one came while it stopped: kill -9 is safe for all data.
+ * `clock`: that of the platform's services.
  */
-export async function up(options: UpOptions): Promise<number> {
+export async function up(options: UpOptions, clock: Clock = systemClock): Promise<number> {
   using stop = stopSignal();
   await endWithNpx(process.env, process.ppid, systemClock);
   const startedNs = systemClock.monotonicNs();
@@ -64,6 +65,7 @@ export async function up(options: UpOptions): Promise<number> {
       requestMemory: requestMemory(options.requestMemoryBytes),
       serverlessIdleMs: options.serverlessIdleSecs * 1000,
       topicsToThisMachine: options.topicsToThisMachine,
+      clock,
     });
     opened = true;
   } catch (error) {

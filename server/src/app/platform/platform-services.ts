@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { awsServices, ensureRole, StsSessions, type ServiceRow } from "../../aws/index.ts";
-import { systemClock as clock, type Logger } from "../../base/index.ts";
+import type { Clock, Logger } from "../../base/index.ts";
 import type { BucketStore } from "../../blobs/index.ts";
 import type { Hosting, LogStreams } from "../../hosting/index.ts";
 import type { MinuteSeries } from "../../metrics/index.ts";
@@ -28,6 +28,7 @@ export interface ServicesParts {
   readonly allowedOrigins: ReadonlySet<string>;
   /** Aborts when the platform stops. */
   readonly stopping: AbortSignal;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -35,7 +36,7 @@ export interface ServicesParts {
 export async function platformServices(
   parts: ServicesParts,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
-  const { hosting, store, logs, documents, series, scaled, topics, accountId, logger } = parts;
+  const { hosting, store, logs, documents, series, scaled, topics, accountId, clock, logger } = parts;
   const identities = recordedIdentities(documents, logger);
   const iam = { store: identities, clock, randomBytes };
   await ensureRole(iam, accountId, executionRoleName);

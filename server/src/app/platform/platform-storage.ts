@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { makeDirectory, systemClock, type Logger } from "../../base/index.ts";
+import { makeDirectory, type Clock, type Logger } from "../../base/index.ts";
 import { openDirectoryStore, type BucketStore } from "../../blobs/index.ts";
 import { hostingMigrations, metricMigrations, MetricRecords, metricRecordsLimits } from "../../hosting/index.ts";
 import { MinuteSeries } from "../../metrics/index.ts";
@@ -21,7 +21,7 @@ export interface PlatformStorage {
 export async function openStorage(
   opening: AsyncDisposableStack,
   directories: DataDirectories,
-  log: Logger,
+  { log, clock }: { readonly log: Logger; readonly clock: Clock },
 ): Promise<PlatformStorage> {
   for (const directory of Object.values(directories)) await makeDirectory(directory);
   const lock = lockDirectory(directories.records);
@@ -48,14 +48,14 @@ export async function openStorage(
     }),
   );
   const store = opening.use(await openDirectoryStore({ folder: directories.objects, logger: log }));
-  const series = new MinuteSeries({ clock: systemClock, ...seriesLimits });
+  const series = new MinuteSeries({ clock, ...seriesLimits });
   // Closed after everything that records, before the records.
   opening.use(
     await MetricRecords.open({
       records: metricDatabase,
       series,
       limits: metricRecordsLimits,
-      clock: systemClock,
+      clock,
       logger: log,
     }),
   );

@@ -14,7 +14,7 @@ import {
   stsHosts,
   type DoorRules,
 } from "../../aws/index.ts";
-import { delay, systemClock, TaskGroup, type ByteBudget, type Logger } from "../../base/index.ts";
+import { delay, systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "../../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../../blobs/index.ts";
 import {
   createDirectoryLogStreams,
@@ -85,6 +85,8 @@ export interface PlatformOptions {
   readonly serverlessIdleMs?: number;
   /** Whether messages of topics go to programs of this machine; they do not unless said. */
   readonly topicsToThisMachine?: boolean;
+  /** What callers, alarms, policies and recorded values go by, the machine's unless given; instances go by the machine's. */
+  readonly clock?: Clock;
 }
 
 export interface Platform extends AsyncDisposable {
@@ -93,9 +95,9 @@ export interface Platform extends AsyncDisposable {
 
 /** The hosting platform on one port. What is opened here is closed in the reverse order. */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
-  const { directories, log, owner = ownerDefault } = options;
+  const { directories, log, owner = ownerDefault, clock = systemClock } = options;
   await using opening = new AsyncDisposableStack();
-  const { documents, series, store } = await openStorage(opening, directories, log);
+  const { documents, series, store } = await openStorage(opening, directories, { log, clock });
   const { server, close } = createPlatformServer(options.serverLimits);
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
   const certificate = await clientCertificate(directories.clients, log);
@@ -110,13 +112,13 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   };
   opening.defer(() => closeWithin(0));
   const logs = openLogs(opening, directories, log);
-  const links = createLogLinks({ url: containersUrl(url), secret: options.proxySecret, clock: systemClock });
+  const links = createLogLinks({ url: containersUrl(url), secret: options.proxySecret, clock });
   const instances: InstanceCredentials = createInstanceCredentials({
     url: containersUrl(url),
     randomBytes,
     isModelData: (object) => hosting.isModelData(object),
   });
-  const parts = { documents, series, clock: systemClock, logger: log };
+  const parts = { documents, series, clock, logger: log };
   const { topics, pages: topicPages } = await openTopics(opening, {
     ...parts,
     directory: directories.clients,
@@ -148,6 +150,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     accountId: owner.accountId,
     allowedOrigins: new Set(options.allowedOrigins),
     stopping: stopping.signal,
+    clock,
     logger: log,
   });
   const { refuses, gateway } = openDoor(options, aws, instances);
@@ -189,9 +192,9 @@ function fleetOptions(
   };
 }
 
-function ownersPages({ keys }: PlatformOptions, series: MinuteSeries) {
+function ownersPages({ keys, clock = systemClock }: PlatformOptions, series: MinuteSeries) {
   return {
-    series: () => printSeries(series, { seriesMax: toldSeriesMax, nowMs: systemClock.epochMs(), turn: nextTurn }),
+    series: () => printSeries(series, { seriesMax: toldSeriesMax, nowMs: clock.epochMs(), turn: nextTurn }),
     isOwner: (request: IncomingMessage) => bringsKey(request, keys ?? []),
   };
 }
@@ -272,6 +275,7 @@ function openDoor(
     accountIdDefault: accountId,
     refuses,
     requestMemory: options.requestMemory,
+    ...(options.clock && { clock: options.clock }),
     logger: options.log,
   });
   return { refuses, gateway };
