@@ -1,11 +1,15 @@
 /** Every operation of the platform, asked by every kind of client. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { create } from "tar";
+import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import type { AwsCaller } from "./conversation/client.ts";
 import { hosting } from "./conversation/hosting.ts";
 import { JavaScriptCaller } from "./conversation/javascript-caller.ts";
@@ -68,7 +72,8 @@ const talks: readonly Talk[] = [
   },
   {
     name: "cli",
-    lacks: ["sagemaker-runtime.InvokeEndpointWithResponseStream"],
+    // Its own command of the name is a process that lasts, see below.
+    lacks: ["sagemaker-runtime.InvokeEndpointWithResponseStream", "logs.StartLiveTail"],
     open: openCli,
   },
   { name: "javascript", open: (variables) => new JavaScriptCaller(variables) },
@@ -88,7 +93,7 @@ for (const { name, lacks = [], open } of talks) {
     };
     await identities(asking, name);
     await topics(asking, name);
-    await logs(asking, name);
+    await logs(asking, { name, tails: lacks.length === 0 });
     await objects(asking, name);
     await metrics(asking, name);
     await hosting(asking, { name, archive, readsEvents: lacks.length === 0 });
@@ -96,6 +101,33 @@ for (const { name, lacks = [], open } of talks) {
     assert.deepEqual([...answered].toSorted(), expected);
   });
 }
+
+test("aws logs start-live-tail prints events as they are written, until it is interrupted", async () => {
+  const variables = await platform.variables();
+  await using caller = new JavaScriptCaller(variables);
+  const group = { logGroupName: "/tails/cli" };
+  const stream = { ...group, logStreamName: "one" };
+  await caller.call("logs", "CreateLogGroup", group);
+  await caller.call("logs", "CreateLogStream", stream);
+  const { logGroups: groups } = await caller.call("logs", "DescribeLogGroups", { logGroupNamePrefix: "/tails/" });
+  const { python } = await ensureEnvironment(cacheDirectory(process.env), "aws-cli");
+  const words = ["logs", "start-live-tail", "--log-group-identifiers", groups[0].logGroupArn];
+  const child = spawn(python, ["-m", "awscli", ...words, "--log-event-filter-pattern", "heard -un"], {
+    env: { ...process.env, ...variables },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let printed = "";
+  child.stdout.on("data", (text) => (printed += String(text)));
+  // It does not say when it has begun.
+  while (printed === "") {
+    const logEvents = ["un heard", "heard here"].map((message) => ({ timestamp: Date.now(), message }));
+    await caller.call("logs", "PutLogEvents", { ...stream, logEvents });
+    await pause(100);
+  }
+  child.kill("SIGINT");
+  assert.deepEqual(await once(child, "exit"), [0, null]);
+  assert.match(printed, /^(heard here\n)+$/);
+});
 
 test("aws s3: folders with an object of several parts are copied, synchronised, moved and removed", async () => {
   await using caller = await openCli(await platform.variables());

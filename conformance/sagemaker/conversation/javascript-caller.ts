@@ -42,6 +42,7 @@ export class JavaScriptCaller implements AwsCaller {
         secretAccessKey: variables["AWS_SECRET_ACCESS_KEY"],
       },
       forcePathStyle: true,
+      disableHostPrefix: variables["AWS_DISABLE_HOST_PREFIX_INJECTION"] === "true",
       maxAttempts: 1,
     };
   }
@@ -91,5 +92,12 @@ async function whole(answer: Members): Promise<Members> {
   }
   if (body instanceof Uint8Array) return { ...answer, Body: Buffer.from(body) };
   if (body?.[Symbol.asyncIterator] !== undefined) return { ...answer, Body: await Array.fromAsync(body) };
-  return answer;
+  const session = answer["responseStream"];
+  return session === undefined ? answer : { ...answer, responseStream: await firstOf(session) };
+}
+
+/** Of a session of events, which has no end, the first. */
+async function firstOf(session: AsyncIterable<Members>): Promise<readonly Members[]> {
+  for await (const event of session) return [event];
+  return [];
 }

@@ -30,8 +30,18 @@ def encoded(value):
         return encoded(value.read())
     if isinstance(value, (str, int, float, bool, type(None))):
         return value
-    # Lists, and streams of events, which are read to their end.
+    if hasattr(value, "close"):
+        return [encoded(each) for each in events(value)]
     return [encoded(each) for each in value]
+
+
+def events(stream):
+    """A stream's events to their end; of a session, which has none, the first."""
+    for event in stream:
+        yield event
+        if "sessionStart" in event:
+            stream.close()
+            return
 
 
 def serve(call, wait):

@@ -85,8 +85,8 @@ export async function topics({ call }: Asking, name: string): Promise<void> {
   });
 }
 
-/** Each operation of CloudWatch Logs. */
-export async function logs({ call }: Asking, name: string): Promise<void> {
+/** Each operation of CloudWatch Logs; the session of a live tail where the client has an operation for it. */
+export async function logs({ call }: Asking, { name, tails }: { name: string; tails: boolean }): Promise<void> {
   const group = { logGroupName: `/conversations/${name}` };
   const stream = { ...group, logStreamName: "one" };
   await call("logs", "CreateLogGroup", group);
@@ -95,6 +95,11 @@ export async function logs({ call }: Asking, name: string): Promise<void> {
   const { logGroups: groups } = await call("logs", "DescribeLogGroups", { logGroupNamePrefix: group.logGroupName });
   assert.equal(groups[0].retentionInDays, 3);
   await call("logs", "DeleteRetentionPolicy", group);
+  if (tails) {
+    const asked = { logGroupIdentifiers: [groups[0].logGroupArn], logEventFilterPattern: "error" };
+    const { responseStream: told } = await call("logs", "StartLiveTail", asked);
+    assert.equal(told[0].sessionStart.logEventFilterPattern, "error");
+  }
   const timestamp = Date.now();
   const logEvents = ["an error, here", "a word"].map((message) => ({ timestamp, message }));
   await call("logs", "PutLogEvents", { ...stream, logEvents });
