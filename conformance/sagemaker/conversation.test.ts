@@ -116,17 +116,17 @@ test("aws logs start-live-tail prints events as they are written, until it is in
     env: { ...process.env, ...variables },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let printed = "";
-  child.stdout.on("data", (text) => (printed += String(text)));
+  const printed: string[] = [];
+  child.stdout.on("data", (text) => printed.push(String(text)));
   // It does not say when it has begun.
-  while (printed === "") {
+  while (printed.length === 0) {
     const logEvents = ["un heard", "heard here"].map((message) => ({ timestamp: Date.now(), message }));
     await caller.call("logs", "PutLogEvents", { ...stream, logEvents });
     await pause(100);
   }
   child.kill("SIGINT");
   assert.deepEqual(await once(child, "exit"), [0, null]);
-  assert.match(printed, /^(heard here\n)+$/);
+  assert.match(printed.join(""), /^(heard here\n)+$/);
 });
 
 test("aws s3: folders with an object of several parts are copied, synchronised, moved and removed", async () => {

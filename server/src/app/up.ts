@@ -13,6 +13,7 @@ import { createTritonLog } from "./serving/triton-log.ts";
 
 /** How long the last lines of the log are waited for. */
 const lastLinesMsMax = 1000;
+const graceSecs = platformServerLimits.stopGraceMs / 1000;
 
 /**
  * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
@@ -76,7 +77,6 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
   process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
   if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
-  const graceSecs = platformServerLimits.stopGraceMs / 1000;
   log.info(
     `stopping: ${await stop.stopped}; requests under way have ${graceSecs} s, a second signal ends them at once`,
   );

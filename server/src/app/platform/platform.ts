@@ -140,18 +140,15 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   await hosting.resume();
   const stopping = new AbortController();
   const aws = await platformServices({
+    ...parts,
     hosting,
     store,
     logs,
-    documents,
-    series,
     scaled,
     topics,
     accountId: owner.accountId,
     allowedOrigins: new Set(options.allowedOrigins),
     stopping: stopping.signal,
-    clock,
-    logger: log,
   });
   const { refuses, gateway } = openDoor(options, aws, instances);
   const pages = { ...ownersPages(options, series), ...hostingsPages(hosting), links, logs, topics: topicPages };
