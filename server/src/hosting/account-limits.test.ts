@@ -123,6 +123,7 @@ test("an endpoint that the machine has no memory for is refused with how much is
     message:
       "The account-level service limit 'Memory of this machine' is 10240 MiB, with current utilization of " +
       `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
+      "A model counts with what it took before, or else with the size of its data. " +
       `${missing} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
       "containers, or the end of other endpoints and transform jobs would make room.",
   });

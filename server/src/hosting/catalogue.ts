@@ -15,6 +15,7 @@ import {
 } from "./definitions/index.ts";
 import type { PlannedConfig } from "./endpoints/index.ts";
 import { alreadyExists, invalid, notFound, type HostingNoun } from "./hosting-errors.ts";
+import type { ModelMemories } from "./model-memories.ts";
 import type { Quotas } from "./quotas.ts";
 import {
   listPage,
@@ -31,15 +32,24 @@ const tagCountMax = 50;
 /** A record without what hosting gives it, and its first tags. */
 export type NewRecord<Value> = Omit<Value, "arn" | "createdMs"> & { readonly tags: readonly Tag[] };
 
+export interface CatalogueOptions {
+  readonly store: HostingStore;
+  readonly quotas: Quotas;
+  readonly memories: ModelMemories;
+  readonly clock: Clock;
+}
+
 /** Models, endpoint configurations, and the tags of everything: what is only recorded, and runs nowhere. */
 export class Catalogue {
   readonly #store: HostingStore;
   readonly #quotas: Quotas;
+  readonly #memories: ModelMemories;
   readonly #clock: Clock;
 
-  constructor(store: HostingStore, quotas: Quotas, clock: Clock) {
+  constructor({ store, quotas, memories, clock }: CatalogueOptions) {
     this.#store = store;
     this.#quotas = quotas;
+    this.#memories = memories;
     this.#clock = clock;
   }
 
@@ -100,6 +110,11 @@ export class Catalogue {
     return model;
   }
 
+  /** What the models of each of its containers are expected to take of memory. */
+  expectedBytes(model: ModelRecord): Promise<readonly number[]> {
+    return this.#memories.expectedBytes(model);
+  }
+
   async config(name: string, owner: Owner): Promise<EndpointConfigRecord> {
     const found = await this.#store.kinds.configs.find(nameKey(name));
     if (found.at !== "found") throw notFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
@@ -111,9 +126,10 @@ export class Catalogue {
     const { name, variants, shadows = [], dataCapture, asyncInference } = await this.config(configName, owner);
     const plans: VariantPlan[] = [];
     const isShadowed = shadows.length > 0;
-    for (const variant of variants) plans.push({ variant, model: await this.#modelOf(variant, owner, isShadowed) });
-    for (const variant of shadows) {
-      plans.push({ variant, model: await this.#modelOf(variant, owner, isShadowed), isShadow: true });
+    for (const variant of [...variants, ...shadows]) {
+      const model = await this.#modelOf(variant, owner, isShadowed);
+      const plan = { variant, model, expectedBytes: await this.#memories.expectedBytes(model) };
+      plans.push(shadows.includes(variant) ? { ...plan, isShadow: true } : plan);
     }
     return {
       configName: name,
@@ -125,11 +141,16 @@ export class Catalogue {
 
   /** With its tags. */
   async deleteModel(name: string, owner: Owner): Promise<void> {
-    const { models, tags } = this.#store.kinds;
+    const { models, modelMemories, tags } = this.#store.kinds;
     await this.#store.attempt(async () => {
       const found = await models.find(nameKey(name));
       if (found.at !== "found") throw notFound("model", hostingArn("model", name, owner));
-      await this.#store.write([models.delete(nameKey(name), found.version), tags.delete(found.value.arn, "any")]);
+      const key = nameKey(name);
+      await this.#store.write([
+        models.delete(key, found.version),
+        modelMemories.delete(key, "any"),
+        tags.delete(found.value.arn, "any"),
+      ]);
     });
   }
 

@@ -29,6 +29,7 @@ export interface EndpointMovesOptions {
   readonly newInstanceId: () => string;
   readonly alarmState: LookAtAlarm;
   readonly claim: FleetParts["claim"];
+  readonly memory: FleetParts["memory"];
 }
 
 interface Move {
@@ -116,8 +117,8 @@ export class EndpointMoves implements AsyncDisposable {
   }
 
   #open(record: EndpointRecord): RunningEndpoint {
-    const { fleet, mirrors, random, newInstanceId: newId, claim } = this.#options;
-    return new RunningEndpoint(record, { fleet, mirrors, random, newId, claim });
+    const { fleet, mirrors, random, newInstanceId: newId, claim, memory } = this.#options;
+    return new RunningEndpoint(record, { fleet, mirrors, random, newId, claim, memory });
   }
 
   async #write(

@@ -52,7 +52,8 @@ export function memoryMissing(bytes: {
   const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
   const { code, message } = limitExceeded({ what: "Memory of this machine", unit: "MiB" }, { limit, used, wanted });
   const text =
-    `${message} ${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
+    `${message} A model counts with what it took before, or else with the size of its data. ` +
+    `${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
     "Environment of the model's containers, or the end of other endpoints and transform jobs would make room.";
   return new AwsError(code, text);
 }

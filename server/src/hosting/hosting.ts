@@ -14,6 +14,7 @@ import type { Wait } from "./settled.ts";
 import { Endpoints } from "./endpoints.ts";
 import type { EndpointState, FleetOptions, FleetParts } from "./endpoints/index.ts";
 import type { Unconfined } from "./instances/index.ts";
+import { ModelMemories } from "./model-memories.ts";
 import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
 import {
   endpointNotFound,
@@ -61,6 +62,7 @@ export class Hosting implements AsyncDisposable {
   readonly #quotas: Quotas;
   readonly #moves: EndpointMoves;
   readonly #mirrors: Mirrors;
+  readonly #memories: ModelMemories;
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { limits, random, alarmState } = options;
@@ -72,7 +74,9 @@ export class Hosting implements AsyncDisposable {
     this.#store = store;
     this.watch = new EndpointWatch(store, fleet.clock);
     this.#quotas = new Quotas(store, limits);
-    this.catalogue = new Catalogue(store, this.#quotas, fleet.clock);
+    const { store: objects, clock, logger } = fleet;
+    this.#memories = new ModelMemories({ store, objects, logger });
+    this.catalogue = new Catalogue({ store, quotas: this.#quotas, memories: this.#memories, clock });
     this.#mirrors = new Mirrors({
       ...fleet,
       requestBytesMax: fleet.requestMemory.bytesMax,
@@ -81,6 +85,10 @@ export class Hosting implements AsyncDisposable {
       limits: options.mirroring ?? {},
     });
     const claim: FleetParts["claim"] = (what, instanceType) => this.#quotas.claim(what, instanceType);
+    const memory: FleetParts["memory"] = {
+      countBeyond: (bytes) => this.#quotas.countBeyond(bytes),
+      seen: (model, mostBytes) => this.#memories.seen(model, mostBytes),
+    };
     this.#moves = new EndpointMoves({
       store,
       fleet,
@@ -89,6 +97,7 @@ export class Hosting implements AsyncDisposable {
       newInstanceId,
       alarmState,
       claim,
+      memory,
       retireMsMax: limits.retireMsMax,
     });
     this.asyncInferences = new AsyncInferences({
@@ -103,18 +112,18 @@ export class Hosting implements AsyncDisposable {
     const records = { store, quotas: this.#quotas, catalogue: this.catalogue };
     const { components, variants } = openComponents({
       ...records,
-      parts: { fleet, random, newId: newInstanceId, claim },
+      parts: { fleet, random, newId: newInstanceId, claim, memory },
       retireMsMax: limits.retireMsMax,
       watch: this.watch,
       settled: (name, wait) => this.settled(name, wait),
       resize: (name, size, owner) => this.endpoints.resize(name, [size], owner),
     });
     this.components = components;
-    const { host, clock, requestMemory } = fleet;
+    const { host, requestMemory } = fleet;
     const moves = this.#moves;
     this.endpoints = new Endpoints({ ...records, moves, components, variants, host, clock, alarmState });
-    const memory = new JobMemory(requestMemory);
-    const jobMoves = new TransformMoves({ store, fleet, newInstanceId, memory, turns: new LoopTurns() });
+    const jobMemory = new JobMemory(requestMemory);
+    const jobMoves = new TransformMoves({ store, fleet, newInstanceId, memory: jobMemory, turns: new LoopTurns() });
     this.transforms = new Transforms({ ...records, moves: jobMoves, fleet, watch: this.watch });
   }
 
@@ -186,6 +195,7 @@ export class Hosting implements AsyncDisposable {
       this.components[Symbol.asyncDispose](),
       this.transforms[Symbol.asyncDispose](),
     ]);
+    await this.#memories[Symbol.asyncDispose]();
     await this.#mirrors[Symbol.asyncDispose]();
     await this.#store[Symbol.asyncDispose]();
   }

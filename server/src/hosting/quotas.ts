@@ -1,4 +1,4 @@
-import type { Footprint } from "./endpoints/index.ts";
+import { containerOwnBytes, type Footprint } from "./endpoints/index.ts";
 import { limitExceeded, memoryMissing } from "./hosting-errors.ts";
 import type { HostingKinds, HostingStore } from "./store/index.ts";
 
@@ -30,9 +30,6 @@ export const hostingLimits: HostingLimits = {
   retireMsMax: 120_000,
 };
 
-/** What a container takes without a model: our server and the interpreter that its workers are forked from. */
-const containerOwnBytes = 128 * 2 ** 20;
-
 type CountedKind = "models" | "configs" | "endpoints" | "transformJobs" | "components";
 
 /** What is counted of each kind, in the words of SageMaker's quotas. */
@@ -63,6 +60,8 @@ export class Quotas {
   readonly #pendingFootprints = new Set<PendingFootprint>();
   /** What runs though no record says so, for as long as it does. */
   readonly #claimed = new Set<() => Footprint>();
+  /** What is taken beyond what is reserved. */
+  readonly #beyond = new Set<() => number>();
 
   constructor(store: HostingStore, limits: HostingLimits) {
     this.#store = store;
@@ -76,12 +75,12 @@ export class Quotas {
     };
   }
 
-  /** What the containers of all that is recorded take, and what their models are promised. */
+  /** What the containers of all that is recorded take, what their models are promised, and what they were seen to take beyond that. */
   get reservedBytes(): number {
     let bytes = 0;
     for (const footprint of this.#store.view.footprints()) bytes += neededBytes(footprint);
     for (const claimed of this.#claimed) bytes += neededBytes(claimed());
-    return bytes;
+    return bytes + this.#beyondBytes;
   }
 
   hasRoom(kind: CountedKind): boolean {
@@ -125,6 +124,17 @@ export class Quotas {
     return held(this.#claimed, what);
   }
 
+  /** Bytes that something was seen to take beyond its footprint, as they are at each time. To be disposed when it has ended. */
+  countBeyond(bytes: () => number): Disposable {
+    return held(this.#beyond, bytes);
+  }
+
+  get #beyondBytes(): number {
+    let bytes = 0;
+    for (const beyond of this.#beyond) bytes += beyond();
+    return bytes;
+  }
+
   #reserve(recorded: () => Footprint, footprint: Footprint, what: string): Disposable {
     this.#check(footprint, what);
     return held(this.#pendingFootprints, { footprint, recorded, before: recorded() });
@@ -146,7 +156,7 @@ export class Quotas {
     }
     const memory = {
       limit: this.#limits.memoryBytesMax,
-      used: all.reduce((sum, each) => sum + neededBytes(each), 0),
+      used: all.reduce((sum, each) => sum + neededBytes(each), this.#beyondBytes),
       wanted: neededBytes(footprint),
     };
     if (isBeyond(memory)) throw memoryMissing(memory);

@@ -59,12 +59,27 @@ export class Transforms implements AsyncDisposable {
         `Model "${model.arn}" cannot be used for a transform job: multi-model containers and the Mode Direct answer one request for one target.`,
       );
     }
+    const expectedBytes = await catalogue.expectedBytes(model);
     await this.#makeRoom();
     using _reserved = quotas.reserveRecord("transformJobs", key);
-    using _instances = quotas.reserveTransform(key, jobFootprint({ model, request, name }), resources.InstanceType);
+    using _instances = quotas.reserveTransform(
+      key,
+      jobFootprint({ model, request, name, expectedBytes }),
+      resources.InstanceType,
+    );
     const nowMs = fleet.clock.epochMs();
     const state = { at: "InProgress", startedMs: null } as const;
-    const job: TransformJobRecord = { name, arn, createdMs: nowMs, modifiedMs: nowMs, owner, state, model, request };
+    const job: TransformJobRecord = {
+      name,
+      arn,
+      createdMs: nowMs,
+      modifiedMs: nowMs,
+      owner,
+      state,
+      model,
+      expectedBytes,
+      request,
+    };
     try {
       await store.write([
         transformJobs.put(key, job, found.at === "absent" ? "absent" : found.version),

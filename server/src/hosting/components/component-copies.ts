@@ -133,6 +133,7 @@ export class ComponentCopies implements AsyncDisposable {
       component: {
         name: record.name,
         budget: { vcpuCount: Math.ceil(claim.cpuCores), memoryBytes: memoryBytesMax ?? claim.memoryBytes },
+        claimBytes: claim.memoryBytes,
       },
     };
     const fleet = new Fleet({ variant: this.#variantFor(spec), model: spec.model }, names, this.#parts);

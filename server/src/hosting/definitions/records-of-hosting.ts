@@ -116,6 +116,8 @@ export interface VariantPlan {
   readonly model: ModelRecord;
   /** Asked copies of what its production variant is asked; nobody is given its answers. */
   readonly isShadow?: true;
+  /** What the models of each container are expected to take of memory; absent where nobody knew. */
+  readonly expectedBytes?: readonly number[];
 }
 
 /** Of a fleet: so many instances, or a part of them. */

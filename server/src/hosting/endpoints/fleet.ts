@@ -1,5 +1,5 @@
 import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "../../base/index.ts";
-import { variantBudget, type InstanceBudget, type VariantPlan } from "../definitions/index.ts";
+import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import {
   ContainerGone,
@@ -14,7 +14,8 @@ import { FleetMember } from "./fleet-member.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { ConcurrencySampler } from "./concurrency-sampler.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
-import { plannedContainers } from "./planned-containers.ts";
+import { MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
+import { plannedContainers, type PlannedContainer } from "./planned-containers.ts";
 import { checkTargets } from "./request-targets.ts";
 import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
 import { ModelPlaces } from "./model-places.ts";
@@ -30,8 +31,8 @@ export interface FleetNames {
   readonly accountId: string;
   /** By which models are placed on instances. */
   readonly placementKey: PlacementKey;
-  /** Where the fleet is the copies of an inference component: what each of them may use of the instance that it shares. */
-  readonly component?: { readonly name: string; readonly budget: InstanceBudget };
+  /** Where the fleet is the copies of an inference component: what each of them may use of the instance that it shares, and what of it is its own. */
+  readonly component?: { readonly name: string; readonly budget: InstanceBudget; readonly claimBytes: number };
 }
 
 /** What the fleets of an endpoint have of it. */
@@ -42,6 +43,15 @@ export interface FleetParts {
   readonly newId: () => string;
   /** Room on the machine for what runs though no record says so; throws AwsError where there is none. To be disposed when it has ended. */
   readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
+  readonly memory: FleetMemory;
+}
+
+/** Who is told what instances take of the machine's memory. */
+export interface FleetMemory {
+  /** What they take beyond what is reserved for them, as it is at each time. To be disposed when they have ended. */
+  readonly countBeyond: (bytes: () => number) => Disposable;
+  /** The most that each container of an instance of a model was seen to take, in their order; zero for what was not looked at. */
+  readonly seen: (model: ModelRecord, mostBytes: readonly number[]) => void;
 }
 
 /** The instances of one variant that were made of one configuration: where a request goes among them, and their metrics. */
@@ -61,6 +71,9 @@ export class Fleet implements AsyncDisposable {
   readonly #openMember: (seat: number) => FleetMember;
   readonly #places: ModelPlaces;
   readonly #modelContainers: readonly string[];
+  readonly #containers: readonly PlannedContainer[];
+  readonly #memory: MeasuredMemory;
+  readonly #counted: Disposable;
   readonly #quiet = new Gate();
   /** Of requests that have not been answered, those among them that wait for an instance. */
   #callCount = 0;
@@ -82,6 +95,11 @@ export class Fleet implements AsyncDisposable {
     });
     const budget = this.#budget;
     const containers = plannedContainers(plan, budget);
+    this.#containers = containers;
+    const isServerless = plan.variant.ServerlessConfig !== undefined;
+    const claimBytes = names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
+    this.#memory = new MeasuredMemory(reservedBytesOf(plan, budget, claimBytes));
+    this.#counted = parts.memory.countBeyond(() => this.#memory.beyondBytes);
     const withModels = containers.filter(({ definition }) => definition.Mode === "MultiModel");
     this.#modelContainers = withModels.map(({ name }) => name);
     this.#metrics = new VariantMetrics(options.openSeries, {
@@ -302,11 +320,13 @@ export class Fleet implements AsyncDisposable {
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
+    this.#counted[Symbol.dispose]();
     await this.#tasks[Symbol.asyncDispose]();
     await Promise.all([...this.#members, ...this.#leaving].map((member) => member.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#counted[Symbol.dispose]();
     await this.#tasks[Symbol.asyncDispose]();
     await Promise.all([...this.#members, ...this.#leaving].map((member) => member[Symbol.asyncDispose]()));
   }
@@ -334,11 +354,21 @@ export class Fleet implements AsyncDisposable {
     };
     while (!closing.aborted) {
       for (const member of this.#members) {
-        await sampler.sample(member, to).catch((error: unknown) => {
+        try {
+          this.#memory.seen(member.id, await sampler.sample(member, to));
+        } catch (error) {
           logger.warning("an instance could not be sampled", { instance: member.id, error: String(error) });
-        });
+        }
         if (this.#modelContainers.length > 0 && member.isInService)
           metrics.recordInstance("LoadedModelCount", member.loadedCount);
+      }
+      this.#memory.keep(new Set(this.#members.map(({ id }) => id)));
+      const { mostBytes } = this.#memory;
+      if (mostBytes.size > 0) {
+        this.#parts.memory.seen(
+          this.#plan.model,
+          this.#containers.map(({ name }) => mostBytes.get(name) ?? 0),
+        );
       }
       await delay(clock, sampleIntervalMs, closing).catch(() => {});
     }

@@ -36,9 +36,9 @@ export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment
 export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
 export { placementKeyOf, type PlacementKey } from "./model-rank.ts";
-export { plannedContainers } from "./planned-containers.ts";
+export { containerOwnBytes, plannedContainers } from "./planned-containers.ts";
 export { failureSentence } from "./failure-sentence.ts";
-export { Fleet, type FleetParts } from "./fleet.ts";
+export { Fleet, type FleetMemory, type FleetParts } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
 export { containerModels } from "./container-models.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";

@@ -22,11 +22,11 @@ export class InstanceSampler {
     this.#budget = budget;
   }
 
-  /** Nothing is told of an instance as a whole while one of its containers does not run. */
+  /** Nothing is told of an instance as a whole while one of its containers does not run. Gives what was seen. */
   async sample(
     member: FleetMember,
     to: { readonly instance: Record; readonly container: (name: string) => Record },
-  ): Promise<void> {
+  ): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
     const usages = await member.usages();
     let total: InstanceUsage | null = { cpuNs: 0, memoryBytes: 0, diskShare: 0, gpus: null };
     for (const [name, usage] of usages) {
@@ -34,6 +34,7 @@ export class InstanceSampler {
       if (usage !== null && usages.length > 1) this.#record(`${member.id}/${name}`, usage, to.container(name));
     }
     if (total !== null) this.#record(member.id, total, to.instance);
+    return usages;
   }
 
   #record(key: string, { cpuNs, memoryBytes, diskShare, gpus }: InstanceUsage, record: Record): void {

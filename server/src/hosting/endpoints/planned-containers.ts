@@ -11,6 +11,9 @@ const modelMemoryShare = 0.9;
 const volumeGiBDefault = 30;
 const gibi = 2 ** 30;
 
+/** What a container takes without a model: our server and the interpreter that its workers are forked from. */
+export const containerOwnBytes = 128 * 2 ** 20;
+
 /** A container of each instance of a variant, and what of the instance is its own. */
 export interface PlannedContainer {
   readonly definition: ContainerDefinition;
@@ -19,7 +22,10 @@ export interface PlannedContainer {
   readonly isOnly: boolean;
   /** Memory for its models. */
   readonly modelMemoryBytes: number;
-  /** Of that, what it has whatever else is on the machine; zero where its variables do not say how much it is to have. */
+  /**
+   * What it has whatever else is on the machine: as much as its variables say, or as its one model is expected to take, whichever is more;
+   * zero for many models whose variables say nothing.
+   */
   readonly promisedBytes: number;
   /** Disk for the unpacked models of a multi-model container. */
   readonly modelDiskBytes: number;
@@ -27,7 +33,7 @@ export interface PlannedContainer {
 
 /** What the containers of an instance of a budget are called and get. A model's variables may lower its shares, never raise them above its part. */
 export function plannedContainers(
-  { variant, model }: VariantPlan,
+  { variant, model, expectedBytes = [] }: VariantPlan,
   budget: InstanceBudget,
 ): readonly PlannedContainer[] {
   const { containers } = model;
@@ -45,7 +51,10 @@ export function plannedContainers(
     ),
   );
   return containers.map((definition, index) => ({
-    promisedBytes: wanted(definition, "GALATEA_MODEL_MEMORY_BYTES") < Infinity ? (memory[index] ?? 0) : 0,
+    promisedBytes: Math.max(
+      wanted(definition, "GALATEA_MODEL_MEMORY_BYTES") < Infinity ? (memory[index] ?? 0) : 0,
+      expectedBytes[index] ?? 0,
+    ),
     definition,
     name: isOnly ? "primary" : (definition.ContainerHostname ?? `container-${index + 1}`),
     isOnly,
@@ -55,8 +64,8 @@ export function plannedContainers(
 }
 
 /**
- * The memory that an instance's models are promised, because their variables say how much it is: no more is given away than the machine
- * has. The size of an instance type promises nothing: it is what models may grow to where the machine has it.
+ * The memory that an instance's models are promised, because their variables say how much it is, or a single model is expected to take it:
+ * no more is given away than the machine has. The size of an instance type promises nothing: it is what models may grow to where the machine has it.
  */
 export function promisedMemoryBytes(plan: VariantPlan): number {
   const unbounded = { vcpuCount: Infinity, memoryBytes: Number.MAX_SAFE_INTEGER };

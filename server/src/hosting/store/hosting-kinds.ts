@@ -14,9 +14,19 @@ export interface Tag {
   readonly Value: string;
 }
 
+/** What containers of a model were seen to take. */
+export interface ModelMemoryRecord {
+  /** Of the model: one that was made later under its name is another one. */
+  readonly modelCreatedMs: number;
+  /** The most that each took, with what it takes without a model; zero for one with many models. */
+  readonly mostBytes: readonly number[];
+}
+
 /** Models, configurations, endpoints and transform jobs by their names in lower case; tags by the ARN of what has them. */
 export interface HostingKinds {
   readonly models: RecordKind<ModelRecord>;
+  /** Of the models of the same keys, gone with them. */
+  readonly modelMemories: RecordKind<ModelMemoryRecord>;
   readonly configs: RecordKind<EndpointConfigRecord>;
   readonly endpoints: RecordKind<EndpointRecord>;
   readonly transformJobs: RecordKind<TransformJobRecord>;
@@ -33,6 +43,12 @@ export interface HostingKinds {
 export function hostingKinds(documents: Documents, logger: Logger): HostingKinds {
   return {
     models: new RecordKind(documents, { kind: "model", read: modelRecord, orders: ordersOf, logger }),
+    modelMemories: new RecordKind(documents, {
+      kind: "model-memory",
+      read: (stored) => stored as ModelMemoryRecord,
+      orders: () => ({}),
+      logger,
+    }),
     configs: new RecordKind(documents, {
       kind: "endpoint-config",
       read: (stored) => stored as EndpointConfigRecord,

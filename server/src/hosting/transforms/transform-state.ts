@@ -58,6 +58,8 @@ export interface TransformJobRecord {
   readonly state: TransformState;
   /** Copied at creation, because models may be deleted while a job runs. */
   readonly model: ModelRecord;
+  /** What the models of each of its containers are expected to take of memory; absent where nobody knew. */
+  readonly expectedBytes?: readonly number[];
   /** What was asked for, in SageMaker's own member names: Describe answers with it. */
   readonly request: TransformRequest;
 }

@@ -4,7 +4,7 @@ import type { TransformJobRecord } from "./transform-state.ts";
 
 const strategyWords = { MultiRecord: "MULTI_RECORD", SingleRecord: "SINGLE_RECORD" } as const;
 
-type PlannedJob = Pick<TransformJobRecord, "model" | "request" | "name">;
+type PlannedJob = Pick<TransformJobRecord, "model" | "request" | "name" | "expectedBytes">;
 
 /** What runs for a job that is under way. */
 export function jobFootprint(job: PlannedJob): Footprint {
@@ -12,7 +12,7 @@ export function jobFootprint(job: PlannedJob): Footprint {
 }
 
 /** What the instances of a job run: the containers of its model, with the job's variables and those that tell a container of a batch. */
-export function variantPlan({ model, request, name }: PlannedJob): VariantPlan {
+export function variantPlan({ model, request, name, expectedBytes }: PlannedJob): VariantPlan {
   const { TransformResources: resources, Environment: asked = {} } = request;
   const batch = batchVariables(request);
   const withVariables = (container: ContainerDefinition): ContainerDefinition => ({
@@ -21,6 +21,7 @@ export function variantPlan({ model, request, name }: PlannedJob): VariantPlan {
   });
   const containers = model.containers.map(withVariables);
   return {
+    ...(expectedBytes === undefined ? {} : { expectedBytes }),
     model: { ...model, containers },
     variant: {
       VariantName: name,

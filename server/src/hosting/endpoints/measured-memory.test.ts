@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { ContainerDefinition, Containers, VariantPlan } from "../definitions/index.ts";
+import type { InstanceUsage } from "../instances/index.ts";
+import { footprintOf } from "./endpoint-record.ts";
+import { beyondReserved, MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
+
+const mebi = 2 ** 20;
+const budget = { vcpuCount: 2, memoryBytes: 8 * 2 ** 30 };
+
+function planOf(containers: readonly ContainerDefinition[], expectedBytes: readonly number[]): VariantPlan {
+  const owner = { region: "us-east-1", accountId: "000000000000" };
+  const model = { name: "m", arn: "", createdMs: 0, owner, executionMode: "Direct" as const, request: {} };
+  const variant = { VariantName: "v", ModelName: "m", InitialInstanceCount: 1, InitialVariantWeight: 1 };
+  return {
+    variant: { ...variant, InstanceType: "ml.m5.large" },
+    model: { ...model, containers: containers as Containers },
+    expectedBytes,
+  };
+}
+
+const using = (memoryBytes: number): InstanceUsage => ({ cpuNs: 0, memoryBytes, diskShare: 0, gpus: null });
+
+test("a single model is reserved what it is expected to take or what its variables say, whichever is more; many models only the latter", () => {
+  const saying = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });
+  const containers = [
+    { ContainerHostname: "a" },
+    { ContainerHostname: "b", ...saying(100 * mebi) },
+    { ContainerHostname: "c", ...saying(100 * mebi) },
+    { ContainerHostname: "many", Mode: "MultiModel", ...saying(50 * mebi) },
+  ] as const;
+  const plan = planOf(containers, [300 * mebi, 300 * mebi, 10 * mebi, 0]);
+  assert.equal(footprintOf([{ plan, instanceCount: 2 }]).promisedBytes, 2 * (300 + 300 + 100 + 50) * mebi);
+  const reserved = [...reservedBytesOf(plan, budget, null)].map(([name, bytes]) => [name, bytes / mebi]);
+  assert.deepEqual(reserved, [
+    ["a", 428],
+    ["b", 428],
+    ["c", 228],
+  ]);
+  assert.deepEqual([...reservedBytesOf(planOf([{}], []), budget, 1024 * mebi).values()], [1152 * mebi]);
+});
+
+test("property: what is reserved and what is taken beyond it are never less than what containers take", () => {
+  const bytes = fc.nat(10_000);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(bytes, bytes), { maxLength: 6 }), (each) => {
+      const reserved = new Map(each.map(([known], index) => [String(index), known]));
+      const used = new Map(each.map(([, taken], index) => [String(index), taken]));
+      const beyond = beyondReserved(reserved, used);
+      const sum = (of: ReadonlyMap<string, number>) => [...of.values()].reduce((all, one) => all + one, 0);
+      assert.ok(beyond >= 0 && sum(reserved) + beyond >= sum(used));
+      if (each.every(([known, taken]) => taken <= known)) assert.equal(beyond, 0);
+    }),
+  );
+});
+
+test("an instance that is gone, or a container that does not run, takes nothing any more; the most that was seen is kept", () => {
+  const memory = new MeasuredMemory(new Map([["a", 100]]));
+  memory.seen("one", [
+    ["a", using(150)],
+    ["many", using(1_000_000)],
+  ]);
+  memory.seen("two", [["a", using(300)]]);
+  assert.equal(memory.beyondBytes, 50 + 200);
+  memory.seen("two", [["a", null]]);
+  assert.equal(memory.beyondBytes, 50);
+  memory.keep(new Set(["two"]));
+  assert.equal(memory.beyondBytes, 0);
+  assert.deepEqual([...memory.mostBytes], [["a", 300]]);
+});
