@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { eventually } from "../base/eventually-fixture.ts";
 import { AwsError, silentLogger, systemClock } from "../base/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
-import type { ContainerDefinition, Containers, ModelRecord } from "./definitions/index.ts";
+import type { ContainerDefinition, ModelRecord } from "./definitions/index.ts";
 import { grown, ModelMemories, type ModelMemoriesOptions } from "./model-memories.ts";
 import { HostingStore } from "./store/index.ts";
 
@@ -36,7 +36,7 @@ async function opened(lengths: Readonly<Record<string, number>>) {
 
 function modelOf(containers: readonly ContainerDefinition[], createdMs = 1): ModelRecord {
   const more = { arn: "arn", owner, executionMode: "Serial", request: {} } as const;
-  return { name: "Model", createdMs, containers: containers as Containers, ...more };
+  return { name: "Model", createdMs, containers, ...more };
 }
 
 test("a model that never ran is expected to take what its data weigh, whatever they are; many models nothing", async () => {

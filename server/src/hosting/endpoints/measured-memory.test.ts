@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { ContainerDefinition, Containers, VariantPlan } from "../definitions/index.ts";
+import type { ContainerDefinition, VariantPlan } from "../definitions/index.ts";
 import type { InstanceUsage } from "../instances/index.ts";
 import { footprintOf } from "./endpoint-record.ts";
 import { beyondReserved, MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
@@ -15,7 +15,7 @@ function planOf(containers: readonly ContainerDefinition[], expectedBytes: reado
   const variant = { VariantName: "v", ModelName: "m", InitialInstanceCount: 1, InitialVariantWeight: 1 };
   return {
     variant: { ...variant, InstanceType: "ml.m5.large" },
-    model: { ...model, containers: containers as Containers },
+    model: { ...model, containers },
     expectedBytes,
   };
 }
