@@ -29,4 +29,4 @@ export {
   type Deadline,
 } from "./concurrency/index.ts";
 export { readWhole } from "./read-whole.ts";
-export { sealLine, unsealLine, type UnsealedLine } from "./sealed-line.ts";
+export { sealLine, soundText, unsealLine, type UnsealedLine } from "./sealed-line.ts";

@@ -35,6 +35,13 @@ export function unsealLine(line: Buffer): UnsealedLine | null {
   return { text: repaired.toString("utf8"), isRepaired: true };
 }
 
+/** The text of a sealed line whose checksum is right (without its line break); null otherwise: nothing is put right. */
+export function soundText(line: Buffer): string | null {
+  if (line.length < sealLength) return null;
+  const text = line.subarray(sealLength);
+  return line.toString("latin1", 0, sealLength) === `${hexOf(crc32(text))} ` ? text.toString("utf8") : null;
+}
+
 /** Longer texts are not searched for a flipped bit: the search takes a step for each. */
 const repairedBytesMax = 2 ** 20;
 

@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { AwsError, KeyedLock, type Logger } from "../base/index.ts";
+import { AwsError, type Clock, KeyedLock, type Logger } from "../base/index.ts";
 import { diskError } from "./body-file.ts";
 import { isAside, setAside } from "./damaged-file.ts";
 import { syncFile, syncFolder } from "./durable-file.ts";
+import { EntryRegister, registerLinesMax } from "./entry-register.ts";
 import { dataName, encodeEntry, entryName, hashOf, type ObjectEntry } from "./object-entry.ts";
 import { ObjectIndex } from "./object-index.ts";
-import { readBytes, readShard } from "./object-shard.ts";
+import { listShard, readBytes, readShard, type ListedShard } from "./object-shard.ts";
 import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
 import type { SmallFiles } from "./small-files.ts";
 import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
@@ -30,6 +31,14 @@ export interface NewObject {
     | { readonly at: "memory"; readonly chunks: readonly Buffer[] };
 }
 
+/** What a store's buckets share; it stays the store's. */
+export interface BucketTools {
+  readonly files: SmallFiles;
+  readonly lineage: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 /**
  * One bucket's objects below `objects/`, two hex digits of the key's hash to a folder. Per object one file `<hash>.<version>.json`, its
  * entry, behind which the bytes follow where they are few; otherwise they lie in `<hash>.<random>`, written and synced before the
@@ -41,6 +50,7 @@ export class DirectoryBucket {
   readonly folder: string;
   readonly index = new ObjectIndex<ObjectEntry>();
   readonly #files: SmallFiles;
+  readonly #register: EntryRegister;
   readonly #locks = new KeyedLock();
   readonly #shards = new Map<string, Shard>();
   /** Greater than every version of this bucket. */
@@ -48,29 +58,44 @@ export class DirectoryBucket {
   #committing = 0;
   #deleted = false;
 
-  /** `files` are of the store, whose they stay. */
-  constructor(head: BucketHead, folder: string, files: SmallFiles) {
+  constructor(head: BucketHead, folder: string, { files, ...tools }: BucketTools) {
     this.head = head;
     this.folder = folder;
     this.#files = files;
+    this.#register = new EntryRegister({ ...tools, path: join(folder, "objects.register"), entries: this.index });
   }
 
-  /** Reads every entry and removes what interrupted writes have left. What is damaged is set aside and told. */
+  /** Reads every entry that the register does not tell and removes what interrupted writes have left. What is damaged is set aside and told. */
   async load(logger: Logger): Promise<void> {
     const objects = join(this.folder, "objects");
     await mkdir(objects, { recursive: true });
+    const shards = await listShards(objects, logger);
+    const fileCount = [...shards.values()].reduce((sum, { keys }) => sum + keys.size, 0);
+    const { known, versionMax } = await this.#register.read({
+      isThere: (hash, version) =>
+        shards
+          .get(hash.slice(0, 2))
+          ?.keys.get(hash)
+          ?.some((name) => name.version === version) ?? false,
+      linesMax: registerLinesMax(fileCount),
+    });
+    this.#nextVersion = 1 + versionMax;
+    for (const { keys } of shards.values())
+      for (const versions of keys.values())
+        for (const { version } of versions) this.#nextVersion = Math.max(this.#nextVersion, version + 1);
     const entries: ObjectEntry[] = [];
-    for (const shard of await readdir(objects, { withFileTypes: true })) {
-      if (isAside(shard.name)) continue;
-      const folder = join(objects, shard.name);
-      if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name)) {
-        for (const entry of await readShard(folder, logger)) {
-          entries.push(entry);
-          this.#nextVersion = Math.max(this.#nextVersion, entry.version + 1);
-        }
-      } else await setAside(folder, "something lies among the objects that was put there by nobody", "", logger);
+    let readCount = 0;
+    for (const shard of shards.values()) {
+      const read = await readShard(shard, {
+        logger,
+        known: (hash) => known.get(hash),
+        nextVersion: () => this.#nextVersion++,
+      });
+      for (const entry of read.entries) entries.push(entry);
+      readCount += read.readCount;
     }
     this.index.load(entries);
+    this.#register.begin(readCount);
   }
 
   /** Where a new version of a key's bytes is to be written: a fresh name in an existing folder. */
@@ -139,6 +164,7 @@ export class DirectoryBucket {
     await this.#files.create(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
     const entry = { ...stored, version, offset: stored.data === null ? encoded.byteLength : 0 };
     this.index.set(entry);
+    this.#register.add(entry);
     return entry;
   }
 
@@ -170,6 +196,7 @@ export class DirectoryBucket {
       const path = join(this.dataPath(before), "..", entryName(hashOf(key), before.version));
       await rm(path, { force: true });
       this.index.delete(key);
+      this.#register.removed();
       await syncFolder(dirname(path));
       await this.#remove(before, null);
     });
@@ -183,6 +210,11 @@ export class DirectoryBucket {
     this.#deleted = true;
   }
 
+  /** Nothing is written any more to the bucket's folder by whom nobody waits for. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#register[Symbol.asyncDispose]();
+  }
+
   async #exclusively<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
     if (this.#deleted) throw noSuchBucket();
     this.#committing += 1;
@@ -194,6 +226,19 @@ export class DirectoryBucket {
       this.#committing -= 1;
     }
   }
+}
+
+/** The folders of objects by their names. */
+async function listShards(objects: string, logger: Logger): Promise<ReadonlyMap<string, ListedShard>> {
+  const shards = new Map<string, ListedShard>();
+  for (const shard of await readdir(objects, { withFileTypes: true })) {
+    if (isAside(shard.name)) continue;
+    const folder = join(objects, shard.name);
+    if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name))
+      shards.set(shard.name, await listShard(folder, logger));
+    else await setAside(folder, "something lies among the objects that was put there by nobody", "", logger);
+  }
+  return shards;
 }
 
 async function makeFolder(path: string): Promise<void> {

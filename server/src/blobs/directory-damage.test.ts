@@ -21,6 +21,9 @@ async function filesOf(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
 }
 
+/** So that the next start reads the entries' own files. */
+const forgetRegister = (folder: string) => rm(join(folder, "buckets", "bkt", "objects.register"), { force: true });
+
 const partBytes = 5 * 2 ** 20;
 const part = (seed: number, byteLength = partBytes) => Buffer.alloc(byteLength, `${seed}-`);
 
@@ -31,6 +34,8 @@ test("a damaged entry is set aside and told, the rest of the bucket opens", asyn
     await first.createBucket("bkt");
     await first.put("bkt", "good", Readable.from([Buffer.from("x")]), { signal });
     await first.put("bkt", "bad", Readable.from([Buffer.from("y")]), { signal });
+    await first[Symbol.asyncDispose]();
+    await forgetRegister(folder);
     const objects = join(folder, "buckets", "bkt", "objects");
     const shard = (await readdir(objects, { recursive: true })).filter((name) => name.endsWith(".json"));
     await writeFile(join(objects, shard[0] ?? ""), "{torn");
@@ -46,8 +51,8 @@ test("a damaged entry is set aside and told, the rest of the bucket opens", asyn
   }
 });
 
-/** A store with a bucket of three objects and an unfinished upload of two parts. */
-async function madeStore(folder: string): Promise<BucketStore> {
+/** A store with a bucket of three objects and an unfinished upload of two parts, closed and without a register. */
+async function makeStore(folder: string): Promise<void> {
   const store = await openDirectoryStore({ folder, logger });
   await store.createBucket("bkt");
   for (const key of ["a", "b/ü", "c"]) await store.put("bkt", key, Readable.from([Buffer.from(key)]), { signal });
@@ -55,7 +60,8 @@ async function madeStore(folder: string): Promise<BucketStore> {
   for (const number of [1, 2]) {
     await store.putPart({ bucket: "bkt", key: "m", uploadId }, number, Readable.from([Buffer.from("p")]), { signal });
   }
-  return store;
+  await store[Symbol.asyncDispose]();
+  await forgetRegister(folder);
 }
 
 /** Of the lines that describe something, without the breaks at their ends; an object's bytes may follow them. */
@@ -82,7 +88,7 @@ async function openDamaged(folder: string) {
 test("any flipped bit of any description is repaired and told; the object, part or bucket is there", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-flip-"));
   try {
-    await (await madeStore(join(folder, "made")))[Symbol.asyncDispose]();
+    await makeStore(join(folder, "made"));
     const names = (await readdir(join(folder, "made"), { recursive: true })).filter((name) => name.endsWith(".json"));
     assert.equal(names.length, 7);
     await fc.assert(
@@ -109,7 +115,7 @@ test("any flipped bit of any description is repaired and told; the object, part 
 test("empty and garbage descriptions, and files and folders put anywhere by nobody, are set aside; the rest is served", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-stray-"));
   try {
-    await (await madeStore(join(folder, "made")))[Symbol.asyncDispose]();
+    await makeStore(join(folder, "made"));
     const entries = await readdir(join(folder, "made"), { recursive: true, withFileTypes: true });
     const files = entries.filter((each) => each.isFile() && each.name.endsWith(".json"));
     const folders = entries.filter((each) => each.isDirectory() && each.name !== "tmp");
@@ -239,7 +245,7 @@ test("an object whose bytes were changed or cut short is never read whole: the r
 test("a store of an earlier release is opened: its objects are read, overwritten, described anew and deleted", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-earlier-"));
   try {
-    await (await madeStore(folder))[Symbol.asyncDispose]();
+    await makeStore(folder);
     const objects = join(folder, "buckets", "bkt", "objects");
     await rm(objects, { recursive: true });
     for (const key of ["a", "b", "c", "d"]) {

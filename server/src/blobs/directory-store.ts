@@ -14,6 +14,7 @@ import { HashPool } from "./hash-pool.ts";
 import { objectBytes, type OpenObject } from "./object-bytes.ts";
 import { partNumberMax } from "./object-store.ts";
 import { SmallFiles } from "./small-files.ts";
+import { emptyTemporary } from "./store-lineage.ts";
 import type {
   BucketHead,
   BucketStore,
@@ -84,6 +85,7 @@ class DirectoryStore implements BucketStore {
   readonly #moves = new KeyedLock();
   readonly #upkeep: TaskGroup;
   #expiry: Disposable | null = null;
+  #lineage = "";
 
   constructor(options: DirectoryStoreOptions) {
     this.#folder = options.folder;
@@ -98,8 +100,7 @@ class DirectoryStore implements BucketStore {
   async load(): Promise<void> {
     await mkdir(join(this.#folder, "buckets"), { recursive: true });
     // Bucket folders that were being made or removed.
-    await rm(join(this.#folder, "tmp"), { recursive: true, force: true });
-    await mkdir(join(this.#folder, "tmp"));
+    this.#lineage = await emptyTemporary(join(this.#folder, "tmp"));
     for (const entry of await readdir(join(this.#folder, "buckets"), { withFileTypes: true })) {
       const { name } = entry;
       if (isAside(name)) continue;
@@ -139,7 +140,12 @@ class DirectoryStore implements BucketStore {
   #opened(head: BucketHead, folder: string): OpenBucket {
     const tools = { trash: join(this.#folder, "tmp"), pool: this.#pool, clock: this.#clock, limits: this.#limits };
     return {
-      objects: new DirectoryBucket(head, folder, this.#files),
+      objects: new DirectoryBucket(head, folder, {
+        files: this.#files,
+        lineage: this.#lineage,
+        clock: this.#clock,
+        logger: this.#logger,
+      }),
       uploads: new DirectoryUploads(join(folder, "uploads"), tools),
     };
   }
@@ -211,6 +217,7 @@ class DirectoryStore implements BucketStore {
       objects.close();
       uploads.close();
       this.#buckets.delete(bucket);
+      await objects[Symbol.asyncDispose]();
       const trash = this.#temporaryPath();
       await rename(objects.folder, trash);
       await syncFolder(join(this.#folder, "buckets"));
@@ -434,6 +441,7 @@ class DirectoryStore implements BucketStore {
     await this.#upkeep[Symbol.asyncDispose]();
     await this.#pool[Symbol.asyncDispose]();
     await this.#files[Symbol.asyncDispose]();
+    for (const { objects } of this.#buckets.values()) await objects[Symbol.asyncDispose]();
   }
 }
 

@@ -20,7 +20,8 @@ export interface ObjectEntry {
   readonly uploadId: string | null;
 }
 
-type StoredEntry = Omit<ObjectEntry, "version" | "offset">;
+/** What an entry's file says; its version is in the name. */
+export type StoredEntry = Omit<ObjectEntry, "version" | "offset">;
 
 /** A key's name in the file system: slashes, length, case and Unicode forms mean nothing to it. */
 export const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex");

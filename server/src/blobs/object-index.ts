@@ -27,6 +27,11 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
     return this.#entries.get(key);
   }
 
+  /** In no order. */
+  all(): Iterable<Entry> {
+    return this.#entries.values();
+  }
+
   /** Once, at opening. */
   load(entries: readonly Entry[]): void {
     for (const entry of entries) this.#entries.set(entry.head.key, entry);

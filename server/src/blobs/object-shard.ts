@@ -17,40 +17,85 @@ import {
 /** Files of a folder that are read at once. */
 const lanes = 32;
 
-/**
- * Reads one folder of objects and removes what interrupted writes have left: data files that no entry names, and all versions of a key
- * but the highest that is sound. What is damaged is set aside and told.
- */
-export async function readShard(folder: string, logger: Logger): Promise<readonly ObjectEntry[]> {
+/** A folder of objects by the names in it. */
+export interface ListedShard {
+  readonly folder: string;
+  readonly names: ReadonlySet<string>;
+  /** The entries' files, by their keys' hashes. */
+  readonly keys: ReadonlyMap<string, readonly EntryName[]>;
+}
+
+/** Sets aside what is there and is not of the store. */
+export async function listShard(folder: string, logger: Logger): Promise<ListedShard> {
   const found = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isAside(name));
-  const strange = found.filter((each) => !each.isFile() || !isOurs(each.name));
-  for (const { name } of strange) {
-    await setAside(join(folder, name), "something lies among the objects that was put there by nobody", "", logger);
+  const names = new Set<string>();
+  for (const each of found) {
+    if (each.isFile() && isOurs(each.name)) names.add(each.name);
+    else
+      await setAside(
+        join(folder, each.name),
+        "something lies among the objects that was put there by nobody",
+        "",
+        logger,
+      );
   }
-  const names = new Set(found.filter((each) => !strange.includes(each)).map(({ name }) => name));
   const keys = Map.groupBy(
     [...names].flatMap((name) => parseEntryName(name) ?? []),
     ({ hash }) => hash,
   );
+  return { folder, names, keys };
+}
+
+export interface ReadShardOptions {
+  readonly logger: Logger;
+  /** What is known of a key's file without it, of any of its versions. */
+  readonly known: (hash: string) => ObjectEntry | undefined;
+  /** A version that no file of the bucket has had. */
+  readonly nextVersion: () => number;
+}
+
+export interface ReadShard {
+  readonly entries: readonly ObjectEntry[];
+  /** How many of them were not known, or not as what is there. */
+  readonly readCount: number;
+}
+
+/**
+ * Reads what is not known of one folder of objects and removes what interrupted writes have left: data files that no entry names, and all
+ * versions of a key but the highest that is sound. What is damaged is set aside and told.
+ */
+export async function readShard(shard: ListedShard, options: ReadShardOptions): Promise<ReadShard> {
+  const { folder, names, keys } = shard;
   const entries: ObjectEntry[] = [];
+  const unknown: (readonly EntryName[])[] = [];
+  for (const [hash, versions] of keys) {
+    const known = options.known(hash);
+    const isAsKnown =
+      versions.length === 1 &&
+      known?.version === versions[0]?.version &&
+      (known?.data === null || names.has(known?.data ?? ""));
+    if (known !== undefined && isAsKnown) entries.push(known);
+    else unknown.push(versions);
+  }
+  const knownCount = entries.length;
   // Their data files may be all that is left of an object whose entry is damaged.
   const damaged = new Set<string>();
-  const waiting = keys.values();
+  const waiting = unknown.values();
   const readNext = async () => {
     for (const versions of waiting) {
-      const entry = await readNewest({ folder, names, versions, damaged, logger });
+      const entry = await readNewest({ ...options, folder, names, versions, damaged });
       if (entry !== null) entries.push(entry);
     }
   };
-  await Promise.all(Array.from({ length: lanes }, readNext));
+  await Promise.all(Array.from({ length: Math.min(lanes, unknown.length) }, readNext));
   const kept = new Set(entries.flatMap((entry) => entry.data ?? []));
   for (const name of names) {
-    if (parseEntryName(name) !== null || kept.has(name)) continue;
+    if (kept.has(name) || parseEntryName(name) !== null) continue;
     const path = join(folder, name);
     if (!damaged.has(name.slice(0, 64)) || name.endsWith(".tmp")) await rm(path, { force: true });
     else await moveAside(path);
   }
-  return entries;
+  return { entries, readCount: entries.length - knownCount };
 }
 
 /** Whether this is the name of an entry, of an object's bytes, or of either while it is written. */
@@ -63,6 +108,7 @@ interface KeyVersions {
   readonly versions: readonly EntryName[];
   readonly damaged: Set<string>;
   readonly logger: Logger;
+  readonly nextVersion: () => number;
 }
 
 /**
@@ -84,7 +130,7 @@ async function readNewest(key: KeyVersions): Promise<ObjectEntry | null> {
 
 /** Null where the entry is damaged. One whose bytes are missing is, too: only a disk that lost synced bytes leads there. */
 async function readVersion(
-  { folder, names, versions, logger }: KeyVersions,
+  { folder, names, versions, logger, nextVersion }: KeyVersions,
   name: EntryName,
 ): Promise<ObjectEntry | null> {
   const path = join(folder, entryName(name.hash, name.version));
@@ -92,7 +138,7 @@ async function readVersion(
   try {
     const { entry, isRepaired } = await readEntryFile(path, name, { checksBytes: versions.length > 1 });
     if (entry.data === null || names.has(entry.data))
-      return isRepaired ? await rewritten(folder, entry, logger) : entry;
+      return isRepaired ? await rewritten(folder, entry, nextVersion(), logger) : entry;
   } catch (error) {
     reason = String(error);
   }
@@ -100,13 +146,12 @@ async function readVersion(
   return null;
 }
 
-/** The same entry as its key's next version, for the same bytes; the file in which a bit had flipped goes. */
-async function rewritten(folder: string, entry: ObjectEntry, logger: Logger): Promise<ObjectEntry> {
+/** The same entry as another version of its key, for the same bytes; the file in which a bit had flipped goes. */
+async function rewritten(folder: string, entry: ObjectEntry, version: number, logger: Logger): Promise<ObjectEntry> {
   const hash = hashOf(entry.head.key);
   const path = join(folder, entryName(hash, entry.version));
   logger.error("an object's entry had a flipped bit and is repaired", { path, key: entry.head.key });
   const pieces = [encodeEntry(entry), ...(entry.data === null ? [await readBytes(path, entry)] : [])];
-  const version = entry.version + 1;
   await createDurably(join(folder, entryName(hash, version)), pieces);
   await rm(path, { force: true });
   return { ...entry, version, offset: entry.data === null ? (pieces[0]?.byteLength ?? 0) : 0 };

@@ -1,0 +1,106 @@
+import { lstat, open, type FileHandle } from "node:fs/promises";
+import { hashOf, type ObjectEntry } from "./object-entry.ts";
+import { parseHeader, parseRegisterLine } from "./register-text.ts";
+
+/** What a register's file says. */
+export interface ReadRegister {
+  /** By their keys' hashes, the entries of files that are there. */
+  readonly known: ReadonlyMap<string, ObjectEntry>;
+  /** The greatest that it names, of files that are there no more too. */
+  readonly versionMax: number;
+  /** Where its next line goes; null where it is not whole, not of this lineage, or not there: it is to be begun anew. */
+  readonly end: RegisterEnd | null;
+}
+
+export interface RegisterEnd {
+  readonly byteLength: number;
+  readonly lineCount: number;
+}
+
+export interface ReadRegisterOptions {
+  readonly lineage: string;
+  /** Whether the folders have the file of this version. */
+  readonly isThere: (hash: string, version: number) => boolean;
+  /** How many lines are read at most: those of more are of files that are gone. */
+  readonly linesMax: number;
+}
+
+const pieceBytes = 2 ** 20;
+/** An entry has a key and headers of some kilobytes at most. */
+const lineBytesMax = 2 ** 20;
+/** Of all lines, on average. */
+const meanBytesMax = 16 * 1024;
+
+/** Never rejects for what is in the file, or for a disk that cannot read it: what is not learned here is read from the objects' own files. */
+export async function readRegister(path: string, options: ReadRegisterOptions): Promise<ReadRegister> {
+  const reading = new Reading(options);
+  try {
+    // What is no file may be a pipe, at which an open waits for ever.
+    if (!(await lstat(path)).isFile()) return reading.result(false);
+    await using file = await open(path, "r");
+    return reading.result(await reading.take(file));
+  } catch {
+    return reading.result(false);
+  }
+}
+
+class Reading {
+  readonly #options: ReadRegisterOptions;
+  readonly #known = new Map<string, ObjectEntry>();
+  #versionMax = 0;
+  #lineCount = 0;
+  #wholeBytes = 0;
+  #isSound = true;
+
+  constructor(options: ReadRegisterOptions) {
+    this.#options = options;
+  }
+
+  /** Whether all of it was read. */
+  async take(file: FileHandle): Promise<boolean> {
+    const bytesMax = (this.#options.linesMax + 1) * meanBytesMax;
+    const piece = Buffer.allocUnsafe(pieceBytes + lineBytesMax);
+    let kept = 0;
+    for (let at = 0; ;) {
+      const { bytesRead } = await file.read(piece, kept, pieceBytes, at);
+      // Behind the last line break lies what a kill left of a line.
+      if (bytesRead === 0) return this.#isSound && this.#wholeBytes > 0;
+      at += bytesRead;
+      const filled = kept + bytesRead;
+      const used = this.#lines(piece.subarray(0, filled));
+      if (used === null || at > bytesMax || filled - used > lineBytesMax) return false;
+      piece.copyWithin(0, used, filled);
+      kept = filled - used;
+    }
+  }
+
+  /** Gives how many bytes its whole lines have; null where nothing that follows counts. */
+  #lines(bytes: Buffer): number | null {
+    let start = 0;
+    for (let end = 0; (end = bytes.indexOf(10, start)) >= 0; start = end + 1) {
+      if (!this.#line(bytes.subarray(start, end))) return null;
+      this.#wholeBytes += end + 1 - start;
+    }
+    return start;
+  }
+
+  #line(line: Buffer): boolean {
+    if (this.#wholeBytes === 0) return parseHeader(line) === this.#options.lineage;
+    if (this.#lineCount >= this.#options.linesMax) return false;
+    this.#lineCount += 1;
+    const entry = parseRegisterLine(line);
+    if (entry === null) {
+      this.#isSound = false;
+      return true;
+    }
+    this.#versionMax = Math.max(this.#versionMax, entry.version);
+    const hash = hashOf(entry.head.key);
+    if (this.#options.isThere(hash, entry.version)) this.#known.set(hash, entry);
+    return true;
+  }
+
+  result(isWhole: boolean): ReadRegister {
+    const end = isWhole ? { byteLength: this.#wholeBytes, lineCount: this.#lineCount } : null;
+    return { known: this.#known, versionMax: this.#versionMax, end };
+  }
+}
