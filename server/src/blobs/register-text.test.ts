@@ -74,7 +74,14 @@ test("a sealed line of any other shape says nothing", () => {
   const sealed = (content: unknown) => Buffer.from(sealLine(JSON.stringify(content)));
   assert.notEqual(parseRegisterLine(sealed([1, 0, stored])), null);
   const others = [
-    ...[null, {}, [], "x", [1, 0], [1, 0, null], [1, 0, {}], [1, 0, stored, 1]],
+    null,
+    {},
+    [],
+    "x",
+    [1, 0],
+    [1, 0, null],
+    [1, 0, {}],
+    [1, 0, stored, 1],
     ...[-1, 1.5, "1", null, 2 ** 60].flatMap((bad) => [
       [bad, 0, stored],
       [1, bad, stored],
