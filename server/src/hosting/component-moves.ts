@@ -13,6 +13,7 @@ import {
 } from "./components/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { failureSentence, type FleetParts } from "./endpoints/index.ts";
+import type { Retirements } from "./retirements.ts";
 import type { HostingStore } from "./store/index.ts";
 import type { SharedVariants } from "./shared-variants.ts";
 
@@ -20,7 +21,7 @@ export interface ComponentMovesOptions {
   readonly store: HostingStore;
   readonly parts: FleetParts;
   readonly variants: SharedVariants;
-  readonly retireMsMax: number;
+  readonly retirements: Retirements;
 }
 
 interface Recorded {
@@ -246,13 +247,15 @@ export class ComponentMoves implements AsyncDisposable {
       return true;
     }
     this.#running.delete(key);
-    await this.#withinRetirement(closing, (signal) => copies.retire(signal));
+    await this.#options.retirements.end(key, closing, (signal) => copies.retire(signal));
     return false;
   }
 
   /** Nothing is waited for: the next move need not wait for the requests that ending copies hold. */
   #follow(copies: ComponentCopies, record: ComponentRecord): void {
-    this.#tasks.run((closing) => this.#withinRetirement(closing, (signal) => copies.follow(record, signal)));
+    const { retirements } = this.#options;
+    const key = nameKey(record.name);
+    this.#tasks.run((closing) => retirements.leave(key, closing, (signal) => copies.follow(record, signal)));
   }
 
   /** Nothing is waited for, either: what it gives up is taken back when somebody needs it. */
@@ -266,7 +269,7 @@ export class ComponentMoves implements AsyncDisposable {
     const { components, tags } = store.kinds;
     const copies = this.#running.get(key);
     this.#running.delete(key);
-    if (copies !== undefined) await this.#withinRetirement(closing, (signal) => copies.retire(signal));
+    if (copies !== undefined) await this.#options.retirements.end(key, closing, (signal) => copies.retire(signal));
     await store.attempt(async () => {
       const found = await components.find(key);
       if (found.at !== "found") return;
@@ -287,12 +290,6 @@ export class ComponentMoves implements AsyncDisposable {
     const late = () => new Error("The update took longer than its MaximumExecutionTimeoutInSeconds.");
     using limit = openDeadline({ clock, afterMs: Math.max(0, deadlineMs - clock.epochMs()), signal, late });
     await act(limit.signal);
-  }
-
-  async #withinRetirement(closing: AbortSignal, retire: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const { parts, retireMsMax } = this.#options;
-    using limit = openDeadline({ clock: parts.fleet.clock, afterMs: retireMsMax, signal: closing });
-    await retire(limit.signal);
   }
 }
 

@@ -14,6 +14,7 @@ import {
   type FleetParts,
 } from "./endpoints/index.ts";
 import type { Mirrors } from "./mirrors/index.ts";
+import type { Retirements } from "./retirements.ts";
 import type { HostingStore } from "./store/index.ts";
 
 /** Of a CloudWatch alarm by its name; null for one that there is not. */
@@ -23,7 +24,7 @@ export interface EndpointMovesOptions {
   readonly store: HostingStore;
   readonly fleet: FleetOptions;
   readonly mirrors: Mirrors;
-  readonly retireMsMax: number;
+  readonly retirements: Retirements;
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
   readonly newInstanceId: () => string;
@@ -248,14 +249,17 @@ export class EndpointMoves implements AsyncDisposable {
 
   /** Nothing is waited for: the next move need not wait for the requests that old instances hold. */
   #follow(running: RunningEndpoint, record: EndpointRecord): void {
-    this.#tasks.run((closing) => this.#withinRetirement(closing, (signal) => running.follow(record, signal)));
+    const key = nameKey(record.name);
+    const { retirements } = this.#options;
+    this.#tasks.run((closing) => retirements.leave(key, closing, (signal) => running.follow(record, signal)));
   }
 
   #stopped(key: string, { state }: EndpointRecord): void {
     const running = this.#running.get(key);
     if (state.at !== "OutOfService" || running === undefined) return;
     this.#running.delete(key);
-    this.#tasks.run((closing) => this.#withinRetirement(closing, (signal) => running.retire(signal)));
+    const { retirements } = this.#options;
+    this.#tasks.run((closing) => retirements.end(key, closing, (signal) => running.retire(signal)));
   }
 
   async #tearDown(key: string, closing: AbortSignal): Promise<void> {
@@ -263,7 +267,7 @@ export class EndpointMoves implements AsyncDisposable {
     const { endpoints, tags } = store.kinds;
     const running = this.#running.get(key);
     this.#running.delete(key);
-    if (running !== undefined) await this.#withinRetirement(closing, (signal) => running.retire(signal));
+    if (running !== undefined) await this.#options.retirements.end(key, closing, (signal) => running.retire(signal));
     await store.attempt(async () => {
       const found = await endpoints.find(key);
       if (found.at !== "found") return;
@@ -271,13 +275,6 @@ export class EndpointMoves implements AsyncDisposable {
       const nowMs = this.#options.fleet.clock.epochMs();
       await store.write(changes, { stateChange: stateChangeOf(found.value, null, nowMs) });
     });
-  }
-
-  /** The limit is longer than any request: a cold model is waited for 55 s, its answer 59 s. */
-  async #withinRetirement(closing: AbortSignal, retire: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const { fleet, retireMsMax } = this.#options;
-    using limit = openDeadline({ clock: fleet.clock, afterMs: retireMsMax, signal: closing });
-    await retire(limit.signal);
   }
 }
 

@@ -22,6 +22,7 @@ import {
   type InvocationReply,
   type InvocationRequest,
 } from "./invocations/index.ts";
+import { Retirements } from "./retirements.ts";
 import { Quotas, type HostingLimits } from "./quotas.ts";
 import { JobMemory } from "./transforms/index.ts";
 import { TransformMoves } from "./transform-moves.ts";
@@ -98,7 +99,7 @@ export class Hosting implements AsyncDisposable {
       alarmState,
       claim,
       memory,
-      retireMsMax: limits.retireMsMax,
+      retirements: new Retirements(clock, limits),
     });
     this.asyncInferences = new AsyncInferences({
       store,
@@ -113,7 +114,7 @@ export class Hosting implements AsyncDisposable {
     const { components, variants } = openComponents({
       ...records,
       parts: { fleet, random, newId: newInstanceId, claim, memory },
-      retireMsMax: limits.retireMsMax,
+      retirements: new Retirements(clock, limits),
       watch: this.watch,
       settled: (name, wait) => this.settled(name, wait),
       resize: (name, size, owner) => this.endpoints.resize(name, [size], owner),

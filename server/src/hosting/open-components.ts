@@ -7,6 +7,7 @@ import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "./endpoints/index.ts";
 import type { Quotas } from "./quotas.ts";
+import type { Retirements } from "./retirements.ts";
 import { SharedVariants } from "./shared-variants.ts";
 import type { HostingStore } from "./store/index.ts";
 
@@ -19,12 +20,12 @@ export function openComponents(of: {
   readonly quotas: Quotas;
   readonly catalogue: Catalogue;
   readonly parts: FleetParts;
-  readonly retireMsMax: number;
+  readonly retirements: Retirements;
   readonly watch: EndpointWatch;
   readonly settled: (endpointName: string, wait: Wait) => Promise<void>;
   readonly resize: (endpointName: string, size: VariantSize, owner: Owner) => Promise<unknown>;
 }): { readonly components: Components; readonly variants: SharedVariants } {
-  const { store, parts, retireMsMax } = of;
+  const { store, parts, retirements } = of;
   const { fleet } = parts;
   const variants = new SharedVariants({
     store,
@@ -37,6 +38,6 @@ export function openComponents(of: {
       await of.settled(endpointName, wait);
     },
   });
-  const moves = new ComponentMoves({ store, parts, variants, retireMsMax });
+  const moves = new ComponentMoves({ store, parts, variants, retirements });
   return { variants, components: new Components({ ...of, moves, variants, fleet }) };
 }

@@ -1,8 +1,9 @@
 import { containerOwnBytes, type Footprint } from "./endpoints/index.ts";
 import { limitExceeded, memoryMissing } from "./hosting-errors.ts";
+import type { RetirementLimits } from "./retirements.ts";
 import type { HostingKinds, HostingStore } from "./store/index.ts";
 
-export interface HostingLimits {
+export interface HostingLimits extends RetirementLimits {
   readonly modelsMax: number;
   readonly configsMax: number;
   readonly endpointsMax: number;
@@ -14,8 +15,6 @@ export interface HostingLimits {
   readonly containersMax: number;
   /** Of this machine, for all that runs on it for endpoints and transform jobs. */
   readonly memoryBytesMax: number;
-  /** How long instances that get no more requests are kept for those they have. */
-  readonly retireMsMax: number;
 }
 
 export const hostingLimits: HostingLimits = {
@@ -28,6 +27,8 @@ export const hostingLimits: HostingLimits = {
   containersMax: 128,
   memoryBytesMax: Infinity,
   retireMsMax: 120_000,
+  leaveMsMax: 3_660_000,
+  leavingMax: 16,
 };
 
 type CountedKind = "models" | "configs" | "endpoints" | "transformJobs" | "components";

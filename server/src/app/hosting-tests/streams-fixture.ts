@@ -140,15 +140,17 @@ export class StreamBench implements AsyncDisposable {
       }),
     );
     const requestMemory = new ByteBudget(64 * 2 ** 20);
+    const platform = createPlatformServer({ ...platformServerLimits, stallTimeoutMs });
     const gateway = createGateway({
-      services: [runtimeService({ hosting, requestBytesMax: 6_291_456, clock: systemClock })],
+      services: [
+        runtimeService({ hosting, requestBytesMax: 6_291_456, cutting: platform.cutting, clock: systemClock }),
+      ],
       credentials: null,
       regionDefault: owner.region,
       accountIdDefault: owner.accountId,
       requestMemory,
       logger: silentLogger,
     });
-    const platform = createPlatformServer({ ...platformServerLimits, stallTimeoutMs });
     gateway.attach(platform.server);
     const url = await listen(platform.server, { host: "127.0.0.1", port: 0 });
     opening.defer(() => platform.close(0));

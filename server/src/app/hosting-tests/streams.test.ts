@@ -128,14 +128,18 @@ test("an instance that an update takes away ends its streams before it goes", as
 
 test("a platform that stops waits for its streams, and cuts them off when its time is over", async () => {
   await using bench = await StreamBench.open();
+  // A signal lets all streams of a container go on.
   await bench.deploy("e", "one");
+  await bench.deploy("f", "one");
   const [ends, stays] = await Promise.all([
     bench.ask("e", { parts: ["a"], holds: true, more: ["b"] }),
-    bench.ask("e", { parts: ["a"], holds: true }),
+    bench.ask("f", { parts: ["a"], holds: true }),
   ]);
   assert.deepEqual([await ends.next(), await stays.next()], ["a", "a"]);
   const closed = bench.platform.close(1000);
   ends.release();
   assert.deepEqual(await ends.rest(), ["b"]);
+  // A stream that ended as whole ones do would be taken for one.
+  await assert.rejects(stays.next(), { name: "InternalStreamFailure", message: /The platform stops/ });
   await closed;
 });

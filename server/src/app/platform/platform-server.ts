@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Gateway } from "../../aws/index.ts";
+import { AwsError } from "../../base/index.ts";
 
 /** Every bound of the platform's port in one place. */
 export interface PlatformServerLimits {
@@ -13,6 +14,8 @@ export interface PlatformServerLimits {
   readonly connectionsMax: number;
   /** What is under way when the platform stops may end within this; then it is cut off. */
   readonly stopGraceMs: number;
+  /** Streams are told so then, and have so long to say it. */
+  readonly cutMs: number;
 }
 
 export const platformServerLimits: PlatformServerLimits = {
@@ -22,15 +25,19 @@ export const platformServerLimits: PlatformServerLimits = {
   headerBytesMax: 64 * 1024,
   connectionsMax: 10_000,
   stopGraceMs: 30_000,
+  cutMs: 1000,
 };
 
 export interface PlatformServer {
   readonly server: Server;
   /**
    * Takes no more connections, ends those without a request at once, the others with their answers, and after `graceMs` whatever is
-   * left. Resolves when no connection is.
+   * left: answers that are streams end with an error within `cutMs`, so that no client takes a part for the whole, and the others with
+   * their connections. Resolves when no connection is.
    */
   readonly close: (graceMs: number) => Promise<void>;
+  /** Aborts when streams are cut off. */
+  readonly cutting: AbortSignal;
 }
 
 export function createPlatformServer(limits: PlatformServerLimits): PlatformServer {
@@ -51,17 +58,23 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
     });
   };
   server.on("request", watch).on("checkContinue", watch);
+  const cutting = new AbortController();
   const close = (graceMs: number) =>
     new Promise<void>((resolve) => {
-      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      let timer = setTimeout(() => {
+        cutting.abort(new AwsError("InternalStreamFailure", cutText, { statusFallback: 503 }));
+        timer = setTimeout(() => server.closeAllConnections(), limits.cutMs);
+      }, graceMs);
       server.close(() => {
-        clearTimeout(cut);
+        clearTimeout(timer);
         resolve();
       });
       for (const socket of unused) socket.destroy();
     });
-  return { server, close };
+  return { server, close, cutting: cutting.signal };
 }
+
+const cutText = "The platform stops: the stream is cut off before its end.";
 
 /** Connections on which no request has come yet: to Node they are not idle. */
 function unusedConnections(server: Server): ReadonlySet<Socket> {

@@ -29,6 +29,8 @@ export interface ServicesParts {
   /** Aborts when the platform stops. */
   readonly stopping: AbortSignal;
   readonly clock: Clock;
+  /** Aborts when streams that have not ended by then are cut off. */
+  readonly cutting: AbortSignal;
   readonly logger: Logger;
 }
 
@@ -59,6 +61,7 @@ export async function platformServices(
     sessions,
     executionRole,
     stopping: parts.stopping,
+    cutting: parts.cutting,
     clock,
   });
   return { services, sessions };

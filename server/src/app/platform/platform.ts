@@ -98,7 +98,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { directories, log, owner = ownerDefault, clock = systemClock } = options;
   await using opening = new AsyncDisposableStack();
   const { documents, series, store } = await openStorage(opening, directories, { log, clock });
-  const { server, close } = createPlatformServer(options.serverLimits);
+  const { server, close, cutting } = createPlatformServer(options.serverLimits);
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
   const certificate = await clientCertificate(directories.clients, log);
   const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: options.proxySecret });
@@ -149,6 +149,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     accountId: owner.accountId,
     allowedOrigins: new Set(options.allowedOrigins),
     stopping: stopping.signal,
+    cutting,
   });
   const { refuses, gateway } = openDoor(options, aws, instances);
   const pages = { ...ownersPages(options, series), ...hostingsPages(hosting), links, logs, topics: topicPages };

@@ -68,7 +68,11 @@ const invocations: RawOperationRow<RawExchange> = {
 const iam = { store: createMemoryIdentityStore(), clock: systemClock, randomBytes };
 const unasked = { alarms: null as never, alarmActions: () => null, dashboards: null as never };
 const fromServices = { hosting: {} as never, series: null as never, iam, clock: systemClock, ...unasked };
-const runtime = runtimeService({ ...fromServices, requestBytesMax: 6 * 2 ** 20 });
+const runtime = runtimeService({
+  ...fromServices,
+  requestBytesMax: 6 * 2 ** 20,
+  cutting: new AbortController().signal,
+});
 
 const services: readonly ServiceRow[] = [
   modelled(sagemakerService(fromServices), {

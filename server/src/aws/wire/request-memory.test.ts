@@ -32,7 +32,12 @@ async function serve(): Promise<Serving> {
   createGateway({
     services: [
       sagemakerService({ hosting }),
-      runtimeService({ hosting, requestBytesMax: 6 * 2 ** 20, clock: systemClock }),
+      runtimeService({
+        hosting,
+        requestBytesMax: 6 * 2 ** 20,
+        cutting: new AbortController().signal,
+        clock: systemClock,
+      }),
     ],
     credentials: null,
     regionDefault: "us-east-1",

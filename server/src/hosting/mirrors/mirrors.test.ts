@@ -3,37 +3,11 @@ import { Readable } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
 import { test } from "node:test";
 import { eventually } from "../../base/eventually-fixture.ts";
-import { createLogger, type Clock } from "../../base/index.ts";
+import { createLogger } from "../../base/index.ts";
+import { MovedClock } from "../../base/moved-clock-fixture.ts";
 import type { ObjectStore } from "../../blobs/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import { CallWatch, captureSettings, Mirrors, ShadowCalls, type MirroringLimits } from "./index.ts";
-
-/** Time that a test moves; what is due is done in order. */
-class MovedClock implements Clock {
-  #nowMs = Date.UTC(2026, 10, 22, 8, 59, 40, 5);
-  readonly #timers = new Set<{ readonly dueMs: number; readonly fire: () => void }>();
-
-  epochMs(): number {
-    return this.#nowMs;
-  }
-
-  monotonicNs(): number {
-    return this.#nowMs * 1e6;
-  }
-
-  timer(delayMs: number, fire: () => void): Disposable {
-    const timer = { dueMs: this.#nowMs + delayMs, fire };
-    this.#timers.add(timer);
-    return { [Symbol.dispose]: () => void this.#timers.delete(timer) };
-  }
-
-  move(byMs: number): void {
-    this.#nowMs += byMs;
-    for (const timer of [...this.#timers].toSorted((a, b) => a.dueMs - b.dueMs)) {
-      if (timer.dueMs <= this.#nowMs && this.#timers.delete(timer)) timer.fire();
-    }
-  }
-}
 
 type Put = ObjectStore["put"];
 

@@ -62,6 +62,8 @@ export interface RuntimeOptions {
   readonly hosting: Hosting;
   /** Of a request's body. One that has to be verified is held as a whole. */
   readonly requestBytesMax: number;
+  /** Aborts when streams are to end, with the error that they end with. */
+  readonly cutting: AbortSignal;
 }
 
 /** Short bodies pass as one buffer, longer ones stream in both directions. */

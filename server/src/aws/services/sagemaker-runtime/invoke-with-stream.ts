@@ -14,9 +14,13 @@ const partHeaders = encodeEventHeaders([
  * Answers with an event stream that begins with the first part of the container's answer: what fails before that is an error as of any
  * invocation, what fails later an exception among the events.
  */
-export async function invokeWithStream({ hosting, requestBytesMax }: RuntimeOptions, call: InvokeCall): Promise<void> {
+export async function invokeWithStream(
+  { hosting, requestBytesMax, cutting }: RuntimeOptions,
+  call: InvokeCall,
+): Promise<void> {
   const { response, context } = call;
-  const asked = readInvocation(call, "InvokeEndpointWithResponseStream", requestBytesMax);
+  const read = readInvocation(call, "InvokeEndpointWithResponseStream", requestBytesMax);
+  const asked = { ...read, signal: AbortSignal.any([read.signal, cutting]) };
   const reply = await hosting.invoke(call.endpointName, context.accountId, asked);
   let writer: StreamWriter | null = null;
   try {
@@ -47,15 +51,16 @@ function beginEvents(response: ServerResponse, reply: InvocationReply, signal: A
 /** SageMaker's bound for messages. */
 const messageCharsMax = 2048;
 
-/** What is not said to be the model's is ours. */
+/** What is not said to be the model's is ours, and told where it is made to be told. */
 function exceptionEvent(error: unknown): Buffer {
   const isModels = error instanceof AwsError && error.code === "ModelStreamError";
+  const isTold = isModels || (error instanceof AwsError && error.code === "InternalStreamFailure");
   const headers = encodeEventHeaders([
     [":message-type", "exception"],
     [":exception-type", isModels ? "ModelStreamError" : "InternalStreamFailure"],
     [":content-type", "application/json"],
   ]);
-  const text = isModels ? error.message : "The stream failed; the server's log has the details.";
+  const text = isTold ? error.message : "The stream failed; the server's log has the details.";
   const members = isModels ? error.members : {};
   return encodeEvent(headers, Buffer.from(JSON.stringify({ ...members, Message: text.slice(0, messageCharsMax) })));
 }

@@ -54,11 +54,12 @@ function namedModel(body: Buffer): { readonly endpointName: string; readonly tar
 }
 
 /** What the container answers goes on as it comes: JSON, or events for a browser. */
-export async function forward({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
+export async function forward({ hosting, cutting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
   const { response, context, invocation, endpointName } = call;
   if (invocation === null) throw new Error("bug: a listing asks no container");
   checkThere(hosting.isRunning(endpointName), endpointName);
-  const reply = await hosting.invoke(endpointName, context.accountId, invocation);
+  const signal = AbortSignal.any([invocation.signal, cutting]);
+  const reply = await hosting.invoke(endpointName, context.accountId, { ...invocation, signal });
   let writer: StreamWriter | null = null;
   let end = "";
   try {

@@ -150,7 +150,10 @@ async function openPlatform(directory: string) {
   });
   await hosting.resume();
   const gateway = createGateway({
-    services: [sagemakerService({ hosting }), runtimeService({ hosting, ...invocationLimits, clock: systemClock })],
+    services: [
+      sagemakerService({ hosting }),
+      runtimeService({ hosting, ...invocationLimits, cutting: new AbortController().signal, clock: systemClock }),
+    ],
     credentials: null,
     regionDefault: "us-east-1",
     accountIdDefault: "000000000000",
