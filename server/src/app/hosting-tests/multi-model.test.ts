@@ -69,6 +69,41 @@ test(
 );
 
 test(
+  "models that are in use are loaded where they go before their requests go there: no request waits for one when instances come, go, or are replaced",
+  { timeout: 120_000 },
+  async () => {
+    await using bench = await ModelsBench.open();
+    const targets = targetsOf(24);
+    for (const target of targets) await bench.put(target, target);
+    await bench.deploy("warm", 3);
+    await Promise.all(targets.map((target) => bench.ask("warm", target)));
+    await bench.configure("next", 2);
+    const misses = () => bench.samples("ModelCacheHit").filter((hit) => hit === 0).length;
+    assert.equal(misses(), 24);
+    let asked = 0;
+    const clients = bench.clients("warm", 4, () => targets[asked++ % targets.length] ?? "");
+    const round = async () => {
+      const from = asked;
+      await until("each model has been asked for", () => asked >= from + 3 * targets.length);
+    };
+    for (const move of [
+      () => bench.resize("warm", 1),
+      () => bench.resize("warm", 3),
+      async () => {
+        await bench.update("warm", "next");
+        await bench.settled("warm");
+      },
+    ]) {
+      await move();
+      await round();
+      assert.equal(misses(), 24);
+    }
+    const { failures } = await clients.end();
+    assert.deepEqual(failures, []);
+  },
+);
+
+test(
   "a hot model gets a copy on a further instance, on half of them at most, and loses it when it is cold; the models beside it stay where they are",
   { timeout: 120_000 },
   async () => {

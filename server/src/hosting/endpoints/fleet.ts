@@ -167,6 +167,10 @@ export class Fleet implements AsyncDisposable {
     return this.inServiceCount > 0;
   }
 
+  get members(): readonly FleetMember[] {
+    return this.#members;
+  }
+
   get plan(): VariantPlan {
     return this.#plan;
   }
@@ -185,15 +189,18 @@ export class Fleet implements AsyncDisposable {
 
   /**
    * Resolves when there are so many instances, and the new ones are in service; rejects when one of them does not start, and then none of
-   * them is left. There may be more already.
+   * them is left. There may be more already. Gives how many are new.
    */
-  async growTo(instanceCount: number, signal: AbortSignal): Promise<void> {
+  async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
     const presentCount = this.#members.length;
     const missingCount = Math.max(0, instanceCount - presentCount);
     const added = Array.from({ length: missingCount }, (_, index) => this.#openMember(presentCount + index));
     const started = await Promise.allSettled(added.map((member) => member.start(signal)));
     const failed = started.find((outcome) => outcome.status === "rejected");
-    if (failed === undefined) return this.#add(added);
+    if (failed === undefined) {
+      this.#add(added);
+      return added.length;
+    }
     await Promise.all(added.map((member) => member[Symbol.asyncDispose]()));
     throw failed.reason;
   }
@@ -220,8 +227,23 @@ export class Fleet implements AsyncDisposable {
     await Promise.all(this.#members.map((member) => member.ready(null, signal)));
   }
 
-  /** The last ones get no more requests from now on. Resolves when they have answered what they hold, or the signal aborts, and are gone. */
+  /** Of many models, loads what another fleet of the variant has in use: requests for it are about to come here. */
+  async warmFrom({ members }: Fleet, signal: AbortSignal): Promise<void> {
+    await this.#warm(members, this.#members, signal);
+  }
+
+  async #warm(from: readonly FleetMember[], to: readonly FleetMember[], signal: AbortSignal): Promise<void> {
+    const containers = this.#modelContainers;
+    if (containers.length === 0) return;
+    const serving = to.filter((member) => member.isInService);
+    await this.#places.warm(from, serving, { containers, signal });
+  }
+
+  /** Models that the last ones have in use are loaded on others; then the last ones get no more requests. Resolves when they have answered what they hold, or the signal aborts, and are gone. */
   async shrinkTo(instanceCount: number, signal: AbortSignal): Promise<void> {
+    if (instanceCount > 0 && this.#modelContainers.length > 0) {
+      await this.#warm(this.#members.slice(instanceCount), this.#members.slice(0, instanceCount), signal);
+    }
     const leaving = this.#members.splice(instanceCount);
     for (const member of leaving) this.#leaving.add(member);
     this.#sessions.drop(new Set(leaving));

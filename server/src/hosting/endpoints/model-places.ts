@@ -1,7 +1,8 @@
-import { assert, delay, type Clock, type Logger, type TaskGroup } from "../../base/index.ts";
+import { assert, delay, openDeadline, type Clock, type Logger, type TaskGroup } from "../../base/index.ts";
 import type { HeldModel, ModelAgent } from "../agent/index.ts";
 import { firstInRank, placeModel, placementLimits, type PlacementCandidate } from "./model-placement.ts";
 import type { PlacementKey } from "./model-rank.ts";
+import { warmingsOf } from "./model-warming.ts";
 
 /** An instance with many models; in Direct mode each of its containers may have models of its own. */
 export interface ModelSeat extends PlacementCandidate {
@@ -31,6 +32,9 @@ const bringsMax = 2;
 /** Copies that did not come, which are not tried again at once; beyond this the oldest are forgotten. */
 const failuresMax = 1000;
 
+/** What requests are about to go elsewhere for is loaded there first, for so long at most. */
+const warmMsMax = 60_000;
+
 /** Where the models of a fleet's instances are: which instance serves a request, and which copies come and go. */
 export class ModelPlaces {
   readonly #options: ModelPlacesOptions;
@@ -56,6 +60,43 @@ export class ModelPlaces {
     const agent = bring?.agentOf(name) ?? null;
     if (bring !== null && agent !== null) this.#bring(bring, agent, target);
     return serve;
+  }
+
+  /**
+   * Loads what some instances have in use on others that requests are about to go to, so that none of them has to wait. Resolves when that
+   * is done, has taken too long, or the signal aborts; what does not come, or would push out what is in use there, is left to requests.
+   */
+  async warm(
+    from: readonly ModelSeat[],
+    to: readonly ModelSeat[],
+    { containers, signal }: { readonly containers: readonly string[]; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { clock, coldMs, key } = this.#options;
+    using limit = openDeadline({ clock, afterMs: warmMsMax, signal });
+    const sinceNs = clock.monotonicNs() - coldMs * 1e6;
+    const warmings = containers.flatMap((name) => {
+      const sources = from.flatMap((place) => {
+        const agent = place.agentOf(name);
+        if (agent === null) return [];
+        const weighed = (model: HeldModel) => ({ ...model, wholeBytes: agent.memoryBytesOf(model.target) });
+        return [{ models: agent.loadedModels().map(weighed) }];
+      });
+      const places = to.flatMap((place) => {
+        const agent = place.agentOf(name);
+        if (agent === null || !agent.keepsModels) return [];
+        const { id, seat } = place;
+        return [{ id, seat, agent, has: (target: string) => agent.copyOf(target) !== "absent" }];
+      });
+      return warmingsOf(sources, places, { sinceNs, key });
+    });
+    const left = warmings.values();
+    const work = async () => {
+      for (const { target, to: place, bytes } of left) {
+        if (limit.signal.aborted) return;
+        if (place.agent.hasRoomFor(bytes, sinceNs)) await this.#acquire(place, target, limit.signal);
+      }
+    };
+    await Promise.all(Array.from({ length: bringsMax * to.length }, work));
   }
 
   /** Every so often, until it rejects with the signal's reason: unloads what has not been used of models with several copies. */
@@ -93,16 +134,33 @@ export class ModelPlaces {
     return to.hasRoomFor(bytes, nowNs - coldMs * 1e6);
   }
 
+  /** Whether a copy for which no request waits has come. */
+  async #acquire(
+    to: { readonly id: string; readonly agent: ModelAgent },
+    target: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    try {
+      (await to.agent.acquire(target, signal))[Symbol.dispose]();
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      this.#options.logger.info("a further copy of a model did not come", {
+        instance: to.id,
+        target,
+        error: String(error),
+      });
+      return false;
+    }
+  }
+
   #bring(place: ModelSeat, agent: ModelAgent, target: string): void {
-    const { tasks, clock, coldMs, logger } = this.#options;
+    const { tasks, clock, coldMs } = this.#options;
     this.#bringCounts.set(place.id, (this.#bringCounts.get(place.id) ?? 0) + 1);
     tasks.run(async (closing) => {
       try {
-        (await agent.acquire(target, closing))[Symbol.dispose]();
-      } catch (error) {
-        if (closing.aborted) return;
-        // No request waited for it: it is served where it is.
-        logger.info("a further copy of a model did not come", { instance: place.id, target, error: String(error) });
+        const hasCome = await this.#acquire({ id: place.id, agent }, target, closing);
+        if (hasCome || closing.aborted) return;
         this.#failedUntilNs.delete(keyOf(place, target));
         this.#failedUntilNs.set(keyOf(place, target), clock.monotonicNs() + coldMs * 1e6);
         const [oldest] = this.#failedUntilNs.keys();

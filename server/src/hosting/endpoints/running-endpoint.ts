@@ -103,7 +103,9 @@ export class RunningEndpoint implements AsyncDisposable {
         const { instanceCount } = (step === null ? settled : wanted?.[index]) ?? { instanceCount: 0 };
         const { VariantName: name } = plan.variant;
         try {
-          await this.#fleetOf(generation, name).growTo(instanceCount, either);
+          const fleet = this.#fleetOf(generation, name);
+          if (!(fleet instanceof Fleet)) return await fleet.growTo(instanceCount, either);
+          if ((await fleet.growTo(instanceCount, either)) > 0) await this.#warm(fleet, either);
         } catch (error) {
           if (!either.aborted) failed.abort(new Error(failureSentence(error, name), { cause: error }));
         }
@@ -111,6 +113,14 @@ export class RunningEndpoint implements AsyncDisposable {
     });
     await Promise.all(grown);
     either.throwIfAborted();
+  }
+
+  /** What the other fleets of its variant have in use of many models is loaded before requests go there. */
+  async #warm(fleet: Fleet, signal: AbortSignal): Promise<void> {
+    for (const other of this.#fleets.values()) {
+      if (!(other instanceof Fleet) || other === fleet || other.variantName !== fleet.variantName) continue;
+      await fleet.warmFrom(other, signal);
+    }
   }
 
   /** Resolves when all that requests go to is in service; rejects where one of it does not come back. */

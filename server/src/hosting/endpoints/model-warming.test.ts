@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { firstInRank } from "./model-placement.ts";
+import { placementKeyOf } from "./model-rank.ts";
+import { warmingsOf } from "./model-warming.ts";
+
+const key = placementKeyOf("e");
+const names = ["a", "b", "c", "d", "e", "f"] as const;
+const model = fc.record({
+  target: fc.constantFrom(...names),
+  pinCount: fc.nat(1),
+  usedNs: fc.nat(20),
+  wholeBytes: fc.nat(9),
+});
+const sources = fc.array(
+  fc.uniqueArray(model, { selector: ({ target }) => target }).map((models) => ({ models })),
+  { maxLength: 4 },
+);
+const places = fc
+  .uniqueArray(fc.nat(9), { maxLength: 5 })
+  .chain((seats) =>
+    fc.tuple(
+      ...seats.map((seat) =>
+        fc
+          .subarray([...names])
+          .map((held) => ({ seat, has: (target: string) => held.some((each) => each === target) })),
+      ),
+    ),
+  );
+
+test("property: what is in use and nowhere yet is loaded once, where it is preferred, what was used last first; nothing else is", () => {
+  fc.assert(
+    fc.property(sources, places, (from, to) => {
+      const warmings = warmingsOf(from, to, { sinceNs: 10, key });
+      const inUse = new Map<string, number>();
+      for (const { target, pinCount, usedNs } of from.flatMap(({ models }) => models)) {
+        if (pinCount === 0 && usedNs <= 10) continue;
+        inUse.set(target, Math.max(inUse.get(target) ?? 0, pinCount > 0 ? Infinity : usedNs));
+      }
+      const wanted = to.length === 0 ? [] : [...inUse.keys()].filter((target) => !to.some(({ has }) => has(target)));
+      assert.deepEqual(warmings.map(({ target }) => target).toSorted(), wanted.toSorted());
+      const times = warmings.map(({ target }) => inUse.get(target) ?? 0);
+      assert.deepEqual(
+        times,
+        times.toSorted((a, b) => (a === b ? 0 : b > a ? 1 : -1)),
+      );
+      const [first, ...more] = to;
+      for (const { target, to: place, bytes } of warmings) {
+        assert(first !== undefined);
+        assert.equal(place, firstInRank([first, ...more], { key, target }));
+        const weights = from.flatMap(({ models }) => models.filter((each) => each.target === target));
+        assert.ok(weights.some(({ wholeBytes }) => wholeBytes === bytes));
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});

@@ -1,0 +1,50 @@
+import type { HeldModel } from "../agent/index.ts";
+import { firstInRank } from "./model-placement.ts";
+import type { PlacementKey } from "./model-rank.ts";
+
+/** An instance whose requests are about to go elsewhere. */
+export interface WarmSource {
+  readonly models: readonly (Pick<HeldModel, "target" | "pinCount" | "usedNs"> & {
+    /** With what it shares with others. */
+    readonly wholeBytes: number;
+  })[];
+}
+
+/** An instance that they are about to go to. */
+export interface WarmPlace {
+  readonly seat: number;
+  readonly has: (target: string) => boolean;
+}
+
+/** A model that is to be loaded on an instance before requests for it go there. */
+export interface Warming<Place> {
+  readonly target: string;
+  readonly to: Place;
+  readonly bytes: number;
+}
+
+/**
+ * What has to be loaded before requests go from some instances to others: each model that is in use there and that none of the others has,
+ * on the one it prefers among them. Those that were used last come first.
+ */
+export function warmingsOf<Place extends WarmPlace>(
+  from: readonly WarmSource[],
+  to: readonly Place[],
+  { sinceNs, key }: { readonly sinceNs: number; readonly key: PlacementKey },
+): readonly Warming<Place>[] {
+  const [first, ...more] = to;
+  if (first === undefined) return [];
+  const used = new Map<string, { readonly usedNs: number; readonly bytes: number }>();
+  for (const { models } of from) {
+    for (const { target, pinCount, usedNs: lastNs, wholeBytes } of models) {
+      if (pinCount === 0 && lastNs <= sinceNs) continue;
+      // One that answers a request is in use now.
+      const usedNs = Math.max(pinCount > 0 ? Infinity : lastNs, used.get(target)?.usedNs ?? 0);
+      used.set(target, { usedNs, bytes: Math.max(wholeBytes, used.get(target)?.bytes ?? 0) });
+    }
+  }
+  return [...used]
+    .filter(([target]) => !to.some((place) => place.has(target)))
+    .toSorted(([, one], [, other]) => (one.usedNs === other.usedNs ? 0 : one.usedNs > other.usedNs ? -1 : 1))
+    .map(([target, { bytes }]) => ({ target, bytes, to: firstInRank([first, ...more], { key, target }) }));
+}
