@@ -24,6 +24,8 @@ from statements import (
     sagemaker,
 )
 
+autoscaling = boto3.client("application-autoscaling")
+cloudwatch = boto3.client("cloudwatch")
 ENDPOINT = "conformance-components"
 MODEL = """
 import numpy as np
@@ -89,7 +91,23 @@ def create_component(name, copies=1, **specification):
 def refusals():
     code = "ValidationException"
     call = lambda: create_component("adapter", BaseInferenceComponentName="named")
-    refused("adapters", code, "BaseInferenceComponentName.* not supported", call)
+    refused("adapters", code, "Merge the adapter into the weights of its base", call)
+    spec = {"ModelName": "named", "ComputeResourceRequirements": NEEDS}
+    several = lambda *types: (
+        lambda: sagemaker.create_inference_component(
+            InferenceComponentName="several",
+            EndpointName=ENDPOINT,
+            Specifications=[{**spec, "InstanceType": each} for each in types],
+            RuntimeConfig={"CopyCount": 1},
+        )
+    )
+    refused(
+        "no type of the variant",
+        code,
+        "has instances of ml.m5.large, and .* for ml.c5.large,",
+        several("ml.c5.large", "ml.g5.xlarge"),
+    )
+    refused("a type twice", code, "InstanceType ml.m5.large twice", several("ml.m5.large", "ml.m5.large"))
     huge = dict(NEEDS, MinMemoryRequiredInMb=100_000_000)
     call = lambda: create_component("huge", ModelName="named", ComputeResourceRequirements=huge)
     refused("more than an instance has", code, "more than an instance of ml.m5.large has here", call)
@@ -113,7 +131,12 @@ def create():
         "VariantName": "v",
         "InstanceType": "ml.m5.large",
         "InitialInstanceCount": 1,
-        "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 2},
+        "ManagedInstanceScaling": {
+            "Status": "ENABLED",
+            "MinInstanceCount": 1,
+            "MaxInstanceCount": 2,
+            "ScaleInPolicy": {"Strategy": "IDLE_RELEASE"},
+        },
         "RoutingConfig": {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"},
     }
     configure = lambda **more: sagemaker.create_endpoint_config(
@@ -123,7 +146,14 @@ def create():
     configure(ExecutionRoleArn=ROLE)
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="shared")
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
-    create_component("named", ModelName="named", copies=2)
+    scheduling = {
+        "DataCacheConfig": {"EnableCaching": True},
+        "SchedulingConfig": {
+            "PlacementStrategy": "BINPACK",
+            "AvailabilityZoneBalance": {"EnforcementMode": "PERMISSIVE", "MaxImbalance": 1},
+        },
+    }
+    create_component("named", ModelName="named", copies=2, **scheduling)
     answers("a component of a model", lambda: state("named"), ("InService", 2, 2))
     container = upload("contained")
     container = {"Image": IMAGE, "ArtifactUrl": container["ModelDataUrl"], "Environment": {"A": "b"}}
@@ -132,6 +162,8 @@ def create():
     found = settled("contained")["Specification"]
     proven("it is described", found["Container"]["ArtifactUrl"] == container["ArtifactUrl"], found)
     proven("with its needs", found["ComputeResourceRequirements"] == NEEDS, found)
+    found = settled("named")["Specification"]
+    proven("so is where copies are placed", {name: found[name] for name in scheduling} == scheduling, found)
     answers("each answers", lambda: (ask("named"), ask("contained")), ("named", "contained"))
     refusals()
     listed = sagemaker.list_inference_components(EndpointNameEquals=ENDPOINT, SortBy="Name", SortOrder="Ascending")
@@ -153,7 +185,6 @@ def scaling():
         "ResourceId": "inference-component/contained",
         "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
     }
-    autoscaling = boto3.client("application-autoscaling")
     autoscaling.register_scalable_target(MinCapacity=0, MaxCapacity=2, **target)
     config = {
         "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerInferenceComponentInvocationsPerCopy"},
@@ -162,7 +193,7 @@ def scaling():
     policy = {"PolicyName": "tracked", "PolicyType": "TargetTrackingScaling", **target}
     alarms = autoscaling.put_scaling_policy(TargetTrackingScalingPolicyConfiguration=config, **policy)["Alarms"]
     names = [each["AlarmName"] for each in alarms]
-    found = boto3.client("cloudwatch").describe_alarms(AlarmNames=names)["MetricAlarms"]
+    found = cloudwatch.describe_alarms(AlarmNames=names)["MetricAlarms"]
     watched = {(each["MetricName"], each["Dimensions"][0]["Value"]) for each in found}
     proven("copies are tracked by a policy", watched == {("InvocationsPerCopy", "contained")}, watched)
     other = {"PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}}
@@ -184,12 +215,69 @@ def scaling():
     autoscaling.deregister_scalable_target(**target)
 
 
+def several():
+    """A specification for each type of instance: that of the variant's runs."""
+    specs = [
+        {
+            "InstanceType": each,
+            "Container": {"Image": IMAGE, "ArtifactUrl": upload(each)["ModelDataUrl"]},
+            "ComputeResourceRequirements": NEEDS,
+        }
+        for each in ("ml.g5.xlarge", "ml.m5.large")
+    ]
+    sagemaker.create_inference_component(
+        InferenceComponentName="several",
+        EndpointName=ENDPOINT,
+        VariantName="v",
+        Specifications=specs,
+        RuntimeConfig={"CopyCount": 1},
+    )
+    answers("one of several specifications", lambda: state("several"), ("InService", 1, 1))
+    answers("that of its instances", lambda: ask("several"), "ml.m5.large")
+    found = settled("several")
+    proven("there is no single one", "Specification" not in found, found)
+    told = [(each["InstanceType"], each["Container"]["ArtifactUrl"]) for each in found["Specifications"]]
+    asked = [(each["InstanceType"], each["Container"]["ArtifactUrl"]) for each in specs]
+    proven("all are described", told == asked, told)
+    alarm = {"Namespace": "conformance", "MetricName": "errors", "Statistic": "Sum", "Threshold": 1.0}
+    cloudwatch.put_metric_alarm(
+        AlarmName="component-errors",
+        Period=60,
+        EvaluationPeriods=1,
+        ComparisonOperator="GreaterThanThreshold",
+        TreatMissingData="ignore",
+        **alarm,
+    )
+    policy = {
+        "RollingUpdatePolicy": {"MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1}, "WaitIntervalInSeconds": 600},
+        "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "component-errors"}]},
+    }
+    call = lambda name: sagemaker.update_inference_component(
+        InferenceComponentName="several",
+        Specification={"Container": {"Image": IMAGE, "ArtifactUrl": upload("rolled")["ModelDataUrl"]}},
+        DeploymentConfig={**policy, "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": name}]}},
+    )
+    refused("an alarm that is not there", "ValidationException", "Could not find CloudWatch alarms", lambda: call("x"))
+    call("component-errors")
+    while ask("several") != "rolled":
+        time.sleep(POLL_SECONDS)
+    cloudwatch.set_alarm_state(AlarmName="component-errors", StateValue="ALARM", StateReason="a test")
+    answers("an alarm rolls it back", lambda: state("several"), ("InService", 1, 1))
+    found = settled("several")
+    reason = found.get("FailureReason", "")
+    proven("with the reason", reason == "The CloudWatch alarm component-errors is in the state ALARM.", reason)
+    proven("and how it was updated", found["LastDeploymentConfig"] == policy, found["LastDeploymentConfig"])
+    answers("what was there before answers", lambda: ask("several"), "ml.m5.large")
+    sagemaker.delete_inference_component(InferenceComponentName="several")
+
+
 def again():
     while state("contained") != ("InService", 1, 1):
         time.sleep(POLL_SECONDS)
     answers("after kill -9 it is in service again", lambda: ask("contained"), "contained")
     answers("the other one has no copies", lambda: state("named"), ("InService", 0, 0))
     scaling()
+    several()
     container = upload("second")
     sagemaker.update_inference_component(
         InferenceComponentName="contained",

@@ -14,6 +14,7 @@ import {
 import { nameKey } from "./definitions/index.ts";
 import { failureSentence, type FleetParts } from "./endpoints/index.ts";
 import type { Retirements } from "./retirements.ts";
+import type { LookAtAlarm } from "./endpoint-moves.ts";
 import type { HostingStore } from "./store/index.ts";
 import type { SharedVariants } from "./shared-variants.ts";
 
@@ -22,7 +23,11 @@ export interface ComponentMovesOptions {
   readonly parts: FleetParts;
   readonly variants: SharedVariants;
   readonly retirements: Retirements;
+  readonly alarmState: LookAtAlarm;
 }
+
+/** How often the alarms of an update are looked at while a batch of it bakes. */
+const alarmLookMs = 1000;
 
 interface Recorded {
   readonly value: ComponentRecord;
@@ -164,8 +169,13 @@ export class ComponentMoves implements AsyncDisposable {
       await this.#write(key, found, { kind: "failed", reason: "Its endpoint or variant is gone.", copies: [] });
       return false;
     }
+    const { goal } = record.state;
+    const alarm = goal.alarms?.find((name) => this.#options.alarmState(name) === "ALARM");
+    if (alarm !== undefined) {
+      const reason = `The CloudWatch alarm ${alarm} is in the state ALARM.`;
+      return await this.#fail(key, found, { copies, reason, closing });
+    }
     try {
-      const { goal } = record.state;
       await this.#within(goal.deadlineMs, signal, (limited) => copies.bringUp(record, limited));
     } catch (error) {
       signal.throwIfAborted();
@@ -181,7 +191,12 @@ export class ComponentMoves implements AsyncDisposable {
         if (moved.record.state.at === "InService") this.#release(moved.record);
         return true;
       case "bake":
-        await delay(this.#options.parts.fleet.clock, moved.forMs, signal);
+        // Looked at again, alarms and all, before it goes on.
+        await delay(
+          this.#options.parts.fleet.clock,
+          hasAlarms(record) ? Math.min(moved.forMs, alarmLookMs) : moved.forMs,
+          signal,
+        );
         return true;
       case "no-room": {
         const refusal = await this.#options.variants.grow(record, signal);
@@ -298,6 +313,8 @@ type Placed =
   | { readonly do: "bake"; readonly forMs: number }
   | { readonly do: "no-room"; readonly missingCount: number }
   | { readonly do: "nothing" };
+
+const hasAlarms = ({ state }: ComponentRecord) => "goal" in state && (state.goal.alarms ?? []).length > 0;
 
 /** SageMaker's sentence, and what is missing. */
 function noRoom({ state, specs }: ComponentRecord, missingCount: number): string {

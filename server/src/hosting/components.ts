@@ -9,6 +9,7 @@ import {
   isMoving,
   noClaim,
   type ComponentClaim,
+  type ComponentDeployment,
   type ComponentGoal,
   type ComponentRecord,
   type ComponentSpec,
@@ -26,6 +27,7 @@ import type { EndpointRecord, FleetOptions, Generation, GroupSize } from "./endp
 import { alreadyExists, invalid, notFound } from "./hosting-errors.ts";
 import type { InvocationReply, InvocationRequest } from "./invocations/index.ts";
 import type { Quotas } from "./quotas.ts";
+import type { LookAtAlarm } from "./endpoint-moves.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { Asker } from "./held-questions.ts";
 import { openWait, untilSettled, type Wait } from "./settled.ts";
@@ -41,6 +43,10 @@ export interface ComponentSpecAsked {
   readonly strategy: PlacementStrategy | null;
   readonly startSeconds: number | null;
   readonly downloadSeconds: number | null;
+  /** The type of instance that it is for; for any unless given. */
+  readonly instanceType?: string;
+  /** For other types of instances. */
+  readonly others?: readonly ComponentSpecAsked[];
   readonly request: Readonly<Record<string, unknown>>;
 }
 
@@ -54,6 +60,10 @@ export interface ComponentUpdate {
     readonly rollbackBatch: CapacitySize | null;
     readonly waitMs: number;
     readonly limitMs: number | null;
+    /** The CloudWatch alarms that roll it back. */
+    readonly alarms?: readonly string[];
+    /** The request's DeploymentConfig. */
+    readonly request?: ComponentDeployment;
   } | null;
 }
 
@@ -64,12 +74,13 @@ export interface ComponentsOptions {
   readonly moves: ComponentMoves;
   readonly variants: SharedVariants;
   readonly fleet: FleetOptions;
+  readonly alarmState: LookAtAlarm;
   /** Says who is to be kept waiting, and until when. */
   readonly watch: Pick<EndpointWatch, "stopping" | "held">;
 }
 
 const readAtOnce = 100;
-const plainGoal = { batch: null, rollbackBatch: null, waitMs: 0, deadlineMs: null };
+const plainGoal = { batch: null, rollbackBatch: null, waitMs: 0 };
 
 /** Inference components: their records, and what is asked of them. */
 export class Components implements AsyncDisposable {
@@ -109,7 +120,7 @@ export class Components implements AsyncDisposable {
     if (found.at === "found") throw alreadyExists("inference component", arn);
     const endpoint = await this.#endpoint(asked.endpointName, owner);
     const variantName = this.#variantName(endpoint, asked.variantName);
-    const spec = await this.#spec(asked.spec, { owner, before: null });
+    const spec = await this.#specFor(asked.spec, { endpoint, variantName, owner, before: null });
     this.#checkFits(endpoint, variantName, spec.claim);
     using _record = quotas.reserveRecord("components", key);
     using _copies = quotas.reserveComponent(key, copiesFootprint(spec.claim.memoryBytes, copyCount));
@@ -122,7 +133,7 @@ export class Components implements AsyncDisposable {
       modifiedMs: nowMs,
       endpointName: endpoint.name,
       variantName,
-      state: { at: "Creating", goal: { ...plainGoal, spec: spec.number, copyCount } },
+      state: { at: "Creating", goal: { ...plainGoal, deadlineMs: null, spec: spec.number, copyCount } },
       specs: [spec],
       copyCount,
       copies: [],
@@ -152,7 +163,9 @@ export class Components implements AsyncDisposable {
     checkMayUpdate(record);
     const endpoint = await this.#endpoint(record.endpointName, owner);
     const [before] = record.specs;
-    const spec = asked.spec === null ? null : await this.#spec(asked.spec, { owner, before });
+    const { variantName } = record;
+    const spec = asked.spec === null ? null : await this.#specFor(asked.spec, { endpoint, variantName, owner, before });
+    this.#checkAlarms(rolling?.alarms ?? []);
     if (spec !== null) this.#checkFits(endpoint, record.variantName, spec.claim);
     const copyCount = asked.copyCount ?? record.copyCount;
     using _copies = quotas.reserveComponent(
@@ -162,12 +175,20 @@ export class Components implements AsyncDisposable {
     const nowMs = fleet.clock.epochMs();
     const limitMs = rolling?.limitMs ?? null;
     const deadlineMs = limitMs === null ? null : nowMs + limitMs;
-    const policy = rolling === null ? plainGoal : { ...rolling, deadlineMs };
-    const { batch, rollbackBatch, waitMs } = policy;
-    const goal: ComponentGoal = { spec: (spec ?? before).number, copyCount, batch, rollbackBatch, waitMs, deadlineMs };
+    const { batch, rollbackBatch, waitMs } = rolling ?? plainGoal;
+    const goal: ComponentGoal = {
+      spec: (spec ?? before).number,
+      copyCount,
+      batch,
+      rollbackBatch,
+      waitMs,
+      deadlineMs,
+      ...(rolling?.alarms === undefined ? {} : { alarms: rolling.alarms }),
+    };
     const moved = await moves.record(nameKey(name), (now) => {
       checkMayUpdate(now);
-      return { kind: "update", spec, goal };
+      const deployment = rolling?.request;
+      return { kind: "update", spec, goal, ...(deployment === undefined ? {} : { deployment }) };
     });
     if (moved === null) throw notFound("inference component", record.arn);
     moves.go(moved);
@@ -277,6 +298,13 @@ export class Components implements AsyncDisposable {
       const used = usedCount(components, variantName);
       const instances = shared === null ? [] : sharedInstances(shared, component, components);
       const isTooMuch = instances.some(({ has, taken }) => !fits({ has, taken: noClaim }, claimSum(taken, noClaim)));
+      const type = component.specs[0].request["InstanceType"];
+      if (typeof type === "string" && group !== undefined && group.plan.variant.InstanceType !== type) {
+        throw invalid(
+          `Inference component "${component.name}" has its specification for ${type}, and configuration "${configName}" has another type: ` +
+            "delete the component, or update it with a specification without InstanceType, first.",
+        );
+      }
       if (group?.plan.variant.ModelName === "" && used <= instances.length && !isTooMuch) continue;
       throw invalid(
         `Inference component "${component.name}" is on variant "${variantName}", for which configuration "${configName}" has no such room.`,
@@ -319,6 +347,37 @@ export class Components implements AsyncDisposable {
       `The compute resource requirements are more than an instance of ${variant.InstanceType} has here: ` +
         `${has.cpuCores} CPU cores, ${Math.floor(has.memoryBytes / 2 ** 20)} MiB of memory, ${has.acceleratorCount} accelerators.`,
     );
+  }
+
+  #checkAlarms(names: readonly string[]): void {
+    const unknown = names.filter((name) => this.#options.alarmState(name) === null);
+    if (unknown.length === 0) return;
+    throw invalid(`Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`);
+  }
+
+  /** The one for the type of the variant's instances. */
+  async #specFor(
+    asked: ComponentSpecAsked,
+    of: {
+      readonly endpoint: EndpointRecord;
+      readonly variantName: string;
+      readonly owner: Owner;
+      readonly before: ComponentSpec | null;
+    },
+  ): Promise<ComponentSpec> {
+    const shared = this.#options.variants.of(of.endpoint, of.variantName);
+    const type = shared?.variant.InstanceType;
+    const { others = [] } = asked;
+    const all = [asked, ...others];
+    const fitting = all.find(({ instanceType }) => instanceType === undefined || instanceType === type);
+    if (fitting === undefined) {
+      const types = all.map(({ instanceType }) => instanceType).join(", ");
+      throw invalid(
+        `Variant "${of.variantName}" has instances of ${type}, and the specifications are for ${types}: give one with this InstanceType.`,
+      );
+    }
+    const spec = await this.#spec(fitting, of);
+    return others.length === 0 ? spec : { ...spec, alternatives: all.map(({ request }) => request) };
   }
 
   async #spec(

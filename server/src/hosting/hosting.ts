@@ -115,6 +115,7 @@ export class Hosting implements AsyncDisposable {
       ...records,
       parts: { fleet, random, newId: newInstanceId, claim, memory },
       retirements: new Retirements(clock, limits),
+      alarmState,
       watch: this.watch,
       settled: (name, wait) => this.settled(name, wait),
       resize: (name, size, owner) => this.endpoints.resize(name, [size], owner),

@@ -52,7 +52,7 @@ export {
   type VariantGroup,
 } from "./endpoints/index.ts";
 export type { ComponentSpecAsked, ComponentUpdate } from "./components.ts";
-export type { ComponentRecord } from "./components/index.ts";
+export type { ComponentRecord, ComponentSpec } from "./components/index.ts";
 export type { LookAtAlarm } from "./endpoint-moves.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";
 export type { EndpointDescription } from "./endpoints.ts";

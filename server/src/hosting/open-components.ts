@@ -3,6 +3,7 @@ import { ComponentMoves } from "./component-moves.ts";
 import { Components } from "./components.ts";
 import type { Owner } from "./definitions/index.ts";
 import type { Wait } from "./settled.ts";
+import type { LookAtAlarm } from "./endpoint-moves.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "./endpoints/index.ts";
@@ -21,11 +22,12 @@ export function openComponents(of: {
   readonly catalogue: Catalogue;
   readonly parts: FleetParts;
   readonly retirements: Retirements;
+  readonly alarmState: LookAtAlarm;
   readonly watch: EndpointWatch;
   readonly settled: (endpointName: string, wait: Wait) => Promise<void>;
   readonly resize: (endpointName: string, size: VariantSize, owner: Owner) => Promise<unknown>;
 }): { readonly components: Components; readonly variants: SharedVariants } {
-  const { store, parts, retirements } = of;
+  const { store, parts, retirements, alarmState } = of;
   const { fleet } = parts;
   const variants = new SharedVariants({
     store,
@@ -38,6 +40,6 @@ export function openComponents(of: {
       await of.settled(endpointName, wait);
     },
   });
-  const moves = new ComponentMoves({ store, parts, variants, retirements });
+  const moves = new ComponentMoves({ store, parts, variants, alarmState, retirements });
   return { variants, components: new Components({ ...of, moves, variants, fleet }) };
 }

@@ -17,6 +17,8 @@ export interface ComponentSpec {
   readonly downloadSeconds: number | null;
   /** The Specification of the request, which Describe returns. */
   readonly request: Readonly<Record<string, unknown>>;
+  /** The Specifications of the request, where there were several: one for each type of instance, of which this is its variant's. */
+  readonly alternatives?: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** A copy that runs, or is to run: of which of the component's specs, on which of its variant's instances. */
@@ -34,6 +36,24 @@ export interface ComponentGoal {
   readonly rollbackBatch: CapacitySize | null;
   readonly waitMs: number;
   readonly deadlineMs: number | null;
+  /** The CloudWatch alarms that roll it back; none unless given. */
+  readonly alarms?: readonly string[];
+}
+
+interface CopiesSize {
+  readonly Type: "COPY_COUNT" | "CAPACITY_PERCENT";
+  readonly Value: number;
+}
+
+/** The DeploymentConfig of an update. */
+export interface ComponentDeployment {
+  readonly RollingUpdatePolicy: {
+    readonly MaximumBatchSize: CopiesSize;
+    readonly WaitIntervalInSeconds: number;
+    readonly MaximumExecutionTimeoutInSeconds?: number;
+    readonly RollbackMaximumBatchSize?: CopiesSize;
+  };
+  readonly AutoRollbackConfiguration?: { readonly Alarms?: readonly { readonly AlarmName?: string }[] };
 }
 
 /** SageMaker's statuses of inference components, each with what only it has. */
@@ -64,6 +84,8 @@ export interface ComponentRecord {
   /** What it has while nothing moves. */
   readonly copyCount: number;
   readonly copies: readonly ComponentCopy[];
+  /** The DeploymentConfig of the last update that had one, which Describe returns. */
+  readonly lastDeployment?: ComponentDeployment;
 }
 
 /** Those that end by themselves. */

@@ -1,6 +1,12 @@
 import { assert, unreachable } from "../../base/index.ts";
 import type { CapacitySize } from "../definitions/index.ts";
-import type { ComponentCopy, ComponentGoal, ComponentRecord, ComponentSpec } from "./component-record.ts";
+import type {
+  ComponentCopy,
+  ComponentDeployment,
+  ComponentGoal,
+  ComponentRecord,
+  ComponentSpec,
+} from "./component-record.ts";
 import { placeCopies, surplusCopies, type SharedInstance } from "./placement.ts";
 
 /** Every move of a component. */
@@ -12,7 +18,13 @@ export type ComponentEvent =
   /** `copies`: those that are in service all the same. */
   | { readonly kind: "failed"; readonly reason: string; readonly copies: readonly ComponentCopy[] }
   /** `spec`: null where only the number of copies is another. */
-  | { readonly kind: "update"; readonly spec: ComponentSpec | null; readonly goal: ComponentGoal }
+  | {
+      readonly kind: "update";
+      readonly spec: ComponentSpec | null;
+      readonly goal: ComponentGoal;
+      /** The request's DeploymentConfig, where it had one. */
+      readonly deployment?: ComponentDeployment;
+    }
   | { readonly kind: "delete" };
 
 /** FailureReason's length in SageMaker's model. */
@@ -41,9 +53,10 @@ export function moveComponent(record: ComponentRecord, event: ComponentEvent): C
       return failed(record, event.reason.slice(0, reasonLengthMax), event.copies);
     case "update": {
       assert(state.at === "InService", `update while ${state.at}`);
-      const { goal, spec } = event;
+      const { goal, spec, deployment } = event;
       const next = spec === null ? specs : ([...specs, spec] as const);
-      return { ...record, specs: next, state: { at: "Updating", goal, bakesUntilMs: null, undoing: null } };
+      const told = deployment === undefined ? {} : { lastDeployment: deployment };
+      return { ...record, ...told, specs: next, state: { at: "Updating", goal, bakesUntilMs: null, undoing: null } };
     }
     case "delete":
       return { ...record, state: { at: "Deleting" } };

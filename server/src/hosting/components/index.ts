@@ -5,6 +5,7 @@ export {
   copiesFootprint,
   isMoving,
   type ComponentCopy,
+  type ComponentDeployment,
   type ComponentGoal,
   type ComponentRecord,
   type ComponentSpec,

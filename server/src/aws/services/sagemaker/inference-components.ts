@@ -5,6 +5,7 @@ import {
   resolveImage,
   unsupportedImageText,
   type ComponentRecord,
+  type ComponentSpec,
   type ComponentSpecAsked,
   type ComponentUpdate,
   type ContainerDefinition,
@@ -14,11 +15,12 @@ import type { SagemakerInputs, SagemakerOperations } from "../../spec/gen/sagema
 import { refuseMembers, type CallContext } from "../../wire/index.ts";
 import { askerOf } from "./askers.ts";
 import { questionOf, tokenOf } from "./listings.ts";
-import { refusedComponentMembers, refusedComponentUpdateMembers, refusedSpecMembers } from "./refused-members.ts";
+import { refusedSpecMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
 const mebi = 2 ** 20;
 
+type Described = SagemakerOperations["DescribeInferenceComponent"]["output"];
 type Spec = SagemakerInputs["InferenceComponentSpecification"];
 
 type Changes =
@@ -40,10 +42,9 @@ function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
     CreateInferenceComponent: {
       action: "sagemaker:CreateInferenceComponent",
       resource,
-      refuses: refusedComponentMembers,
       async handle(input, context) {
-        if (input.Specification === undefined) throw invalid("Specification must be given.");
-        const spec = askedSpec(input.Specification);
+        const spec = askedSpecs(input);
+        if (spec === null) throw invalid("Either Specification or Specifications must be given.");
         const record = await components.create({
           name: input.InferenceComponentName,
           endpointName: input.EndpointName,
@@ -59,14 +60,13 @@ function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
     UpdateInferenceComponent: {
       action: "sagemaker:UpdateInferenceComponent",
       resource,
-      refuses: refusedComponentUpdateMembers,
       async handle(input, context) {
         const { arn } = await components.update({
           name: input.InferenceComponentName,
           owner: ownerOf(context),
-          spec: input.Specification === undefined ? null : askedSpec(input.Specification),
+          spec: askedSpecs(input),
           copyCount: input.RuntimeConfig?.CopyCount ?? null,
-          rolling: rollingOf(input.DeploymentConfig?.RollingUpdatePolicy),
+          rolling: rollingOf(input.DeploymentConfig),
         });
         return { InferenceComponentArn: arn };
       },
@@ -129,7 +129,34 @@ function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
 
 const ownerOf = ({ region, accountId }: CallContext) => ({ region, accountId });
 
+/** Null where none is given. Of several each is for a type of instance of its own. */
+function askedSpecs({
+  Specification: one,
+  Specifications: several = [],
+}: {
+  readonly Specification?: Spec;
+  readonly Specifications?: readonly Spec[];
+}): ComponentSpecAsked | null {
+  if (several.length === 0) return one === undefined ? null : askedSpec(one);
+  if (one !== undefined) throw invalid("Specification and Specifications exclude each other.");
+  const types = several.map(({ InstanceType: type }) => type);
+  if (several.length > 1 && types.includes(undefined)) {
+    throw invalid("InstanceType must be given in each of several Specifications.");
+  }
+  const twice = types.find((type, index) => types.indexOf(type) !== index);
+  if (twice !== undefined) throw invalid(`Specifications have the InstanceType ${twice} twice.`);
+  const [first, ...others] = several.map(askedSpec);
+  return first === undefined ? null : { ...first, others };
+}
+
 function askedSpec(spec: Spec): ComponentSpecAsked {
+  if (spec.BaseInferenceComponentName !== undefined) {
+    throw invalid(
+      "BaseInferenceComponentName of an inference component is not supported: no container of this platform loads adapters beside the model " +
+        "that it serves, as SageMaker's containers for large models do. Merge the adapter into the weights of its base, and create an inference " +
+        "component of the merged model.",
+    );
+  }
   refuseMembers(spec, refusedSpecMembers, { code: "ValidationException", of: " of an inference component" });
   const { ModelName, Container, ComputeResourceRequirements: needs, StartupParameters: startup = {} } = spec;
   const { MinMemoryRequiredInMb: min = 0, MaxMemoryRequiredInMb: max } = needs ?? {};
@@ -151,6 +178,7 @@ function askedSpec(spec: Spec): ComponentSpecAsked {
     strategy: spec.SchedulingConfig?.PlacementStrategy ?? null,
     startSeconds: startup.ContainerStartupHealthCheckTimeoutInSeconds ?? null,
     downloadSeconds: startup.ModelDataDownloadTimeoutInSeconds ?? null,
+    ...(spec.InstanceType === undefined ? {} : { instanceType: spec.InstanceType }),
     request: { ...spec },
   };
 }
@@ -168,11 +196,11 @@ function containerOf(container: NonNullable<Spec["Container"]>): ContainerDefini
 }
 
 function rollingOf(
-  policy:
-    | NonNullable<SagemakerInputs["UpdateInferenceComponentInput"]["DeploymentConfig"]>["RollingUpdatePolicy"]
-    | undefined,
+  config: SagemakerInputs["UpdateInferenceComponentInput"]["DeploymentConfig"],
 ): ComponentUpdate["rolling"] {
-  if (policy === undefined) return null;
+  if (config === undefined) return null;
+  const { RollingUpdatePolicy: policy, AutoRollbackConfiguration: rollback } = config;
+  const alarms = (rollback?.Alarms ?? []).flatMap(({ AlarmName: name }) => name ?? []);
   const sizeOf = ({ Type, Value }: typeof policy.MaximumBatchSize) =>
     ({ Type: Type === "COPY_COUNT" ? "INSTANCE_COUNT" : Type, Value }) as const;
   const { MaximumBatchSize, RollbackMaximumBatchSize, WaitIntervalInSeconds, MaximumExecutionTimeoutInSeconds } =
@@ -182,20 +210,15 @@ function rollingOf(
     rollbackBatch: RollbackMaximumBatchSize === undefined ? null : sizeOf(RollbackMaximumBatchSize),
     waitMs: WaitIntervalInSeconds * 1000,
     limitMs: MaximumExecutionTimeoutInSeconds === undefined ? null : MaximumExecutionTimeoutInSeconds * 1000,
+    alarms,
+    request: { ...config },
   };
 }
 
-function described(
-  record: ComponentRecord,
-  currentCount: number,
-  context: CallContext,
-): SagemakerOperations["DescribeInferenceComponent"]["output"] {
-  const { state, specs, copyCount } = record;
+function described(record: ComponentRecord, currentCount: number, context: CallContext): Described {
+  const { state, specs, copyCount, lastDeployment } = record;
   const [spec] = specs;
-  const [container] = spec.model.containers;
   const reason = state.at === "Failed" ? state.reason : state.at === "InService" ? state.lastFailure : null;
-  const { Container: _asked, ModelName: _name, ...rest } = spec.request;
-  const image = container?.Image;
   return {
     InferenceComponentName: record.name,
     InferenceComponentArn: record.arn,
@@ -203,28 +226,49 @@ function described(
     EndpointArn: arnOf("endpoint", record.endpointName, context),
     VariantName: record.variantName,
     ...(reason === null ? {} : { FailureReason: reason }),
-    Specification: {
-      ...rest,
-      ...(spec.isNamed
-        ? { ModelName: spec.model.name }
-        : {
-            Container: {
-              DeployedImage: {
-                SpecifiedImage: image,
-                ResolvedImage: image,
-                ResolutionTime: new Date(record.createdMs),
-              },
-              ArtifactUrl: container?.ModelDataUrl,
-              Environment: container?.Environment,
-            },
-          }),
-    },
+    ...specificationsOf(record, spec),
     RuntimeConfig: {
       DesiredCopyCount: "goal" in state ? state.goal.copyCount : copyCount,
       CurrentCopyCount: currentCount,
     },
+    ...(lastDeployment === undefined ? {} : { LastDeploymentConfig: lastDeployment }),
     CreationTime: new Date(record.createdMs),
     LastModifiedTime: new Date(record.modifiedMs),
     InferenceComponentStatus: state.at,
+  };
+}
+
+/** As it is; of several each as it was asked for, but with what runs where it is its variant's. */
+function specificationsOf(
+  record: ComponentRecord,
+  spec: ComponentSpec,
+): Pick<Described, "Specification" | "Specifications"> {
+  const { Container: _asked, ModelName: _name, ...rest } = spec.request;
+  const [container] = spec.model.containers;
+  const runs = spec.isNamed
+    ? { ModelName: spec.model.name }
+    : { Container: containerTold({ ...container, ArtifactUrl: container?.ModelDataUrl }, record) };
+  const own = { ...rest, ...runs };
+  if (spec.alternatives === undefined) return { Specification: own };
+  const told = spec.alternatives.map((asked: Spec) => {
+    if (asked.InstanceType === spec.request["InstanceType"]) return own;
+    const { Container: other, ...others } = asked;
+    return { ...others, ...(other === undefined ? {} : { Container: containerTold(other, record) }) };
+  });
+  return { Specifications: told };
+}
+
+function containerTold(
+  told: { readonly [Member in "Image" | "ArtifactUrl"]?: string | undefined } & Pick<
+    ContainerDefinition,
+    "Environment"
+  >,
+  { createdMs }: ComponentRecord,
+) {
+  const { Image: image, ArtifactUrl, Environment } = told;
+  return {
+    DeployedImage: { SpecifiedImage: image, ResolvedImage: image, ResolutionTime: new Date(createdMs) },
+    ArtifactUrl,
+    Environment,
   };
 }

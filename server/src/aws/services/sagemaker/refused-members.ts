@@ -36,7 +36,10 @@ export const refusedConfigMembers: readonly RefusedMember[] = [
 export const refusedCaptureMembers: readonly RefusedMember[] = [{ path: "KmsKeyId", harmless: (key) => key === "" }];
 
 export const refusedVariantMembers: readonly RefusedMember[] = [
-  { path: "ManagedInstanceScaling.ScaleInPolicy" },
+  {
+    path: "ManagedInstanceScaling.ScaleInPolicy.Strategy",
+    harmless: (strategy) => strategy === "IDLE_RELEASE",
+  },
   { path: "InstancePools" },
   { path: "AcceleratorType" },
   { path: "CoreDumpConfig" },
@@ -50,21 +53,9 @@ export const refusedVariantMembers: readonly RefusedMember[] = [
   },
 ];
 
-export const refusedComponentMembers: readonly RefusedMember[] = [{ path: "Specifications", harmless: empty }];
-
-export const refusedComponentUpdateMembers: readonly RefusedMember[] = [
-  { path: "Specifications", harmless: empty },
-  { path: "DeploymentConfig.AutoRollbackConfiguration.Alarms", harmless: empty },
-];
-
 export const refusedSpecMembers: readonly RefusedMember[] = [
-  // An adapter of another component.
-  { path: "BaseInferenceComponentName" },
-  { path: "DataCacheConfig.EnableCaching", harmless: no },
-  { path: "SchedulingConfig.AvailabilityZoneBalance" },
   { path: "ComputeResourceRequirements.AcceleratorPartitionType" },
   { path: "Container.ContainerMetricsConfig.MetricsEndpoints", harmless: empty },
-  { path: "InstanceType" },
 ];
 
 export const refusedTransformMembers: readonly RefusedMember[] = [
