@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { AwsError, delay, unreachable } from "../base/index.ts";
 import {
+  emptyTrace,
   expiredFailure,
   resultMessage,
   urlOf,
@@ -11,6 +12,7 @@ import {
   type EndpointQueue,
   type QueuedEntry,
   type ResultOutbox,
+  type RunTrace,
 } from "./async-inference/index.ts";
 import type { FleetOptions } from "./endpoints/index.ts";
 import type { HostingStore } from "./store/index.ts";
@@ -38,6 +40,8 @@ export class AsyncEndings {
     on: {
       readonly life: AsyncLife;
       readonly result?: Extract<AsyncResult, { readonly is: "completed" }> | null;
+      /** Of its last run, where it had one. */
+      readonly trace?: RunTrace;
       readonly closing: AbortSignal;
     },
   ): Promise<void> {
@@ -65,7 +69,11 @@ export class AsyncEndings {
     queue.metrics.record(variant, "InvocationsProcessed", 1);
     queue.metrics.record(variant, "InvocationFailures", result.is === "failed" ? 1 : 0);
     queue.metrics.record(variant, "ExpiredRequests", life.at === "expired" ? 1 : 0);
-    queue.metrics.record(variant, "TotalProcessingTime", fleet.clock.epochMs() - invocation.receivedMs);
+    const totalMs = fleet.clock.epochMs() - invocation.receivedMs;
+    queue.metrics.record(variant, "TotalProcessingTime", totalMs);
+    const trace = on.trace ?? emptyTrace();
+    if (result.is === "completed") queue.log.succeeded(invocation, trace, totalMs);
+    else queue.log.write(invocation, trace, result.failure.logged ?? result.failure.text);
   }
 
   async #storeFailure(

@@ -1,7 +1,9 @@
 import { AwsError, openDeadline, orAborted, TaskGroup, unreachable } from "../base/index.ts";
 import { AsyncEndings, type AsyncEndingsOptions } from "./async-endings.ts";
 import {
+  emptyTrace,
   EndpointQueue,
+  lostCountMax,
   invocationOf,
   moveAsync,
   queueKey,
@@ -14,6 +16,7 @@ import {
   type AsyncTicket,
   type QueuedEntry,
   type RunEnd,
+  type RunTrace,
 } from "./async-inference/index.ts";
 import { nameKey, type Owner } from "./definitions/index.ts";
 import type { FleetOptions, RunningEndpoint } from "./endpoints/index.ts";
@@ -99,7 +102,7 @@ export class AsyncInferences implements AsyncDisposable {
     const key = queueKey(endpoint);
     const found = this.#queues.get(key);
     if (found !== undefined) return found;
-    const made = new EndpointQueue(endpoint, this.#options.fleet.openSeries);
+    const made = new EndpointQueue(endpoint, this.#options.fleet);
     this.#queues.set(key, made);
     return made;
   }
@@ -208,7 +211,12 @@ export class AsyncInferences implements AsyncDisposable {
     const before: AsyncLife = { at: "waiting", lostCount: found.lostCount };
     const life = moveAsync(before, { kind: "taken", nowMs, expiresMs: found.expiresMs });
     if (life.at === "expired") return await this.#endings.over(queue, { entry, invocation: found }, { life, closing });
-    queue.metrics.record(running.variantName, "TimeInBacklog", nowMs - found.receivedMs);
+    const trace = emptyTrace();
+    const record: EndpointQueue["metrics"]["record"] = (variant, metric, value) => {
+      trace.times[metric] = value;
+      queue.metrics.record(variant, metric, value);
+    };
+    record(running.variantName, "TimeInBacklog", nowMs - found.receivedMs);
     const parts = {
       store: fleet.store,
       inline: async () => {
@@ -216,13 +224,14 @@ export class AsyncInferences implements AsyncDisposable {
         return payload.at === "found" ? Buffer.from(payload.value, "base64") : null;
       },
       invoke: running.invoke.bind(running),
-      record: queue.metrics.record.bind(queue.metrics, running.variantName),
+      record: record.bind(null, running.variantName),
+      trace,
       memory: fleet.requestMemory,
       bodyBytesMax: limits.bodyBytesMax,
       clock: fleet.clock,
     };
     const end = await runInvocation(found, parts, closing);
-    await this.#ended(queue, entry, found, { life, end, closing });
+    await this.#ended(queue, entry, found, { life, end, trace, closing });
   }
 
   /** Where the request goes on after a run. */
@@ -230,14 +239,19 @@ export class AsyncInferences implements AsyncDisposable {
     queue: EndpointQueue,
     entry: QueuedEntry,
     invocation: AsyncInvocation,
-    { life, end, closing }: { readonly life: AsyncLife; readonly end: RunEnd; readonly closing: AbortSignal },
+    {
+      life,
+      end,
+      trace,
+      closing,
+    }: { readonly life: AsyncLife; readonly end: RunEnd; readonly trace: RunTrace; readonly closing: AbortSignal },
   ): Promise<void> {
     const { fleet, store, limits } = this.#options;
     const next = moveAsync(life, eventOf(end));
     const result = end.kind === "answered" ? end.result : null;
     if (next.at !== "waiting") {
       queue.pause.over();
-      return await this.#endings.over(queue, { entry, invocation }, { life: next, result, closing });
+      return await this.#endings.over(queue, { entry, invocation }, { life: next, result, trace, closing });
     }
     // What the platform gives up as it ends is waiting in its records.
     if (closing.aborted) return;
@@ -250,6 +264,7 @@ export class AsyncInferences implements AsyncDisposable {
       });
     } else {
       const { key } = entry;
+      if (end.kind === "lost") queue.log.write(invocation, trace, againText(end.failure.text, next.lostCount));
       const change = store.kinds.asyncInvocations.put(key, { ...invocation, lostCount: next.lostCount }, "any");
       await this.#endings.persist(closing, () => store.write([change]));
     }
@@ -277,6 +292,9 @@ export class AsyncInferences implements AsyncDisposable {
     return null;
   }
 }
+
+const againText = (why: string, lostCount: number) =>
+  `${why} The request is made again (${lostCount + 1} of ${lostCountMax}).`;
 
 function entryOf(key: string, { receivedMs, expiresMs, input }: AsyncInvocation): QueuedEntry {
   return { key, receivedMs, expiresMs, inlineBytes: input.at === "record" ? input.byteLength : 0 };

@@ -62,12 +62,14 @@ export class AsyncBench implements AsyncDisposable {
   readonly sums: Map<string, number>;
   /** By topic. */
   readonly messages: { readonly topic: string; readonly message: Record<string, unknown> }[];
+  /** What was logged, by stream. */
+  readonly logs: ReadonlyMap<string, string>;
   readonly #closing: AsyncDisposableStack;
 
   private constructor(
     hosting: Hosting,
     closing: AsyncDisposableStack,
-    parts: Pick<AsyncBench, "store" | "directory" | "sums" | "messages">,
+    parts: Pick<AsyncBench, "store" | "directory" | "sums" | "messages" | "logs">,
   ) {
     this.hosting = hosting;
     this.#closing = closing;
@@ -75,6 +77,7 @@ export class AsyncBench implements AsyncDisposable {
     this.directory = parts.directory;
     this.sums = parts.sums;
     this.messages = parts.messages;
+    this.logs = parts.logs;
   }
 
   /** Without a directory in one of its own. */
@@ -95,6 +98,7 @@ export class AsyncBench implements AsyncDisposable {
     if (!(await store.buckets()).some((each) => each.bucket === bucket)) await store.createBucket(bucket);
     const sums = new Map<string, number>();
     const messages: AsyncBench["messages"] = [];
+    const logs = new Map<string, string>();
     const { hosting } = opening.use(
       await openHosting({
         directory,
@@ -112,7 +116,7 @@ export class AsyncBench implements AsyncDisposable {
             },
           };
         },
-        logs: new Map(),
+        logs,
         queues: {
           asyncLimits: { ...asyncLimits, lookMs: 20, sampleMs: 20, pauseMsMin: 20, ...options.limits },
           outbox: {
@@ -125,7 +129,7 @@ export class AsyncBench implements AsyncDisposable {
         },
       }),
     );
-    return new AsyncBench(hosting, opening.move(), { store, directory, sums, messages });
+    return new AsyncBench(hosting, opening.move(), { store, directory, sums, messages, logs });
   }
 
   /** Resolves when the endpoint is in service. */

@@ -50,6 +50,8 @@ export interface AsyncInvocation {
 export interface AsyncFailure {
   readonly reason: string;
   readonly text: string;
+  /** What its line in the log says, where that is more. */
+  readonly logged?: string;
 }
 
 /** What becomes of an accepted request. Only a waiting one is recorded: whatever else was under way when a platform ended, waits again. */

@@ -20,6 +20,7 @@ import {
 } from "../invocations/index.ts";
 import type { AsyncFailure, AsyncInvocation } from "./async-invocation.ts";
 import type { RequestMetric } from "./async-metrics.ts";
+import { instanceOfLog, type RunTrace } from "./data-log.ts";
 import { urlOf } from "./output-places.ts";
 import { includedBytesMax, type AsyncResult } from "./result-message.ts";
 
@@ -29,6 +30,8 @@ export interface AsyncRunParts {
   readonly inline: () => Promise<Buffer | null>;
   readonly invoke: (request: InvocationRequest) => Promise<InvocationReply>;
   readonly record: (metric: RequestMetric, value: number) => void;
+  /** What is learnt of the run, for its line in the log. */
+  readonly trace: RunTrace;
   readonly memory: ByteBudget;
   readonly bodyBytesMax: number;
   readonly clock: Clock;
@@ -58,7 +61,9 @@ export async function runInvocation(
   let input: Buffer | Readable | null = null;
   try {
     input = await openInput(invocation, parts, lease);
+    const askedNs = clock.monotonicNs();
     const reply = await parts.invoke(requestOf(invocation, { input, lease, signal: limit.signal, clock, parts }));
+    parts.trace.times.ModelLatency = (clock.monotonicNs() - askedNs) / 1000;
     try {
       return { kind: "answered", result: await store(invocation, reply, parts, limit.signal) };
     } finally {
@@ -92,7 +97,11 @@ function requestOf(
     body: () => Promise.resolve(input),
     memory,
     // The run's own limit ends it first, and says so.
-    bounds: { answerMsMax: timeLimitMs + 1000, answerBytesMax: parts.bodyBytesMax },
+    bounds: {
+      answerMsMax: timeLimitMs + 1000,
+      answerBytesMax: parts.bodyBytesMax,
+      asking: (logStreamArn) => (parts.trace.instance = instanceOfLog(logStreamArn)),
+    },
     receivedNs: clock.monotonicNs(),
     signal,
   };
@@ -227,7 +236,10 @@ class AnswerBytes extends Transform {
 function endOf(error: unknown, closing: AbortSignal): RunEnd {
   if (closing.aborted) return { kind: "interrupted", why: closing.reason };
   const message = error instanceof Error ? error.message : String(error);
-  const refused = (reason: string, text: string): RunEnd => ({ kind: "refused", failure: { reason, text } });
+  const refused = (reason: string, text: string, logged = text): RunEnd => ({
+    kind: "refused",
+    failure: { reason, text, logged },
+  });
   if (error instanceof TimeOver || error instanceof Unusable) return refused(`ClientError: ${message}`, message);
   if (diskFault(error) !== null) return { kind: "interrupted", why: error };
   const isGone = !(error instanceof AwsError) || error.cause instanceof ContainerGone;
@@ -240,5 +252,5 @@ function endOf(error: unknown, closing: AbortSignal): RunEnd {
   const reason =
     `ClientError: Received ${side} error (${status}) from model. ` +
     "See the SageMaker Endpoint logs in your account for more information.";
-  return refused(reason, typeof said === "string" && said !== "" ? said : message);
+  return refused(reason, typeof said === "string" && said !== "" ? said : message, message);
 }

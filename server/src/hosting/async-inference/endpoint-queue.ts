@@ -1,27 +1,31 @@
-import type { RunningEndpoint } from "../endpoints/index.ts";
+import type { FleetOptions, RunningEndpoint } from "../endpoints/index.ts";
 import { nameKey } from "../definitions/index.ts";
-import type { OpenSeries } from "../series/index.ts";
 import type { QueuedEndpoint } from "./async-invocation.ts";
 import { concurrencyDefault, type AsyncLimits } from "./async-limits.ts";
 import { AsyncMetrics } from "./async-metrics.ts";
+import { DataLog } from "./data-log.ts";
 import { InvocationQueue } from "./invocation-queue.ts";
 
 export const queueKey = ({ name, createdMs }: QueuedEndpoint): string => `${nameKey(name)} ${createdMs}`;
+
+type QueueParts = Pick<FleetOptions, "openSeries" | "openLog" | "clock">;
 
 /** The queue of one endpoint, and what of it counts against limits. */
 export class EndpointQueue {
   readonly endpoint: QueuedEndpoint;
   readonly waiting = new InvocationQueue();
   readonly metrics: AsyncMetrics;
+  readonly log: DataLog;
   readonly pause = new QueuePause();
   /** At instances just now. */
   runningCount = 0;
   #reservedCount = 0;
   #reservedBytes = 0;
 
-  constructor(endpoint: QueuedEndpoint, open: OpenSeries) {
+  constructor(endpoint: QueuedEndpoint, { openSeries, openLog, clock }: QueueParts) {
     this.endpoint = endpoint;
-    this.metrics = new AsyncMetrics(open, endpoint.name);
+    this.metrics = new AsyncMetrics(openSeries, endpoint.name);
+    this.log = new DataLog(endpoint.name, openLog, clock);
   }
 
   /** Those that run, and those that are being recorded, among them. */

@@ -3,10 +3,12 @@
  * answers go to S3. What was accepted is a record until its answer is stored and its topic has been told, so nothing of it is lost by a
  * platform that ends; it may be run twice.
  */
+export { emptyTrace, type RunTrace } from "./data-log.ts";
 export { invocationOf, type AsyncRequest, type AsyncTicket } from "./accepted-request.ts";
 export { asyncLimits, type AsyncLimits } from "./async-limits.ts";
 export {
   expiredFailure,
+  lostCountMax,
   moveAsync,
   type AsyncEvent,
   type AsyncInvocation,

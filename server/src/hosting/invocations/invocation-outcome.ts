@@ -88,8 +88,10 @@ function recordStream(
 }
 
 /** Of a request that was waiting in a queue, and has metrics of its own there. */
-export function recordModelTime(metrics: VariantMetrics, { hops }: InvocationOutcome, nowNs: number): void {
+export function recordModelTime(metrics: VariantMetrics, { hops, status }: InvocationOutcome, nowNs: number): void {
   const modelNs = modelTimeNs(hops, nowNs);
+  metrics.record("Invocation4XXErrors", status >= 400 && status <= 499 ? 1 : 0);
+  metrics.record("Invocation5XXErrors", status >= 500 ? 1 : 0);
   if (modelNs > 0) metrics.record("ModelLatency", modelNs / 1000);
 }
 

@@ -37,6 +37,8 @@ export const heldBytesMax = 1024 * 1024;
 export interface InvocationBounds {
   readonly answerMsMax: number;
   readonly answerBytesMax: number;
+  /** Called with the ARN of the log of whoever is asked, each time. */
+  readonly asking: (logStreamArn: string) => void;
 }
 
 export interface InvocationRequest {
