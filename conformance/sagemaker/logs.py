@@ -209,6 +209,103 @@ def reading():
     )
 
 
+def asked(query, **more):
+    """A query's rows, each as a dictionary, as soon as it has ended."""
+    since = int(time.time()) - 3600
+    started = logs.start_query(
+        **{"logGroupName": GROUP, "startTime": since, "endTime": int(time.time()) + 60, "queryString": query, **more}
+    )
+    while True:
+        answer = logs.get_query_results(queryId=started["queryId"])
+        if answer["status"] not in ("Scheduled", "Running"):
+            proven("the query %s is complete" % query, answer["status"] == "Complete", answer["status"])
+            return [{each["field"]: each["value"] for each in row} for row in answer["results"]], answer["statistics"]
+        time.sleep(0.05)
+
+
+def rows(query, **more):
+    return [{name: text for name, text in row.items() if name != "@ptr"} for row in asked(query, **more)[0]]
+
+
+def queries():
+    """CloudWatch Logs Insights over the lines of `patterns` and `following`."""
+    answers(
+        "fields and conditions",
+        lambda: rows("fields level | filter code >= 400 and level = 'ERROR'"),
+        [{"level": "ERROR"}],
+    )
+    answers("places of lists", lambda: rows("filter tags.0.name = 'x' | display code"), [{"code": "404"}])
+    answers(
+        "parse by a glob",
+        lambda: rows('parse @message "- * \\"* *" as user, verb, rest | filter verb = "POST" | display user'),
+        [{"user": "bob"}],
+    )
+    answers(
+        "parse by a regular expression, and stats",
+        lambda: rows(
+            'parse @message /HTTP\\/1.1" (?<status>[45]\\d+) (?<size>\\d+)/ | stats count(status) as n, sum(size) as s'
+        ),
+        [{"n": "1", "s": "4000"}],
+    )
+    answers(
+        "groups, sorted and limited",
+        lambda: rows(
+            "filter @message like /^line [0-9]+$/ | stats count(*) as n by @logStream | sort n desc | limit 1"
+        ),
+        [{"@logStream": "b/1", "n": "10000"}],
+    )
+    found, statistics = asked("filter @message = 'last' | stats count(*) by bin(1h)")
+    proven("by time", [row["count(*)"] for row in found] == ["1"] and next(iter(found[0])) == "bin(1h)", str(found))
+    proven(
+        "what was looked at is told",
+        statistics["recordsScanned"] > 28_000 and statistics["recordsMatched"] == 1,
+        str(statistics),
+    )
+    found, _ = asked("filter @message like 'unheard' | limit 1")
+    proven(
+        "without fields, the time and the message, and a pointer",
+        list(found[0]) == ["@timestamp", "@message", "@ptr"],
+        str(found),
+    )
+    answers("a limit", lambda: len(rows("fields @message", limit=7)), 7)
+    try:
+        asked("filter level = ")
+        proven("a query that is none is refused", False)
+    except logs.exceptions.MalformedQueryException as error:
+        place = error.response["queryCompileError"]["location"]["startCharOffset"]
+        proven("a query that is none is refused with its place", place == 15, str(error.response))
+    refused(
+        "a language that is not built",
+        "InvalidParameterException",
+        "queryLanguage",
+        lambda: asked("SELECT 1", queryLanguage="SQL"),
+    )
+    refused(
+        "a group that is not there",
+        "ResourceNotFoundException",
+        "group does not exist",
+        lambda: asked("limit 1", logGroupName="/no"),
+    )
+    listed = logs.describe_queries(logGroupName=GROUP, status="Complete")["queries"]
+    proven(
+        "queries are listed, the newest first",
+        listed[0]["queryString"] == "fields @message" and len(listed) == 8,
+        str(len(listed)),
+    )
+    refused(
+        "an ended query",
+        "InvalidParameterException",
+        "already ended",
+        lambda: logs.stop_query(queryId=listed[0]["queryId"]),
+    )
+    refused(
+        "a query that is not there",
+        "ResourceNotFoundException",
+        "no query",
+        lambda: logs.get_query_results(queryId="none"),
+    )
+
+
 def bounds():
     old = put("a/1", ["old"], now() - 15 * 86_400_000)
     proven(
@@ -247,5 +344,6 @@ patterns()
 following()
 reading()
 live()
+queries()
 bounds()
 finish()

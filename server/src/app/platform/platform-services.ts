@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { awsServices, ensureRole, StsSessions, type ServiceRow } from "../../aws/index.ts";
+import { awsServices, ensureRole, LogQueries, StsSessions, type ServiceRow } from "../../aws/index.ts";
 import type { Clock, Logger } from "../../base/index.ts";
 import type { BucketStore } from "../../blobs/index.ts";
 import type { Hosting, LogStreams } from "../../hosting/index.ts";
@@ -36,6 +36,7 @@ export interface ServicesParts {
 
 /** Every AWS service, as the gateway takes them, and the credentials that STS lends. */
 export async function platformServices(
+  opening: AsyncDisposableStack,
   parts: ServicesParts,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
   const { hosting, store, logs, documents, series, scaled, topics, accountId, clock, logger } = parts;
@@ -55,6 +56,7 @@ export async function platformServices(
     s3Domain: null,
     series,
     logs,
+    queries: opening.use(new LogQueries({ store: logs, clock, logger, newId: randomUUID })),
     iam,
     identities,
     topics,

@@ -139,7 +139,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const scaled = await openScaling(hosting, owner);
   await hosting.resume();
   const stopping = new AbortController();
-  const aws = await platformServices({
+  const aws = await platformServices(opening, {
     ...parts,
     hosting,
     store,

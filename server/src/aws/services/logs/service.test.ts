@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
+
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -17,10 +19,10 @@ import {
   PutRetentionPolicyCommand,
   paginateFilterLogEvents,
 } from "@aws-sdk/client-cloudwatch-logs";
-import { silentLogger } from "../../../base/index.ts";
+import { silentLogger, systemClock } from "../../../base/index.ts";
 import { createDirectoryLogStreams } from "../../../hosting/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";
-import { logsService } from "./index.ts";
+import { LogQueries, logsService } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
 
@@ -35,7 +37,8 @@ async function served(stopping = new AbortController().signal) {
     streamsMax: 10,
     groupsMax: 10,
   });
-  const gateway = await serveServices([logsService({ logs: store, clock, stopping })]);
+  const queries = new LogQueries({ store, clock: systemClock, logger: silentLogger, newId: randomUUID });
+  const gateway = await serveServices([logsService({ logs: store, clock, stopping, queries })]);
   const client = new CloudWatchLogsClient({ ...gateway.client, disableHostPrefix: true });
   return {
     clock,
@@ -43,6 +46,7 @@ async function served(stopping = new AbortController().signal) {
     client,
     async [Symbol.asyncDispose]() {
       client.destroy();
+      await queries[Symbol.asyncDispose]();
       await gateway[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
       await rm(directory, { recursive: true, force: true });

@@ -5,6 +5,9 @@ import { asServiceModel } from "../../spec/index.ts";
 import type { CallContext, ModelledService, OperationRows, RefusedMember } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
+import { arnPrefix, groupOf, pageBy, type NamedGroup } from "./log-names.ts";
+import type { LogQueries } from "./log-queries.ts";
+import { queryOperations } from "./query-operations.ts";
 import { LiveTails } from "./live-tail.ts";
 import { checkedRetention } from "./retention.ts";
 import { putEvents } from "./put-events.ts";
@@ -16,11 +19,11 @@ export interface LogsParts {
   readonly clock: Clock;
   /** Aborts when the platform stops: sessions of live tails end then. */
   readonly stopping: AbortSignal;
+  readonly queries: LogQueries;
 }
 
 /** One page of GetLogEvents and FilterLogEvents, unless fewer are asked for. */
 const eventsPerPage = 10_000;
-const namesPerPage = 50;
 /** Looked at together, where all of a group's are. */
 const streamsAtATime = 16;
 /** FilterLogEvents looks at the first so many streams, as the service does. */
@@ -41,17 +44,12 @@ const unkeptPromises: readonly RefusedMember[] = [
   { path: "logGroupClass", harmless: (value) => value === standardClass },
 ];
 
-interface NamedGroup {
-  readonly logGroupName?: string;
-  readonly logGroupIdentifier?: string;
-}
-
 const group = (input: NamedGroup, context: CallContext) => `${arnPrefix(context)}${groupOf(input)}`;
 const stream = (input: NamedGroup & { readonly logStreamName: string }, context: CallContext) =>
   `${group(input, context)}:log-stream:${input.logStreamName}`;
 
 /** CloudWatch Logs over the files that containers write to. */
-export function logsService({ logs: store, clock, stopping }: LogsParts) {
+export function logsService({ logs: store, clock, stopping, queries }: LogsParts) {
   const tails = new LiveTails({ store, clock, stopping });
   const operations: OperationRows<LogsOperations> = {
     DescribeLogGroups: {
@@ -89,6 +87,7 @@ export function logsService({ logs: store, clock, stopping }: LogsParts) {
       },
     },
     ...changingOperations(store, clock),
+    ...queryOperations({ logs: store, queries }),
   };
   return {
     kind: "modelled",
@@ -293,38 +292,6 @@ async function filter(
     searchedLogStreams: [],
     nextToken: nextToken ?? undefined,
   };
-}
-
-/** The name, from itself or from an ARN. */
-function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
-  if (logGroupName !== undefined && logGroupIdentifier !== undefined) {
-    throw invalid("LogGroupName and LogGroupIdentifier cannot be used together.");
-  }
-  const given = logGroupName ?? logGroupIdentifier;
-  if (given === undefined) throw invalid("Either logGroupName or logGroupIdentifier is required.");
-  return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(given)?.[1] ?? given;
-}
-
-interface PageRequest {
-  readonly limit?: number;
-  readonly nextToken?: string;
-  readonly isDescending?: boolean;
-}
-
-/** A page's token is the key of its last item: stable while others come and go. */
-function pageBy<Item>(items: readonly Item[], keyOf: (item: Item) => string, request: PageRequest) {
-  const { limit = namesPerPage, nextToken, isDescending = false } = request;
-  const rest =
-    nextToken === undefined
-      ? items
-      : items.filter((item) => (isDescending ? keyOf(item) < nextToken : keyOf(item) > nextToken));
-  const page = rest.slice(0, limit);
-  const last = page.at(-1);
-  return { items: page, nextToken: last !== undefined && rest.length > page.length ? keyOf(last) : undefined };
-}
-
-function arnPrefix({ region, accountId }: CallContext): string {
-  return `arn:aws:logs:${region}:${accountId}:log-group:`;
 }
 
 function invalid(message: string): AwsError {

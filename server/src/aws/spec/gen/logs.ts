@@ -7,11 +7,15 @@ export interface LogsOperations {
   readonly DeleteRetentionPolicy: { readonly input: DeleteRetentionPolicyRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly DescribeLogGroups: { readonly input: DescribeLogGroupsRequestInput; readonly output: DescribeLogGroupsResponseOutput };
   readonly DescribeLogStreams: { readonly input: DescribeLogStreamsRequestInput; readonly output: DescribeLogStreamsResponseOutput };
+  readonly DescribeQueries: { readonly input: DescribeQueriesRequestInput; readonly output: DescribeQueriesResponseOutput };
   readonly FilterLogEvents: { readonly input: FilterLogEventsRequestInput; readonly output: FilterLogEventsResponseOutput };
   readonly GetLogEvents: { readonly input: GetLogEventsRequestInput; readonly output: GetLogEventsResponseOutput };
+  readonly GetQueryResults: { readonly input: GetQueryResultsRequestInput; readonly output: GetQueryResultsResponseOutput };
   readonly PutLogEvents: { readonly input: PutLogEventsRequestInput; readonly output: PutLogEventsResponseOutput };
   readonly PutRetentionPolicy: { readonly input: PutRetentionPolicyRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly StartLiveTail: { readonly input: StartLiveTailRequestInput; readonly output: StartLiveTailResponseOutput };
+  readonly StartQuery: { readonly input: StartQueryRequestInput; readonly output: StartQueryResponseOutput };
+  readonly StopQuery: { readonly input: StopQueryRequestInput; readonly output: StopQueryResponseOutput };
 }
 
 /** The structures that inputs are made of, by their published names. */
@@ -23,13 +27,17 @@ export interface LogsInputs {
   readonly DeleteRetentionPolicyRequest: DeleteRetentionPolicyRequestInput;
   readonly DescribeLogGroupsRequest: DescribeLogGroupsRequestInput;
   readonly DescribeLogStreamsRequest: DescribeLogStreamsRequestInput;
+  readonly DescribeQueriesRequest: DescribeQueriesRequestInput;
   readonly Entity: EntityInput;
   readonly FilterLogEventsRequest: FilterLogEventsRequestInput;
   readonly GetLogEventsRequest: GetLogEventsRequestInput;
+  readonly GetQueryResultsRequest: GetQueryResultsRequestInput;
   readonly InputLogEvent: InputLogEventInput;
   readonly PutLogEventsRequest: PutLogEventsRequestInput;
   readonly PutRetentionPolicyRequest: PutRetentionPolicyRequestInput;
   readonly StartLiveTailRequest: StartLiveTailRequestInput;
+  readonly StartQueryRequest: StartQueryRequestInput;
+  readonly StopQueryRequest: StopQueryRequestInput;
 }
 
 interface CreateLogGroupRequestInput {
@@ -79,6 +87,14 @@ interface DescribeLogStreamsRequestInput {
   readonly limit?: number;
 }
 
+interface DescribeQueriesRequestInput {
+  readonly logGroupName?: string;
+  readonly status?: "Scheduled" | "Running" | "Complete" | "Failed" | "Cancelled" | "Timeout" | "Unknown";
+  readonly maxResults?: number;
+  readonly nextToken?: string;
+  readonly queryLanguage?: "CWLI" | "SQL" | "PPL";
+}
+
 interface EntityInput {
   readonly keyAttributes?: Readonly<Record<string, string>>;
   readonly attributes?: Readonly<Record<string, string>>;
@@ -111,6 +127,12 @@ interface GetLogEventsRequestInput {
   readonly unmask?: boolean;
 }
 
+interface GetQueryResultsRequestInput {
+  readonly queryId: string;
+  readonly nextToken?: string;
+  readonly maxItems?: number;
+}
+
 interface InputLogEventInput {
   readonly timestamp: number;
   readonly message: string;
@@ -136,6 +158,21 @@ interface StartLiveTailRequestInput {
   readonly logEventFilterPattern?: string;
 }
 
+interface StartQueryRequestInput {
+  readonly queryLanguage?: "CWLI" | "SQL" | "PPL";
+  readonly logGroupName?: string;
+  readonly logGroupNames?: readonly string[];
+  readonly logGroupIdentifiers?: readonly string[];
+  readonly startTime: number;
+  readonly endTime: number;
+  readonly queryString: string;
+  readonly limit?: number;
+}
+
+interface StopQueryRequestInput {
+  readonly queryId: string;
+}
+
 interface DescribeLogGroupsResponseOutput {
   readonly logGroups?: readonly LogGroupOutput[] | null | undefined;
   readonly nextToken?: string | null | undefined;
@@ -143,6 +180,11 @@ interface DescribeLogGroupsResponseOutput {
 
 interface DescribeLogStreamsResponseOutput {
   readonly logStreams?: readonly LogStreamOutput[] | null | undefined;
+  readonly nextToken?: string | null | undefined;
+}
+
+interface DescribeQueriesResponseOutput {
+  readonly queries?: readonly QueryInfoOutput[] | null | undefined;
   readonly nextToken?: string | null | undefined;
 }
 
@@ -164,6 +206,15 @@ interface GetLogEventsResponseOutput {
   readonly events?: readonly OutputLogEventOutput[] | null | undefined;
   readonly nextForwardToken?: string | null | undefined;
   readonly nextBackwardToken?: string | null | undefined;
+}
+
+interface GetQueryResultsResponseOutput {
+  readonly queryLanguage?: string | null | undefined;
+  readonly results?: readonly (readonly ResultFieldOutput[])[] | null | undefined;
+  readonly statistics?: QueryStatisticsOutput | null | undefined;
+  readonly status?: string | null | undefined;
+  readonly encryptionKey?: string | null | undefined;
+  readonly nextToken?: string | null | undefined;
 }
 
 interface LiveTailSessionLogEventOutput {
@@ -232,6 +283,28 @@ interface PutLogEventsResponseOutput {
   readonly rejectedEntityInfo?: RejectedEntityInfoOutput | null | undefined;
 }
 
+interface QueryInfoOutput {
+  readonly queryLanguage?: string | null | undefined;
+  readonly queryId?: string | null | undefined;
+  readonly queryString?: string | null | undefined;
+  readonly status?: string | null | undefined;
+  readonly createTime?: number | null | undefined;
+  readonly logGroupName?: string | null | undefined;
+  readonly queryDuration?: number | null | undefined;
+  readonly bytesScanned?: number | null | undefined;
+  readonly userIdentity?: string | null | undefined;
+}
+
+interface QueryStatisticsOutput {
+  readonly recordsMatched?: number | null | undefined;
+  readonly recordsScanned?: number | null | undefined;
+  readonly estimatedRecordsSkipped?: number | null | undefined;
+  readonly bytesScanned?: number | null | undefined;
+  readonly estimatedBytesSkipped?: number | null | undefined;
+  readonly logGroupsScanned?: number | null | undefined;
+  readonly resultCount?: number | null | undefined;
+}
+
 interface RejectedEntityInfoOutput {
   readonly errorType: string;
 }
@@ -240,6 +313,11 @@ interface RejectedLogEventsInfoOutput {
   readonly tooNewLogEventStartIndex?: number | null | undefined;
   readonly tooOldLogEventEndIndex?: number | null | undefined;
   readonly expiredLogEventEndIndex?: number | null | undefined;
+}
+
+interface ResultFieldOutput {
+  readonly field?: string | null | undefined;
+  readonly value?: string | null | undefined;
 }
 
 interface SearchedLogStreamOutput {
@@ -264,4 +342,12 @@ interface StartLiveTailResponseStreamOutput {
   readonly sessionUpdate?: LiveTailSessionUpdateOutput | null | undefined;
   readonly SessionTimeoutException?: SessionTimeoutExceptionOutput | null | undefined;
   readonly SessionStreamingException?: SessionStreamingExceptionOutput | null | undefined;
+}
+
+interface StartQueryResponseOutput {
+  readonly queryId?: string | null | undefined;
+}
+
+interface StopQueryResponseOutput {
+  readonly success?: boolean | null | undefined;
 }

@@ -1,0 +1,174 @@
+import type { QueryValue } from "./query.ts";
+
+interface Arity {
+  readonly least: number;
+  readonly most: number;
+}
+
+type QueryFunction = Arity & { readonly of: (values: readonly QueryValue[], context: CallFacts) => QueryValue };
+
+/** What functions know of the event and the query. */
+export interface CallFacts {
+  readonly timestampMs: number;
+  readonly nowMs: number;
+}
+
+/** Texts that a query makes are no longer than any message. */
+const lengthMax = 256 * 1024;
+
+export function numberOf(value: QueryValue): number | null {
+  if (typeof value === "number") return Number.isFinite(value) ? value : null;
+  if (typeof value !== "string" || value.length > 40 || value.trim() === "") return null;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : null;
+}
+
+export function valueText(value: QueryValue): string {
+  return value === null ? "" : typeof value === "boolean" ? (value ? "1" : "0") : String(value);
+}
+
+const ofNumber = (of: (value: number) => number): QueryFunction => ({
+  least: 1,
+  most: 1,
+  of: ([value = null]) => finite(numberOf(value), of),
+});
+
+const ofText = (of: (value: string) => QueryValue): QueryFunction => ({
+  least: 1,
+  most: 1,
+  of: ([value = null]) => (value === null ? null : of(valueText(value))),
+});
+
+function finite(value: number | null, of: (value: number) => number): number | null {
+  if (value === null) return null;
+  const found = of(value);
+  return Number.isFinite(found) ? found : null;
+}
+
+const extreme = (choose: (...values: number[]) => number): QueryFunction => ({
+  least: 1,
+  most: 100,
+  of: (values) => {
+    const numbers = values.map(numberOf).filter((value) => value !== null);
+    return numbers.length === 0 ? null : choose(...numbers);
+  },
+});
+
+/** The characters at one or both ends: blanks, or those that are given. */
+const trim = (ends: "both" | "left" | "right"): QueryFunction => ({
+  least: 1,
+  most: 2,
+  of: ([value = null, characters]) => {
+    if (value === null) return null;
+    const text = valueText(value);
+    const cut = new Set(characters === undefined ? " \t\r\n" : valueText(characters));
+    let [from, to] = [0, text.length];
+    if (ends !== "right") while (from < to && cut.has(text.charAt(from))) from += 1;
+    if (ends !== "left") while (to > from && cut.has(text.charAt(to - 1))) to -= 1;
+    return text.slice(from, to);
+  },
+});
+
+const rounded = (round: (value: number) => number): QueryFunction => ({
+  least: 2,
+  most: 2,
+  of: ([value = null, periodMs = null]) => {
+    const [ms, period] = [numberOf(value), numberOf(periodMs)];
+    return ms === null || period === null || period <= 0 ? null : round(ms / period) * period;
+  },
+});
+
+const functions: Readonly<Record<string, QueryFunction>> = {
+  abs: ofNumber(Math.abs),
+  ceil: ofNumber(Math.ceil),
+  floor: ofNumber(Math.floor),
+  log: ofNumber(Math.log),
+  sqrt: ofNumber(Math.sqrt),
+  greatest: extreme(Math.max),
+  least: extreme(Math.min),
+  ispresent: { least: 1, most: 1, of: ([value = null]) => value !== null },
+  isempty: { least: 1, most: 1, of: ([value = null]) => value === null || value === "" },
+  isblank: { least: 1, most: 1, of: ([value = null]) => valueText(value).trim() === "" },
+  coalesce: { least: 1, most: 100, of: (values) => values.find((value) => value !== null) ?? null },
+  concat: { least: 1, most: 100, of: (values) => values.map(valueText).join("").slice(0, lengthMax) },
+  strlen: ofText((text) => text.length),
+  toupper: ofText((text) => text.toUpperCase()),
+  tolower: ofText((text) => text.toLowerCase()),
+  trim: trim("both"),
+  ltrim: trim("left"),
+  rtrim: trim("right"),
+  substr: {
+    least: 2,
+    most: 3,
+    of: ([value = null, from = null, length]) => {
+      const start = numberOf(from);
+      const count = length === undefined ? undefined : (numberOf(length) ?? 0);
+      if (value === null || start === null) return null;
+      return valueText(value).slice(
+        Math.max(0, start),
+        count === undefined ? undefined : Math.max(0, start) + Math.max(0, count),
+      );
+    },
+  },
+  replace: {
+    least: 3,
+    most: 3,
+    of: ([value = null, part = null, by = null]) => {
+      if (value === null || valueText(part) === "") return value;
+      const pieces = valueText(value).split(valueText(part));
+      // Each piece but the last brings what stands for the part.
+      if (pieces.length * valueText(by).length > lengthMax) return null;
+      return pieces.join(valueText(by)).slice(0, lengthMax);
+    },
+  },
+  strcontains: {
+    least: 2,
+    most: 2,
+    of: ([value = null, part = null]) => (valueText(value).includes(valueText(part)) ? 1 : 0),
+  },
+  bin: {
+    least: 1,
+    most: 1,
+    of: ([periodMs = null], { timestampMs }) => {
+      const period = numberOf(periodMs);
+      return period === null || period <= 0 ? null : printTime(Math.floor(timestampMs / period) * period);
+    },
+  },
+  datefloor: timed(rounded(Math.floor)),
+  dateceil: timed(rounded(Math.ceil)),
+  frommillis: { least: 1, most: 1, of: ([value = null]) => timeText(numberOf(value)) },
+  tomillis: { least: 1, most: 1, of: ([value = null]) => timeOf(value) },
+  now: { least: 0, most: 0, of: (_values, { nowMs }) => Math.floor(nowMs / 1000) },
+};
+
+function timed({ least, most, of }: QueryFunction): QueryFunction {
+  return {
+    least,
+    most,
+    of: ([value = null, ...rest], facts) => timeText(numberOf(of([timeOf(value), ...rest], facts))),
+  };
+}
+
+/** How times are told: `2026-11-23 02:40:51.914`, in UTC. */
+export function printTime(ms: number): string {
+  return new Date(ms).toISOString().replace("T", " ").replace("Z", "");
+}
+
+const timeMsMax = 8.64e15;
+
+const timeText = (ms: number | null) => (ms === null || Math.abs(ms) > timeMsMax ? null : printTime(ms));
+
+function timeOf(value: QueryValue): number | null {
+  const number = numberOf(value);
+  if (number !== null) return number;
+  if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/.test(value)) return null;
+  const ms = Date.parse(`${value.replace(" ", "T")}Z`);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** By name in small letters. */
+export const functionArities: ReadonlyMap<string, Arity> = new Map(Object.entries(functions));
+
+export function callFunction(name: string, values: readonly QueryValue[], facts: CallFacts): QueryValue {
+  return functions[name]?.of(values, facts) ?? null;
+}

@@ -1,0 +1,38 @@
+import { valueText } from "./functions.ts";
+import type { QueryCommand, QueryValue } from "./query.ts";
+import { SearchExpression } from "./search-expression.ts";
+
+type Parse = Extract<QueryCommand, { readonly do: "parse" }>;
+
+/** The fields that a `parse` finds in a text, in the order of its names; null where it is not found. */
+export function fieldParser({ pattern, names }: Parse): (value: QueryValue) => readonly (string | null)[] | null {
+  if (pattern.kind === "glob") return globParser(pattern.text);
+  const search = new SearchExpression(pattern.text);
+  const named = search.names.some((name) => name !== null);
+  const places = names.map((name, index) => (named ? search.names.indexOf(name) : index) + 1);
+  return (value) => {
+    const found = value === null ? null : search.find(valueText(value));
+    return found === null ? null : places.map((place) => (place === 0 ? null : (found[place] ?? null)));
+  };
+}
+
+/** Each `*` is the shortest text up to what stands behind it, the last one up to the end. */
+function globParser(glob: string): (value: QueryValue) => readonly (string | null)[] | null {
+  const [first = "", ...rest] = glob.split("*");
+  return (value) => {
+    if (value === null) return null;
+    const text = valueText(value);
+    const begin = text.indexOf(first);
+    if (begin === -1) return null;
+    const found: string[] = [];
+    let at = begin + first.length;
+    for (const [index, piece] of rest.entries()) {
+      const isOpen = piece === "" && index === rest.length - 1;
+      const end = isOpen ? text.length : text.indexOf(piece, at);
+      if (end === -1) return null;
+      found.push(text.slice(at, end));
+      at = end + piece.length;
+    }
+    return found;
+  };
+}

@@ -1,0 +1,46 @@
+/** So many values are kept as they are. */
+const exactMax = 1000;
+/** Neighbouring buckets' bounds differ by this factor: a percentile of more values is within 1 % of one of them. */
+const growth = 1.02;
+const logGrowth = Math.log(growth);
+/** Bucket numbers are shifted by this, so that those of values near zero are positive. */
+const shift = 40_000;
+
+/** Percentiles of any number of values in bounded memory: exact for a thousand, then from logarithmic buckets. */
+export class Percentiles {
+  #values: number[] | null = [];
+  readonly #buckets = new Map<number, number>();
+  #count = 0;
+
+  add(value: number): void {
+    this.#count += 1;
+    if (this.#values === null) return this.#addBucket(value);
+    this.#values.push(value);
+    if (this.#values.length <= exactMax) return;
+    for (const each of this.#values) this.#addBucket(each);
+    this.#values = null;
+  }
+
+  /** The least value that so many percent of all do not exceed; null where there is none. */
+  at(percent: number): number | null {
+    if (this.#count === 0) return null;
+    const rank = Math.max(1, Math.ceil((percent / 100) * this.#count));
+    if (this.#values !== null) return this.#values.toSorted((a, b) => a - b)[rank - 1] ?? null;
+    let seen = 0;
+    for (const bucket of [...this.#buckets.keys()].toSorted((a, b) => a - b)) {
+      seen += this.#buckets.get(bucket) ?? 0;
+      if (seen >= rank) return middleOf(bucket);
+    }
+    return null;
+  }
+
+  #addBucket(value: number): void {
+    const bucket = value === 0 ? 0 : Math.sign(value) * (shift + Math.ceil(Math.log(Math.abs(value)) / logGrowth));
+    this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + 1);
+  }
+}
+
+function middleOf(bucket: number): number {
+  if (bucket === 0) return 0;
+  return Math.sign(bucket) * Math.exp((Math.abs(bucket) - shift - 0.5) * logGrowth);
+}

@@ -1,0 +1,150 @@
+import { printTime, valueText } from "./functions.ts";
+import { parseQuery, rowsMax } from "./parse-query.ts";
+import type { QueryCommand, QueryValue } from "./query.ts";
+import { QueryRecord, type QueryEvent } from "./query-record.ts";
+import { rowsLengthMax, stageOf, type QueryStage } from "./query-stages.ts";
+
+export interface QueryOptions {
+  /** Of rows, where the query itself has no limit. */
+  readonly limit: number;
+  readonly nowMs: number;
+}
+
+/** Names with their texts, in the order of columns; what a row has no value for is left out. */
+export type QueryRow = readonly (readonly [name: string, value: string])[];
+
+/** What a query came to, and how much it looked at. */
+export interface QueryResult {
+  readonly rows: readonly QueryRow[];
+  readonly recordsMatched: number;
+}
+
+const byTime: QueryCommand = {
+  do: "sort",
+  by: [{ expression: { is: "field", name: "@timestamp" }, isDescending: true }],
+};
+
+interface Column {
+  readonly name: string;
+  readonly isTime: boolean;
+}
+
+/** One query over the events that it is given. Throws QueryError for one that cannot be read, QueryTooLarge for one that comes to a bound. */
+export class QueryRun {
+  readonly #first: QueryStage;
+  readonly #columns: readonly Column[];
+  readonly #rows: QueryRow[] = [];
+  #rowsLength = 0;
+  #isFull = false;
+  #matchedCount = 0;
+
+  constructor(text: string, { limit, nowMs }: QueryOptions) {
+    const commands = ordered(parseQuery(text));
+    this.#columns = columnsOf(commands);
+    const ownLimit = commands.some((command) => command.do === "limit");
+    const last: QueryStage = { take: (record) => this.#keep(record, ownLimit ? rowsMax : limit), end: () => {} };
+    const counted = countedAt(commands);
+    let stage = counted === commands.length ? this.#counting(last) : last;
+    for (const [index, command] of [...commands.entries()].toReversed()) {
+      stage = stageOf(command, { next: stage, nowMs, keptMax: keptBy(commands, index, limit) });
+      if (index === counted) stage = this.#counting(stage);
+    }
+    this.#first = stage;
+  }
+
+  add(event: QueryEvent): void {
+    this.#first.take(new QueryRecord(event));
+  }
+
+  end(): QueryResult {
+    this.#first.end();
+    return { rows: this.#rows, recordsMatched: this.#matchedCount };
+  }
+
+  #counting(next: QueryStage): QueryStage {
+    return {
+      take: (record) => {
+        this.#matchedCount += 1;
+        next.take(record);
+      },
+      end: () => next.end(),
+    };
+  }
+
+  #keep(record: QueryRecord, limit: number): void {
+    if (this.#isFull || this.#rows.length >= limit) return;
+    const row: [string, string][] = [];
+    for (const { name, isTime } of this.#columns) {
+      const value = record.get(name);
+      if (value !== null) row.push([name, printed(value, isTime)]);
+    }
+    const pointer = record.get("@ptr");
+    if (record.event !== null && typeof pointer === "string") row.push(["@ptr", pointer]);
+    const length = row.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+    // The first row is told whatever its length.
+    this.#isFull = this.#rows.length > 0 && this.#rowsLength + length > rowsLengthMax;
+    if (this.#isFull) return;
+    this.#rowsLength += length;
+    this.#rows.push(row);
+  }
+}
+
+/** A query that orders nothing has the newest events first; so has one whose `limit` or `dedup` takes the first of them. */
+function ordered(commands: readonly QueryCommand[]): readonly QueryCommand[] {
+  const orders = (command: QueryCommand) => command.do === "sort" || command.do === "stats";
+  const picks = commands.findIndex(({ do: does }) => does === "limit" || does === "dedup");
+  const at = picks === -1 ? commands.length : picks;
+  if (commands.slice(0, at).some(orders)) return commands;
+  if (picks === -1 && commands.some(orders)) return commands;
+  return [...commands.slice(0, at), byTime, ...commands.slice(at)];
+}
+
+/** As many as the command behind a sort takes of them. */
+function keptBy(commands: readonly QueryCommand[], index: number, limit: number): number {
+  const next = commands[index + 1];
+  if (next?.do === "limit") return next.count;
+  return next === undefined ? limit : rowsMax;
+}
+
+/** Before which command the events are counted as matched: behind the filters at the beginning. */
+function countedAt(commands: readonly QueryCommand[]): number {
+  const at = commands.findIndex(
+    ({ do: does }) => does === "stats" || does === "sort" || does === "limit" || does === "dedup",
+  );
+  return at === -1 ? commands.length : at;
+}
+
+function columnsOf(commands: readonly QueryCommand[]): readonly Column[] {
+  let columns: Column[] = [];
+  const add = (name: string, isTime = isTimeField(name)) => {
+    if (!columns.some((column) => column.name === name)) columns.push({ name, isTime });
+  };
+  let isDefault = true;
+  for (const command of commands) {
+    if (command.do === "fields" || command.do === "display") {
+      if (command.do === "display") columns = [];
+      for (const { name, expression } of command.of) {
+        add(name, expression.is === "field" && isTimeField(expression.name));
+      }
+      isDefault = false;
+    } else if (command.do === "parse") {
+      for (const name of command.names) add(name);
+    } else if (command.do === "stats") {
+      columns = [];
+      for (const { name, expression } of command.by)
+        add(name, expression.is === "field" && isTimeField(expression.name));
+      for (const { name } of command.aggregates) add(name, false);
+      isDefault = false;
+    }
+  }
+  if (!isDefault) return columns;
+  return [{ name: "@timestamp", isTime: true }, { name: "@message", isTime: false }, ...columns];
+}
+
+const isTimeField = (name: string) => name === "@timestamp" || name === "@ingestionTime";
+
+function printed(value: QueryValue, isTime: boolean): string {
+  if (isTime && typeof value === "number" && Math.abs(value) <= 8.64e15) return printTime(value);
+  if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(12)));
+  return valueText(value);
+}

@@ -1,0 +1,34 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { QueryTooLarge } from "./aggregation.ts";
+import type { QueryEvent } from "./query-record.ts";
+import { QueryRun, type QueryOptions, type QueryResult } from "./query-run.ts";
+
+export interface QueryThreadData extends QueryOptions {
+  readonly text: string;
+}
+
+/** Events, or null when there are no more. */
+export type ToQueryThread = readonly QueryEvent[] | null;
+
+export type FromQueryThread =
+  | { readonly kind: "taken" }
+  | { readonly kind: "done"; readonly result: QueryResult }
+  | { readonly kind: "too-large"; readonly message: string };
+
+const { text, ...options } = workerData as QueryThreadData;
+const run = new QueryRun(text, options);
+
+parentPort?.on("message", (events: ToQueryThread) => {
+  try {
+    if (events === null) return tell({ kind: "done", result: run.end() });
+    for (const event of events) run.add(event);
+    tell({ kind: "taken" });
+  } catch (error) {
+    if (!(error instanceof QueryTooLarge)) throw error;
+    tell({ kind: "too-large", message: error.message });
+  }
+});
+
+function tell(message: FromQueryThread): void {
+  parentPort?.postMessage(message, []);
+}

@@ -1,0 +1,95 @@
+import { Worker } from "node:worker_threads";
+import { QueryTooLarge } from "./aggregation.ts";
+import type { QueryEvent } from "./query-record.ts";
+import type { QueryResult } from "./query-run.ts";
+import type { FromQueryThread, QueryThreadData, ToQueryThread } from "./query-thread.ts";
+
+/** What a query may hold: its groups, its rows, and the events that are on their way. */
+const heapMebibytesMax = 256;
+/** Batches of events that are on their way to a thread. */
+const batchesMax = 2;
+
+/**
+ * Runs a query in a thread of its own, which ends with it: no expression, however slow, holds up others. Events are asked for as fast as it
+ * takes them. Rejects with QueryTooLarge where it comes to a bound, and with the signal's reason, which ends the thread wherever it is.
+ */
+export async function runQuery(
+  query: QueryThreadData,
+  source: AsyncIterable<readonly QueryEvent[]>,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  signal.throwIfAborted();
+  const thread = new QueryThread(query);
+  const abort = () => thread.fail(signal.reason as Error);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    for await (const events of source) await thread.take(events);
+    return await thread.end();
+  } finally {
+    signal.removeEventListener("abort", abort);
+    await thread[Symbol.asyncDispose]();
+  }
+}
+
+class QueryThread implements AsyncDisposable {
+  readonly #worker: Worker;
+  readonly #done = Promise.withResolvers<QueryResult>();
+  #onTheirWay = 0;
+  #taken = Promise.withResolvers<void>();
+
+  constructor(query: QueryThreadData) {
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    this.#worker = new Worker(new URL(`./query-thread.${extension}`, import.meta.url), {
+      workerData: query,
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
+    });
+    // Whoever waits for its result hears of it.
+    this.#done.promise.catch(() => {});
+    this.#worker.on("message", (message: FromQueryThread) => this.#heard(message));
+    this.#worker.on("error", (error) => this.fail(outOfMemory(error) ?? error));
+    this.#worker.on("exit", () => this.fail(new Error("the query's thread has ended")));
+  }
+
+  fail(error: Error): void {
+    this.#done.reject(error);
+    this.#taken.resolve();
+  }
+
+  /** Resolves when more events may come. */
+  async take(events: readonly QueryEvent[]): Promise<void> {
+    this.#post(events);
+    this.#onTheirWay += 1;
+    while (this.#onTheirWay >= batchesMax) {
+      await Promise.race([this.#taken.promise, this.#done.promise]);
+      this.#taken = Promise.withResolvers();
+    }
+  }
+
+  async end(): Promise<QueryResult> {
+    this.#post(null);
+    return await this.#done.promise;
+  }
+
+  #post(message: ToQueryThread): void {
+    this.#worker.postMessage(message, []);
+  }
+
+  #heard(message: FromQueryThread): void {
+    if (message.kind === "done") this.#done.resolve(message.result);
+    else if (message.kind === "too-large") this.fail(new QueryTooLarge(message.message));
+    else {
+      this.#onTheirWay -= 1;
+      this.#taken.resolve();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+function outOfMemory(error: Error & { readonly code?: string }): Error | null {
+  if (error.code !== "ERR_WORKER_OUT_OF_MEMORY") return null;
+  return new QueryTooLarge(`a query holds ${heapMebibytesMax} MiB at most`);
+}

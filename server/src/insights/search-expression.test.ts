@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { ExpressionError } from "./expression-syntax.ts";
+import { SearchExpression } from "./search-expression.ts";
+
+const found = (source: string, text: string) => new SearchExpression(source).find(text);
+
+test("groups, names, alternatives, lazy and greedy repetitions, places and classes find what JavaScript's do", () => {
+  const lines = [
+    "",
+    "a",
+    "aab",
+    "user=ann, took 12.5 ms",
+    "GET /a/b 404\n",
+    "foo_bar foo-bar",
+    "\u001b[31mred\u0000",
+    "ÄÖ ß",
+  ];
+  const sources = [
+    "(\\w+)=(?<name>[a-z]+)",
+    "took (?:(\\d+)(?:\\.(\\d+))?) (ms|s)",
+    "^(GET|POST) (\\S*?) ([45]\\d\\d)",
+    "\\bbar\\b",
+    "o\\B",
+    "a{2,3}?b?",
+    "(a|aa)(b?)$",
+    "[^\\x00-\\x1f]+$",
+    "[\\w.-]+$",
+    "x*",
+    "(b)|(a)",
+    "\\u00c4.",
+    "[\\]\\-a]",
+  ];
+  for (const source of sources) {
+    for (const line of lines) {
+      const expected = new RegExp(source).exec(line);
+      assert.deepEqual(
+        found(source, line),
+        expected === null ? null : [...expected].map((each) => each ?? null),
+        `${source} in ${line}`,
+      );
+    }
+  }
+});
+
+test("(?i) at the beginning is for letters in either case", () => {
+  assert.deepEqual(found("(?i)error [a-c]", "an ERROR B"), ["ERROR B"]);
+  assert.equal(found("error", "ERROR"), null);
+});
+
+test("what an automaton cannot do, and what is none, is refused", () => {
+  for (const source of [
+    "(a)\\1",
+    "(?=a)",
+    "(?<!a)b",
+    "(a",
+    "a)",
+    "[a",
+    "*a",
+    "a**",
+    "a{2,1}",
+    "a{9999}",
+    "(?:(?:a{1000}){1000})",
+    "(?:(?:(?:(?:){1000}){1000}){1000}){1000}",
+    "\\",
+    "[z-a]",
+    "\\p{L}",
+  ]) {
+    assert.throws(() => new SearchExpression(source), ExpressionError, source);
+  }
+  assert.throws(() => new SearchExpression("(".repeat(60) + ")".repeat(60)), ExpressionError);
+});
+
+test("expressions for which others try every way take time in proportion to the text", () => {
+  for (const source of ["^(a+)+$", "^(a|aa)+$", "(.*)*x", "(a?){30}a{30}$", "(x+x+)+y"]) {
+    const before = process.cpuUsage();
+    new SearchExpression(source).find(`${"a".repeat(20_000)}${"x".repeat(100)}!`);
+    const { user } = process.cpuUsage(before);
+    assert(user < 20_000_000, `${source}: ${user} us`);
+  }
+});
+
+/** Expressions of which every part takes a character: those about whose empty repetitions engines differ are left out. */
+const expression = fc.letrec<{ all: string }>((tie) => ({
+  all: fc.oneof(
+    { depthSize: "small", maxDepth: 3 },
+    fc.constantFrom("a", "b", "c", ".", "[ab]", "[^a]", "\\w", "\\d"),
+    fc.tuple(tie("all"), tie("all")).map(([a, b]) => `${a}${b}`),
+    fc.tuple(tie("all"), tie("all")).map(([a, b]) => `(${a}|${b})`),
+    fc.tuple(tie("all"), fc.constantFrom("+", "+?", "{1,2}", "{2}")).map(([a, sign]) => `(?:${a})${sign}`),
+    fc
+      .tuple(tie("all"), tie("all"), fc.constantFrom("*", "?", "*?", "??"))
+      .map(([a, b, sign]) => `(?:${a})${sign}${b}`),
+  ),
+}));
+
+test("property: it finds what JavaScript's finds, at the same place", () => {
+  fc.assert(
+    fc.property(
+      expression.all,
+      fc.string({ unit: fc.constantFrom("a", "b", "c", "1", " "), maxLength: 8 }),
+      (source, text) => {
+        assert.equal(found(source, text)?.[0] ?? null, new RegExp(source).exec(text)?.[0] ?? null);
+        assert.equal(new SearchExpression(source).isIn(text), new RegExp(source).test(text));
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});
