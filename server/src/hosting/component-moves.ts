@@ -73,7 +73,10 @@ export class ComponentMoves implements AsyncDisposable {
   resume(record: ComponentRecord): void {
     const key = nameKey(record.name);
     this.#records.set(key, record);
-    if (record.state.at === "Failed") return;
+    const { at } = record.state;
+    // Instances that the earlier life had begun to give up.
+    if (at === "Failed" || at === "InService") this.#release(record);
+    if (at === "Failed") return;
     this.#tasks.run((closing) =>
       this.#queues.run(key, async () => {
         const copies = await this.#open(record);
@@ -263,6 +266,7 @@ export class ComponentMoves implements AsyncDisposable {
     }
     this.#running.delete(key);
     await this.#options.retirements.end(key, closing, (signal) => copies.retire(signal));
+    this.#release(moved);
     return false;
   }
 
@@ -276,23 +280,25 @@ export class ComponentMoves implements AsyncDisposable {
   /** Nothing is waited for, either: what it gives up is taken back when somebody needs it. */
   #release(record: ComponentRecord): void {
     const { variants } = this.#options;
-    this.#tasks.run((closing) => variants.release(record, this.of(record.endpointName), closing));
+    this.#tasks.run((closing) => variants.release(record, () => this.of(record.endpointName), closing));
   }
 
   async #tearDown(key: string, closing: AbortSignal): Promise<void> {
-    const { store } = this.#options;
+    const { store, variants } = this.#options;
     const { components, tags } = store.kinds;
     const copies = this.#running.get(key);
     this.#running.delete(key);
     if (copies !== undefined) await this.#options.retirements.end(key, closing, (signal) => copies.retire(signal));
+    const going = this.#records.get(key);
+    // Nothing of it is on an instance any more.
+    this.#records.delete(key);
+    // While its record is there: the next life of a platform that is killed now does it again.
+    if (going !== undefined) await variants.release(going, () => this.of(going.endpointName), closing);
     await store.attempt(async () => {
       const found = await components.find(key);
       if (found.at !== "found") return;
       await store.write([components.delete(key, found.version), tags.delete(found.value.arn, "any")]);
     });
-    const gone = this.#records.get(key);
-    this.#records.delete(key);
-    if (gone !== undefined) this.#release(gone);
   }
 
   async #within(

@@ -6,6 +6,7 @@
  */
 export {
   asyncLimits,
+  type AsyncEvent,
   type AsyncLimits,
   type AsyncRequest,
   type AsyncTicket,
@@ -44,6 +45,7 @@ export {
   isProduction,
   stepOf,
   type StateChange,
+  type EndpointEvent,
   type EndpointRecord,
   type EndpointState,
   type FleetOptions,
@@ -52,12 +54,12 @@ export {
   type VariantGroup,
 } from "./endpoints/index.ts";
 export type { ComponentSpecAsked, ComponentUpdate } from "./components.ts";
-export type { ComponentRecord, ComponentSpec } from "./components/index.ts";
+export type { ComponentEvent, ComponentRecord, ComponentSpec } from "./components/index.ts";
 export type { LookAtAlarm } from "./endpoint-moves.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";
 export type { EndpointDescription } from "./endpoints.ts";
 export { Hosting, type HostingFigures, type HostingOptions } from "./hosting.ts";
-export type { TransformJobRecord, TransformRequest } from "./transforms/index.ts";
+export type { TransformEvent, TransformJobRecord, TransformRequest } from "./transforms/index.ts";
 export { mirrorLosses, type MirroringLimits } from "./mirrors/index.ts";
 export { hostingLimits, type HostingLimits } from "./quotas.ts";
 export { invalid } from "./hosting-errors.ts";

@@ -87,12 +87,12 @@ export class SharedVariants {
   }
 
   /** Gives instances up that ManagedInstanceScaling has and no copy is on, the last ones first. */
-  async release(record: ComponentRecord, all: readonly ComponentRecord[], signal: AbortSignal): Promise<void> {
+  async release(record: ComponentRecord, all: () => readonly ComponentRecord[], signal: AbortSignal): Promise<void> {
     await this.#growing.run(nameKey(record.endpointName), async () => {
       const shared = await this.find(record);
       const { Status: status, MinInstanceCount: min = 1 } = shared?.variant.ManagedInstanceScaling ?? {};
       if (shared === null || status !== "ENABLED") return;
-      const wanted = Math.max(min, usedCount(all, record.variantName));
+      const wanted = Math.max(min, usedCount(all(), record.variantName));
       // What is refused is tried again when the next component has come to its goal.
       if (wanted < shared.instanceCount) await this.#resize(record, wanted, signal);
     });

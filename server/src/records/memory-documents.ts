@@ -30,6 +30,26 @@ export class DocumentMemory {
   readonly gone = new Map<string, ChangedDocument>();
   version = 0;
   forgotten = 0;
+
+  /** All changes or none; gives their version. */
+  write(changes: readonly DocumentChange[]): number {
+    const { held, gone } = this;
+    for (const change of changes) {
+      const found = held.get(idOf(change))?.version ?? "absent";
+      if (change.expects !== "any" && change.expects !== found) throw new DocumentConflict(change.kind, change.key);
+    }
+    const version = (this.version += 1);
+    for (const change of changes) {
+      if (change.do === "check") continue;
+      const { kind, key } = change;
+      const id = idOf(change);
+      if (change.do === "put") {
+        held.set(id, { kind, key, version, body: change.body, orders: change.orders ?? {} });
+        gone.delete(id);
+      } else if (held.delete(id)) gone.set(id, { kind, key, version, document: null });
+    }
+    return version;
+  }
 }
 
 const idOf = ({ kind, key }: { readonly kind: string; readonly key: string }) => JSON.stringify([kind, key]);
@@ -71,22 +91,8 @@ export class MemoryDocuments implements Documents {
   }
 
   async write(changes: readonly DocumentChange[]): Promise<number> {
-    const { held, gone } = this.#memory;
-    for (const change of changes) {
-      const found = held.get(idOf(change))?.version ?? "absent";
-      if (change.expects !== "any" && change.expects !== found) throw new DocumentConflict(change.kind, change.key);
-    }
-    const version = (this.#memory.version += 1);
-    for (const change of changes) {
-      if (change.do === "check") continue;
-      const { kind, key } = change;
-      const id = idOf(change);
-      if (change.do === "put") {
-        held.set(id, { kind, key, version, body: change.body, orders: change.orders ?? {} });
-        gone.delete(id);
-      } else if (held.delete(id)) gone.set(id, { kind, key, version, document: null });
-    }
-    if (gone.size > this.#options.deletionsMax) this.#forget();
+    const version = this.#memory.write(changes);
+    if (this.#memory.gone.size > this.#options.deletionsMax) this.#forget();
     this.#written.open();
     return version;
   }

@@ -2,76 +2,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError } from "../../base/index.ts";
-import type { ComponentSpecAsked, ProductionVariant } from "../../hosting/index.ts";
+import { componentSettled, createComponent, deployShared, spec, updateComponent } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 import { scalableHosting } from "../platform/platform-scaling.ts";
-import { RememberedMemory } from "./remembered-memory-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
-const gibi = 2 ** 30;
 const signal = new AbortController().signal;
 
-/** Instances of ml.m5.large have 2 cores and, on the machine of the fixture, 7.2 GiB. */
-function spec(name: string, memoryGib = 1, more: Partial<ComponentSpecAsked> = {}): ComponentSpecAsked {
-  const broken = name === "broken" ? { BREAKS: "1" } : {};
-  return {
-    modelName: null,
-    container: { Image: "sagemaker-tritonserver:test", Environment: { NAME: name, ...broken } },
-    claim: { cpuCores: 0.5, acceleratorCount: 0, memoryBytes: memoryGib * gibi },
-    memoryBytesMax: null,
-    strategy: null,
-    startSeconds: null,
-    downloadSeconds: null,
-    request: {},
-    ...more,
-  };
+const settled = componentSettled;
+
+async function create(...asked: Parameters<typeof createComponent>): Promise<void> {
+  await createComponent(...asked);
+  await settled(asked[0], asked[2]);
 }
 
-async function shared(bench: TrafficBench, name: string, more: Partial<ProductionVariant> = {}): Promise<void> {
-  const variant = {
-    VariantName: "v",
-    ModelName: "",
-    InitialInstanceCount: 1,
-    InstanceType: "ml.m5.large",
-    InitialVariantWeight: 1,
-  };
-  await bench.hosting.catalogue.createConfig({
-    name,
-    owner,
-    request: {},
-    tags: [],
-    variants: [{ ...variant, ...more }],
-  });
-}
-
-async function deploy(bench: TrafficBench, name: string, more: Partial<ProductionVariant> = {}): Promise<void> {
-  await shared(bench, name, more);
-  await bench.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
-  await bench.settled(name);
-}
-
-const settled = (bench: TrafficBench, name: string) =>
-  bench.hosting.components.settled(name, { waitMsMax: 60_000, signal });
-
-async function create(
-  bench: TrafficBench,
-  endpointName: string,
-  name: string,
-  asked: ComponentSpecAsked,
-  copyCount = 1,
-) {
-  const given = { name, endpointName, variantName: null, spec: asked, copyCount, owner, tags: [] };
-  await bench.hosting.components.create(given);
-  await settled(bench, name);
-}
-
-async function update(
-  bench: TrafficBench,
-  name: string,
-  more: Partial<Parameters<TrafficBench["hosting"]["components"]["update"]>[0]>,
-): Promise<void> {
-  await bench.hosting.components.update({ name, owner, spec: null, copyCount: null, rolling: null, ...more });
-  await settled(bench, name);
+async function update(...asked: Parameters<typeof updateComponent>): Promise<void> {
+  await updateComponent(...asked);
+  await settled(asked[0], asked[1]);
 }
 
 async function stateOf(bench: TrafficBench, name: string) {
@@ -91,7 +38,7 @@ async function refused(asked: Promise<unknown>): Promise<AwsError> {
 
 test("components share instances, each asked by its name, with copies, logs and metrics of its own", async () => {
   await using bench = await TrafficBench.open();
-  await deploy(bench, "both");
+  await deployShared(bench, "both");
   await create(bench, "both", "one", spec("one"), 2);
   await create(bench, "both", "two", spec("two"));
   assert.deepEqual(await stateOf(bench, "one"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
@@ -126,7 +73,7 @@ test("components share instances, each asked by its name, with copies, logs and 
 
 test("what has no room fails with what is missing, and what can never have any is refused", async () => {
   await using bench = await TrafficBench.open();
-  await deploy(bench, "full");
+  await deployShared(bench, "full");
   await create(bench, "full", "large", spec("large", 5));
   await create(bench, "full", "second", spec("second", 5));
   const { at, reason } = await stateOf(bench, "second");
@@ -152,7 +99,7 @@ test("what has no room fails with what is missing, and what can never have any i
 test("ManagedInstanceScaling gives copies the instances they need, and gives back those that nobody is on", async () => {
   await using bench = await TrafficBench.open();
   const scaling = { Status: "ENABLED", MinInstanceCount: 0, MaxInstanceCount: 3 };
-  await deploy(bench, "grows", { ManagedInstanceScaling: scaling, InitialInstanceCount: 1 });
+  await deployShared(bench, "grows", { ManagedInstanceScaling: scaling, InitialInstanceCount: 1 });
   const instances = async () =>
     (await bench.hosting.endpoints.find("grows", owner)).generations[0].variants[0]?.settled.instanceCount;
   await create(bench, "grows", "large", spec("large", 5), 3);
@@ -172,7 +119,7 @@ test("ManagedInstanceScaling gives copies the instances they need, and gives bac
 
 test("a rolling update under load fails no request, one that breaks is rolled back, and the death of a copy costs nothing later", async () => {
   await using bench = await TrafficBench.open();
-  await deploy(bench, "moving");
+  await deployShared(bench, "moving");
   await create(bench, "moving", "model", spec("old"), 2);
   const clients = bench.clients("moving", 4, "model");
   const batch = { Type: "INSTANCE_COUNT", Value: 1 } as const;
@@ -192,32 +139,9 @@ test("a rolling update under load fails no request, one that breaks is rolled ba
     assert.equal((await bench.ask("moving", "x", null, "model")).container, "new");
 });
 
-test("a platform that is started again at any write has its components where they were to be", async () => {
-  const memory = new RememberedMemory("inference-component");
-  {
-    await using bench = await TrafficBench.open(memory);
-    await deploy(bench, "kept");
-    await create(bench, "kept", "model", spec("old"), 2);
-    await update(bench, "model", { spec: spec("new") });
-  }
-  assert.ok(memory.lives.length >= 6, String(memory.lives.length));
-  const lives = memory.lives.map(async (life) => {
-    await using bench = await TrafficBench.open(life);
-    await settled(bench, "model");
-    await until("its copies are in service", () => bench.hosting.components.inServiceCount("model") === 2);
-    const { at, reason, copyCount } = await stateOf(bench, "model");
-    assert.deepEqual({ at, reason, copyCount }, { at: "InService", reason: null, copyCount: 2 });
-    const { specs } = await bench.hosting.components.find("model", owner);
-    const [name = ""] = specs.flatMap(({ model }) => model.containers.map(({ Environment: each }) => each?.["NAME"]));
-    await until("nothing else runs", () => bench.running().join() === `${name},${name}`);
-    assert.equal((await bench.ask("kept", "x", null, "model")).container, name);
-  });
-  await Promise.all(lives);
-});
-
 test("Application Auto Scaling has as many copies as it asks for, down to none, and hears why there are not", async () => {
   await using bench = await TrafficBench.open();
-  await deploy(bench, "scaled");
+  await deployShared(bench, "scaled");
   await create(bench, "scaled", "model", spec("model", 2), 0);
   const scalable = scalableHosting(bench.hosting, owner);
   const id = "inference-component/model";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "../../base/index.ts";
@@ -80,12 +80,14 @@ export class TrafficBench implements AsyncDisposable {
   #requestCount = 0;
   #isClosed = false;
 
+  readonly #directory: string;
   readonly #program: string;
   readonly #logs: ReadonlyMap<string, string>;
 
   private constructor(hosting: Hosting, closing: AsyncDisposableStack, parts: BenchParts) {
     this.hosting = hosting;
     this.store = parts.store;
+    this.#directory = parts.directory;
     this.#program = parts.program;
     this.#logs = parts.logs;
     this.#closing = closing;
@@ -105,7 +107,8 @@ export class TrafficBench implements AsyncDisposable {
     const path = join(directory, "container.mjs");
     await writeFile(path, program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
-    const parts: BenchParts = { program: path, store, sums: new Map(), alarms: new Map(), logs: new Map() };
+    const own = { directory, program: path, store };
+    const parts: BenchParts = { ...own, sums: new Map(), alarms: new Map(), logs: new Map() };
     const { hosting } = opening.use(
       await openHosting({
         directory,
@@ -189,6 +192,11 @@ export class TrafficBench implements AsyncDisposable {
       const at = command.indexOf(this.#program);
       return at === -1 ? [] : [command[at + 1] ?? ""];
     });
+  }
+
+  /** Of instances: each has one for as long as it is there. */
+  async directoryCount(): Promise<number> {
+    return (await readdir(join(this.#directory, "i"))).filter((each) => each.startsWith("i-")).length;
   }
 
   /** How many requests were held, by every container that ever ran. */
@@ -299,6 +307,7 @@ export class TrafficBench implements AsyncDisposable {
 }
 
 interface BenchParts {
+  readonly directory: string;
   readonly program: string;
   readonly store: BucketStore;
   readonly sums: Map<string, number>;

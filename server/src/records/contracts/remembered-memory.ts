@@ -1,0 +1,35 @@
+import type { DocumentChange } from "../documents.ts";
+import { DocumentMemory } from "../memory-documents.ts";
+
+/** Documents that keep a copy of themselves after each write: what a platform that is killed there leaves to the next one. */
+export class RememberedMemory extends DocumentMemory {
+  readonly lives: DocumentMemory[] = [];
+  readonly #kinds: ReadonlySet<string> | null;
+  readonly #written: (life: DocumentMemory) => void;
+
+  /** Of writes that change a document of these kinds; null: of all. */
+  constructor(kinds: readonly string[] | null, written: (life: DocumentMemory) => void = () => {}) {
+    super();
+    this.#kinds = kinds === null ? null : new Set(kinds);
+    this.#written = written;
+  }
+
+  override write(changes: readonly DocumentChange[]): number {
+    const version = super.write(changes);
+    if (changes.some((change) => change.do !== "check" && this.#kinds?.has(change.kind) !== false)) {
+      const life = copyOfMemory(this);
+      this.lives.push(life);
+      this.#written(life);
+    }
+    return version;
+  }
+}
+
+export function copyOfMemory({ held, gone, version, forgotten }: DocumentMemory): DocumentMemory {
+  const copy = new DocumentMemory();
+  for (const [id, document] of held) copy.held.set(id, document);
+  for (const [id, change] of gone) copy.gone.set(id, change);
+  copy.version = version;
+  copy.forgotten = forgotten;
+  return copy;
+}
