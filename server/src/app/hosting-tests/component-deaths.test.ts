@@ -37,7 +37,10 @@ async function found(bench: TrafficBench, { held }: DocumentMemory): Promise<Fou
   const isExplained = state?.at === "Failed" || (state?.at === "InService" && state.lastFailure !== null);
   const kinds = [...held.values()].map(({ kind }) => kind);
   return {
-    documents: kinds.filter((kind) => kind === "inference-component" || kind === "tags").toSorted().join(),
+    documents: kinds
+      .filter((kind) => kind === "inference-component" || kind === "tags")
+      .toSorted()
+      .join(),
     instanceCount: generations[0].variants[0]?.settled.instanceCount ?? 0,
     status: state === undefined ? null : [state.at, isExplained],
     copies: [record?.copies.length ?? 0, components.inServiceCount(name)],
@@ -45,8 +48,10 @@ async function found(bench: TrafficBench, { held }: DocumentMemory): Promise<Fou
   };
 }
 
-const create = (own: string, copyCount: number, memoryGib = 1) => (bench: TrafficBench) =>
-  createComponent(bench, endpoint, name, spec(own, memoryGib), copyCount, [{ Key: "k", Value: "v" }]);
+const create =
+  (own: string, copyCount: number, memoryGib = 1) =>
+  (bench: TrafficBench) =>
+    createComponent(bench, endpoint, name, spec(own, memoryGib), copyCount, [{ Key: "k", Value: "v" }]);
 
 const given =
   (own: string, copyCount: number, { memoryGib = 1, more = {} } = {}) =>

@@ -33,7 +33,13 @@ export async function deployShared(
     InstanceType: "ml.m5.large",
     InitialVariantWeight: 1,
   };
-  await bench.hosting.catalogue.createConfig({ name, owner, request: {}, tags: [], variants: [{ ...variant, ...more }] });
+  await bench.hosting.catalogue.createConfig({
+    name,
+    owner,
+    request: {},
+    tags: [],
+    variants: [{ ...variant, ...more }],
+  });
   await bench.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
   await bench.settled(name);
 }

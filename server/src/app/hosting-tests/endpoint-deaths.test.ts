@@ -45,7 +45,10 @@ async function found(bench: TrafficBench, { held }: DocumentMemory): Promise<Fou
     running: bench.running().toSorted().join(" "),
     answers: answers?.container ?? null,
     directoryCount: await bench.directoryCount(),
-    documents: [...held.values()].flatMap(({ kind }) => (isOfEndpoint(kind) ? [kind] : [])).toSorted().join(),
+    documents: [...held.values()]
+      .flatMap(({ kind }) => (isOfEndpoint(kind) ? [kind] : []))
+      .toSorted()
+      .join(),
   };
 }
 
