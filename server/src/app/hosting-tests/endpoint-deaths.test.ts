@@ -26,8 +26,7 @@ interface Found {
   readonly documents: string;
 }
 
-/** Not what was there before the endpoint, and is to stay, nor the list of its changes of state. */
-const isOfEndpoint = (kind: string) => !["model", "endpoint-config", "endpoint-state-change"].includes(kind);
+const isOfEndpoint = (kind: string) => ["endpoint", "tags"].includes(kind);
 
 const gone: Found = { status: null, running: "", answers: null, directoryCount: 0, documents: "" };
 
