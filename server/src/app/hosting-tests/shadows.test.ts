@@ -1,6 +1,8 @@
 /** Shadow variants: real processes, and callers that must not hear of them. */
 import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { ByteBudget, ByteLease, systemClock } from "../../base/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
@@ -56,6 +58,41 @@ test("a shadow that hangs holds nobody up: its copies are bounded, and what is m
   await until("its copies are answered", () => bench.hosting.mirrorFigures.callCount === 0);
   assert.deepEqual(bench.hosting.mirrorFigures.bytes, 0);
   assert.equal(invocations(bench, "hung s") + lost(bench)["no-room"], 200);
+});
+
+test("a shadow that answers without end, at once or part by part, costs its callers no answer, and is given up with its endpoint", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("flooded", [{ name: "a" }, { name: "s", isShadow: true }]);
+  const budget = new ByteBudget(2 ** 20);
+  const streamed = async () => {
+    using memory = new ByteLease(budget);
+    const reply = await bench.hosting.invoke("flooded", owner.accountId, {
+      headers: { "content-type": "text/csv" },
+      targetModel: null,
+      targetVariant: null,
+      targetContainer: null,
+      isStreamed: true,
+      body: () => Promise.resolve(Buffer.from("flood")),
+      memory,
+      receivedNs: systemClock.monotonicNs(),
+      signal: new AbortController().signal,
+    });
+    assert.ok(!Buffer.isBuffer(reply.body));
+    const told = await text(reply.body);
+    reply.done();
+    return told.split(" ")[0];
+  };
+  for (let round = 0; round < 20; round += 1) assert.equal(await streamed(), "a");
+  await ask(bench, "flooded", 40, "flood");
+  await ask(bench, "flooded", 100);
+  // A stream goes on for as long as streams may; nothing of it is kept.
+  const { callCount, bytes } = bench.hosting.mirrorFigures;
+  assert.ok(callCount >= 1 && bytes < 64 * 2 ** 20, `${callCount} copies hold ${bytes} bytes`);
+  assert.equal(bench.sums.get("flooded a InvocationModelErrors"), 0);
+  await bench.hosting.endpoints.delete("flooded", owner);
+  await bench.settled("flooded");
+  assert.deepEqual([bench.hosting.mirrorFigures.callCount, bench.hosting.mirrorFigures.bytes], [0, 0]);
+  await until("nothing is left of it", () => bench.running().length === 0);
 });
 
 test("a shadow that does not answer keeps neither an update without it nor a deletion waiting", async () => {

@@ -17,7 +17,7 @@ import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hostin
 
 /**
  * A container that answers a request with its name, its instance and its process. One with BREAKS ends at once, and one that is asked
- * to `hold` says so, and answers when its process is told to (SIGUSR2).
+ * to `hold` says so, and answers when its process is told to (SIGUSR2). One named `s` answers what begins with `flood` without an end.
  */
 const program = `
 import { createServer } from "node:http";
@@ -31,7 +31,9 @@ const server = createServer(async (request, response) => {
   let body = "";
   for await (const piece of request) body += piece;
   const answer = () => response.end([name, socketPath.split("/").pop(), process.pid].join(" "));
-  if (body.startsWith("hold")) console.log("holds", held.push(answer));
+  const flood = () => { while (response.write(Buffer.alloc(65536))); response.once("drain", flood); };
+  if (name === "s" && body.startsWith("flood")) flood();
+  else if (body.startsWith("hold")) console.log("holds", held.push(answer));
   else setTimeout(answer, 1);
 });
 server.listen(socketPath);

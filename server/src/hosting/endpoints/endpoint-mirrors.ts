@@ -4,6 +4,8 @@ import { isProduction, type EndpointRecord, type Generation } from "./endpoint-r
 
 /** Requests of a shadow variant under way at a time. */
 const shadowCallsMax = 512;
+/** Of what a shadow variant answers, read in a second: a hundredth or so of the time that this process has for all. */
+const shadowAnswerBytesPerSecond = 64 * 2 ** 20;
 
 /** What mirrors ask of a variant's instances. */
 interface AskedFleet {
@@ -78,7 +80,14 @@ export class EndpointMirrors<Fleet extends AskedFleet> {
     if (found !== undefined) return found;
     const { clock, logger } = this.#mirrors.options;
     const ask = (request: InvocationRequest) => fleet.invoke(request, fleet.inServiceCount);
-    const calls = new ShadowCalls({ ask, share: this.#share, clock, logger, callsMax: shadowCallsMax });
+    const calls = new ShadowCalls({
+      ask,
+      share: this.#share,
+      clock,
+      logger,
+      callsMax: shadowCallsMax,
+      answerBytesPerSecond: shadowAnswerBytesPerSecond,
+    });
     this.#shadows.set(fleet, calls);
     return calls;
   }

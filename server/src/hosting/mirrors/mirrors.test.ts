@@ -40,7 +40,8 @@ class Bench implements AsyncDisposable {
   watch(ask: ((request: InvocationRequest) => Promise<InvocationReply>) | null, percentage = 100): CallWatch {
     const { clock, share, mirrors } = this;
     const { random, newId, logger } = mirrors.options;
-    const calls = ask === null ? null : new ShadowCalls({ ask, share, clock, logger, callsMax: 3 });
+    const calls =
+      ask === null ? null : new ShadowCalls({ ask, share, clock, logger, callsMax: 3, answerBytesPerSecond: 1e6 });
     const settings = captureSettings({
       InitialSamplingPercentage: percentage,
       DestinationS3Uri: "s3://kept/there/",
@@ -335,6 +336,7 @@ test("a shadow that hangs, fails or answers for ever costs its caller nothing, a
     clock,
     logger: bench.mirrors.options.logger,
     callsMax: 3,
+    answerBytesPerSecond: 1e6,
   });
   const { random, newId } = bench.mirrors.options;
   const shadow = { calls, variantName: "shadow", part: 1 };

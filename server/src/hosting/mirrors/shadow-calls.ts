@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
-import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
+import { TaskGroup, delay, type Clock, type Logger } from "../../base/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { AnswerAllowance } from "./answer-allowance.ts";
 import type { MirrorShare } from "./mirror-account.ts";
 
 /** Asks a shadow variant. */
@@ -13,6 +14,8 @@ export interface ShadowCallsOptions {
   readonly logger: Logger;
   /** Under way at a time. */
   readonly callsMax: number;
+  /** Of what the shadow answers, read in a second. */
+  readonly answerBytesPerSecond: number;
 }
 
 /** A request as it came, for a shadow variant. */
@@ -25,16 +28,19 @@ export interface MirroredRequest extends Pick<
 
 /**
  * The requests of a shadow variant: copies of those that its production variant was asked. Nobody waits for them, and what they are
- * answered is read and forgotten, or captured. Those that are too many are given up.
+ * answered is read and forgotten, or captured. Those that are too many are given up, and a shadow that answers more than so much a second
+ * is read more slowly, and asked less.
  */
 export class ShadowCalls implements AsyncDisposable {
   readonly #options: ShadowCallsOptions;
+  readonly #allowance: AnswerAllowance;
   readonly #tasks: TaskGroup;
   readonly #underWay = new Set<AbortController>();
   #isClosed = false;
 
   constructor(options: ShadowCallsOptions) {
     this.#options = options;
+    this.#allowance = new AnswerAllowance(options.answerBytesPerSecond, options.clock);
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("a request of a shadow variant ended unexpectedly", { error: String(error) });
     });
@@ -48,7 +54,8 @@ export class ShadowCalls implements AsyncDisposable {
     request: MirroredRequest,
     then: { readonly take: (reply: InvocationReply) => InvocationReply["body"]; readonly ended: () => void },
   ): void {
-    if (this.#isClosed || this.#underWay.size >= this.#options.callsMax) {
+    // What a shadow answers whole is there before it can be counted: it owes that, and is asked nothing while it does.
+    if (this.#isClosed || this.#underWay.size >= this.#options.callsMax || this.#allowance.waitMs > 0) {
       this.#options.share.lose("shadow-busy");
       return then.ended();
     }
@@ -86,28 +93,46 @@ export class ShadowCalls implements AsyncDisposable {
     const [only = Buffer.alloc(0)] = pieces;
     const body = () => Promise.resolve(pieces.length < 2 ? only : Readable.from(pieces, { objectMode: false }));
     const receivedNs = clock.monotonicNs();
-    const reply = await ask({ headers, ...targets, targetVariant: null, body, memory, receivedNs, signal });
+    const asked = { headers, ...targets, targetVariant: null, body, memory, receivedNs, signal };
+    const reply = await ask(asked).catch((error: unknown) => {
+      // What came of an answer that was too long, or broke off.
+      this.#allowance.take(memory.bytes);
+      throw error;
+    });
     const answer = take(reply);
     try {
-      if (!Buffer.isBuffer(answer)) await readToItsEnd(answer, reply, signal);
+      if (Buffer.isBuffer(answer)) this.#allowance.take(answer.length);
+      else await this.#readToItsEnd(answer, reply, signal);
     } finally {
       reply.done();
     }
   }
-}
 
-/** Resolves when a body is over, whichever way. */
-async function readToItsEnd(body: Readable, reply: InvocationReply, signal: AbortSignal): Promise<void> {
-  const leave = () => body.destroy();
-  signal.addEventListener("abort", leave, { once: true });
-  try {
-    if (signal.aborted) leave();
-    await new Promise<void>((resolve) => {
-      body.once("data", reply.begun).on("error", reply.failed).once("close", resolve);
-      if (body.closed) resolve();
-      body.resume();
-    });
-  } finally {
-    signal.removeEventListener("abort", leave);
+  /** Resolves when a body is over, whichever way. */
+  async #readToItsEnd(body: Readable, reply: InvocationReply, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const allowance = this.#allowance;
+    const leave = () => body.destroy();
+    const read = (piece: Buffer) => {
+      allowance.take(piece.length);
+      const { waitMs } = allowance;
+      if (waitMs === 0) return;
+      body.pause();
+      delay(clock, waitMs, signal).then(
+        () => body.resume(),
+        // It is left then.
+        () => {},
+      );
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      if (signal.aborted) leave();
+      await new Promise<void>((resolve) => {
+        body.once("data", reply.begun).on("data", read).on("error", reply.failed).once("close", resolve);
+        if (body.closed) resolve();
+      });
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
   }
 }
