@@ -78,7 +78,7 @@ class DirectoryStore implements BucketStore {
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #limits: DirectoryStoreLimits;
-  readonly #pool = new HashPool();
+  readonly #pool: HashPool;
   readonly #files = new SmallFiles();
   readonly #buckets = new Map<string, OpenBucket>();
   /** Of bucket folders into place and away, one at a time for each name. */
@@ -91,6 +91,7 @@ class DirectoryStore implements BucketStore {
     this.#folder = options.folder;
     this.#logger = options.logger;
     this.#clock = options.clock ?? systemClock;
+    this.#pool = new HashPool(this.#clock);
     this.#limits = { ...directoryStoreLimits, ...options.limits };
     this.#upkeep = new TaskGroup((error) =>
       options.logger.error("unfinished uploads could not be removed", { error: String(error) }),

@@ -1,6 +1,8 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { BodyDigest, type DigestName } from "./checksum.ts";
+import { niceness } from "./hash-niceness.ts";
 
 export type HashOrder =
   | {
@@ -13,6 +15,7 @@ export type HashOrder =
   | { readonly at: "written" | "end"; readonly id: number; readonly byteLength: number }
   | { readonly at: "cancel"; readonly id: number };
 
+/** The last word on a body: nothing is known of its id afterwards. */
 export type HashReply =
   | { readonly id: number; readonly digests: Partial<Record<DigestName, string>> }
   | { readonly id: number; readonly failure: string };
@@ -30,8 +33,7 @@ function serve(order: HashOrder): HashReply | null {
   const job = following.get(order.id);
   if (job === undefined) return null;
   if (order.at === "cancel") {
-    following.delete(order.id);
-    closeSync(job.file);
+    forget(order.id);
     return null;
   }
   while (job.at < order.byteLength) {
@@ -47,16 +49,24 @@ function serve(order: HashOrder): HashReply | null {
     job.at += count;
   }
   if (order.at === "written") return null;
-  following.delete(order.id);
-  closeSync(job.file);
+  forget(order.id);
   return { id: order.id, digests: job.digest.digest() };
 }
 
+function forget(id: number): void {
+  const job = following.get(id);
+  following.delete(id);
+  if (job !== undefined) closeSync(job.file);
+}
+
+// Of this thread alone on Linux; of its process, which does nothing else, on other systems.
+setPriority(niceness);
 parentPort?.on("message", (order: HashOrder) => {
   let reply: HashReply | null;
   try {
     reply = serve(order);
   } catch (error) {
+    forget(order.id);
     reply = { id: order.id, failure: String(error) };
   }
   if (reply !== null) parentPort?.postMessage(reply, []);

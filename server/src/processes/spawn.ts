@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync } from "node:fs";
+import type { Writable } from "node:stream";
 import type { Clock } from "../base/index.ts";
 import { armLifeline, openPipe, signalGroup } from "../native/index.ts";
 import { defaultOutputLimits, OutputLines, type OutputLimits } from "./output-lines.ts";
@@ -16,6 +17,8 @@ export interface SpawnOptions {
   readonly cwd: string | null;
   /** Descriptors of this process that the child finds as 3, 4, ...; they stay open here and are the caller's to close. */
   readonly extraFds: readonly number[];
+  /** Whether it has a standard input (`SpawnedProcess.input`); else that is empty. */
+  readonly takesInput?: boolean;
   /** One line of what the child printed. */
   readonly onLine: (line: string, stream: "stdout" | "stderr") => void;
   /** Called once, after the last line. */
@@ -31,6 +34,8 @@ const lastWordsMs = 1000;
 export interface SpawnedProcess extends AsyncDisposable, ProcessIdentity {
   /** Settles when the process has ended and its output was read. */
   readonly ended: Promise<ProcessEnd>;
+  /** Its standard input, null where it has none. What is written to a child that has ended is lost without an error. */
+  readonly input: Writable | null;
   /** The last lines of its standard output, then of its standard error. */
   outputTail(): readonly string[];
   /** Signals the child alone; nothing happens when it has ended. */
@@ -52,7 +57,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
       ...(options.cwd === null ? {} : { cwd: options.cwd }),
       env: options.env,
       detached: true,
-      stdio: ["ignore", "pipe", "pipe", ...options.extraFds, lifeline.readFd],
+      stdio: [options.takesInput === true ? "pipe" : "ignore", "pipe", "pipe", ...options.extraFds, lifeline.readFd],
     });
     await once(child, "spawn");
     armLifeline(lifeline.readFd, child.pid!);
@@ -69,6 +74,7 @@ class RunningProcess implements SpawnedProcess {
   readonly pid: number;
   readonly startTicks: number;
   readonly ended: Promise<ProcessEnd>;
+  readonly input: Writable | null;
   readonly #child: ChildProcess;
   readonly #clock: Clock;
   readonly #outputs: readonly OutputLines[];
@@ -76,6 +82,9 @@ class RunningProcess implements SpawnedProcess {
   constructor(child: ChildProcess, lifelineFd: number, options: SpawnOptions) {
     this.#child = child;
     this.#clock = options.clock;
+    this.input = child.stdin;
+    // Its end is told by `ended`.
+    child.stdin?.on("error", () => undefined);
     this.pid = child.pid!;
     // A child that has ended at once is a zombie until `exit`: it has no start time any more, and nobody will look for it.
     this.startTicks = readProcessStart(this.pid) ?? 0;
