@@ -72,7 +72,9 @@ test("a process that is killed fails the bodies that it had, and the next body h
   const [killed = 0] = hashingPids();
   process.kill(killed, "SIGSTOP");
   using second = pool.follow(path, ["md5"], 0);
-  const failed = assert.rejects(second.end(body.byteLength), { message: /the process that hashes has ended: .*SIGKILL/ });
+  const failed = assert.rejects(second.end(body.byteLength), {
+    message: /the process that hashes has ended: .*SIGKILL/,
+  });
   process.kill(killed, "SIGKILL");
   await failed;
   using third = pool.follow(path, ["md5"], 0);
@@ -104,5 +106,8 @@ test("a process that has nothing to hash for a minute ends, and one that has doe
   const [second] = armed.splice(0);
   second?.fire();
   await hashed();
-  assert.notDeepEqual(hashingPids().filter((pid) => !before.includes(pid)), []);
+  assert.notDeepEqual(
+    hashingPids().filter((pid) => !before.includes(pid)),
+    [],
+  );
 });
