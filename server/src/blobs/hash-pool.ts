@@ -86,10 +86,9 @@ class HashProcess implements AsyncDisposable {
   readonly #failed = new Map<number, string>();
 
   constructor(clock: Clock) {
-    const name = import.meta.url.endsWith(".ts") ? "./hash-process-worker.ts" : "./hash-process-worker.js";
     this.#started = spawnProcess({
       command: process.execPath,
-      args: [fileURLToPath(new URL(name, import.meta.url))],
+      args: [ownProgram()],
       env: {},
       cwd: null,
       extraFds: [],
@@ -168,4 +167,9 @@ class HashProcess implements AsyncDisposable {
     const started = await this.#started.catch(() => null);
     await started?.[Symbol.asyncDispose]();
   }
+}
+
+function ownProgram(): string {
+  const program = fileURLToPath(new URL("./hash-process-worker.ts", import.meta.url));
+  return import.meta.url.endsWith(".ts") ? program : program.replace(/ts$/, "js");
 }
