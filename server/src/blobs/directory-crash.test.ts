@@ -2,14 +2,16 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn, type ChildProcessByStdio } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, readdir, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
+import { eventually } from "../base/eventually-fixture.ts";
 import { silentLogger } from "../base/index.ts";
+import { childrenOf } from "../processes/index.ts";
 import { openDirectoryStore } from "./directory-store.ts";
 
 /** Puts, overwrites and deletes with sixteen lanes for ever, each with keys of its own, and says what it begins and what was answered. */
@@ -82,6 +84,16 @@ class Expected {
   }
 }
 
+/** A zombie has no files open. */
+function hasEnded(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
+  } catch {
+    return true;
+  }
+}
+
 type Writer = ChildProcessByStdio<null, Readable, null>;
 
 /** Lets a writer run for a random time, has it ended by `end`, and gives what it said. */
@@ -95,8 +107,11 @@ async function life(folder: string, expected: Expected, end: (writing: Writer) =
   // Not a wait for something: the end has to fall anywhere in the writes that follow.
   await new Promise((resolve) => setTimeout(resolve, randomInt(600)));
   await end(child);
+  const hashing = await childrenOf(child.pid ?? 0);
   child.kill("SIGKILL");
   await closed;
+  // The kernel ends it with the writer. Until then it may have a file open.
+  await eventually(() => hashing.every((pid) => hasEnded(pid)));
   return text;
 }
 
