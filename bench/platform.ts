@@ -30,6 +30,10 @@ const startTimeoutMs = 60_000;
 export interface Platform extends AsyncDisposable {
   readonly port: number;
   readonly pid: number;
+  /** From the start of its process until it told its address. */
+  readonly upMs: number;
+  /** As kill -9 does; the disposal has nothing left to do. */
+  kill(): Promise<void>;
   putObject(key: string, content: Uint8Array): Promise<void>;
   putArchive(key: string, content: Pack): Promise<void>;
   /** A multi-model endpoint over every archive below the prefix. */
@@ -61,25 +65,41 @@ export async function startPlatform(dataDirectory: string, { verifies = false } 
     GALATEA_SECRET_ACCESS_KEY: credentials.secretAccessKey,
   };
   const env = { ...process.env, ...(verifies ? keys : {}) };
+  const startMs = performance.now();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], detached: true, env });
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
   void exited.then(() => process.removeListener("exit", kill));
-  await untilUrlPrinted(child.stdout, exited);
   const settings = clientSettings(port);
   const s3 = new S3Client({ ...settings, forcePathStyle: true });
   const sagemaker = new SageMakerClient(settings);
-  await s3.send(new CreateBucketCommand({ Bucket: benchBucket })).catch((error: unknown) => {
-    // A row may start the platform again over its data.
-    if (!(error instanceof BucketAlreadyOwnedByYou)) throw error;
-  });
+  let upMs = 0;
+  try {
+    await untilUrlPrinted(child.stdout, exited);
+    upMs = performance.now() - startMs;
+    await s3.send(new CreateBucketCommand({ Bucket: benchBucket })).catch((error: unknown) => {
+      // A row may start the platform again over its data.
+      if (!(error instanceof BucketAlreadyOwnedByYou)) throw error;
+    });
+  } catch (error) {
+    s3.destroy();
+    sagemaker.destroy();
+    kill();
+    await exited;
+    throw error;
+  }
   const putObject = async (key: string, content: Uint8Array) => {
     await s3.send(new PutObjectCommand({ Bucket: benchBucket, Key: key, Body: content }));
   };
   return {
     port,
     pid: child.pid ?? 0,
+    upMs,
+    async kill() {
+      kill();
+      await exited;
+    },
     putObject,
     putArchive: async (key, content) => putObject(key, await pack(content)),
     async createMultiModelEndpoint(name, prefix, instanceType, { environment = {}, instanceCount = 1 } = {}) {

@@ -85,7 +85,7 @@ export class EndpointMoves implements AsyncDisposable {
           } catch (error) {
             return logger.error("an endpoint cannot be brought back", { endpoint: record.name, error: String(error) });
           }
-          logger.info("an endpoint is brought back", { endpoint: record.name });
+          logger.verbose("an endpoint is brought back", { endpoint: record.name });
         }
         await this.#drive(nameKey(record.name), closing);
       }),

@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import type { Clock, Logger } from "../base/index.ts";
 import { DocumentConflict } from "../records/index.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Components } from "./components.ts";
@@ -38,7 +38,7 @@ import type { ModelHost } from "./instances/index.ts";
 import type { Quotas } from "./quotas.ts";
 import type { SharedVariants } from "./shared-variants.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
-import { newPlacementKey, wantedInstances } from "./wanted-instances.ts";
+import { endpointCounts, newPlacementKey, wantedInstances } from "./wanted-instances.ts";
 
 export interface EndpointsOptions {
   readonly store: HostingStore;
@@ -50,6 +50,7 @@ export interface EndpointsOptions {
   readonly host: ModelHost;
   readonly clock: Clock;
   readonly alarmState: LookAtAlarm;
+  readonly logger: Logger;
 }
 
 /** An endpoint's record, and how many instances of each of its groups are in service, by `groupKey`. */
@@ -73,6 +74,7 @@ export class Endpoints {
     const records = await this.#all();
     await this.#options.host.resume(records.flatMap(wantedInstances));
     for (const record of records) this.#options.moves.resume(record);
+    if (records.length > 0) this.#options.logger.info("endpoints are brought back", endpointCounts(records));
   }
 
   /** Resolves when the endpoint is recorded as `Creating`; what fails from then on is its status. */

@@ -123,7 +123,7 @@ export class Hosting implements AsyncDisposable {
     this.components = components;
     const { host, requestMemory } = fleet;
     const moves = this.#moves;
-    this.endpoints = new Endpoints({ ...records, moves, components, variants, host, clock, alarmState });
+    this.endpoints = new Endpoints({ ...records, moves, components, variants, host, clock, alarmState, logger });
     const jobMemory = new JobMemory(requestMemory);
     const jobMoves = new TransformMoves({ store, fleet, newInstanceId, memory: jobMemory, turns: new LoopTurns() });
     this.transforms = new Transforms({ ...records, moves: jobMoves, fleet, watch: this.watch });

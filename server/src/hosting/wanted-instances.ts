@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { LogFields } from "../base/index.ts";
 import { containerModels, type EndpointRecord, type PlacementKey } from "./endpoints/index.ts";
 import type { InstanceOwner } from "./instances/index.ts";
 
@@ -15,6 +16,18 @@ export function wantedInstances({ name, state, generations }: EndpointRecord): r
       }),
     ),
   );
+}
+
+/** What a start tells of the endpoints that it found: how many in each state, and their instances. */
+export function endpointCounts(records: readonly EndpointRecord[]): LogFields {
+  const counts = new Map([["endpoints", records.length]]);
+  const add = (name: string, count: number) => counts.set(name, (counts.get(name) ?? 0) + count);
+  for (const { state, generations } of records) {
+    add(state.at, 1);
+    for (const { observed } of generations.flatMap(({ variants }) => variants))
+      add("instances", observed.instanceCount);
+  }
+  return Object.fromEntries(counts);
 }
 
 /** Like the machine ids that log streams end in. */

@@ -34,20 +34,7 @@ export async function openStorage(
     metrics: join(directories.records, "metrics.db"),
   };
   takeOverMetrics(databases, log);
-  const records = opening.use(
-    await openRecords({ ...recordsDefaults, path: databases.records, migrations: hostingMigrations, logger: log }),
-  );
-  // Of so many points no second copy is kept: what a damaged page held is told and lost.
-  const metricDatabase = opening.use(
-    await openRecords({
-      ...recordsDefaults,
-      path: databases.metrics,
-      migrations: metricMigrations,
-      keepsJournal: false,
-      logger: log,
-    }),
-  );
-  const store = opening.use(await openDirectoryStore({ folder: directories.objects, logger: log }));
+  const { records, metricDatabase, store } = await openFiles(opening, databases, directories, log);
   const series = new MinuteSeries({ clock, ...seriesLimits });
   // Closed after everything that records, before the records.
   opening.use(
@@ -60,4 +47,28 @@ export async function openStorage(
     }),
   );
   return { documents: await openDocuments(records), series, store };
+}
+
+/** Side by side: each reads what it holds, the databases in threads of their own. */
+async function openFiles(
+  opening: AsyncDisposableStack,
+  databases: { readonly records: string; readonly metrics: string },
+  directories: DataDirectories,
+  logger: Logger,
+) {
+  const shared = { ...recordsDefaults, logger };
+  const [records, metricDatabase, store] = await Promise.allSettled([
+    openRecords({ ...shared, path: databases.records, migrations: hostingMigrations }),
+    // Of so many points no second copy is kept: what a damaged page held is told and lost.
+    openRecords({ ...shared, path: databases.metrics, migrations: metricMigrations, keepsJournal: false }),
+    openDirectoryStore({ folder: directories.objects, logger }),
+  ]);
+  // All that is open is closed with the rest where one of them is not.
+  for (const each of [records, metricDatabase, store]) if (each.status === "fulfilled") opening.use(each.value);
+  return { records: opened(records), metricDatabase: opened(metricDatabase), store: opened(store) };
+}
+
+function opened<Resource>(outcome: PromiseSettledResult<Resource>): Resource {
+  if (outcome.status === "rejected") throw outcome.reason;
+  return outcome.value;
 }
