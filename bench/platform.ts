@@ -56,8 +56,8 @@ const credentials = { accessKeyId: "bench-of-the-platform", secretAccessKey: "a-
 
 export const clientSettings = (port: number) => ({ endpoint: `http://127.0.0.1:${port}`, region, credentials });
 
-/** An open one believes every signature; one that `verifies` has the bench's key. */
-export async function startPlatform(dataDirectory: string, { verifies = false } = {}): Promise<Platform> {
+/** Its process, which has told its address; one that does not is killed. */
+async function spawnPlatform(dataDirectory: string, verifies: boolean) {
   const [port = 0] = await freePorts(1);
   const args = [main, "up", ...(verifies ? [] : ["--open"]), `--port=${port}`, `--data=${dataDirectory}`];
   const keys = {
@@ -67,39 +67,48 @@ export async function startPlatform(dataDirectory: string, { verifies = false } 
   const env = { ...process.env, ...(verifies ? keys : {}) };
   const startMs = performance.now();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], detached: true, env });
-  const kill = () => child.kill("SIGKILL");
-  process.once("exit", kill);
+  const killAtExit = () => child.kill("SIGKILL");
+  process.once("exit", killAtExit);
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  void exited.then(() => process.removeListener("exit", kill));
+  void exited.then(() => process.removeListener("exit", killAtExit));
+  const end = async (signal: "SIGKILL" | "SIGTERM") => {
+    child.kill(signal);
+    await exited;
+  };
+  try {
+    await untilUrlPrinted(child.stdout, exited);
+  } catch (error) {
+    await end("SIGKILL");
+    throw error;
+  }
+  return { port, pid: child.pid ?? 0, upMs: performance.now() - startMs, end };
+}
+
+/** An open one believes every signature; one that `verifies` has the bench's key. */
+export async function startPlatform(dataDirectory: string, { verifies = false } = {}): Promise<Platform> {
+  const { port, pid, upMs, end } = await spawnPlatform(dataDirectory, verifies);
   const settings = clientSettings(port);
   const s3 = new S3Client({ ...settings, forcePathStyle: true });
   const sagemaker = new SageMakerClient(settings);
-  let upMs = 0;
-  try {
-    await untilUrlPrinted(child.stdout, exited);
-    upMs = performance.now() - startMs;
-    await s3.send(new CreateBucketCommand({ Bucket: benchBucket })).catch((error: unknown) => {
-      // A row may start the platform again over its data.
-      if (!(error instanceof BucketAlreadyOwnedByYou)) throw error;
-    });
-  } catch (error) {
+  const endBy = (signal: "SIGKILL" | "SIGTERM") => {
     s3.destroy();
     sagemaker.destroy();
-    kill();
-    await exited;
+    return end(signal);
+  };
+  await s3.send(new CreateBucketCommand({ Bucket: benchBucket })).catch(async (error: unknown) => {
+    // A row may start the platform again over its data.
+    if (error instanceof BucketAlreadyOwnedByYou) return;
+    await endBy("SIGKILL");
     throw error;
-  }
+  });
   const putObject = async (key: string, content: Uint8Array) => {
     await s3.send(new PutObjectCommand({ Bucket: benchBucket, Key: key, Body: content }));
   };
   return {
     port,
-    pid: child.pid ?? 0,
+    pid,
     upMs,
-    async kill() {
-      kill();
-      await exited;
-    },
+    kill: () => endBy("SIGKILL"),
     putObject,
     putArchive: async (key, content) => putObject(key, await pack(content)),
     async createMultiModelEndpoint(name, prefix, instanceType, { environment = {}, instanceCount = 1 } = {}) {
@@ -125,12 +134,7 @@ export async function startPlatform(dataDirectory: string, { verifies = false } 
       }));
       await createEndpoint(sagemaker, { name, instanceType: "ml.m5.4xlarge", instanceCount: 1, model: { Containers } });
     },
-    async [Symbol.asyncDispose]() {
-      s3.destroy();
-      sagemaker.destroy();
-      child.kill("SIGTERM");
-      await exited;
-    },
+    [Symbol.asyncDispose]: () => endBy("SIGTERM"),
   };
 }
 
