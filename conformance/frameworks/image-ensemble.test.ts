@@ -14,6 +14,7 @@ import { dataDirectories } from "../../server/src/app/directories.ts";
 import { findPython } from "../../server/src/app/serving/python.ts";
 import { silentLogger } from "../../server/src/base/index.ts";
 import { cacheDirectory, ensureFramework } from "../environments/index.ts";
+import { checkScaled } from "../sagemaker/scaled-endpoint.ts";
 import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
 import { photographsOfPackages } from "./dali-fixture.ts";
 import { assembleT5, referenceAnswers } from "./t5-fixture.ts";
@@ -73,8 +74,8 @@ function best(scores: readonly number[]): readonly (readonly [label: string, sco
   return ordered.toSorted((a, b) => b[1] - a[1]).slice(0, 5);
 }
 
-test("pictures in, classes out, on an endpoint of one ensemble and beside sentences on one of many models", async () => {
-  await using platform = await ScriptedPlatform.open();
+test("pictures in, classes out, on an endpoint of one ensemble and beside sentences on one of many models, which scales while pictures wait", async () => {
+  await using platform = await ScriptedPlatform.openFast(500);
   const program = beside("../../examples/boto3/image_ensemble.py");
   const sentences = await assembleSentences();
   const [first, second] = sentences.golden.map(({ embedding }) => embedding);
@@ -83,8 +84,9 @@ test("pictures in, classes out, on an endpoint of one ensemble and beside senten
     join(directory, "models"),
     ...photographs,
     `--sentences=${sentences.repository}`,
+    "--scale",
   ]);
-  assert.match(said, /^done$/m);
+  checkScaled(said);
   const nearness = Number(/^sentences: (.*)$/m.exec(said)?.[1]);
   assert.ok(Math.abs(nearness - expected) < 1e-5, `${nearness}, and not ${expected}`);
   const exact = await exactScores();

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
+import { checkScaled } from "../sagemaker/scaled-endpoint.ts";
 import { assembleT5, referenceAnswers, translateScript } from "./t5-fixture.ts";
 
 let directory: string;
@@ -14,17 +15,16 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true, force: true }));
 
-test("T5 answers from its packed environment what numpy computes of the same weights", async () => {
+test("T5 answers from its packed environment what numpy computes of the same weights, and its endpoint scales under load", async () => {
   const sentences = [
     "translate English to German: The house is wonderful.",
     "summarize: the train leaves at seven and arrives at noon.",
     "My dog likes the sun.",
   ];
-  await using platform = await ScriptedPlatform.open();
-  const [said, expected] = await Promise.all([
-    platform.run(translateScript, [join(directory, "models"), ...sentences]),
-    referenceAnswers(sentences),
-  ]);
+  const expected = await referenceAnswers(sentences);
+  await using platform = await ScriptedPlatform.openFast(500);
+  const said = await platform.run(translateScript, [join(directory, "models"), ...sentences, "--scale=2"]);
+  checkScaled(said);
   assert.match(said, /^done$/m);
   const found = [...said.matchAll(/^tokens: (.*)$/gm)].map(([, tokens = ""]) => JSON.parse(tokens) as number[]);
   assert.deepEqual(

@@ -8,11 +8,20 @@ import { cacheDirectory, ensureEnvironment, type EnvironmentName } from "../envi
 import { shareMadePython } from "../shared-python.ts";
 
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const fastMain = fileURLToPath(new URL("fast/up.ts", import.meta.url));
 const scriptMsMax = 300_000;
 
 interface RunOptions {
   readonly proxy?: boolean;
   readonly environment?: EnvironmentName;
+}
+
+/** How a platform is started, and what more is in its environment and in that of its scripts. */
+interface Start {
+  readonly program: string;
+  readonly flags: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly scriptEnvironment: Readonly<Record<string, string>>;
 }
 
 interface Running {
@@ -23,26 +32,40 @@ interface Running {
 /** `galatea up` on a free port over a folder of its own, for Python scripts that know of it what `galatea env` prints. */
 export class ScriptedPlatform implements AsyncDisposable {
   readonly directory: string;
-  readonly #flags: readonly string[];
+  readonly #start: Start;
   #running: Running;
 
-  private constructor(directory: string, flags: readonly string[], running: Running) {
+  private constructor(directory: string, start: Start, running: Running) {
     this.directory = directory;
-    this.#flags = flags;
+    this.#start = start;
     this.#running = running;
   }
 
   /** With further flags of `galatea up`. */
-  static async open(flags: readonly string[] = []): Promise<ScriptedPlatform> {
+  static open(flags: readonly string[] = []): Promise<ScriptedPlatform> {
+    return ScriptedPlatform.#open({ program: main, flags, environment: {}, scriptEnvironment: {} });
+  }
+
+  /**
+   * One on whose clock, and on that of its scripts, a minute lasts so long. No signature is verified: a request that waits a few seconds for its
+   * turn is older there than signatures may be.
+   */
+  static openFast(minuteMs: number): Promise<ScriptedPlatform> {
+    const environment = { FAST_CLOCK: `${Date.now()},${60_000 / minuteMs}` };
+    const scriptEnvironment = { ...environment, PYTHONPATH: dirname(fastMain) };
+    return ScriptedPlatform.#open({ program: fastMain, flags: ["--open"], environment, scriptEnvironment });
+  }
+
+  static async #open(start: Start): Promise<ScriptedPlatform> {
     const directory = await mkdtemp(join(tmpdir(), "galatea-scripted-"));
     await shareMadePython(join(directory, "data"));
-    return new ScriptedPlatform(directory, flags, await up(directory, flags));
+    return new ScriptedPlatform(directory, start, await up(directory, start));
   }
 
   /** kill -9, then a start over the same data. */
   async killAndStartAgain(): Promise<void> {
     await ended(this.#running.child, "SIGKILL");
-    this.#running = await up(this.directory, this.#flags);
+    this.#running = await up(this.directory, this.#start);
   }
 
   /**
@@ -52,7 +75,12 @@ export class ScriptedPlatform implements AsyncDisposable {
   async run(program: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { python } = await ensureEnvironment(cacheDirectory(process.env), options.environment ?? "clients");
     const path = `${dirname(python)}:${process.env["PATH"] ?? ""}`;
-    const env = { ...process.env, ...(await this.variables(options.proxy)), PATH: path };
+    const env = {
+      ...process.env,
+      ...this.#start.scriptEnvironment,
+      ...(await this.variables(options.proxy)),
+      PATH: path,
+    };
     return await new Promise((resolve, reject) => {
       execFile(python, [program, ...args], { env, timeout: scriptMsMax }, (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
@@ -83,8 +111,9 @@ export class ScriptedPlatform implements AsyncDisposable {
 }
 
 /** Resolves with the address that it prints. */
-async function up(directory: string, flags: readonly string[]): Promise<Running> {
-  const child = spawn(process.execPath, [main, "up", "--port", "0", "--data", join(directory, "data"), ...flags], {
+async function up(directory: string, { program, flags, environment }: Start): Promise<Running> {
+  const child = spawn(process.execPath, [program, "up", "--port", "0", "--data", join(directory, "data"), ...flags], {
+    env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let text = "";

@@ -5,11 +5,12 @@ Nothing in this file knows Galatea. It needs the clients alone, and boto3 pointe
     python3 -m venv .venv && .venv/bin/pip install boto3 numpy "tritonclient[http]"
     npx galatea up &
     eval "$(npx galatea env)"
-    .venv/bin/python examples/boto3/image_ensemble.py MODEL_REPOSITORY PICTURE.jpg... [--sentences MODEL_REPOSITORY]
+    .venv/bin/python examples/boto3/image_ensemble.py MODEL_REPOSITORY PICTURE.jpg... [--sentences MODEL_REPOSITORY] [--scale]
 
 MODEL_REPOSITORY is what `node examples/inception/assemble.ts MODEL_REPOSITORY PICTURE.jpg...` wrote. That of sentences, an ensemble that takes
-TEXT (BYTES, [1]) and gives EMBEDDING (FP32) as `npm start -- --once` leaves one, is asked on the same multi-model endpoint. The script
-removes everything that it made except the bucket.
+TEXT (BYTES, [1]) and gives EMBEDDING (FP32) as `npm start -- --once` leaves one, is asked on the same multi-model endpoint. With `--scale` that
+endpoint goes from one instance to two while pictures wait, and back to one when none do, which takes the half hour that it takes on SageMaker. The
+script removes everything that it made except the bucket.
 """
 
 import argparse
@@ -22,11 +23,13 @@ import time
 import boto3
 import numpy as np
 import tritonclient.http as http_client
+from endpoint_scaling import ScaledEndpoint, cloudwatch_client
 
 parser = argparse.ArgumentParser()
 parser.add_argument("repository")
 parser.add_argument("pictures", nargs="+")
 parser.add_argument("--sentences")
+parser.add_argument("--scale", action="store_true")
 options = parser.parse_args()
 repository, pictures = options.repository, options.pictures
 stamp = time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime())
@@ -132,7 +135,44 @@ if options.sentences:
     first, second = np.array(json.loads(response["Body"].read())["outputs"][0]["data"], np.float32).reshape(2, -1)
     print(f"sentences: {first @ second:.6f}")
 
-# 5. Clean up.
+# 5. Let the multi-model endpoint scale: by a metric of the application's own, which is how many pictures wait for an instance, and by how busy its
+# GPUs are, where it has some. How busy they are only adds instances, because an endpoint shrinks when each of its policies allows it.
+if options.scale:
+    scaled = ScaledEndpoint(f"multi-{stamp}")
+    scaled.register(1, 2)
+    metric = {"MetricName": "PicturesWaiting", "Dimensions": scaled.dimensions}
+    scaled.follow(
+        "Waiting-ScalingPolicy",
+        TargetValue=3.0,
+        CustomizedMetricSpecification={**metric, "Namespace": "ImageEnsemble", "Statistic": "Average"},
+    )
+    scaled.follow(
+        "GPUUtil-ScalingPolicy",
+        TargetValue=60.0,
+        CustomizedMetricSpecification=scaled.utilization("GPUUtilization"),
+        DisableScaleIn=True,
+    )
+    dashboard = scaled.dashboard()
+    clients = 4
+
+    def tell(waiting):
+        waiting_per_instance = waiting / (scaled.instances() or 1)
+        datum = {**metric, "Value": waiting_per_instance, "Unit": "Count"}
+        cloudwatch_client.put_metric_data(Namespace="ImageEnsemble", MetricData=[datum])
+
+    before = sum(scaled.values()["Invocations"])
+    encoded = np.fromfile(pictures[0], np.uint8)[np.newaxis]
+    asked = scaled.under_load(
+        lambda: by_binary(scaled.endpoint, encoded), clients=clients, count=2, each_time=lambda: tell(clients)
+    )
+    print(f"{asked} pictures while it grew, none failed")
+    scaled.wait_for(1, each_time=lambda: tell(0))
+    scaled.activities()
+    assert sum(scaled.values()["Invocations"]) == before + asked
+    print(f"its alarms went off {scaled.alarms_went_off()} times")
+    scaled.release(dashboard)
+
+# 6. Clean up.
 for name in containers:
     sm_client.delete_model(ModelName=name)
     sm_client.delete_endpoint_config(EndpointConfigName=name)

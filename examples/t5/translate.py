@@ -2,11 +2,14 @@
 
 Nothing in this file knows Galatea. It needs boto3, numpy and tokenizers, and boto3 pointed at a running platform; README.md says how.
 
-    python translate.py MODEL_REPOSITORY [SENTENCE...]
+    python translate.py MODEL_REPOSITORY [SENTENCE...] [--scale [INVOCATIONS]]
 
-MODEL_REPOSITORY holds the model t5 with its packed environment. The script removes everything that it made except the bucket.
+MODEL_REPOSITORY holds the model t5 with its packed environment. With `--scale` the endpoint goes under load from one instance to two, for more
+than so many invocations an instance has in a minute, and back to one when it rests, which takes the half hour that it takes on SageMaker.
+The script removes everything that it made except the bucket.
 """
 
+import argparse
 import json
 import os
 import sys
@@ -18,8 +21,15 @@ import boto3
 import numpy as np
 from tokenizers import Tokenizer
 
-repository, *sentences = sys.argv[1:]
-sentences = sentences or ["translate English to German: The house is wonderful."]
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "boto3"))
+from endpoint_scaling import ScaledEndpoint
+
+parser = argparse.ArgumentParser()
+parser.add_argument("repository")
+parser.add_argument("sentences", nargs="*", default=["translate English to German: The house is wonderful."])
+parser.add_argument("--scale", nargs="?", type=float, const=500.0)
+options = parser.parse_args()
+repository, sentences = options.repository, options.sentences
 stamp = time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime())
 
 s3_client = boto3.client("s3")
@@ -95,7 +105,32 @@ for sentence, tokens in zip(sentences, answers):
     print(f"{sentence} -> {tokenizer.decode(tokens)}")
     print(f"tokens: {tokens.tolist()}")
 
-# 4. Clean up.
+# 4. Let it scale: by the invocations of an instance first of all, and by how busy its processors are. How busy it is only adds instances,
+# because an endpoint shrinks when each of its policies allows it.
+if options.scale is not None:
+    scaled = ScaledEndpoint(name)
+    scaled.register(1, 2)
+    scaled.follow(
+        "Invocations-ScalingPolicy",
+        TargetValue=options.scale,
+        PredefinedMetricSpecification={"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"},
+    )
+    scaled.follow(
+        "CPUUtil-ScalingPolicy",
+        TargetValue=150.0,
+        CustomizedMetricSpecification=scaled.utilization("CPUUtilization"),
+        DisableScaleIn=True,
+    )
+    dashboard = scaled.dashboard()
+    asked = scaled.under_load(lambda: ask(sentences[:1]), clients=2, count=2)
+    print(f"{asked} requests while it grew, none failed")
+    scaled.wait_for(1)
+    scaled.activities()
+    assert sum(scaled.values()["Invocations"]) == asked + 2
+    print(f"its alarms went off {scaled.alarms_went_off()} times")
+    scaled.release(dashboard)
+
+# 5. Clean up.
 sm_client.delete_model(ModelName=name)
 sm_client.delete_endpoint_config(EndpointConfigName=name)
 sm_client.delete_endpoint(EndpointName=name)

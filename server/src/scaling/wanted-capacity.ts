@@ -47,6 +47,8 @@ export async function trackedByAlarm(
   const wanted: (number | null)[] = [];
   for (const each of policies) {
     if (each.type !== "TargetTrackingScaling") continue;
+    // One that only adds instances has no say in taking them away.
+    if (!isHigh && each.isScaleInDisabled) continue;
     const values = await lastValues(reading, each, steadySinceMs);
     // Out by what is asked now, in by the most that was asked lately.
     const value = values.length === 0 ? null : isHigh ? (values.at(-1) as number) : Math.max(...values);

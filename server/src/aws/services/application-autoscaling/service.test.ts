@@ -223,23 +223,27 @@ test("a customised metric is followed as it is said: GPUUtilization by endpoint 
   assert.deepEqual(at.instances.wanted, [2]);
 });
 
-test("several policies: the most counts, and who does not know its metric keeps the others from taking away", async () => {
+test("several policies: the most counts, and who does not know its metric keeps the others from taking away, where it may take away itself", async () => {
   await using at = await served();
   at.instances.found = { desired: 4, running: 4, isMoving: false };
   await at.register();
   await at.track();
   const custom = { MetricName: "Queue", Namespace: "mine", Statistic: "Average" } as const;
-  await at.client.send(
-    new PutScalingPolicyCommand({
-      ...named,
-      PolicyName: "queue",
-      PolicyType: "TargetTrackingScaling",
-      TargetTrackingScalingPolicyConfiguration: { TargetValue: 1, CustomizedMetricSpecification: custom },
-    }),
-  );
+  const put = (DisableScaleIn: boolean) => {
+    const configuration = { TargetValue: 1, CustomizedMetricSpecification: custom, DisableScaleIn };
+    return at.client.send(
+      new PutScalingPolicyCommand({
+        ...named,
+        PolicyName: "queue",
+        PolicyType: "TargetTrackingScaling",
+        TargetTrackingScalingPolicyConfiguration: configuration,
+      }),
+    );
+  };
+  await put(false);
   await at.minutes(25, 4);
   assert.deepEqual(at.instances.wanted, []);
-  await at.client.send(new DeleteScalingPolicyCommand({ ...named, PolicyName: "queue" }));
+  await put(true);
   await at.minutes(2, 4);
   assert.deepEqual(at.instances.wanted, [1]);
 });

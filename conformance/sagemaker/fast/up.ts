@@ -1,0 +1,17 @@
+/**
+ * `galatea up` with its services on a clock whose minutes are short: FAST_CLOCK says when it began, in milliseconds, and how many times faster
+ * than the machine's it is. Instances, which are processes, have the machine's time.
+ */
+import { up } from "../../../server/src/app/up.ts";
+import { systemClock, type Clock } from "../../../server/src/base/index.ts";
+import { parseFlags } from "../../../server/src/cli/flags.ts";
+import { upFlags, upOptions } from "../../../server/src/cli/up-flags.ts";
+
+const [beganMs = 0, factor = 1] = (process.env["FAST_CLOCK"] ?? "").split(",").map(Number);
+const fast: Clock = {
+  epochMs: () => beganMs + (systemClock.epochMs() - beganMs) * factor,
+  monotonicNs: () => systemClock.monotonicNs() * factor,
+  timer: (delayMs, fire) => systemClock.timer(delayMs / factor, fire),
+};
+const [, , , ...flags] = process.argv;
+process.exitCode = await up(upOptions(parseFlags(flags, upFlags)), fast);

@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+
+/** What a script with examples/boto3/endpoint_scaling.py says: from one instance to two under load, and back, with the reasons. */
+export function checkScaled(said: string): void {
+  const sizes = [...said.matchAll(/^instances: (\d) after \d+ min$/gm)].map(([, count]) => count);
+  assert.deepEqual(sizes, ["2", "1"], said);
+  const activities = [...said.matchAll(/^(\w+): Setting desired instance count to (\d)\. (.*)$/gm)];
+  assert.deepEqual(
+    activities.map(([, status, count]) => [status, count]),
+    [
+      ["Successful", "2"],
+      ["Successful", "1"],
+    ],
+    said,
+  );
+  for (const [, , , cause = ""] of activities) assert.match(cause, /^monitor alarm TargetTracking-\S+ in state ALARM/);
+  assert.match(said, /^dashboard \S+: 11 graphs$/m);
+  assert.match(said, /^\d+ \w+ while it grew, none failed$/m);
+  assert(Number(/^its alarms went off (\d+) times$/m.exec(said)?.[1]) >= 2, said);
+  assert.match(said, /^done$/m);
+}
