@@ -1,5 +1,5 @@
 import { openDeadline, Semaphore, type Clock, type Logger, type TaskGroup } from "../base/index.ts";
-import type { AlarmAct, AlarmActions, AlarmEvent, AlarmRecord, HistoryItem } from "./alarm.ts";
+import type { AlarmAct, AlarmActions, AlarmEvent, AlarmRecord, HistoryItem, OwedAction } from "./alarm.ts";
 
 export interface AlarmActingOptions {
   readonly actions: AlarmActions;
@@ -7,8 +7,8 @@ export interface AlarmActingOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly tasks: TaskGroup;
-  /** Writes to an alarm's history. */
-  readonly tell: (name: string, item: HistoryItem) => Promise<void>;
+  /** Writes to an alarm's history, and that the action of that state is done. */
+  readonly done: (event: AlarmEvent, arn: string, item: HistoryItem) => Promise<void>;
 }
 
 const repeatMs = 60_000;
@@ -40,6 +40,21 @@ export class AlarmActing {
     this.#run({ definition, status, before: status.state, atMs }, true);
   }
 
+  /** What is to be done once for a state that has begun. */
+  owedFor({ definition, status, before, atMs }: AlarmEvent): readonly OwedAction[] {
+    if (!definition.actionsEnabled) return [];
+    const arns = definition.actions[status.state].filter((arn) => this.#options.actions(arn)?.repeats === false);
+    return arns.map((arn) => ({ arn, status, before, atMs }));
+  }
+
+  /** What an earlier life of the platform had to do, and is not known to have done. */
+  goOn({ definition, owed }: AlarmRecord): void {
+    for (const { arn, status, before, atMs } of owed) {
+      const act = this.#options.actions(arn);
+      if (act !== null) this.#begin(arn, act, { definition, status, before, atMs });
+    }
+  }
+
   forget(name: string): void {
     this.#lastMs.delete(name);
   }
@@ -50,22 +65,24 @@ export class AlarmActing {
     for (const arn of definition.actions[status.state]) {
       const act = this.#options.actions(arn);
       if (act === null || (isRepeated && !act.repeats)) continue;
-      if (this.#places.waitingCount >= waitingMax) {
-        this.#options.logger.error("an alarm's action is left out: too many wait", {
-          alarm: definition.name,
-          action: arn,
-        });
-        continue;
-      }
-      this.#options.tasks.run(async (closing) => {
-        using _place = await this.#places.acquire(closing);
-        await this.#act(arn, act, event, closing);
-      });
+      this.#begin(arn, act, event);
     }
   }
 
+  #begin(arn: string, act: AlarmAct, event: AlarmEvent): void {
+    if (this.#places.waitingCount >= waitingMax) {
+      const alarm = event.definition.name;
+      this.#options.logger.error("an alarm's action is left out: too many wait", { alarm, action: arn });
+      return;
+    }
+    this.#options.tasks.run(async (closing) => {
+      using _place = await this.#places.acquire(closing);
+      await this.#act(arn, act, event, closing);
+    });
+  }
+
   async #act(arn: string, act: AlarmAct, event: AlarmEvent, closing: AbortSignal): Promise<void> {
-    const { clock, limits, tell } = this.#options;
+    const { clock, limits, done } = this.#options;
     using deadline = openDeadline({ clock, afterMs: limits.actionMs, signal: closing });
     const failure = await act.run(event, deadline.signal).then(
       () => null,
@@ -82,6 +99,6 @@ export class AlarmActing {
       notificationResource: arn,
       error: failure,
     });
-    await tell(event.definition.name, { atMs: clock.epochMs(), kind: "Action", summary, data });
+    await done(event, arn, { atMs: clock.epochMs(), kind: "Action", summary, data });
   }
 }

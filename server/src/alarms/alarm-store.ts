@@ -26,8 +26,9 @@ export class AlarmStore {
     for (let after: DocumentPosition | null = null; ;) {
       const page = await documents.list({ kind, order: null, isDescending: false, after, limit: documentsListedMax });
       for (const { key, body } of page.documents) {
-        const record = this.#read(key, body) as AlarmRecord | null;
-        if (record !== null) all.push(record);
+        const record = this.#read(key, body) as (Omit<AlarmRecord, "owed"> & Partial<AlarmRecord>) | null;
+        // What earlier versions have recorded owes nothing.
+        if (record !== null) all.push({ owed: [], ...record });
       }
       if (page.next === null) return all;
       after = page.next;
@@ -42,14 +43,10 @@ export class AlarmStore {
 
   async put(record: AlarmRecord, items: readonly HistoryItem[]): Promise<void> {
     const { name } = record.definition;
-    const { definition, status } = record;
-    const body = JSON.stringify({ definition, status });
+    const { definition, status, owed } = record;
+    const body = JSON.stringify({ definition, status, owed });
     const change: DocumentChange = { do: "put", kind, key: name, body, expects: "any" };
     await this.#options.documents.write([change, ...(await this.#told(name, items))]);
-  }
-
-  async tell(name: string, items: readonly HistoryItem[]): Promise<void> {
-    await this.#options.documents.write(await this.#told(name, items));
   }
 
   async delete(names: readonly string[]): Promise<void> {

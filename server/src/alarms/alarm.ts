@@ -71,9 +71,19 @@ export interface AlarmStatus {
   readonly transitionedMs: number;
 }
 
+/** What an alarm has to do for having come into a state, and has not yet been seen to have done. */
+export interface OwedAction {
+  readonly arn: string;
+  readonly status: AlarmStatus;
+  readonly before: AlarmState;
+  readonly atMs: number;
+}
+
 export interface AlarmRecord {
   readonly definition: AlarmDefinition;
   readonly status: AlarmStatus;
+  /** Oldest first; what repeats is not among them. A platform that is killed does these in its next life. */
+  readonly owed: readonly OwedAction[];
 }
 
 export type HistoryKind = "ConfigurationUpdate" | "StateUpdate" | "Action";

@@ -3,6 +3,7 @@ import type { Documents } from "../records/index.ts";
 import type {
   AlarmActions,
   AlarmDefinition,
+  AlarmEvent,
   AlarmRecord,
   AlarmState,
   AlarmStatus,
@@ -53,6 +54,8 @@ interface Entry extends AlarmRecord {
 /** Metrics of the minute that ends are recorded before they are looked at. */
 const afterTickMs = 500;
 const rulesDeep = 10;
+/** Actions of one alarm that are under way: further ones push the oldest out of what its next life would do. */
+const owedMax = 50;
 
 /** The alarms there are. Everything is on disk before it is answered or acted on. */
 export class Alarms implements AsyncDisposable {
@@ -70,7 +73,7 @@ export class Alarms implements AsyncDisposable {
     const { logger } = options;
     this.#tasks = new TaskGroup((error) => logger.error("alarms are no longer looked at", { error: String(error) }));
     this.#actions = new TaskGroup((error) => logger.error("an alarm's action is not told", { error: String(error) }));
-    this.#acting = new AlarmActing({ ...options, tasks: this.#actions, tell: (name, item) => this.#tell(name, item) });
+    this.#acting = new AlarmActing({ ...options, tasks: this.#actions, done: (...of) => this.#done(...of) });
   }
 
   static async open(options: AlarmsOptions): Promise<Alarms> {
@@ -78,6 +81,11 @@ export class Alarms implements AsyncDisposable {
     for (const record of await alarms.#store.all()) alarms.#entries.set(record.definition.name, entryOf(record));
     alarms.#tasks.run((closing) => alarms.#watch(closing));
     return alarms;
+  }
+
+  /** Does what an earlier life has left undone; to be called when there is whatever actions act on. */
+  goOn(): void {
+    for (const entry of this.#entries.values()) this.#acting.goOn(entry);
   }
 
   get(name: string): AlarmRecord | null {
@@ -117,7 +125,7 @@ export class Alarms implements AsyncDisposable {
         updatedMs: atMs,
         transitionedMs: atMs,
       };
-      const record = { definition, status: known?.status ?? fresh };
+      const record = { definition, status: known?.status ?? fresh, owed: known?.owed ?? [] };
       const did = known === undefined ? "created" : "updated";
       const data = JSON.stringify({ version: "1.0", type: known === undefined ? "Create" : "Update" });
       const item: HistoryItem = {
@@ -270,10 +278,12 @@ export class Alarms implements AsyncDisposable {
       const isNew = found.state !== before;
       const transitionedMs = isNew ? atMs : entry.status.transitionedMs;
       const status: AlarmStatus = { ...found, updatedMs: atMs, transitionedMs };
-      const record = { definition, status };
+      const event = { definition, status, before, atMs };
+      const owed = [...entry.owed, ...(isNew ? this.#acting.owedFor(event) : [])].slice(-owedMax);
+      const record = { definition, status, owed };
       await this.#store.put(record, isNew ? [stateUpdate(record, entry.status)] : []);
       this.#entries.set(name, { ...record, rule: entry.rule });
-      return isNew ? { definition, status, before, atMs } : null;
+      return isNew ? event : null;
     });
     if (moved === null) return;
     this.#acting.begins(moved);
@@ -300,9 +310,13 @@ export class Alarms implements AsyncDisposable {
     visit(rule, 0);
   }
 
-  async #tell(name: string, item: HistoryItem): Promise<void> {
+  async #done({ definition: { name }, atMs }: AlarmEvent, arn: string, item: HistoryItem): Promise<void> {
     await this.#locks.run(name, async () => {
-      if (this.#entries.has(name)) await this.#store.tell(name, [item]);
+      const entry = this.#entries.get(name);
+      if (entry === undefined) return;
+      const owed = entry.owed.filter((each) => each.arn !== arn || each.atMs !== atMs);
+      await this.#store.put({ ...entry, owed }, [item]);
+      this.#entries.set(name, { ...entry, owed });
     });
   }
 }

@@ -1,10 +1,22 @@
 /** A platform that is killed after any write of a move of scaling: the next one comes to the same end, and nothing is left over. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { alarmLimits, Alarms } from "../alarms/index.ts";
+import { alarmLimits, Alarms, type MetricAlarm } from "../alarms/index.ts";
 import { silentLogger, type Clock } from "../base/index.ts";
-import { DocumentMemory, MemoryDocuments } from "../records/index.ts";
-import { Scaling, scalingLimits, type ResourceCapacity, type ScalableTarget, type TrackingPolicy } from "./index.ts";
+import {
+  MemoryDocuments,
+  recordedMovesContract,
+  type DocumentMemory,
+  type MovesRow,
+} from "../records/contracts/index.ts";
+import {
+  Scaling,
+  scalingLimits,
+  type ResourceCapacity,
+  type ScalableTarget,
+  type ScheduledAction,
+  type StepPolicy,
+  type TrackingPolicy,
+} from "./index.ts";
 
 const minuteMs = 60_000;
 const startMs = Date.UTC(2026, 10, 22);
@@ -24,14 +36,17 @@ const target: ScalableTarget = {
   tags: {},
 };
 const metric = { namespace: "AWS/SageMaker", metricName: "InvocationsPerInstance", dimensions: [] };
+const watched = { kind: "metric", metric, statistic: "Sum", unit: null, periodMs: minuteMs } as const;
+const arnOf = (name: string) =>
+  `arn:aws:autoscaling:r:1:scalingPolicy:1:resource/sagemaker/${resourceId}:policyName/${name}`;
 const policy: TrackingPolicy = {
   ...key,
   name: "p",
-  arn: `arn:aws:autoscaling:r:1:scalingPolicy:1:resource/sagemaker/${resourceId}:policyName/p`,
+  arn: arnOf("p"),
   createdMs: startMs,
   type: "TargetTrackingScaling",
   targetValue: 100,
-  watched: { kind: "metric", metric, statistic: "Sum", unit: null, periodMs: minuteMs },
+  watched,
   isZeroWhenMissing: true,
   scaleOutCooldownMs: 0,
   scaleInCooldownMs: 0,
@@ -40,44 +55,91 @@ const policy: TrackingPolicy = {
   highAlarm: "high",
   lowAlarm: "low",
 };
+const steps: StepPolicy = {
+  ...key,
+  name: "s",
+  arn: arnOf("s"),
+  createdMs: startMs,
+  type: "StepScaling",
+  adjustmentType: "ChangeInCapacity",
+  steps: [{ lower: 0, upper: null, adjustment: 1 }],
+  magnitudeMin: 0,
+  cooldownMs: 5 * minuteMs,
+  aggregation: "Average",
+  configuration: {},
+};
 const alarmArn = (name: string) => `arn:aws:cloudwatch:r:1:alarm:${name}`;
+/** Of the user's, for the step policy. */
+const busy: MetricAlarm = {
+  kind: "metric",
+  name: "busy",
+  arn: alarmArn("busy"),
+  description: null,
+  actionsEnabled: true,
+  actions: { OK: [], ALARM: [steps.arn], INSUFFICIENT_DATA: [] },
+  configuredMs: startMs,
+  tags: [],
+  watched,
+  threshold: 100,
+  comparison: "GreaterThanThreshold",
+  evaluationPeriods: 2,
+  datapointsToAlarm: 2,
+  hasDatapointsToAlarm: false,
+  missing: null,
+};
+/** Falls into the time in which a row waits for its end. */
+const scheduled: ScheduledAction = {
+  ...key,
+  name: "a",
+  arn: "arn:aws:autoscaling:r:1:scheduledAction:1",
+  expression: "",
+  timezone: "UTC",
+  startMs: null,
+  endMs: null,
+  createdMs: startMs,
+  minCapacity: 3,
+  maxCapacity: null,
+  lastRunMs: null,
+};
 
-/** What was on disk, and what ran, after a write. */
-interface Life {
-  readonly memory: DocumentMemory;
-  readonly capacity: number;
+/** What runs beside the platform, and what time it is. */
+interface Outside {
+  readonly capacity: number | null;
   readonly nowMs: number;
+  readonly load: number;
+  readonly isMoving: boolean;
 }
 
 class World implements AsyncDisposable {
-  readonly lives: Life[] = [];
-  readonly memory: DocumentMemory;
   readonly scaleCalls: number[] = [];
   alarms!: Alarms;
   scaling!: Scaling;
-  capacity: number;
+  /** Null: the variant is gone. */
+  capacity: number | null;
   nowMs: number;
   /** Of all instances together, in every minute. */
-  load = 100;
+  load: number;
+  /** Somebody else is changing the variant, until it is lived with for ten minutes. */
+  isMoving: boolean;
 
-  constructor({ memory, capacity, nowMs }: Life) {
-    this.memory = memory;
+  constructor({ capacity, nowMs, load, isMoving }: Outside) {
     this.capacity = capacity;
     this.nowMs = nowMs;
+    this.load = load;
+    this.isMoving = isMoving;
   }
 
-  static async open(life: Life): Promise<World> {
-    const world = new World(life);
-    world.#remember();
+  static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
+    const world = new World(outside ?? { capacity: 1, nowMs: startMs, load: 100, isMoving: false });
     const clock: Clock = {
       epochMs: () => world.nowMs,
       monotonicNs: () => world.nowMs * 1e6,
       timer: () => ({ [Symbol.dispose]() {} }),
     };
-    const documents = new MemoryDocuments(world.memory);
+    const documents = new MemoryDocuments(memory);
     const readValues = (_: unknown, range: { readonly startMs: number; readonly endMs: number }) => {
       const values = new Map<number, number>();
-      for (let at = range.startMs; at < range.endMs; at += minuteMs) values.set(at, world.load / world.capacity);
+      for (let at = range.startMs; at < range.endMs; at += minuteMs) values.set(at, world.load / (world.capacity ?? 1));
       return Promise.resolve(values);
     };
     const common = { documents, readValues, clock, logger: silentLogger };
@@ -87,8 +149,10 @@ class World implements AsyncDisposable {
       actions: (arn) => world.scaling.action(arn),
     });
     const resources = {
-      capacity: (): Promise<ResourceCapacity> =>
-        Promise.resolve({ desired: world.capacity, running: world.capacity, isMoving: false }),
+      capacity: (): Promise<ResourceCapacity | null> => {
+        const { capacity, isMoving } = world;
+        return Promise.resolve(capacity === null ? null : { desired: capacity, running: capacity, isMoving });
+      },
       scale: (_: string, to: number) => {
         world.scaleCalls.push(to);
         world.capacity = to;
@@ -98,127 +162,168 @@ class World implements AsyncDisposable {
     let count = 0;
     const newId = () => `${world.nowMs}-${(count += 1)}`;
     world.scaling = await Scaling.open({ ...common, alarms: world.alarms, resources, newId, limits: scalingLimits });
+    world.found();
     return world;
   }
 
-  /** Three quarters of an hour in which alarms are looked at. */
+  get outside(): Outside {
+    const { capacity, nowMs, load, isMoving } = this;
+    return { capacity, nowMs, load, isMoving };
+  }
+
+  /** Three quarters of an hour in which alarms and schedules are looked at. */
   async live(): Promise<void> {
     for (let tick = 0; tick < 270; tick++) {
       this.nowMs += 10_000;
+      if (tick === 60) this.isMoving = false;
       await this.alarms.look(never);
       await this.alarms.acted();
       await this.scaling.settled();
       await this.scaling.runScheduled();
+      await this.scaling.sweep(this.scaling.list().map((each) => each.target));
     }
+    assert.ok(this.scaleCalls.every((to) => to >= 1 && to <= 5));
   }
 
   /** What there is, and that nothing is left over or half done. */
-  state() {
+  found(): Found {
     const records = this.scaling.list();
     const policies = records.flatMap((record) => record.policies);
     const wanted = policies.flatMap((each) => (each.type === "StepScaling" ? [] : [each.highAlarm, each.lowAlarm]));
-    const alarms = this.alarms.list().map(({ definition }) => definition.name);
+    const alarms = this.alarms.list().flatMap(({ definition: { name } }) => (name === busy.name ? [] : [name]));
     assert.deepEqual(
       alarms.toSorted(),
       wanted.filter((name) => name !== null).toSorted(),
       "alarms are the policies' own",
     );
     for (const { activities } of records) assert.ok(activities.every(({ status }) => status !== "InProgress"));
-    return { targets: records.length, policies: policies.map(({ name }) => name), capacity: this.capacity };
+    return {
+      targets: records.map((record) => `${record.target.minCapacity} to ${record.target.maxCapacity}`).join(),
+      policies: policies.map(({ name }) => name).join(),
+      scheduled: records.flatMap((record) => record.scheduled.map(({ name }) => name)).join(),
+      capacity: this.capacity,
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.scaling[Symbol.asyncDispose]();
     await this.alarms[Symbol.asyncDispose]();
   }
-
-  #remember(): void {
-    const { held } = this.memory;
-    const remember = () => this.lives.push({ memory: copyOf(this.memory), capacity: this.capacity, nowMs: this.nowMs });
-    const [set, remove] = [held.set.bind(held), held.delete.bind(held)];
-    held.set = (id, document) => {
-      set(id, document);
-      remember();
-      return held;
-    };
-    held.delete = (id) => {
-      const was = remove(id);
-      remember();
-      return was;
-    };
-  }
 }
 
-function copyOf({ held, version }: DocumentMemory): DocumentMemory {
-  const copy = new DocumentMemory();
-  for (const [id, document] of held) copy.held.set(id, document);
-  copy.version = version;
-  return copy;
+interface Found {
+  readonly targets: string;
+  readonly policies: string;
+  readonly scheduled: string;
+  readonly capacity: number | null;
 }
 
-type Done = ReturnType<World["state"]>;
+const none: Found = { targets: "", policies: "", scheduled: "", capacity: 1 };
+const registered: Found = { ...none, targets: "1 to 5" };
+const following: Found = { ...registered, policies: "p" };
+const stepping: Found = { ...registered, policies: "s" };
+const planned: Found = { ...registered, scheduled: "a" };
 
-const none: Done = { targets: 0, policies: [], capacity: 1 };
-const registered: Done = { ...none, targets: 1 };
-const following: Done = { ...registered, policies: ["p"] };
+const register = (world: World) => world.scaling.register(target);
 
-/** What is done, from what, and what may be the end of it: what had been acknowledged before, or all of it. */
-const moves: readonly {
-  readonly what: string;
-  readonly given?: (world: World) => Promise<void>;
-  readonly move: (world: World) => Promise<void>;
-  readonly ends: readonly Done[];
-  readonly writesMin: number;
-}[] = [
-  {
-    what: "a target is registered",
-    move: (world) => world.scaling.register(target),
-    ends: [none, registered],
-    writesMin: 1,
-  },
+async function followed(world: World): Promise<void> {
+  await register(world);
+  await world.scaling.putPolicy(policy, alarmArn);
+}
+
+async function stepped(world: World): Promise<void> {
+  await register(world);
+  await world.scaling.putPolicy(steps, alarmArn);
+  await world.alarms.put(busy);
+}
+
+const plan =
+  (expression: string, firstMs = startMs) =>
+  (world: World) =>
+    world.scaling.putScheduled({ ...scheduled, expression, startMs: firstMs });
+const at = (afterMs: number) => `at(${new Date(afterMs).toISOString().slice(0, 19)})`;
+
+/** After what was given has been lived with. */
+const soonMs = startMs + 60 * minuteMs;
+
+const rows: readonly MovesRow<World, Found>[] = [
+  { what: "a target is registered", ask: register, orElse: [none], end: registered, writesMin: 1 },
   {
     what: "a target is registered above what there is",
-    move: (world) => world.scaling.register({ ...target, minCapacity: 3 }),
-    // Its bounds are corrected when they are set: one that died before has what there was.
-    ends: [none, registered, { ...registered, capacity: 3 }],
+    ask: (world) => world.scaling.register({ ...target, minCapacity: 3 }),
+    orElse: [none],
+    end: { ...registered, targets: "3 to 5", capacity: 3 },
     writesMin: 3,
   },
   {
+    what: "a target is registered above what there is while something else moves",
+    async given(world) {
+      await register(world);
+      world.isMoving = true;
+    },
+    async ask(world) {
+      world.isMoving = true;
+      await world.scaling.register({ ...target, minCapacity: 3 });
+    },
+    end: { ...registered, targets: "3 to 5", capacity: 3 },
+    writesMin: 3,
+  },
+  {
+    what: "a target is given tags",
+    given: register,
+    ask: (world) => world.scaling.setTags(key, { team: "a" }),
+    end: registered,
+    writesMin: 1,
+  },
+  {
+    what: "a target is deregistered",
+    given: followed,
+    ask: (world) => world.scaling.deregister(key),
+    orElse: [following],
+    end: none,
+    writesMin: 2,
+  },
+  {
+    what: "what a target is of is gone",
+    given: followed,
+    async ask(world) {
+      world.capacity = null;
+      await world.live();
+    },
+    end: { ...none, capacity: null },
+    writesMin: 2,
+  },
+  {
     what: "a policy is put",
-    given: (world) => world.scaling.register(target),
-    move: (world) => world.scaling.putPolicy(policy, alarmArn),
-    ends: [registered, following],
+    given: register,
+    ask: (world) => world.scaling.putPolicy(policy, alarmArn),
+    orElse: [registered],
+    end: following,
     writesMin: 3,
   },
   {
     what: "a policy no longer scales in",
     given: followed,
-    move: (world) => world.scaling.putPolicy({ ...policy, isScaleInDisabled: true, lowAlarm: null }, alarmArn),
-    ends: [following],
+    ask: (world) => world.scaling.putPolicy({ ...policy, isScaleInDisabled: true, lowAlarm: null }, alarmArn),
+    end: following,
     writesMin: 3,
   },
   {
     what: "a policy is deleted",
     given: followed,
-    move: (world) => world.scaling.deletePolicy(policy),
-    ends: [following, registered],
-    writesMin: 3,
-  },
-  {
-    what: "a target is deregistered",
-    given: followed,
-    move: (world) => world.scaling.deregister(key),
-    ends: [following, none],
-    writesMin: 3,
+    ask: (world) => world.scaling.deletePolicy(policy),
+    orElse: [following],
+    end: registered,
+    writesMin: 2,
   },
   {
     what: "the load grows",
     given: followed,
-    async move(world) {
+    async ask(world) {
       world.load = 400;
       await world.live();
     },
-    ends: [{ ...following, capacity: 4 }],
+    end: { ...following, capacity: 4 },
     writesMin: 5,
   },
   {
@@ -227,50 +332,134 @@ const moves: readonly {
       world.capacity = 4;
       world.load = 400;
       await followed(world);
-      await world.live();
     },
-    async move(world) {
+    async ask(world) {
       world.load = 100;
       await world.live();
     },
-    ends: [following],
+    end: following,
+    writesMin: 3,
+  },
+  {
+    what: "a step policy is put",
+    given: register,
+    ask: (world) => world.scaling.putPolicy(steps, alarmArn),
+    orElse: [registered],
+    end: stepping,
+    writesMin: 1,
+  },
+  {
+    what: "a step policy's alarm goes off",
+    given: stepped,
+    async ask(world) {
+      world.load = 300;
+      await world.live();
+    },
+    end: { ...stepping, capacity: 3 },
+    writesMin: 5,
+  },
+  {
+    what: "a step policy is deleted",
+    given: stepped,
+    ask: (world) => world.scaling.deletePolicy(steps),
+    orElse: [stepping],
+    end: registered,
+    writesMin: 1,
+  },
+  {
+    what: "an action is scheduled",
+    given: register,
+    ask: plan("at(2100-01-01T00:00:00)"),
+    orElse: [registered],
+    end: planned,
+    writesMin: 1,
+  },
+  {
+    what: "a scheduled action is deleted",
+    async given(world) {
+      await register(world);
+      await plan("at(2100-01-01T00:00:00)")(world);
+    },
+    ask: (world) => world.scaling.deleteScheduled(scheduled),
+    orElse: [planned],
+    end: registered,
+    writesMin: 1,
+  },
+  {
+    what: "a scheduled action runs, and is over",
+    async given(world) {
+      await register(world);
+      await plan(at(soonMs))(world);
+    },
+    ask: (world) => world.live(),
+    end: { ...registered, targets: "3 to 5", capacity: 3 },
+    writesMin: 3,
+  },
+  {
+    what: "a scheduled action runs while something else moves",
+    async given(world) {
+      await register(world);
+      await plan(at(soonMs))(world);
+    },
+    async ask(world) {
+      world.isMoving = true;
+      await world.live();
+    },
+    end: { ...registered, targets: "3 to 5", capacity: 3 },
+    writesMin: 3,
+  },
+  {
+    what: "a scheduled action runs again and again",
+    async given(world) {
+      await register(world);
+      await plan("rate(100 minutes)", soonMs)(world);
+    },
+    ask: (world) => world.live(),
+    end: { ...planned, targets: "3 to 5", capacity: 3 },
     writesMin: 3,
   },
 ];
 
-async function followed(world: World): Promise<void> {
-  await world.scaling.register(target);
-  await world.scaling.putPolicy(policy, alarmArn);
-}
-
-for (const { what, given, move, ends, writesMin } of moves) {
-  test(`${what}: killed after any of its writes, the platform ends right`, async () => {
-    await using first = await World.open({ memory: new DocumentMemory(), capacity: 1, nowMs: startMs });
-    await given?.(first);
-    const before = first.lives.length;
-    await move(first);
-    await first.scaling.settled();
-    assert.ok(
-      ends.some((end) => isSame(end, first.state())),
-      JSON.stringify(first.state()),
-    );
-    const lives = first.lives.slice(before);
-    assert.ok(lives.length >= writesMin, `${lives.length} writes`);
-    for (const [index, life] of lives.entries()) {
-      await using next = await World.open({ ...life, memory: copyOf(life.memory) });
-      next.load = first.load;
-      next.state();
-      await next.live();
-      const found = next.state();
-      assert.ok(
-        ends.some((end) => isSame(end, found)),
-        `after write ${index + 1} of ${lives.length}: ${JSON.stringify(found)}`,
-      );
-      assert.ok(next.scaleCalls.every((to) => to >= 1 && to <= 5));
-    }
-  });
-}
-
-function isSame(a: Done, b: Done): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
+recordedMovesContract<
+  World,
+  Outside,
+  Found,
+  | "register"
+  | "deregister"
+  | "tag"
+  | "put policy"
+  | "delete policy"
+  | "schedule"
+  | "unschedule"
+  | "run"
+  | "track"
+  | "step"
+>({
+  name: "scalable target",
+  kinds: null,
+  open: (memory, outside) => World.open(memory, outside),
+  outside: (world) => world.outside,
+  settled: (world) => world.live(),
+  found: (world) => Promise.resolve(world.found()),
+  moves: {
+    register: [
+      "a target is registered",
+      "a target is registered above what there is",
+      "a target is registered above what there is while something else moves",
+    ],
+    deregister: ["a target is deregistered", "what a target is of is gone"],
+    tag: ["a target is given tags"],
+    "put policy": ["a policy is put", "a policy no longer scales in", "a step policy is put"],
+    "delete policy": ["a policy is deleted", "a step policy is deleted"],
+    schedule: ["an action is scheduled"],
+    unschedule: ["a scheduled action is deleted"],
+    run: [
+      "a scheduled action runs, and is over",
+      "a scheduled action runs while something else moves",
+      "a scheduled action runs again and again",
+    ],
+    track: ["the load grows", "the load is over"],
+    step: ["a step policy's alarm goes off"],
+  },
+  rows,
+});

@@ -6,7 +6,7 @@ import { decideCapacity, type CapacityDecision, type CapacityState } from "./cap
 import { policyAlarms, unfinishedAlarms } from "./policy-alarms.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 import { nextRunMs } from "./schedule.ts";
-import { keyOf, ScalingStore, type ScalingRecord, type TargetKey } from "./scaling-store.ts";
+import { keyOf, ScalingStore, type Correction, type ScalingRecord, type TargetKey } from "./scaling-store.ts";
 import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapacity } from "./wanted-capacity.ts";
 
 /** What capacities are set on. */
@@ -98,10 +98,11 @@ export class Scaling implements AsyncDisposable {
       if (known === null && this.#records.size >= this.#options.limits.targetsMax) {
         throw new AwsError("LimitExceededException", `There are ${this.#options.limits.targetsMax} scalable targets.`);
       }
-      const fresh: ScalingRecord = { target, policies: [], scheduled: [], lastOut: null, lastIn: null, activities: [] };
-      await this.#put(known === null ? fresh : { ...known, target });
+      const correcting = await this.#correctionOf(target, null);
+      const fresh = { policies: [], scheduled: [], lastOut: null, lastIn: null, activities: [] };
+      await this.#put({ ...(known ?? fresh), target, correcting });
+      await this.#correct(target);
     });
-    await this.#locks.run(keyOf(target), () => this.#correct(target, null));
   }
 
   /** With its policies and their alarms. */
@@ -171,14 +172,16 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Runs the actions whose time has come, each once however many of its times have passed. */
+  /** Runs the actions whose time has come, each once however many of its times have passed, and what is left of earlier ones. */
   async runScheduled(): Promise<void> {
     const nowMs = this.#options.clock.epochMs();
-    for (const { target, scheduled } of this.#records.values()) {
+    for (const { target, scheduled, correcting } of this.#records.values()) {
       for (const action of scheduled) {
         const dueMs = this.#due(action);
         if (dueMs !== null && dueMs <= nowMs) await this.#runAction(target, action, nowMs);
       }
+      // What was begun before the platform ended, or could not begin while something else moved.
+      if (correcting !== null) await this.#change(target, () => this.#correct(target));
     }
   }
 
@@ -206,18 +209,30 @@ export class Scaling implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  /** A capacity outside its target's bounds goes to the nearer one; whoever holds the target's lock. */
-  async #correct(target: ScalableTarget, action: ScheduledAction | null): Promise<void> {
+  /** What is to be recorded with new bounds, before the capacity goes there. */
+  async #correctionOf(target: ScalableTarget, actionName: string | null): Promise<Correction | null> {
     const found = await this.#options.resources.capacity(target.resourceId);
-    if (found === null || found.isMoving) return;
+    if (found === null || (!found.isMoving && bounded(found, target) === found.desired)) return null;
+    return { actionName, activityId: null };
+  }
+
+  /** A capacity outside its target's bounds goes to the nearer one, where that is still to be done; whoever holds the target's lock. */
+  async #correct(key: TargetKey): Promise<void> {
+    const record = this.find(key);
+    const { target, correcting = null } = record ?? {};
+    if (record === null || target === undefined || correcting === null) return;
+    const isUnderWay = record.activities.some(({ id, endMs }) => id === correcting.activityId && endMs === null);
+    const found = await this.#options.resources.capacity(target.resourceId);
+    if (isUnderWay || found === null || found.isMoving) return;
+    const to = bounded(found, target);
+    if (to === found.desired) return await this.#put({ ...record, correcting: null });
     const { minCapacity, maxCapacity } = target;
-    const bound = Math.min(maxCapacity, Math.max(minCapacity, found.desired));
-    if (bound === found.desired) return;
-    const isOut = bound > found.desired;
+    const isOut = to > found.desired;
     const said = isOut ? `minimum capacity was set to ${minCapacity}` : `maximum capacity was set to ${maxCapacity}`;
-    const cause = action === null ? said : `${said} while scheduled action name ${action.name} was triggered`;
-    const decision = { do: "scale", to: bound, direction: isOut ? "out" : "in" } as const;
-    await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause });
+    const { actionName } = correcting;
+    const cause = actionName === null ? said : `${said} while scheduled action name ${actionName} was triggered`;
+    const decision = { do: "scale", to, direction: isOut ? "out" : "in" } as const;
+    await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause, correcting });
   }
 
   /** Null: never again. */
@@ -247,9 +262,10 @@ export class Scaling implements AsyncDisposable {
         });
         return this.#put({ ...known, scheduled });
       }
-      const bounded = { ...target, minCapacity, maxCapacity };
-      await this.#put({ ...known, target: bounded, scheduled });
-      await this.#correct(bounded, action);
+      const next = { ...target, minCapacity, maxCapacity };
+      const correcting = await this.#correctionOf(next, action.name);
+      await this.#put({ ...known, target: next, scheduled, correcting });
+      await this.#correct(next);
     });
   }
 
@@ -304,17 +320,25 @@ export class Scaling implements AsyncDisposable {
   async #scale(
     target: ScalableTarget,
     { to, direction }: Extract<CapacityDecision, { readonly do: "scale" }>,
-    change: { readonly from: number; readonly cooldownMs: number; readonly cause: string },
+    change: {
+      readonly from: number;
+      readonly cooldownMs: number;
+      readonly cause: string;
+      readonly correcting?: Correction;
+    },
   ): Promise<void> {
     const { clock, newId, resources } = this.#options;
     const atMs = clock.epochMs();
-    const activity = beganActivity(target, { id: newId(), to, atMs, cause: change.cause });
+    const id = newId();
+    const activity = beganActivity(target, { id, to, atMs, cause: change.cause });
     const last = { atMs, from: change.from, to, cooldownMs: change.cooldownMs };
     const record = this.#records.get(keyOf(target));
     if (record === undefined) return;
     // More ends the cooldown of having less.
     const cooldowns = direction === "out" ? { lastOut: last, lastIn: null } : { lastIn: last };
-    await this.#put({ ...record, ...cooldowns, activities: this.#kept([...record.activities, activity]) });
+    const correcting = change.correcting === undefined ? record.correcting : { ...change.correcting, activityId: id };
+    const activities = this.#kept([...record.activities, activity]);
+    await this.#put({ ...record, ...cooldowns, activities, correcting });
     const begun = await resources
       .scale(target.resourceId, to, this.#tasks.signal)
       .catch((error: unknown) => ({ error }));
@@ -335,6 +359,7 @@ export class Scaling implements AsyncDisposable {
     const ended = endedActivity(activity, failure, this.#options.clock.epochMs());
     await this.#put({
       ...record,
+      correcting: record.correcting?.activityId === activity.id ? null : record.correcting,
       activities: record.activities.map((each) => (each.id === activity.id ? ended : each)),
     });
   }
@@ -379,7 +404,8 @@ export class Scaling implements AsyncDisposable {
           }
         : each,
     );
-    return { ...record, scheduled: record.scheduled ?? [], activities };
+    // What earlier versions have recorded has neither.
+    return { ...record, scheduled: record.scheduled ?? [], correcting: record.correcting ?? null, activities };
   }
 
   #policy(arn: string): { readonly record: ScalingRecord; readonly policy: ScalingPolicy } | null {
@@ -417,6 +443,11 @@ export class Scaling implements AsyncDisposable {
 /** When the last change of a target's capacity was over. */
 function steadySince({ activities }: ScalingRecord): number {
   return Math.max(0, ...activities.map(({ endMs, notScaled }) => (notScaled === null ? (endMs ?? 0) : 0)));
+}
+
+/** The capacity that is within the bounds, next to what is wanted now. */
+function bounded({ desired }: ResourceCapacity, { minCapacity, maxCapacity }: ScalableTarget): number {
+  return Math.min(maxCapacity, Math.max(minCapacity, desired));
 }
 
 function cooldownOf(policy: ScalingPolicy, { direction }: { readonly direction: "out" | "in" }): number {
