@@ -144,6 +144,13 @@ def limits():
                 pattern=pattern,
                 call=lambda: sagemaker.create_endpoint_config(EndpointConfigName="x", **both),
             )
+    refuses(
+        "a weight beyond the service's floats",
+        pattern=r'^The weight of variant "live" has to be a finite number from 0 to 3\.40\d+e\+38, not 1e\+39\.$',
+        call=lambda: sagemaker.create_endpoint_config(
+            EndpointConfigName="x", ProductionVariants=[variant("live", "once", 1e39)]
+        ),
+    )
     keyed = dict(CAPTURE, KmsKeyId="alias/mine")
     refuses("a key", pattern="KmsKeyId alias/mine", call=lambda: configure("x", DataCaptureConfig=keyed))
     for wrong, pattern in (

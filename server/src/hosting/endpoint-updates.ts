@@ -1,6 +1,6 @@
 import type { Concurrency, DeploymentConfig, Owner, VariantPlan } from "./definitions/index.ts";
 import { isProduction, type Change, type Generation, type GroupSize, type VariantGroup } from "./endpoints/index.ts";
-import { isShared } from "./definitions/index.ts";
+import { isShared, weightRefusal } from "./definitions/index.ts";
 import { invalid } from "./hosting-errors.ts";
 
 /** What of its variants an endpoint keeps when it gets another configuration. */
@@ -66,6 +66,8 @@ export function resized(
     const { VariantName: name } = plan.variant;
     const wanted = byName.get(name) ?? { variantName: name };
     const { weight = settled.weight, instanceCount = settled.instanceCount } = wanted;
+    const refusal = weightRefusal(name, weight);
+    if (refusal !== null) throw invalid(refusal);
     if (settled.concurrency !== undefined) return resizedServerless(settled.concurrency, { weight, wanted });
     if (wanted.concurrency !== undefined) {
       throw invalid(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);

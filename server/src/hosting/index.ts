@@ -35,6 +35,7 @@ export {
   type ModelRecord,
   type Owner,
   serverlessRefusal,
+  weightRefusal,
   serverlessType,
   type ProductionVariant,
   type ServerlessConfig,

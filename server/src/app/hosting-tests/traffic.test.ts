@@ -1,6 +1,7 @@
 /** Requests between the variants and instances of an endpoint: real processes, and clients that ask all the time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
 test("variants get requests by their weights to within one, one that is named gets what names it, and metrics agree with the client", async () => {
@@ -23,6 +24,28 @@ test("variants get requests by their weights to within one, one that is named ge
   await assert.rejects(bench.ask("weighted", "x", "d"), /Variant d not found for Request of endpoint weighted/);
   const sums = ["a", "b", "c"].map((variant) => bench.sums.get(`weighted ${variant} Invocations`));
   assert.deepEqual(sums, [21, 50, 2]);
+});
+
+test("what a variant is owed is not forgotten when the record changes and its weights do not", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("owed", [
+    { name: "a", InitialVariantWeight: 9 },
+    { name: "b", InitialVariantWeight: 1 },
+  ]);
+  const counts = new Map<string, number>();
+  for (let round = 0; round < 10; round += 1) {
+    for (let index = 0; index < 4; index += 1) {
+      const { variant } = await bench.ask("owed", "x");
+      counts.set(variant, (counts.get(variant) ?? 0) + 1);
+    }
+    await bench.hosting.endpoints.resize("owed", [{ variantName: "a", weight: 9 }], owner);
+    await bench.settled("owed");
+  }
+  assert.deepEqual(Object.fromEntries(counts), { a: 36, b: 4 });
+  for (const weight of [Number.NaN, Infinity, 1e39]) {
+    const resize = bench.hosting.endpoints.resize("owed", [{ variantName: "a", weight }], owner);
+    await assert.rejects(resize, /The weight of variant "a" has to be a finite number from 0 to /);
+  }
 });
 
 test("an instance that is killed fails what it had read and nothing else: its requests go to the other one until it is replaced", async () => {

@@ -8,6 +8,7 @@ export {
   type InstanceBudget,
   type Machine,
 } from "./instance-types.ts";
+export { weightRefusal } from "./variant-weights.ts";
 export { serverlessModelRefusal, serverlessRefusal, serverlessType, variantBudget } from "./serverless.ts";
 export type {
   AsyncInferenceConfig,

@@ -171,11 +171,13 @@ export function routesOf({ generations }: Pick<EndpointRecord, "generations">): 
   return generations.flatMap(({ number, trafficShare, variants: all }) => {
     if (trafficShare === 0) return [];
     const variants = all.filter(isProduction);
-    const whole = variants.reduce((sum, { observed }) => sum + observed.weight, 0);
+    // Beside the largest one: sums of very large weights are no numbers.
+    const largest = Math.max(...variants.map(({ observed }) => observed.weight));
+    const whole = variants.reduce((sum, { observed }) => sum + observed.weight / largest, 0);
     return variants.map(({ plan, observed }) => ({
       generation: number,
       variantName: plan.variant.VariantName,
-      weight: whole === 0 ? 0 : (trafficShare * observed.weight) / whole,
+      weight: largest === 0 ? 0 : (trafficShare * (observed.weight / largest)) / whole,
       trafficShare,
     }));
   });

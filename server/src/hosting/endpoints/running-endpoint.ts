@@ -241,12 +241,15 @@ export class RunningEndpoint implements AsyncDisposable {
   #route(record: EndpointRecord): void {
     this.#asyncInference = record.generations[0].asyncInference ?? null;
     const byNumber = new Map(record.generations.map((generation) => [generation.number, generation]));
-    this.#routes = routesOf(record).flatMap((route) => {
+    const routes = routesOf(record).flatMap((route) => {
       const generation = byNumber.get(route.generation);
       return generation === undefined ? [] : [{ ...route, fleet: this.#fleetOf(generation, route.variantName) }];
     });
-    this.#rotation = new WeightedRotation(this.#routes);
     this.#watches = this.#mirrors.watchesOf(record, (generation, variant) => this.#fleetOf(generation, variant));
+    // What each variant is owed stays with rotations whose weights do not change: a record may change often.
+    if (isSameRouting(routes, this.#routes)) return;
+    this.#routes = routes;
+    this.#rotation = new WeightedRotation(routes);
     const byVariant = Map.groupBy(this.#routes, ({ variantName }) => variantName);
     this.#named = new Map(
       [...byVariant].map(([name, routes]) => {
@@ -269,4 +272,14 @@ export class RunningEndpoint implements AsyncDisposable {
     }
     return chosen.fleet;
   }
+}
+
+function isSameRouting(one: readonly FleetRoute[], other: readonly FleetRoute[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ fleet, weight, trafficShare }, index) => {
+      const each = other[index];
+      return each?.fleet === fleet && each.weight === weight && each.trafficShare === trafficShare;
+    })
+  );
 }

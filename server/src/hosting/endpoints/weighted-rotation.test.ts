@@ -59,3 +59,46 @@ test("an item of weight zero gets nothing", () => {
   assert.deepEqual(new Set(sequence([1, 0, 3], 100)), new Set([0, 2]));
   assert.equal(new WeightedRotation([{ weight: 0 }]).next(), null);
 });
+
+/** How far each item is from its share, in whole numbers: shares of integers are compared without a rounding error. */
+function errorsOf(weights: readonly number[], requestCount: number): readonly number[] {
+  const whole = weights.reduce((sum, weight) => sum + weight, 0);
+  const rotation = new WeightedRotation(weights.map((weight, index) => ({ weight, index })));
+  const counts = weights.map(() => 0);
+  for (let request = 0; request < requestCount; request += 1) {
+    const index = rotation.next()?.index ?? -1;
+    counts[index] = (counts[index] ?? 0) + 1;
+  }
+  return weights.map((weight, index) => ((counts[index] ?? 0) * whole - requestCount * weight) / whole);
+}
+
+test("after ten million requests nothing has drifted: each item has its share to within one request", () => {
+  for (const error of errorsOf([3, 7, 1], 10_000_000)) assert.ok(Math.abs(error) < 1, `off by ${error}`);
+  const unequal = errorsOf([1, 999_983], 3_000_000);
+  for (const error of unequal) assert.ok(Math.abs(error) < 1, `off by ${error}`);
+});
+
+test("weights as far apart, as small and as large as numbers are: nobody is forgotten whom a share is owed, and none counts as another", () => {
+  assert.deepEqual(sequence([1e308, 1e308, 1], 4), [0, 1, 0, 1]);
+  assert.deepEqual(new Set(sequence([5e-324, 5e-324], 10)), new Set([0, 1]));
+  assert.deepEqual(new Set(sequence([5e-324, 1e308], 1000)), new Set([1]));
+  assert.deepEqual(sequence([Number.NaN, -1, 1], 3), [2, 2, 2]);
+  const weight = fc.oneof(fc.constant(0), fc.double({ min: 5e-324, max: 3.4e38, noNaN: true }));
+  fc.assert(
+    fc.property(
+      fc.array(weight, { minLength: 1, maxLength: 10 }),
+      fc.integer({ min: 1, max: 300 }),
+      (weights, length) => {
+        const largest = Math.max(...weights);
+        fc.pre(largest > 0);
+        const whole = weights.reduce((sum, each) => sum + each / largest, 0);
+        const chosen = sequence(weights, length);
+        for (const [which, each] of weights.entries()) {
+          const count = chosen.filter((index) => index === which).length;
+          const error = Math.abs(count - (length * (each / largest)) / whole);
+          assert.ok(error < 1 + 1e-9, `${which} of ${weights.join()} is off by ${error} after ${length}`);
+        }
+      },
+    ),
+  );
+});

@@ -24,8 +24,10 @@ export class WeightedRotation<Item extends Weighted> {
 
   constructor(items: readonly Item[]) {
     const sharing = items.filter(({ weight }) => weight > 0);
-    const whole = sharing.reduce((sum, { weight }) => sum + weight, 0);
-    this.#entries = sharing.map((item) => ({ item, share: item.weight / whole, credit: 0 }));
+    // Beside the largest one: sums of very large weights are no numbers.
+    const largest = sharing.reduce((most, { weight }) => Math.max(most, weight), 0);
+    const whole = sharing.reduce((sum, { weight }) => sum + weight / largest, 0);
+    this.#entries = sharing.map((item) => ({ item, share: item.weight / largest / whole, credit: 0 }));
     this.#owedMin = sharing.length < 2 ? 0 : 1 / (2 * sharing.length - 2);
   }
 

@@ -3,6 +3,7 @@ import {
   parseS3Uri,
   serverlessRefusal,
   serverlessType,
+  weightRefusal,
   type DataCaptureConfig,
   type Hosting,
   type ProductionVariant,
@@ -129,6 +130,8 @@ function eachChecked(inputs: readonly SagemakerInputs["ProductionVariant"][]): r
     const { VariantName: name } = input;
     if (names.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
     names.add(name);
+    const weight = weightRefusal(name, input.InitialVariantWeight ?? 1);
+    if (weight !== null) throw invalid(weight);
     if (input.ServerlessConfig !== undefined) return serverlessVariant(input, input.ServerlessConfig);
     refuseNeuron(input.InstanceType ?? instanceTypeDefault);
     const { ManagedInstanceScaling: scaling, ModelName: model = "" } = input;
