@@ -1,4 +1,5 @@
 /** What others do to a platform meanwhile, in a thread of its own, so that it does not hold up the client that is measured. */
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { CloudWatchClient, PutMetricDataCommand } from "@aws-sdk/client-cloudwatch";
@@ -6,16 +7,19 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
 import { benchBucket, clientSettings } from "./platform.ts";
 
-interface Neighbours {
+export interface Neighbours {
   readonly port: number;
+  /** Of each object; there is always one under way. */
   readonly uploadMebibytes: number;
   readonly rowsPerSecond: number;
 }
 
-/** What the thread says when the upload is whole. */
+/** What the thread says when it was told to stop, and has ended the object that it was at. */
 export interface NeighboursDone {
   readonly rows: number;
-  readonly seconds: number;
+  readonly rowsSeconds: number;
+  readonly mebibytes: number;
+  readonly mebibytesSeconds: number;
 }
 
 const rowsPerCall = 100;
@@ -26,26 +30,41 @@ const s3 = new S3Client({ ...settings, forcePathStyle: true });
 const cloudwatch = new CloudWatchClient(settings);
 const partSize = 8 * 2 ** 20;
 const Body = Buffer.alloc(uploadMebibytes * 2 ** 20, "bytes of an archive ");
-const upload = new Upload({ client: s3, params: { Bucket: benchBucket, Key: "large", Body }, partSize, queueSize: 10 });
 const over = new AbortController();
-const uploaded = upload.done().finally(() => over.abort());
+const told = once(parentPort!, "message").then(() => over.abort());
 
 const startMs = performance.now();
-let rows = 0;
-while (!over.signal.aborted) {
-  const first = rows % rowsPerSecond;
-  const MetricData = Array.from({ length: rowsPerCall }, (_, index) => ({
-    MetricName: `metric-${first + index}`,
-    Timestamp: new Date(),
-    Value: index,
-  }));
-  await cloudwatch.send(new PutMetricDataCommand({ Namespace: "Bench", MetricData }));
-  rows += rowsPerCall;
-  const aheadMs = (rows * 1000) / rowsPerSecond - (performance.now() - startMs);
-  await Promise.race([delay(Math.max(0, aheadMs)), uploaded]);
+const passedSeconds = () => (performance.now() - startMs) / 1000;
+let [rows, mebibytes] = [0, 0];
+
+async function upload(): Promise<void> {
+  while (!over.signal.aborted) {
+    const params = { Bucket: benchBucket, Key: "large", Body };
+    await new Upload({ client: s3, params, partSize, queueSize: 10 }).done();
+    mebibytes += uploadMebibytes;
+  }
 }
-await uploaded;
-const done: NeighboursDone = { rows, seconds: (performance.now() - startMs) / 1000 };
-parentPort?.postMessage(done, []);
+
+async function record(): Promise<void> {
+  while (!over.signal.aborted) {
+    const first = rows % rowsPerSecond;
+    const MetricData = Array.from({ length: rowsPerCall }, (_, index) => ({
+      MetricName: `metric-${first + index}`,
+      Timestamp: new Date(),
+      Value: index,
+    }));
+    await cloudwatch.send(new PutMetricDataCommand({ Namespace: "Bench", MetricData }));
+    rows += rowsPerCall;
+    const aheadMs = (rows * 1000) / rowsPerSecond - (performance.now() - startMs);
+    await Promise.race([delay(Math.max(0, aheadMs)), told]);
+  }
+  const rowsSeconds = passedSeconds();
+  await uploading;
+  const done: NeighboursDone = { rows, rowsSeconds, mebibytes, mebibytesSeconds: passedSeconds() };
+  parentPort?.postMessage(done, []);
+}
+
+const uploading = upload();
+await record();
 s3.destroy();
 cloudwatch.destroy();

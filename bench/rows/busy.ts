@@ -1,9 +1,9 @@
-import { once } from "node:events";
-import { Worker } from "node:worker_threads";
+import { startBarePlatform } from "../bare-platform.ts";
+import { mustAsk } from "../ask.ts";
 import { runRounds } from "../load.ts";
 import { addSub } from "../models.ts";
-import type { NeighboursDone } from "../neighbours-worker.ts";
-import { invocationBytes, startPlatform, type Platform } from "../platform.ts";
+import { beside } from "../neighbours.ts";
+import { endpointHeaders, invocationBytes, startPlatform } from "../platform.ts";
 import { addSubBody } from "../requests.ts";
 import type { BenchContext, Measure } from "../row.ts";
 import { temporaryDirectory } from "../servers.ts";
@@ -11,7 +11,11 @@ import { temporaryDirectory } from "../servers.ts";
 const endpoint = "one";
 const rowsPerSecond = 1000;
 
-/** One client of an endpoint, alone and while metrics are recorded and a large object is uploaded in parts. */
+/**
+ * One client of an endpoint, alone and while metrics are recorded and large objects are uploaded in parts, one always under way. The same
+ * client, recorder and uploader of a bare server of `node:http`, which answers at once and drops what it is given, tell what
+ * they and the machine's processors take for themselves: it has no container, no model, no metrics and no disk.
+ */
 export const busyRow = {
   name: "busy",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -19,44 +23,47 @@ export const busyRow = {
     await using platform = await startPlatform(data.path);
     await platform.putArchive("one/add_sub.tar.gz", addSub);
     await platform.createPipeline(endpoint, [{ key: "one/add_sub.tar.gz", environment: {} }]);
+    const path = `/endpoints/${endpoint}/invocations`;
+    const answer = await mustAsk(platform.port, "POST", path, addSubBody, endpointHeaders);
+    await using bare = await startBarePlatform(answer.toString());
     const uploadMebibytes = context.quick ? 128 : 1024;
-    const [alone, beside]: [number[], number[]] = [[], []];
+    const servers = { ours: platform.port, bare: bare.port };
+    const alone: Record<keyof typeof servers, number[]> = { ours: [], bare: [] };
+    const busy: Record<keyof typeof servers, number[]> = { ours: [], bare: [] };
     for (let round = 0; round < Math.min(context.rounds, 5); round++) {
-      alone.push(await p99Ms(platform, context));
-      const workerData = { port: platform.port, uploadMebibytes, rowsPerSecond };
-      const neighbours = new Worker(new URL("../neighbours-worker.ts", import.meta.url), { workerData });
-      const told = once(neighbours, "message") as Promise<[NeighboursDone]>;
-      const ended = once(neighbours, "exit");
-      const [figure, [done]] = await Promise.all([p99Ms(platform, context), told, ended]);
-      if (done.seconds < measuredSeconds(context)) throw new Error("the upload ended while the clock still ran");
-      beside.push(figure);
-      const rate = (done.rows / done.seconds).toFixed(0);
-      context.log(
-        `p99 alone ${alone.at(-1)?.toFixed(2)} ms, beside ${figure.toFixed(2)} ms: ` +
-          `${rate} rows/s, ${uploadMebibytes} MiB in ${done.seconds.toFixed(1)} s`,
-      );
+      for (const name of ["ours", "bare"] as const) {
+        const port = servers[name];
+        alone[name].push(await p99Ms(port, context));
+        const { result, done } = await beside({ port, uploadMebibytes, rowsPerSecond }, () => p99Ms(port, context));
+        busy[name].push(result);
+        const [rate, speed] = [done.rows / done.rowsSeconds, done.mebibytes / done.mebibytesSeconds];
+        context.log(
+          `${name}: p99 alone ${alone[name].at(-1)?.toFixed(2)} ms, beside ${result.toFixed(2)} ms: ` +
+            `${rate.toFixed(0)} rows/s, ${done.mebibytes} MiB at ${speed.toFixed(0)} MiB/s`,
+        );
+      }
     }
     return [
       {
-        what: `InvokeEndpoint at one client while ${rowsPerSecond} rows a second are recorded and ${uploadMebibytes} MiB are uploaded, p99`,
+        what: `InvokeEndpoint at one client while ${rowsPerSecond} rows a second are recorded and objects of ${uploadMebibytes} MiB are uploaded, p99, beside a bare server`,
         unit: "ms",
-        ours: beside,
-        oracle: [],
+        ours: busy.ours,
+        oracle: busy.bare,
         goal: { kind: "at most", of: "ours", value: 5 },
       },
-      { what: "the same with nothing beside it, p99", unit: "ms", ours: alone, oracle: [], goal: null },
+      {
+        what: "the same with nothing beside it, p99, beside a bare server",
+        unit: "ms",
+        ours: alone.ours,
+        oracle: alone.bare,
+        goal: null,
+      },
     ];
   },
 };
 
-const timingOf = ({ quick }: BenchContext) => ({ durationMs: quick ? 300 : 2000, warmUpMs: quick ? 100 : 500 });
-
-function measuredSeconds(context: BenchContext): number {
-  const { durationMs, warmUpMs } = timingOf(context);
-  return (durationMs + warmUpMs) / 1000;
-}
-
-async function p99Ms({ port }: Platform, context: BenchContext): Promise<number> {
+async function p99Ms(port: number, { quick }: BenchContext): Promise<number> {
+  const timing = { durationMs: quick ? 300 : 4000, warmUpMs: quick ? 100 : 500 };
   const request = invocationBytes(endpoint, addSubBody);
-  return (await runRounds({ ports: [port], request, ...timingOf(context) })).p99Us / 1000;
+  return (await runRounds({ ports: [port], request, ...timing })).p99Us / 1000;
 }

@@ -3,7 +3,7 @@ import { assembleRepository } from "../../examples/minilm/assemble.ts";
 import { packDirectory } from "../archive.ts";
 import { mustAsk, timedMs } from "../ask.ts";
 import { invokeModel, loadModel, originalRoot, startOracleContainer, writeUnpacked } from "../container.ts";
-import { runLoad, requestBytes } from "../load.ts";
+import { requestBytes, runLoad, type LoadResult } from "../load.ts";
 import { addSub, threeSteps } from "../models.ts";
 import { invokeBytes, invokeHeaders, metricStatistics, startPlatform, warmUp, type Platform } from "../platform.ts";
 import { addSubBody, pipelineBody } from "../requests.ts";
@@ -12,7 +12,11 @@ import { temporaryDirectory, writeModels } from "../servers.ts";
 
 const instanceType = "ml.m5.4xlarge";
 
-/** What the platform adds to a call of the container. */
+/**
+ * What the platform adds to a call of the container. One client asks for some seconds through the platform, then as long the same server with
+ * the same model over its own port, in turn. Of each round the percentiles are subtracted, which is no percentile of what single calls lost:
+ * no call is made both ways. A round in which the machine was held up shows up on one side alone, so there are several, and their median counts.
+ */
 export const invokeOverheadRow = {
   name: "invoke-overhead",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -28,29 +32,29 @@ export const invokeOverheadRow = {
       env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub" },
     });
     try {
-      const p50 = async (port: number, request: Uint8Array) => {
-        const timing = { durationMs: context.quick ? 500 : 4000, warmUpMs: context.quick ? 200 : 1000 };
-        return (await runLoad({ port, request, clients: 1, ...timing })).p50Us / 1000;
-      };
-      const added: number[] = [];
+      const timing = { durationMs: context.quick ? 500 : 4000, warmUpMs: context.quick ? 200 : 1000 };
+      const ask = (port: number, request: Uint8Array) => runLoad({ port, request, clients: 1, ...timing });
+      const [p50, p99]: [number[], number[]] = [[], []];
       for (let round = 0; round < context.rounds; round++) {
-        const through = await p50(platform.port, invokeBytes("one", "add_sub.tar.gz", addSubBody));
-        const alone = await p50(
+        const through = await ask(platform.port, invokeBytes("one", "add_sub.tar.gz", addSubBody));
+        const alone = await ask(
           direct.sagemakerPort,
           requestBytes("/invocations", addSubBody, { "content-type": "application/json" }),
         );
-        added.push(through - alone);
-        context.log(`InvokeEndpoint ${through.toFixed(3)} ms, direct ${alone.toFixed(3)} ms`);
+        p50.push((through.p50Us - alone.p50Us) / 1000);
+        p99.push((through.p99Us - alone.p99Us) / 1000);
+        const text = ({ p50Us, p99Us }: LoadResult) =>
+          `${(p50Us / 1000).toFixed(3)} ms, p99 ${(p99Us / 1000).toFixed(3)} ms`;
+        context.log(`InvokeEndpoint p50 ${text(through)}; direct p50 ${text(alone)}`);
       }
-      return [
-        {
-          what: "InvokeEndpoint minus direct, p50",
-          unit: "ms",
-          ours: added,
-          oracle: [],
-          goal: { kind: "at most", of: "ours", value: 0.5 },
-        },
-      ];
+      const row = (percentile: string, ours: readonly number[], value: number): Measure => ({
+        what: `InvokeEndpoint's ${percentile} minus the container's own of the same round`,
+        unit: "ms",
+        ours,
+        oracle: [],
+        goal: { kind: "at most", of: "ours", value },
+      });
+      return [row("p50", p50, 0.4), row("p99", p99, 2)];
     } finally {
       await direct.stop();
     }
