@@ -1,12 +1,81 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const chat = fileURLToPath(new URL("openai_chat.py", import.meta.url));
+const origin = "https://chat.example";
+let platform: ScriptedPlatform;
 
-test("OpenAI's own client: chats whole and as streams, completions, embeddings, models, errors, keys", async () => {
-  await using platform = await ScriptedPlatform.open();
-  const output = await platform.run(chat, [], { environment: "openai" });
+before(async () => {
+  platform = await ScriptedPlatform.open(["--allowed-origin", origin]);
+});
+after(() => platform[Symbol.asyncDispose]());
+
+async function run(phase: string): Promise<string> {
+  const output = await platform.run(chat, [phase], { environment: "openai" });
   assert(!output.includes("FAILED"), output);
+  return output;
+}
+
+test("OpenAI's own client: chats whole and as streams, completions, embeddings, responses, models, errors, keys", async () => {
+  await run("chats");
+});
+
+test("a page's fetch: a preflight, events as they are made, JSON, errors in OpenAI's form, a page that leaves", async () => {
+  const { AWS_ENDPOINT_URL: url = "" } = await platform.variables();
+  const key = /sagemaker-api-key-\S+/.exec(await run("token"))?.[0] ?? "";
+  const path = `${url}/endpoints/conformance-chat/openai/v1/chat/completions`;
+  const page = { origin, "sec-fetch-site": "cross-site", "sec-fetch-mode": "cors" };
+  const asks = {
+    "access-control-request-method": "POST",
+    "access-control-request-headers": "authorization,content-type",
+  };
+  const preflight = await fetch(path, { method: "OPTIONS", headers: { ...page, ...asks } });
+  assert.deepEqual([preflight.status, preflight.headers.get("access-control-allow-origin")], [204, origin]);
+  assert.equal(preflight.headers.get("access-control-allow-headers"), "authorization,content-type");
+  const ask = (said: string, more: object, signal: AbortSignal | null = null) =>
+    fetch(path, {
+      method: "POST",
+      headers: { ...page, authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "any", messages: [{ role: "user", content: said }], ...more }),
+      signal,
+    });
+  const whole = await ask("one two", {});
+  assert.deepEqual([whole.status, whole.headers.get("content-type")], [200, "application/json"]);
+  assert.equal(whole.headers.get("access-control-allow-origin"), origin);
+  const { choices } = (await whole.json()) as { choices: [{ message: { content: string } }] };
+  assert.equal(choices[0].message.content, "two one");
+  const left = new AbortController();
+  const endless = await ask("endless", { stream: true }, left.signal);
+  assert.match(endless.headers.get("content-type") ?? "", /^text\/event-stream/);
+  const found: string[] = [];
+  for await (const event of events(endless)) {
+    found.push((JSON.parse(event) as { choices: [{ delta: { content: string } }] }).choices[0].delta.content);
+    if (found.length === 3) break;
+  }
+  assert.deepEqual(found, ["endless ", "endless ", "endless "]);
+  left.abort();
+  const last: string[] = [];
+  for await (const event of events(await ask("one two", { stream: true }))) last.push(event);
+  assert.deepEqual([last.length, last.at(-1)], [4, "[DONE]"]);
+  const refused = await ask("raise", { stream: true });
+  const { error } = (await refused.json()) as { error: { message: string } };
+  assert.deepEqual([refused.status, error.message], [500, "no such word"]);
+});
+
+/** As an EventSource reads them: what stands behind `data: ` in each event. */
+async function* events(response: Response): AsyncGenerator<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const piece of response.body ?? []) {
+    const [...whole] = (text + decoder.decode(piece as Uint8Array, { stream: true })).split("\n\n");
+    text = whole.pop() ?? "";
+    for (const event of whole) yield event.replace(/^data: /, "");
+  }
+}
+
+test("inference components by OpenAI's own client", async () => {
+  await run("components");
+  await run("ended");
 });

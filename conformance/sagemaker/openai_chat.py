@@ -1,19 +1,20 @@
-"""OpenAI's own client before an endpoint: chats, completions, embeddings and models, whole and as streams.
+"""OpenAI's own client before endpoints: chats, completions, embeddings, responses and models, whole and as streams.
 
-python openai_chat.py
+python openai_chat.py chats|components|ended|token
 """
 
 import base64
 import io
 import os
 import re
+import sys
 
 import boto3
 import openai
 from archives import archive
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
-from statements import BUCKET, IMAGE, ROLE, finish, proven, s3, sagemaker
+from statements import BUCKET, IMAGE, ROLE, answers, finish, proven, s3, sagemaker
 
 ENDPOINT = "conformance-chat"
 MODEL = '''
@@ -47,6 +48,15 @@ class TritonPythonModel:
         if path == "/v1/embeddings":
             data = [{"object": "embedding", "index": 0, "embedding": [float(len(asked["input"])), 0.5]}]
             return send({"object": "list", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}})
+        if path == "/v1/responses":
+            text = asked["input"][::-1]
+            if not asked.get("stream"):
+                content = [{"type": "output_text", "text": text, "annotations": []}]
+                message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": content}
+                return send({"object": "response", "status": "completed", "output": [message]})
+            for letter in text:
+                send({"type": "response.output_text.delta", "delta": letter, "sequence_number": 0})
+            return None
         said = asked["messages"][-1]["content"] if path == "/v1/chat/completions" else asked["prompt"]
         if said == "raise":
             raise ValueError("no such word")
@@ -135,9 +145,17 @@ def main():
     proven("a completion", found == "two one", found)
     found = client.embeddings.create(model="any", input="four", encoding_format="float").data[0].embedding
     proven("an embedding", found == [4.0, 0.5], str(found))
+    found = client.responses.create(model="any", input="one").output_text
+    proven("a response", found == "eno", found)
+    events = client.responses.create(model="any", input="one", stream=True)
+    found = [event.delta for event in events if event.type == "response.output_text.delta"]
+    proven("a response as a stream", found == ["e", "n", "o"], str(found))
     for base in (below, "%s/v1" % url):
-        models = [model.id for model in openai.OpenAI(base_url=base, **own).models.list()]
+        asks = openai.OpenAI(base_url=base, **own).models
+        models = [model.id for model in asks.list()]
         proven("the models at %s" % base, models == [ENDPOINT], str(models))
+        proven("one of them", asks.retrieve(ENDPOINT).id == ENDPOINT)
+        fails("one that there is not", openai.NotFoundError, "nobody.* does not exist", lambda: asks.retrieve("nobody"))
 
     chat = client.chat.completions
     stream = chat.create(model="any", messages=said("endless"), stream=True)
@@ -157,8 +175,55 @@ def main():
         stranger = openai.OpenAI(base_url=below, **dict(own, api_key=key))
         ask = lambda: stranger.chat.completions.create(model="any", messages=said("x"))
         fails("a key that is %s" % why, openai.AuthenticationError, "oken", ask)
+
+
+def components():
+    """The same model as an inference component, chosen by its path and by its name."""
+    name = "conformance-components"
+    variant = {
+        "VariantName": "a",
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+    }
+    sagemaker.create_endpoint_config(
+        EndpointConfigName=name, ExecutionRoleArn=ROLE, ProductionVariants=[variant]
+    )
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+    sagemaker.create_inference_component(
+        InferenceComponentName="chat-part",
+        EndpointName=name,
+        VariantName="a",
+        Specification={
+            "ModelName": ENDPOINT,
+            "ComputeResourceRequirements": {"MinMemoryRequiredInMb": 256, "NumberOfCpuCoresRequired": 1},
+        },
+        RuntimeConfig={"CopyCount": 1},
+    )
+    answers(
+        "the component comes into service",
+        lambda: sagemaker.describe_inference_component(InferenceComponentName="chat-part")["InferenceComponentStatus"],
+        "InService",
+    )
+    url = os.environ["AWS_ENDPOINT_URL"]
+    own = {"api_key": token(), "max_retries": 0, "http_client": openai.DefaultHttpxClient(trust_env=False)}
+    base = "%s/endpoints/%s/inference-components/chat-part/openai/v1" % (url, name)
+    chats(openai.OpenAI(base_url=base, **own), "", "of a component by its path")
+    client = openai.OpenAI(base_url="%s/v1" % url, **own)
+    chats(client, name + "/chat-part", "of a component by the name of its model")
+    models = [model.id for model in client.models.list()]
+    proven("components among the models", name + "/chat-part" in models and name not in models, str(models))
+    found = client.models.retrieve(name + "/chat-part").id
+    proven("a component as a model", found == name + "/chat-part", found)
+    other = openai.OpenAI(base_url=base.replace("chat-part", "nobody"), **own)
+    ask = lambda: other.chat.completions.create(model="", messages=said("x"))
+    fails("a component that there is not", openai.BadRequestError, "Inference Component nobody", ask)
+    sagemaker.delete_inference_component(InferenceComponentName="chat-part")
+
+
+def ended():
     sagemaker.delete_endpoint(EndpointName=ENDPOINT)
-    finish()
 
 
-main()
+{"chats": main, "components": components, "ended": ended, "token": lambda: print(token())}[sys.argv[1]]()
+finish()

@@ -211,6 +211,15 @@ export class Components implements AsyncDisposable {
     return found.value;
   }
 
+  /** Of an endpoint, in their order. */
+  namesOn(endpointName: string): readonly string[] {
+    const { moves } = this.#options;
+    return moves
+      .of(endpointName)
+      .map(({ name }) => name)
+      .toSorted();
+  }
+
   /** Copies in service. */
   inServiceCount(name: string): number {
     return this.#options.moves.running(name)?.inServiceCount ?? 0;

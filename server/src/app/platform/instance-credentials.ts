@@ -9,6 +9,7 @@ import type { Credential } from "../../signing/index.ts";
  */
 const instanceActions: ReadonlySet<string> = new Set([
   "sts:GetCallerIdentity",
+  "sagemaker:CallWithBearerToken",
   "sagemaker:InvokeEndpoint",
   "logs:DescribeLogGroups",
   "s3:ListBuckets",

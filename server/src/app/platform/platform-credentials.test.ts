@@ -330,7 +330,8 @@ test("of all that the services' rows name, an instance's key may do what is list
   const actions = [...new Set(named)];
   // Streams, and calls of OpenAI's API, are invocations.
   const shared = actions.filter((action) => named.filter((other) => other === action).length > 1);
-  assert.deepEqual(shared.toSorted(), ["sagemaker:InvokeEndpoint", "sagemaker:ListEndpoints"]);
+  const shares = ["sagemaker:DescribeEndpoint", "sagemaker:InvokeEndpoint", "sagemaker:ListEndpoints"];
+  assert.deepEqual(shared.toSorted(), shares);
   assert.deepEqual(actions.filter((action) => instances.permits(id, action, "arn:aws:s3:::bkt/out/x")).toSorted(), [
     "cloudwatch:PutMetricData",
     "logs:CreateLogGroup",

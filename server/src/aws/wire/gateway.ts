@@ -88,7 +88,8 @@ async function serveRaw(gateway: GatewayState, service: RawService, exchange: Ra
   try {
     const refusal = gateway.refuses?.(request) ?? null;
     if (refusal !== null) throw accessDenied(protocol, refusal);
-    const { action, resource, handle } = await service.open(exchange);
+    const { action, resource, needs = [], handle } = await service.open(exchange);
+    for (const each of needs) checkPermit(gateway, context, { action: each, resource: () => "*", protocol });
     checkPermit(gateway, context, { action, resource, protocol });
     await handle();
   } catch (thrown) {

@@ -215,3 +215,17 @@ test("a service without its row is none of the platform's", async () => {
   const answer = await gateway.ask({ headers: target("SendParcel"), body: "{}" });
   assert.match(answer.bytes.toString(), /The service 'Parcels_20261122' is not part of this server/);
 });
+
+test("what a way of calling needs is asked for, too, before anything is done", async () => {
+  const asked: string[] = [];
+  const open: RawService["open"] = async (exchange) => ({ ...(await pipes.open(exchange)), needs: ["pipes:UseTaps"] });
+  const mayFlow = (action: string, resource: string) => {
+    asked.push(`${action} ${resource}`);
+    return action === "pipes:Flow";
+  };
+  await using gateway = await served([{ ...pipes, open }], mayFlow);
+  const refused = await gateway.ask({ path: "/pipes/p/flow", body: "through" });
+  assert.equal(refused.status, 403);
+  assert.match(String(document(refused.bytes)["message"]), /not authorized to perform: pipes:UseTaps on resource: \*$/);
+  assert.deepEqual(asked, ["pipes:UseTaps *"]);
+});

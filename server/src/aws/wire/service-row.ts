@@ -122,6 +122,8 @@ export interface RawOperationRow<Call> {
 export interface OpenedCall {
   readonly action: string;
   readonly resource: () => string;
+  /** Further actions, about everything there is, that the caller needs to be allowed for the way in which it calls. */
+  readonly needs?: readonly string[];
   readonly handle: () => Promise<void>;
 }
 

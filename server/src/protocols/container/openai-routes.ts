@@ -1,5 +1,10 @@
 /** OpenAI's calls of a model. The platform answers for its list of models itself. */
-const openAiPaths: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/completions", "/v1/embeddings"]);
+const openAiPaths: ReadonlySet<string> = new Set([
+  "/v1/chat/completions",
+  "/v1/completions",
+  "/v1/embeddings",
+  "/v1/responses",
+]);
 
 /** A call of OpenAI's API: of the container's model, or of an archive of many, whose id then stands before the path. */
 export interface OpenAiRoute {

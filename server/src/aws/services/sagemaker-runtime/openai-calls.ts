@@ -15,15 +15,16 @@ export interface OpenAiCall extends InvokeCall {
 
 /** Finds out what a call asks for. Where only its model says which endpoint it is for, its body is read for that. */
 export async function openOpenAiCall(
-  { requestBytesMax }: RuntimeOptions,
+  { hosting, requestBytesMax }: RuntimeOptions,
   call: Omit<InvokeCall, "endpointName">,
   asked: OpenAiPath,
 ): Promise<OpenAiCall> {
   const { endpointName, operation, path } = asked;
-  const known = { ...call, endpointName: endpointName ?? "", asked };
-  if (operation === "ListModels") return { ...known, invocation: null };
+  const known = { ...call, endpointName: endpointName ?? asked.model?.split("/")[0] ?? "", asked };
+  if (operation === "ListModels" || operation === "RetrieveModel") return { ...known, invocation: null };
   const read = readInvocation(known, "InvokeEndpoint", requestBytesMax);
-  const invocation = { ...read, isStreamed: true, containerPath: path };
+  const inferenceComponent = asked.componentName ?? read.inferenceComponent ?? null;
+  const invocation = { ...read, inferenceComponent, isStreamed: true, containerPath: path };
   if (endpointName !== null) return { ...known, invocation };
   const { memory } = call.context;
   const isHeld = memory.bytes > 0;
@@ -32,12 +33,15 @@ export async function openOpenAiCall(
   const named = namedModel(body);
   // What was counted on a way that streams is known now.
   const { "content-length": _length, ...headers } = invocation.headers;
-  const held = { ...invocation, headers, targetModel: named.targetModel, body: () => Promise.resolve(body) };
+  // Behind the endpoint's name stands one of its inference components, where it has them, or one of its many models.
+  const isComponent = named.part !== null && hosting.components.namesOn(named.endpointName).includes(named.part);
+  const target = isComponent ? { inferenceComponent: named.part } : { targetModel: named.part };
+  const held = { ...invocation, headers, ...target, body: () => Promise.resolve(body) };
   return { ...known, endpointName: named.endpointName, invocation: held };
 }
 
-/** `endpoint`, or `endpoint/target-model` for one of many models. */
-function namedModel(body: Buffer): { readonly endpointName: string; readonly targetModel: string | null } {
+/** `endpoint`, or `endpoint/part` for one of many models. */
+function namedModel(body: Buffer): { readonly endpointName: string; readonly part: string | null } {
   let model: unknown;
   try {
     const parsed: unknown = JSON.parse(body.toString("utf8"));
@@ -49,8 +53,8 @@ function namedModel(body: Buffer): { readonly endpointName: string; readonly tar
     throw new AwsError("missing_required_parameter", "The body has no model, which is the name of an endpoint.");
   }
   const slash = model.indexOf("/");
-  if (slash === -1) return { endpointName: model, targetModel: null };
-  return { endpointName: model.slice(0, slash), targetModel: model.slice(slash + 1) };
+  if (slash === -1) return { endpointName: model, part: null };
+  return { endpointName: model.slice(0, slash), part: model.slice(slash + 1) };
 }
 
 /** What the container answers goes on as it comes: JSON, or events for a browser. */
@@ -79,7 +83,7 @@ export async function forward({ hosting, cutting }: RuntimeOptions, call: OpenAi
   writer.end();
 }
 
-function checkThere(isThere: boolean, model: string): void {
+export function checkThere(isThere: boolean, model: string): void {
   if (isThere) return;
   const text = `The model ${JSON.stringify(model.slice(0, 256))} does not exist: no endpoint of that name is in service.`;
   throw new AwsError(modelNotFound, text, { statusFallback: 404 });
@@ -95,36 +99,4 @@ function begin(response: ServerResponse, reply: InvocationReply, signal: AbortSi
   if (isOfEvents(reply)) response.setHeader("cache-control", "no-cache");
   response.setHeader("x-Amzn-Invoked-Production-Variant", reply.variantName);
   return new StreamWriter(response, signal);
-}
-
-const pageLength = 100;
-const modelsMax = 1000;
-
-/** Endpoints in service are models: the one that is asked, or all of them. */
-export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
-  const { response, context, asked, endpointName } = call;
-  const models: { id: string; object: "model"; created: number; owned_by: string }[] = [];
-  const add = (name: string, createdMs: number) =>
-    models.push({ id: name, object: "model", created: Math.floor(createdMs / 1000), owned_by: "galatea" });
-  if (asked.endpointName === null) {
-    const anyTime = { fromMs: null, untilMs: null };
-    const question = { sortBy: "name", isDescending: false, nameContains: "", status: "InService" } as const;
-    let after = null;
-    for (let hasMore = true; hasMore && models.length < modelsMax;) {
-      const page = { ...question, created: anyTime, modified: anyTime, after, limit: pageLength };
-      const found = await hosting.endpoints.list(page, context.turn);
-      for (const { name, createdMs, state } of found.page) {
-        add(name, createdMs);
-        after = { name, createdMs, status: state.at };
-      }
-      ({ hasMore } = found);
-    }
-  } else {
-    checkThere(hosting.isRunning(endpointName), endpointName);
-    const { name, createdMs } = await hosting.endpoints.find(endpointName, context);
-    add(name, createdMs);
-  }
-  const body = Buffer.from(JSON.stringify({ object: "list", data: models }));
-  response.writeHead(200, { "content-type": "application/json", "content-length": body.length });
-  response.end(body);
 }

@@ -8,7 +8,10 @@ const routes = {
   CreateChatCompletion: { method: "POST", path: "/v1/chat/completions" },
   CreateCompletion: { method: "POST", path: "/v1/completions" },
   CreateEmbedding: { method: "POST", path: "/v1/embeddings" },
+  CreateResponse: { method: "POST", path: "/v1/responses" },
   ListModels: { method: "GET", path: "/v1/models" },
+  /** Behind its path, the model's name. */
+  RetrieveModel: { method: "GET", path: "/v1/models/" },
 } as const;
 
 export type OpenAiOperation = keyof typeof routes;
@@ -17,6 +20,8 @@ const operations = Object.entries(routes) as [OpenAiOperation, (typeof routes)[O
 
 /** Where SageMaker has them, below an endpoint; and by themselves, where the model that a request names says which endpoint. */
 const belowEndpoint = "/endpoints/{EndpointName}/openai";
+const belowComponent = "/endpoints/{EndpointName}/inference-components/{InferenceComponentName}/openai";
+const below = /^\/endpoints\/([^/]+)(?:\/inference-components\/([^/]+))?\/openai(?=\/)/;
 
 /** As the gateway finds requests for a service. */
 export const openAiModel: ServiceModel = {
@@ -24,10 +29,14 @@ export const openAiModel: ServiceModel = {
   apiVersion: "v1",
   protocols: ["rest-json"],
   operations: Object.fromEntries(
-    operations.flatMap(([name, { method, path }]) => [
-      [name, { method, uri: `${belowEndpoint}${path}` }],
-      [`${name}ByModel`, { method, uri: path }],
-    ]),
+    operations.flatMap(([name, { method, path }]) => {
+      const uri = path.endsWith("/") ? `${path}{Model+}` : path;
+      return [
+        [name, { method, uri: `${belowEndpoint}${uri}` }],
+        [`${name}OfComponent`, { method, uri: `${belowComponent}${uri}` }],
+        [`${name}ByModel`, { method, uri }],
+      ];
+    }),
   ),
   otherOperations: [],
   errors: {},
@@ -36,8 +45,8 @@ export const openAiModel: ServiceModel = {
 
 /** Whether a request line is for one of them, or for what belongs to it. */
 export function isOpenAiUrl(url: string): boolean {
-  const path = pathOf(url).replace(/^\/endpoints\/[^/]+\/openai(?=\/)/, "");
-  return operations.some(([, route]) => route.path === path);
+  const path = pathOf(url).replace(below, "");
+  return operations.some(([, route]) => isAt(route.path, path));
 }
 
 export interface OpenAiPath {
@@ -46,16 +55,26 @@ export interface OpenAiPath {
   readonly path: string;
   /** Null where the request's model says it. */
   readonly endpointName: string | null;
+  /** Of an endpoint whose models are inference components. */
+  readonly componentName: string | null;
+  /** Of which model something is asked; null where the body says it, or nobody. */
+  readonly model: string | null;
 }
+
+const isAt = (route: string, path: string) =>
+  route.endsWith("/") ? path.startsWith(route) && path.length > route.length : route === path;
 
 /** Null for what is none of them, or with another method. Throws AwsError for a name that no endpoint has. */
 export function readOpenAiPath({ method, url = "" }: IncomingMessage): OpenAiPath | null {
   const asked = pathOf(url);
-  const below = /^\/endpoints\/([^/]+)\/openai(\/.*)$/.exec(asked);
-  const path = below?.[2] ?? asked;
-  const found = operations.find(([, route]) => route.path === path && route.method === method);
+  const [prefix = "", endpoint, component] = below.exec(asked) ?? [];
+  const path = asked.slice(prefix.length);
+  const found = operations.find(([, route]) => isAt(route.path, path) && route.method === method);
   if (found === undefined) return null;
-  const endpointName = below?.[1] === undefined ? null : decodeComponent(below[1]);
+  const [operation, route] = found;
+  const endpointName = endpoint === undefined ? null : decodeComponent(endpoint);
   if (endpointName !== null) checkEndpointName(endpointName);
-  return { operation: found[0], path, endpointName };
+  const componentName = component === undefined ? null : decodeComponent(component);
+  const model = route.path.endsWith("/") ? decodeComponent(path.slice(route.path.length)) : null;
+  return { operation, path, endpointName, componentName, model };
 }

@@ -4,7 +4,8 @@ import { hostingArn } from "../../../hosting/index.ts";
 import { anyResource, closeIfUnread, openedCall, verifiedRequest } from "../../wire/index.ts";
 import type { RawExchange, RawOperationRow, RawService } from "../../wire/index.ts";
 import type { RuntimeOptions } from "./invoke-endpoint.ts";
-import { forward, listModels, openOpenAiCall, type OpenAiCall } from "./openai-calls.ts";
+import { listModels, retrieveModel } from "./openai-models.ts";
+import { forward, openOpenAiCall, type OpenAiCall } from "./openai-calls.ts";
 import { allowOrigin, answerPreflight } from "./openai-origins.ts";
 import { openAiError } from "./openai-errors.ts";
 import { openAiModel, readOpenAiPath, type OpenAiOperation } from "./openai-routes.ts";
@@ -30,10 +31,16 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiParts
     CreateChatCompletion: invoked,
     CreateCompletion: invoked,
     CreateEmbedding: invoked,
+    CreateResponse: invoked,
     ListModels: {
       action: "sagemaker:ListEndpoints",
       resource: anyResource,
       handle: (call) => listModels(options, call),
+    },
+    RetrieveModel: {
+      action: "sagemaker:DescribeEndpoint",
+      resource,
+      handle: (call) => retrieveModel(options, call),
     },
   };
   return {
@@ -50,26 +57,30 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiParts
         const answered = () => answerPreflight(exchange.request, exchange.response, isAllowed);
         return { action: "sagemaker:InvokeEndpoint", resource: anyResource, handle: answered };
       }
-      const request = await proven(exchange, options.requestBytesMax);
+      const { isByToken, request } = await proven(exchange, options.requestBytesMax);
       const asked = readOpenAiPath(request);
       if (asked === null) throw new AwsError("not_found", "There is no such path.", { statusFallback: 404 });
       const { response, context } = exchange;
       const call = await openOpenAiCall(options, { request, response, context, receivedNs }, asked);
-      return openedCall(operations[asked.operation], call);
+      const opened = openedCall(operations[asked.operation], call);
+      return isByToken ? { ...opened, needs: ["sagemaker:CallWithBearerToken"] } : opened;
     },
     answerError: answerOpenAiError,
   } as const satisfies RawService;
 }
 
 /** A bearer token says nothing of a request's body, which need not be held for it. */
-async function proven(exchange: RawExchange, requestBytesMax: number): Promise<RawExchange["request"]> {
+async function proven(
+  exchange: RawExchange,
+  requestBytesMax: number,
+): Promise<{ readonly isByToken: boolean; readonly request: RawExchange["request"] }> {
   const { request, response, authenticator } = exchange;
   const { authorization, expect } = request.headers;
   if (authenticator === null || !/^Bearer /i.test(authorization ?? ""))
-    return await verifiedRequest(exchange, requestBytesMax);
+    return { isByToken: false, request: await verifiedRequest(exchange, requestBytesMax) };
   authenticator.verifyBearer(authorization);
   if (expect?.toLowerCase() === "100-continue") response.writeContinue();
-  return request;
+  return { isByToken: true, request };
 }
 
 function answerOpenAiError({ response, context, logger, clock }: RawExchange, thrown: unknown): void {

@@ -1,0 +1,66 @@
+import type { ServerResponse } from "node:http";
+import { checkThere, type OpenAiCall } from "./openai-calls.ts";
+import type { RuntimeOptions } from "./invoke-endpoint.ts";
+
+interface OpenAiModel {
+  readonly id: string;
+  readonly object: "model";
+  readonly created: number;
+  readonly owned_by: string;
+}
+
+const pageLength = 100;
+const modelsMax = 1000;
+
+/** Endpoints in service are models, and inference components those of their endpoint: of the endpoint that is asked, or of all of them. */
+export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
+  const { response, context, asked } = call;
+  const models: OpenAiModel[] = [];
+  const add = (name: string, createdMs: number) => models.push(...modelsOf(hosting, name, createdMs));
+  if (asked.endpointName === null) {
+    const anyTime = { fromMs: null, untilMs: null };
+    const question = { sortBy: "name", isDescending: false, nameContains: "", status: "InService" } as const;
+    let after = null;
+    for (let hasMore = true; hasMore && models.length < modelsMax;) {
+      const page = { ...question, created: anyTime, modified: anyTime, after, limit: pageLength };
+      const found = await hosting.endpoints.list(page, context.turn);
+      for (const { name, createdMs, state } of found.page) {
+        add(name, createdMs);
+        after = { name, createdMs, status: state.at };
+      }
+      ({ hasMore } = found);
+    }
+  } else {
+    const { name, createdMs } = await runningEndpoint(hosting, call);
+    add(name, createdMs);
+  }
+  send(response, { object: "list", data: models.slice(0, modelsMax) });
+}
+
+/** One of what `listModels` tells. */
+export async function retrieveModel({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
+  const { model = null, componentName } = call.asked;
+  const { name, createdMs } = await runningEndpoint(hosting, call);
+  const asked = componentName === null ? (model ?? name) : `${name}/${componentName}`;
+  const found = modelsOf(hosting, name, createdMs).find(({ id }) => id.toLowerCase() === asked.toLowerCase());
+  checkThere(found !== undefined, asked);
+  send(call.response, found ?? {});
+}
+
+async function runningEndpoint(hosting: RuntimeOptions["hosting"], { endpointName, context }: OpenAiCall) {
+  checkThere(hosting.isRunning(endpointName), endpointName);
+  return await hosting.endpoints.find(endpointName, context);
+}
+
+/** An endpoint with inference components is none itself: who asks it has to say which. */
+function modelsOf(hosting: RuntimeOptions["hosting"], name: string, createdMs: number): readonly OpenAiModel[] {
+  const components = hosting.components.namesOn(name);
+  const ids = components.length === 0 ? [name] : components.map((component) => `${name}/${component}`);
+  return ids.map((id) => ({ id, object: "model", created: Math.floor(createdMs / 1000), owned_by: "galatea" }));
+}
+
+function send(response: ServerResponse, document: object): void {
+  const body = Buffer.from(JSON.stringify(document));
+  response.writeHead(200, { "content-type": "application/json", "content-length": body.length });
+  response.end(body);
+}
