@@ -39,7 +39,7 @@ export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall):
 
 /** One of what `listModels` tells. */
 export async function retrieveModel({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
-  const { model = null, componentName } = call.asked;
+  const { model, componentName } = call.asked;
   const { name, createdMs } = await runningEndpoint(hosting, call);
   const asked = componentName === null ? (model ?? name) : `${name}/${componentName}`;
   const found = modelsOf(hosting, name, createdMs).find(({ id }) => id.toLowerCase() === asked.toLowerCase());
