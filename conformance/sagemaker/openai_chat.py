@@ -185,9 +185,7 @@ def components():
         "InstanceType": "ml.m5.large",
         "InitialInstanceCount": 1,
     }
-    sagemaker.create_endpoint_config(
-        EndpointConfigName=name, ExecutionRoleArn=ROLE, ProductionVariants=[variant]
-    )
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ExecutionRoleArn=ROLE, ProductionVariants=[variant])
     sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
     sagemaker.create_inference_component(
