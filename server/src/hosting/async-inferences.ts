@@ -30,6 +30,8 @@ export interface AsyncInferencesOptions extends AsyncEndingsOptions {
 }
 
 const listedAtOnce = 500;
+/** Times that a record is read which the disk does not give: with the pauses between them, a minute. */
+const readsMax = 6;
 
 /** All queues: what is accepted, and whose turn it is. */
 export class AsyncInferences implements AsyncDisposable {
@@ -38,6 +40,8 @@ export class AsyncInferences implements AsyncDisposable {
   readonly #queues = new Map<string, EndpointQueue>();
   readonly #endings: AsyncEndings;
   readonly #tasks: TaskGroup;
+  /** Of records that the disk did not give. */
+  readonly #readCounts = new WeakMap<QueuedEntry, number>();
   #runningCount = 0;
   #acceptedCount = 0;
   #sampledMs = -Infinity;
@@ -205,7 +209,7 @@ export class AsyncInferences implements AsyncDisposable {
 
   async #run(queue: EndpointQueue, entry: QueuedEntry, running: RunningEndpoint, closing: AbortSignal): Promise<void> {
     const { fleet, store, limits } = this.#options;
-    const found = await this.#read(queue, entry);
+    const found = await this.#read(queue, entry, closing);
     if (found === null) return;
     const nowMs = fleet.clock.epochMs();
     const before: AsyncLife = { at: "waiting", lostCount: found.lostCount };
@@ -273,7 +277,7 @@ export class AsyncInferences implements AsyncDisposable {
 
   /** For what was taken without having run: it has expired, or its endpoint is gone. */
   async #fail(queue: EndpointQueue, entry: QueuedEntry, closing: AbortSignal): Promise<void> {
-    const found = await this.#read(queue, entry);
+    const found = await this.#read(queue, entry, closing);
     if (found === null) return;
     const nowMs = this.#options.fleet.clock.epochMs();
     const waiting: AsyncLife = { at: "waiting", lostCount: found.lostCount };
@@ -284,12 +288,32 @@ export class AsyncInferences implements AsyncDisposable {
     await this.#endings.over(queue, { entry, invocation: found }, { life, closing });
   }
 
-  /** Null for a record that is gone or cannot be read, which ends here. */
-  async #read(queue: EndpointQueue, entry: QueuedEntry): Promise<AsyncInvocation | null> {
-    const found = await this.#options.store.kinds.asyncInvocations.find(entry.key);
-    if (found.at === "found") return found.value;
-    queue.waiting.end(entry);
+  /** Null for a record that is gone or damaged, which ends here, and for one that the disk does not give just now, which waits again. */
+  async #read(queue: EndpointQueue, entry: QueuedEntry, closing: AbortSignal): Promise<AsyncInvocation | null> {
+    const { store } = this.#options;
+    const found = await store.kinds.asyncInvocations.find(entry.key).catch((error: unknown) => ({ error }));
+    closing.throwIfAborted();
+    if ("error" in found) this.#unread(queue, entry, found.error);
+    else if (found.at === "found") return found.value;
+    else queue.waiting.end(entry);
     return null;
+  }
+
+  /** What cannot be read is read again after a while, so many times; then it is left for the next start, and keeps nobody waiting. */
+  #unread(queue: EndpointQueue, entry: QueuedEntry, error: unknown): void {
+    const { fleet, limits } = this.#options;
+    const readCount = (this.#readCounts.get(entry) ?? 0) + 1;
+    this.#readCounts.set(entry, readCount);
+    const fields = { endpoint: queue.endpoint.name, key: entry.key, readCount, error: String(error) };
+    if (readCount >= readsMax) {
+      queue.waiting.end(entry);
+      const text = "the record of an asynchronous invocation cannot be read; it is left for the next start";
+      return fleet.logger.error(text, fields);
+    }
+    const pauseMs = queue.pause.begin(fleet.clock.epochMs(), limits);
+    const text = "the record of an asynchronous invocation cannot be read; it is read again";
+    fleet.logger.warning(text, { ...fields, pauseMs });
+    queue.waiting.putBack(entry);
   }
 }
 

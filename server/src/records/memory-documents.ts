@@ -31,6 +31,11 @@ export class DocumentMemory {
   version = 0;
   forgotten = 0;
 
+  find(kind: string, key: string): Document | null {
+    const held = this.held.get(idOf({ kind, key }));
+    return held === undefined ? null : asDocument(held);
+  }
+
   /** All changes or none; gives their version. */
   write(changes: readonly DocumentChange[]): number {
     const { held, gone } = this;
@@ -70,8 +75,7 @@ export class MemoryDocuments implements Documents {
   }
 
   async get(kind: string, key: string): Promise<Document | null> {
-    const held = this.#memory.held.get(idOf({ kind, key }));
-    return held === undefined ? null : asDocument(held);
+    return this.#memory.find(kind, key);
   }
 
   async list({ kind, order, isDescending, prefix = "", after, limit }: DocumentQuery): Promise<DocumentPage> {

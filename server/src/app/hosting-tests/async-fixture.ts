@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -85,6 +86,8 @@ export class AsyncBench implements AsyncDisposable {
     options: {
       readonly documents?: DocumentMemory;
       readonly directory?: string;
+      /** What the bucket holds, by key. */
+      readonly objects?: ReadonlyMap<string, string>;
       readonly limits?: Partial<AsyncLimits>;
       readonly series?: MinuteSeries;
     } = {},
@@ -96,6 +99,7 @@ export class AsyncBench implements AsyncDisposable {
     await writeFile(path, program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
     if (!(await store.buckets()).some((each) => each.bucket === bucket)) await store.createBucket(bucket);
+    for (const [key, body] of options.objects ?? []) await putText(store, key, body);
     const sums = new Map<string, number>();
     const messages: AsyncBench["messages"] = [];
     const logs = new Map<string, string>();
@@ -123,7 +127,10 @@ export class AsyncBench implements AsyncDisposable {
             post: async (topic, message) => {
               if (topic.endsWith("absent")) return null;
               const parsed = JSON.parse(message) as Record<string, unknown>;
-              return { changes: [], written: () => void messages.push({ topic, message: parsed }) };
+              const status = (parsed as { readonly invocationStatus: string }).invocationStatus;
+              const body = `${topic.slice(topic.lastIndexOf(":") + 1)} ${status}`;
+              const change = { do: "put", kind: "told", key: randomUUID(), body, expects: "absent" } as const;
+              return { changes: [change], written: () => void messages.push({ topic, message: parsed }) };
             },
           },
         },
@@ -177,8 +184,16 @@ export class AsyncBench implements AsyncDisposable {
   }
 
   async put(key: string, body: string): Promise<string> {
-    await this.store.put(bucket, key, Readable.from(Buffer.from(body)), { signal: new AbortController().signal });
+    await putText(this.store, key, body);
     return `s3://${bucket}/${key}`;
+  }
+
+  /** All that the bucket holds now, by key. */
+  async objects(): Promise<ReadonlyMap<string, string>> {
+    const query = { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 };
+    const { objects } = await this.store.list(bucket, query);
+    const held = objects.map(async ({ key }) => [key, await text((await this.store.get(bucket, key)).body)] as const);
+    return new Map(await Promise.all(held));
   }
 
   /** Null while there is none. */
@@ -205,4 +220,8 @@ export class AsyncBench implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#closing.disposeAsync();
   }
+}
+
+async function putText(store: BucketStore, key: string, body: string): Promise<void> {
+  await store.put(bucket, key, Readable.from(Buffer.from(body)), { signal: new AbortController().signal });
 }
