@@ -38,6 +38,7 @@ output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
 instance_group [ { count: 2 } ]
 """
 at_once = boto3.client("sagemaker-runtime", config=Config(retries={"total_max_attempts": 1}))
+autoscaling = boto3.client("application-autoscaling")
 cloudwatch = boto3.client("cloudwatch")
 
 
@@ -98,6 +99,45 @@ def refusals():
     refused("two variants", code, "can have no other production variant", call)
 
 
+def scaling():
+    """Provisioned concurrency is scaled as instances are."""
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "endpoint/%s/variant/v" % ENDPOINT,
+        "ScalableDimension": "sagemaker:variant:DesiredProvisionedConcurrency",
+    }
+    code = "ValidationException"
+    register = lambda least, **more: autoscaling.register_scalable_target(
+        MinCapacity=least, MaxCapacity=4, **{**target, **more}
+    )
+    refused("not down to none", code, "DesiredProvisionedConcurrency is 1; it is 0", lambda: register(0))
+    call = lambda: register(1, ScalableDimension="sagemaker:variant:DesiredInstanceCount")
+    refused("it has no instances to scale", code, "^There is no variant v with instances", call)
+    register(2)
+    while variant()["CurrentServerlessConfig"].get("ProvisionedConcurrency") != 2:
+        time.sleep(0.1)
+    # DescribeScalingActivities tells of it when the endpoint has settled.
+    describe = lambda: autoscaling.describe_scaling_activities(**target)["ScalingActivities"]
+    while [each["StatusCode"] for each in describe()] != ["Successful"]:
+        time.sleep(0.1)
+    answers("to its minimum", lambda: describe()[0]["Description"], "Setting desired provisioned concurrency to 2.")
+    policy = autoscaling.put_scaling_policy(
+        PolicyName="tracked",
+        PolicyType="TargetTrackingScaling",
+        TargetTrackingScalingPolicyConfiguration={
+            "PredefinedMetricSpecification": {
+                "PredefinedMetricType": "SageMakerVariantProvisionedConcurrencyUtilization"
+            },
+            "TargetValue": 0.9,
+        },
+        **target,
+    )
+    found = cloudwatch.describe_alarms(AlarmNames=[each["AlarmName"] for each in policy["Alarms"]])["MetricAlarms"]
+    watched = {each["MetricName"] for each in found}
+    proven("its use is followed", watched == {"ServerlessProvisionedConcurrencyUtilization"}, watched)
+    autoscaling.deregister_scalable_target(**target)
+
+
 def create():
     s3.create_bucket(Bucket=BUCKET)
     files = {"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL}
@@ -134,6 +174,7 @@ def create():
         EndpointName=ENDPOINT, DesiredWeightsAndCapacities=[count]
     )
     refused("no instances", "ValidationException", "has no DesiredInstanceCount", call)
+    scaling()
     dimensions = [{"Name": "EndpointName", "Value": ENDPOINT}, {"Name": "VariantName", "Value": "v"}]
     names = {each["MetricName"] for each in cloudwatch.list_metrics(Dimensions=dimensions)["Metrics"]}
     expected = {"ModelSetupTime", "OverheadLatency", "MemoryUtilization", "ServerlessConcurrentExecutionsUtilization"}

@@ -1,15 +1,22 @@
 import type { NotScaledCode, ScalableTarget, ScalingActivity } from "./policy.ts";
 
+/** What capacities are of, by the ends of their dimensions' names. */
+const counted: readonly (readonly [string, string])[] = [
+  [":DesiredCopyCount", "copy count"],
+  [":DesiredProvisionedConcurrency", "provisioned concurrency"],
+];
+
 /** A change of capacity that begins. */
 export function beganActivity(
   { resourceId, dimension }: ScalableTarget,
   { id, to, atMs, cause }: { readonly id: string; readonly to: number; readonly atMs: number; readonly cause: string },
 ): ScalingActivity {
+  const [, what = "instance count"] = counted.find(([end]) => dimension.endsWith(end)) ?? [];
   return {
     id,
     resourceId,
     dimension,
-    description: `Setting desired instance count to ${to}.`,
+    description: `Setting desired ${what} to ${to}.`,
     cause,
     startMs: atMs,
     endMs: null,

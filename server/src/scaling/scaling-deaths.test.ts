@@ -153,7 +153,7 @@ class World implements AsyncDisposable {
         const { capacity, isMoving } = world;
         return Promise.resolve(capacity === null ? null : { desired: capacity, running: capacity, isMoving });
       },
-      scale: (_: string, to: number) => {
+      scale: (_: unknown, to: number) => {
         world.scaleCalls.push(to);
         world.capacity = to;
         return Promise.resolve({ done: Promise.resolve() });

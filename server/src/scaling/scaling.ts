@@ -12,9 +12,9 @@ import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapaci
 /** What capacities are set on. */
 export interface ScalableResources {
   /** Null: there is no such resource. */
-  capacity(resourceId: string): Promise<ResourceCapacity | null>;
+  capacity(target: TargetKey): Promise<ResourceCapacity | null>;
   /** Resolves when the change has begun, with the wait for its end. Either rejects with what a person can read. */
-  scale(resourceId: string, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
+  scale(target: TargetKey, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
 }
 
 export interface ScalingLimits {
@@ -195,7 +195,7 @@ export class Scaling implements AsyncDisposable {
   /** Forgets those of the targets whose resource is gone, and their alarms. */
   async sweep(targets: readonly ScalableTarget[]): Promise<void> {
     for (const target of targets) {
-      if ((await this.#options.resources.capacity(target.resourceId)) === null) await this.deregister(target);
+      if ((await this.#options.resources.capacity(target)) === null) await this.deregister(target);
     }
   }
 
@@ -211,7 +211,7 @@ export class Scaling implements AsyncDisposable {
 
   /** What is to be recorded with new bounds, before the capacity goes there. */
   async #correctionOf(target: ScalableTarget, actionName: string | null): Promise<Correction | null> {
-    const found = await this.#options.resources.capacity(target.resourceId);
+    const found = await this.#options.resources.capacity(target);
     if (found === null || (!found.isMoving && bounded(found, target) === found.desired)) return null;
     return { actionName, activityId: null };
   }
@@ -222,7 +222,7 @@ export class Scaling implements AsyncDisposable {
     const { target, correcting = null } = record ?? {};
     if (record === null || target === undefined || correcting === null) return;
     const isUnderWay = record.activities.some(({ id, endMs }) => id === correcting.activityId && endMs === null);
-    const found = await this.#options.resources.capacity(target.resourceId);
+    const found = await this.#options.resources.capacity(target);
     if (isUnderWay || found === null || found.isMoving) return;
     const to = bounded(found, target);
     if (to === found.desired) return await this.#put({ ...record, correcting: null });
@@ -288,7 +288,7 @@ export class Scaling implements AsyncDisposable {
       if (now === null) return;
       const { record, policy } = now;
       const { target } = record;
-      const capacity = await this.#options.resources.capacity(target.resourceId);
+      const capacity = await this.#options.resources.capacity(target);
       if (capacity === null) throw new Error(`there is no ${target.resourceId} any more`);
       if (capacity.isMoving) return;
       const state = this.#state(record, capacity);
@@ -339,9 +339,7 @@ export class Scaling implements AsyncDisposable {
     const correcting = change.correcting === undefined ? record.correcting : { ...change.correcting, activityId: id };
     const activities = this.#kept([...record.activities, activity]);
     await this.#put({ ...record, ...cooldowns, activities, correcting });
-    const begun = await resources
-      .scale(target.resourceId, to, this.#tasks.signal)
-      .catch((error: unknown) => ({ error }));
+    const begun = await resources.scale(target, to, this.#tasks.signal).catch((error: unknown) => ({ error }));
     if ("error" in begun) {
       await this.#ended(target, activity, textOf(begun.error));
       throw begun.error;

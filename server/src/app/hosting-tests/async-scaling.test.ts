@@ -82,7 +82,7 @@ test("a request that finds no instance brings one, which ends when nothing waits
   const { alarms, openScaling } = await openAlarms(opening, { documents, series, clock: fast, logger: silentLogger });
   const { scaling, scalable } = await openScaling(bench.hosting, owner);
   await bench.deploy("idle");
-  assert.equal((await scalable.capacity(resource.resourceId))?.least, 0);
+  assert.equal((await scalable.capacity(resource))?.least, 0);
   await scaling.register({
     ...resource,
     arn: "arn:target",
@@ -96,7 +96,7 @@ test("a request that finds no instance brings one, which ends when nothing waits
   await scaling.putPolicy(follows, (name) => `arn:${name}`);
   await scaling.putPolicy(wakes, (name) => `arn:${name}`);
   await alarms.put(waits);
-  const running = async () => (await scalable.capacity(resource.resourceId))?.running;
+  const running = async () => (await scalable.capacity(resource))?.running;
   await eventually(async () => (await running()) === 0, 60_000);
   const ticket = await bench.ask("idle", "fine");
   assert.equal((await bench.result(ticket)).ok, true);

@@ -144,7 +144,8 @@ test("Application Auto Scaling has as many copies as it asks for, down to none, 
   await deployShared(bench, "scaled");
   await create(bench, "scaled", "model", spec("model", 2), 0);
   const scalable = scalableHosting(bench.hosting, owner);
-  const id = "inference-component/model";
+  const dimension = "sagemaker:inference-component:DesiredCopyCount";
+  const id = { resourceId: "inference-component/model", dimension };
   assert.deepEqual(await scalable.capacity(id), { desired: 0, running: 0, isMoving: false });
   for (const copyCount of [2, 0, 1]) {
     await (
@@ -155,5 +156,5 @@ test("Application Auto Scaling has as many copies as it asks for, down to none, 
   const { done } = await scalable.scale(id, 5, signal);
   await assert.rejects(done, /not enough hardware resources/);
   assert.deepEqual(await scalable.capacity(id), { desired: 1, running: 1, isMoving: false });
-  assert.equal(await scalable.capacity("inference-component/nobody"), null);
+  assert.equal(await scalable.capacity({ ...id, resourceId: "inference-component/nobody" }), null);
 });

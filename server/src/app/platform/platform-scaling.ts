@@ -5,7 +5,7 @@ import type { Clock, Logger } from "../../base/index.ts";
 import type { Hosting, Owner } from "../../hosting/index.ts";
 import type { MinuteSeries } from "../../metrics/index.ts";
 import type { Documents } from "../../records/index.ts";
-import { Scaling, scalingLimits, type ScalableResources } from "../../scaling/index.ts";
+import { Scaling, scalingLimits, type ScalableResources, type TargetKey } from "../../scaling/index.ts";
 import { componentOf, scalableComponents } from "./scalable-components.ts";
 import { scalableVariants } from "./scalable-variants.ts";
 
@@ -48,9 +48,9 @@ export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpen
 /** Variants and inference components, each by its own names. */
 export function scalableHosting(hosting: Hosting, owner: Owner): ScalableResources {
   const [variants, components] = [scalableVariants(hosting, owner), scalableComponents(hosting, owner)];
-  const of = (resourceId: string) => (componentOf(resourceId) === null ? variants : components);
+  const of = ({ resourceId }: TargetKey) => (componentOf(resourceId) === null ? variants : components);
   return {
-    capacity: (resourceId) => of(resourceId).capacity(resourceId),
-    scale: (resourceId, to, signal) => of(resourceId).scale(resourceId, to, signal),
+    capacity: (target) => of(target).capacity(target),
+    scale: (target, to, signal) => of(target).scale(target, to, signal),
   };
 }

@@ -8,7 +8,7 @@ const settledMsMax = 3_600_000;
 /** Inference components, as Application Auto Scaling names them: by their numbers of copies. Null for names of something else. */
 export function scalableComponents({ components }: Hosting, owner: Owner): ScalableResources {
   return {
-    async capacity(resourceId) {
+    async capacity({ resourceId }) {
       const name = componentOf(resourceId);
       if (name === null) return null;
       try {
@@ -21,7 +21,7 @@ export function scalableComponents({ components }: Hosting, owner: Owner): Scala
         throw error;
       }
     },
-    async scale(resourceId, to, signal) {
+    async scale({ resourceId }, to, signal) {
       const name = componentOf(resourceId);
       if (name === null) throw new Error(`there is no ${resourceId}`);
       await components.update({ name, owner, spec: null, copyCount: to, rolling: null });

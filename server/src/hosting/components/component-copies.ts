@@ -112,7 +112,7 @@ export class ComponentCopies implements AsyncDisposable {
   /** SageMaker's words, by which autoscaling from zero is found. */
   #noCapacity(): AwsError {
     const [spec] = this.#record.specs;
-    this.#fleetOf(this.#record, spec.number).metrics.recordComponent("NoCapacityInvocationFailures", 1);
+    this.#fleetOf(this.#record, spec.number).metrics.recordNoCapacity();
     const text =
       "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress (if configured) or try to " +
       "increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API.";

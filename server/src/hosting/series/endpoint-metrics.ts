@@ -86,7 +86,6 @@ export type StreamMetric = keyof typeof streamUnits;
 export type MultiModelMetric = keyof typeof multiModelUnits;
 const componentUnits = {
   InvocationsPerCopy: "None",
-  NoCapacityInvocationFailures: "None",
 } as const;
 
 export type ComponentMetric = keyof typeof componentUnits;
@@ -95,6 +94,9 @@ export type InstanceMetric = keyof typeof instanceUnits;
 export type ContainerMetric = keyof typeof containerUnits;
 export type ContainerUseMetric = keyof typeof containerUseUnits;
 export type PerModelMetric = keyof typeof perModelUnits;
+
+/** Of the metrics by which scaling begins within a minute. */
+const fineMs = 10_000;
 
 /** Models of one variant whose own series are kept open; a sample of another model opens its series again. */
 const openModelsMax = 1000;
@@ -123,6 +125,9 @@ export class VariantMetrics {
   readonly #models = new Map<string, PerModel>();
   /** Opened by the first request. */
   #concurrency: SeriesRecorder | null = null;
+  /** Opened by the first request for which there was no copy. */
+  #noCapacity: readonly SeriesRecorder[] | null = null;
+  readonly #openFine: (metricName: string) => readonly SeriesRecorder[];
 
   constructor(
     open: OpenSeries,
@@ -169,6 +174,10 @@ export class VariantMetrics {
       [two, three].map((dimensions) =>
         open({ namespace: modelNamespace, metricName, dimensions, unit: streamUnits[metricName] }),
       );
+    this.#openFine = (metricName) =>
+      [two, three].map((dimensions) =>
+        open({ namespace: modelNamespace, metricName, dimensions, unit: "None" }, fineMs),
+      );
     const multiModel = names.multiModel ? openAll(modelNamespace, multiModelUnits, [two]) : null;
     this.#multiModel = new Map(
       multiModel === null ? [] : (Object.entries(multiModel) as [MultiModelMetric, readonly SeriesRecorder[]][]),
@@ -202,9 +211,16 @@ export class VariantMetrics {
 
   /** Requests in flight for each instance, in points of ten seconds, which alone are fine enough for scaling within a minute. */
   recordConcurrency(count: number): void {
-    const key = { namespace: modelNamespace, metricName: "ConcurrentRequestsPerModel", unit: "Count" };
-    this.#concurrency ??= this.#open({ ...key, dimensions: this.#dimensions }, 10_000);
+    const metricName = this.#component.size === 0 ? "ConcurrentRequestsPerModel" : "ConcurrentRequestsPerCopy";
+    const key = { namespace: modelNamespace, metricName, unit: "Count" };
+    this.#concurrency ??= this.#open({ ...key, dimensions: this.#dimensions }, fineMs);
     this.#concurrency.record(count);
+  }
+
+  /** A request for which a component had no copy. Alarms that wake it look every half a minute, which points of a minute would not tell. */
+  recordNoCapacity(): void {
+    this.#noCapacity ??= this.#openFine("NoCapacityInvocationFailures");
+    for (const series of this.#noCapacity) series.record(1);
   }
 
   recordMultiModel(metric: MultiModelMetric, value: number): void {

@@ -26,12 +26,34 @@ const scaledKinds = [
     dimensionNames: ["EndpointName", "VariantName"],
     capacityMin: 1,
     absent: (endpoint: string, variant: string) =>
-      `There is no variant ${variant} of an endpoint ${endpoint} to scale.`,
+      `There is no variant ${variant} with instances of an endpoint ${endpoint} to scale.`,
+  },
+  {
+    dimension: "sagemaker:variant:DesiredProvisionedConcurrency",
+    named: /^endpoint\/([^/]+)\/variant\/([^/]+)$/,
+    predefined: {
+      SageMakerVariantProvisionedConcurrencyUtilization: {
+        metricName: "ServerlessProvisionedConcurrencyUtilization",
+        statistic: "Average",
+        periodMs: 60_000,
+      },
+    },
+    dimensionNames: ["EndpointName", "VariantName"],
+    capacityMin: 1,
+    absent: (endpoint: string, variant: string) =>
+      `There is no serverless variant ${variant} of an endpoint ${endpoint} to scale.`,
   },
   {
     dimension: "sagemaker:inference-component:DesiredCopyCount",
     named: /^inference-component\/([^/]+)$/,
-    predefined: { SageMakerInferenceComponentInvocationsPerCopy: perMinute("InvocationsPerCopy") },
+    predefined: {
+      SageMakerInferenceComponentInvocationsPerCopy: perMinute("InvocationsPerCopy"),
+      SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution: {
+        metricName: "ConcurrentRequestsPerCopy",
+        statistic: "Average",
+        periodMs: 10_000,
+      },
+    },
     dimensionNames: ["InferenceComponentName"],
     capacityMin: 0,
     absent: (component: string) => `There is no inference component ${component} to scale.`,
@@ -66,7 +88,7 @@ export function scaledTarget(named: NamedTarget): ScaledTarget {
   checkNamespace(named);
   const kind = scaledKinds.find((each) => each.dimension === dimension);
   if (kind === undefined && dimension.startsWith("sagemaker:")) {
-    const known = scaledKinds.map((each) => each.dimension).join(" and ");
+    const known = scaledKinds.map((each) => each.dimension).join(", ");
     throw invalid(`The scalable dimension ${dimension} is not supported by this platform yet; ${known} are.`);
   }
   const found = kind?.named.exec(resourceId) ?? null;

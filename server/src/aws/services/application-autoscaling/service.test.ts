@@ -26,7 +26,13 @@ import { alarmLimits, Alarms, type AlarmActions } from "../../../alarms/index.ts
 import { silentLogger } from "../../../base/index.ts";
 import { MinuteSeries, type SeriesKey } from "../../../metrics/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../../../records/index.ts";
-import { Scaling, scalingLimits, type ResourceCapacity, type ScalableResources } from "../../../scaling/index.ts";
+import {
+  Scaling,
+  scalingLimits,
+  type ResourceCapacity,
+  type ScalableResources,
+  type TargetKey,
+} from "../../../scaling/index.ts";
 import { alarmValues, cloudwatchService } from "../cloudwatch/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";
 import { autoscalingService } from "./index.ts";
@@ -61,11 +67,11 @@ class Instances implements ScalableResources {
   found: ResourceCapacity | null = { desired: 1, running: 1, isMoving: false };
   failure: string | null = null;
 
-  capacity(id: string): Promise<ResourceCapacity | null> {
+  capacity({ resourceId: id }: TargetKey): Promise<ResourceCapacity | null> {
     return Promise.resolve(id === resourceId ? this.found : null);
   }
 
-  scale(_: string, to: number): Promise<{ readonly done: Promise<void> }> {
+  scale(_: TargetKey, to: number): Promise<{ readonly done: Promise<void> }> {
     this.wanted.push(to);
     if (this.failure !== null) return Promise.resolve({ done: Promise.reject(new Error(this.failure)) });
     this.found = { desired: to, running: to, isMoving: false };

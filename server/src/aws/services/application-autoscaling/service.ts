@@ -206,7 +206,7 @@ async function registered(
   context: CallContext,
 ): Promise<ScalableTarget> {
   const key = scaledTarget(input);
-  const capacity = await scalable.capacity(key.resourceId);
+  const capacity = await scalable.capacity(key);
   if (capacity === null) {
     throw invalid(key.absentText);
   }
