@@ -112,7 +112,7 @@ def scaling():
     )
     refused("not down to none", code, "DesiredProvisionedConcurrency is 1; it is 0", lambda: register(0))
     call = lambda: register(1, ScalableDimension="sagemaker:variant:DesiredInstanceCount")
-    refused("it has no instances to scale", code, "^There is no variant v with instances", call)
+    refused("it has no instances to scale", code, "^There is no variant v of an endpoint .* with instances", call)
     register(2)
     while variant()["CurrentServerlessConfig"].get("ProvisionedConcurrency") != 2:
         time.sleep(0.1)

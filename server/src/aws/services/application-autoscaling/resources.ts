@@ -26,7 +26,7 @@ const scaledKinds = [
     dimensionNames: ["EndpointName", "VariantName"],
     capacityMin: 1,
     absent: (endpoint: string, variant: string) =>
-      `There is no variant ${variant} with instances of an endpoint ${endpoint} to scale.`,
+      `There is no variant ${variant} of an endpoint ${endpoint} with instances to scale.`,
   },
   {
     dimension: "sagemaker:variant:DesiredProvisionedConcurrency",
