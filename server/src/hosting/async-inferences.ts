@@ -1,4 +1,4 @@
-import { AwsError, openDeadline, orAborted, TaskGroup, unreachable } from "../base/index.ts";
+import { AwsError, delay, openDeadline, orAborted, TaskGroup, unreachable, type Clock } from "../base/index.ts";
 import { AsyncEndings, type AsyncEndingsOptions } from "./async-endings.ts";
 import {
   emptyTrace,
@@ -27,6 +27,8 @@ export interface AsyncInferencesOptions extends AsyncEndingsOptions {
   readonly running: (name: string) => RunningEndpoint | undefined;
   readonly allRunning: () => Iterable<RunningEndpoint>;
   readonly newId: () => string;
+  /** By which the times between samples go. */
+  readonly seriesClock: Clock;
 }
 
 const listedAtOnce = 500;
@@ -44,7 +46,6 @@ export class AsyncInferences implements AsyncDisposable {
   readonly #readCounts = new WeakMap<QueuedEntry, number>();
   #runningCount = 0;
   #acceptedCount = 0;
-  #sampledMs = -Infinity;
 
   constructor(options: AsyncInferencesOptions) {
     this.#options = options;
@@ -64,6 +65,7 @@ export class AsyncInferences implements AsyncDisposable {
       page = await kind.page({ ...query, after: page.next });
     }
     this.#tasks.run((closing) => this.#watch(closing));
+    this.#tasks.run((closing) => this.#sample(closing));
   }
 
   /** Resolves when the request is recorded; throws AwsError. */
@@ -145,7 +147,7 @@ export class AsyncInferences implements AsyncDisposable {
   }
 
   #look(): void {
-    const { fleet, limits, allRunning } = this.#options;
+    const { fleet, allRunning } = this.#options;
     const nowMs = fleet.clock.epochMs();
     // Also one that nobody has asked yet has metrics.
     for (const running of allRunning()) if (running.asyncInference !== null) this.#queueOf(running.queued);
@@ -157,9 +159,15 @@ export class AsyncInferences implements AsyncDisposable {
       if (isOrphaned && queue.count === 0) this.#queues.delete(key);
     }
     this.#dispatch();
-    if (nowMs - this.#sampledMs < limits.sampleMs) return;
-    this.#sampledMs = nowMs;
-    for (const queue of this.#queues.values()) queue.sample(nowMs, this.#runningOf(queue)?.inServiceCount ?? 0);
+  }
+
+  async #sample(closing: AbortSignal): Promise<void> {
+    const { fleet, limits, seriesClock } = this.#options;
+    for (;;) {
+      const nowMs = fleet.clock.epochMs();
+      for (const queue of this.#queues.values()) queue.sample(nowMs, this.#runningOf(queue)?.inServiceCount ?? 0);
+      await delay(seriesClock, limits.sampleMs, closing);
+    }
   }
 
   /** What runs for the endpoint that a queue is of. */

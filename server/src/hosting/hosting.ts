@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { AwsError, LoopTurns } from "../base/index.ts";
+import { AwsError, LoopTurns, type Clock } from "../base/index.ts";
 import type { Components } from "./components.ts";
 import { openComponents } from "./open-components.ts";
 import type { Documents } from "../records/index.ts";
@@ -41,6 +41,8 @@ export interface HostingOptions {
   /** Where asynchronous inference tells its results; nothing is told unless given. */
   readonly outbox?: ResultOutbox;
   readonly asyncLimits?: AsyncLimits;
+  /** That of recorded values, which queues are measured by; that of instances unless given. */
+  readonly seriesClock?: Clock;
   readonly mirroring?: MirroringLimits;
 }
 
@@ -105,6 +107,7 @@ export class Hosting implements AsyncDisposable {
       store,
       fleet,
       limits: options.asyncLimits ?? asyncLimits,
+      seriesClock: options.seriesClock ?? clock,
       running: (name) => this.#moves.running(name),
       allRunning: () => this.#moves.allRunning(),
       newId: randomUUID,

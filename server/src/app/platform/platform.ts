@@ -133,6 +133,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       random: Math.random,
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),
+      seriesClock: clock,
       fleet: fleetOptions(options, { host, store, series, logs, links, instances }),
     }),
   );
