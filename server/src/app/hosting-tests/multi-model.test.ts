@@ -1,6 +1,7 @@
 /** Many models on several instances: real processes that count their loads, and clients that ask all the time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { owner } from "./hosting-fixture.ts";
 import { ModelsBench } from "./models-fixture.ts";
 import { until } from "./traffic-fixture.ts";
 
@@ -100,6 +101,32 @@ test(
     }
     const { failures } = await clients.end();
     assert.deepEqual(failures, []);
+  },
+);
+
+test(
+  "while models are loaded where they go, the instances that end still answer for them, and an endpoint that grows again has all it is to have",
+  { timeout: 120_000 },
+  async () => {
+    await using bench = await ModelsBench.open();
+    const targets = targetsOf(12);
+    // Each takes a second to load.
+    for (const target of targets) await bench.put(target, "slow");
+    await bench.deploy("regrown", 3);
+    const askAll = async () => await Promise.all(targets.map((target) => bench.ask("regrown", target)));
+    const before = new Set((await askAll()).map(({ instance }) => instance));
+    assert.ok(before.size > 1);
+    await bench.resize("regrown", 1);
+    // Whoever still has a model answers for it.
+    await askAll();
+    assert.equal(bench.samples("ModelCacheHit").filter((hit) => hit === 0).length, targets.length);
+    await bench.resize("regrown", 3);
+    await until("the instances that were to end have ended", async () => {
+      const instances = (await askAll()).map(({ instance }) => instance);
+      return new Set(instances.filter((instance) => before.has(instance))).size <= 1;
+    });
+    const { inServiceCounts } = await bench.hosting.endpoints.describe("regrown", owner);
+    assert.deepEqual([...inServiceCounts.values()], [3]);
   },
 );
 

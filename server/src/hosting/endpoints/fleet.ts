@@ -62,6 +62,8 @@ export class Fleet implements AsyncDisposable {
   readonly #members: FleetMember[] = [];
   /** Those that end when they have answered what they hold. */
   readonly #leaving = new Set<FleetMember>();
+  /** Of these, those whose models are still being loaded on others. */
+  readonly #parting = new Set<FleetMember>();
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
   readonly #names: FleetNames;
@@ -239,14 +241,19 @@ export class Fleet implements AsyncDisposable {
     await this.#places.warm(from, serving, { containers, signal });
   }
 
-  /** Models that the last ones have in use are loaded on others; then the last ones get no more requests. Resolves when they have answered what they hold, or the signal aborts, and are gone. */
+  /**
+   * The last ones get no more requests from now on, but for models that they alone have, until those in use are loaded on others. Resolves
+   * when they have answered what they hold, or the signal aborts, and are gone.
+   */
   async shrinkTo(instanceCount: number, signal: AbortSignal): Promise<void> {
-    if (instanceCount > 0 && this.#modelContainers.length > 0) {
-      await this.#warm(this.#members.slice(instanceCount), this.#members.slice(0, instanceCount), signal);
-    }
     const leaving = this.#members.splice(instanceCount);
     for (const member of leaving) this.#leaving.add(member);
     this.#sessions.drop(new Set(leaving));
+    if (leaving.length > 0 && this.#modelContainers.length > 0) {
+      for (const member of leaving) this.#parting.add(member);
+      await this.#warm(leaving, this.#members, signal);
+      for (const member of leaving) this.#parting.delete(member);
+    }
     await Promise.all(
       leaving.map(async (member) => {
         await member.invocations.idle(signal).catch(() => {});
@@ -323,7 +330,13 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Those that serve it, without those that may be about to end where there are others. */
-  #candidatesFor({ targetContainer }: InvocationRequest): readonly FleetMember[] {
+  #candidatesFor({ targetModel, targetContainer }: InvocationRequest): readonly FleetMember[] {
+    if (targetModel !== null && this.#parting.size > 0) {
+      const has = (member: FleetMember) =>
+        member.serves(targetContainer) && member.agentOf(targetContainer)?.copyOf(targetModel) === "loaded";
+      const parting = this.#members.some(has) ? [] : [...this.#parting].filter(has);
+      if (parting.length > 0) return parting;
+    }
     const serving = this.#members.filter((member) => member.serves(targetContainer));
     if (serving.length < 2 || serving.every((member) => member.isTrusted)) return serving;
     const trusted = serving.filter((member) => member.isTrusted);
