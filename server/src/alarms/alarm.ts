@@ -1,3 +1,4 @@
+import type { Suppression, Suppressor } from "./suppression.ts";
 import type { MetricName } from "../metrics/index.ts";
 
 export const alarmStates = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
@@ -57,6 +58,8 @@ export interface MetricAlarm extends AlarmFacts {
 export interface CompositeAlarm extends AlarmFacts {
   readonly kind: "composite";
   readonly rule: string;
+  /** Absent where none is, as in records of before there were any. */
+  readonly suppressor?: Suppressor;
 }
 
 export type AlarmDefinition = MetricAlarm | CompositeAlarm;
@@ -69,6 +72,8 @@ export interface AlarmStatus {
   readonly updatedMs: number;
   /** When the state was last another one. */
   readonly transitionedMs: number;
+  /** Of a composite alarm whose actions wait. */
+  readonly suppression?: Suppression;
 }
 
 /** What an alarm has to do for having come into a state, and has not yet been seen to have done. */

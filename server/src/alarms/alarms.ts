@@ -7,14 +7,16 @@ import type {
   AlarmRecord,
   AlarmState,
   AlarmStatus,
+  CompositeAlarm,
   HistoryItem,
   MetricAlarm,
   ReadValues,
 } from "./alarm.ts";
 import { AlarmActing } from "./alarm-acting.ts";
-import { AlarmStore } from "./alarm-store.ts";
+import { AlarmStore, type GoneAlarm } from "./alarm-store.ts";
 import { alarmsOfRule, parseRule, ruleHolds, type AlarmRule } from "./composite-rule.ts";
 import { evaluateWindow, windowPeriods, type EvaluationRule } from "./evaluation.ts";
+import { nextSuppression, suppressedReason } from "./suppression.ts";
 import { reasonDataOf, reasonOf, reasonOfNew } from "./reasons.ts";
 
 export interface AlarmLimits {
@@ -27,6 +29,9 @@ export interface AlarmLimits {
   readonly actionMs: number;
   /** Actions that run at once. */
   readonly actionsMax: number;
+  /** How long, and of how many, the history of a deleted alarm is kept. */
+  readonly goneMs: number;
+  readonly goneMax: number;
 }
 
 export const alarmLimits: AlarmLimits = {
@@ -35,6 +40,8 @@ export const alarmLimits: AlarmLimits = {
   tickMs: 10_000,
   actionMs: 60_000,
   actionsMax: 16,
+  goneMs: 14 * 86_400_000,
+  goneMax: 1000,
 };
 
 export interface AlarmsOptions {
@@ -62,6 +69,8 @@ export class Alarms implements AsyncDisposable {
   readonly #options: AlarmsOptions;
   readonly #store: AlarmStore;
   readonly #entries = new Map<string, Entry>();
+  /** Deleted alarms, the one deleted longest ago first. */
+  readonly #gone = new Map<string, GoneAlarm>();
   readonly #locks = new KeyedLock();
   readonly #tasks: TaskGroup;
   readonly #actions: TaskGroup;
@@ -79,6 +88,8 @@ export class Alarms implements AsyncDisposable {
   static async open(options: AlarmsOptions): Promise<Alarms> {
     const alarms = new Alarms(options);
     for (const record of await alarms.#store.all()) alarms.#entries.set(record.definition.name, entryOf(record));
+    const gone = await alarms.#store.gone();
+    for (const each of gone.toSorted((a, b) => a.deletedMs - b.deletedMs)) alarms.#gone.set(each.name, each);
     alarms.#tasks.run((closing) => alarms.#watch(closing));
     return alarms;
   }
@@ -95,6 +106,12 @@ export class Alarms implements AsyncDisposable {
   /** By name. */
   list(): readonly AlarmRecord[] {
     return [...this.#entries.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
+  }
+
+  /** Those there are, and those deleted whose history is kept. */
+  remembered(): readonly Pick<AlarmDefinition, "name" | "kind">[] {
+    const gone = [...this.#gone.values()].filter(({ name }) => !this.#entries.has(name));
+    return [...this.list().map(({ definition }) => definition), ...gone];
   }
 
   history(name: string): Promise<readonly HistoryItem[]> {
@@ -117,6 +134,7 @@ export class Alarms implements AsyncDisposable {
         );
       }
       if (rule !== null) this.#checkRule(definition.name, rule);
+      if (definition.kind === "composite") this.#checkSuppressor(definition);
       const atMs = this.#options.clock.epochMs();
       const fresh: AlarmStatus = {
         state: "INSUFFICIENT_DATA",
@@ -125,7 +143,9 @@ export class Alarms implements AsyncDisposable {
         updatedMs: atMs,
         transitionedMs: atMs,
       };
-      const record = { definition, status: known?.status ?? fresh, owed: known?.owed ?? [] };
+      const { suppression: _suppression, ...status } = known?.status ?? fresh;
+      // What suppressed the actions of the alarm as it was is of no account for it as it is now.
+      const record = { definition, status, owed: known?.owed ?? [] };
       const did = known === undefined ? "created" : "updated";
       const data = JSON.stringify({ version: "1.0", type: known === undefined ? "Create" : "Update" });
       const item: HistoryItem = {
@@ -156,18 +176,24 @@ export class Alarms implements AsyncDisposable {
     const going = new Set(names);
     const absent = names.filter((name) => !this.#entries.has(name));
     if (absent.length > 0) throw absentAlarm(absent);
-    for (const { definition, rule } of this.#entries.values()) {
-      const read = rule === null || going.has(definition.name) ? [] : alarmsOfRule(rule);
-      const held = read.find((name) => going.has(name));
+    for (const entry of this.#entries.values()) {
+      const held = going.has(entry.definition.name) ? undefined : readBy(entry).find((name) => going.has(name));
       if (held === undefined) continue;
-      const text = `${held} cannot be deleted: the composite alarm ${definition.name} reads it.`;
+      const text = `${held} cannot be deleted: the composite alarm ${entry.definition.name} reads it.`;
       throw new AwsError("ValidationError", text);
     }
-    await this.#store.delete(names);
-    for (const name of names) {
+    const records = [...going].flatMap((name) => this.#entries.get(name) ?? []);
+    const deletedMs = this.#options.clock.epochMs();
+    await this.#store.delete(records, deletedMs);
+    for (const { definition } of records) {
+      const { name, kind } = definition;
       this.#entries.delete(name);
       this.#acting.forget(name);
+      // Behind those that went before.
+      this.#gone.delete(name);
+      this.#gone.set(name, { name, kind, deletedMs });
     }
+    await this.#forgetGone();
   }
 
   /** Lasts until the alarm is looked at the next time. */
@@ -179,6 +205,9 @@ export class Alarms implements AsyncDisposable {
 
   /** Looks at all of them now. Rejects with the signal's reason. */
   async look(signal: AbortSignal): Promise<void> {
+    await this.#forgetGone().catch((error: unknown) => {
+      this.#options.logger.error("histories of deleted alarms were not forgotten", { error: String(error) });
+    });
     for (const name of this.#entries.keys()) {
       signal.throwIfAborted();
       // One that cannot be written now, on a full disk, is looked at again at the next tick; the others are looked at all the same.
@@ -257,7 +286,7 @@ export class Alarms implements AsyncDisposable {
     const state = ruleHolds(rule, (name) => this.#entries.get(name)?.status.state ?? "INSUFFICIENT_DATA")
       ? "ALARM"
       : "OK";
-    if (state === entry.status.state) return;
+    if (state === entry.status.state) return this.#suppress(entry.definition as CompositeAlarm);
     const reason = `The alarm rule is ${state === "ALARM" ? "true" : "false"} for the states of its alarms.`;
     const states = alarmsOfRule(rule).map((name) => {
       const of = this.#entries.get(name);
@@ -277,19 +306,70 @@ export class Alarms implements AsyncDisposable {
       const before = entry.status.state;
       const isNew = found.state !== before;
       const transitionedMs = isNew ? atMs : entry.status.transitionedMs;
-      const status: AlarmStatus = { ...found, updatedMs: atMs, transitionedMs };
+      const { suppression, acts } = this.#suppressionOf(definition, entry.status, found.state);
+      const status: AlarmStatus = {
+        ...found,
+        updatedMs: atMs,
+        transitionedMs,
+        ...(suppression === null ? {} : { suppression }),
+      };
       const event = { definition, status, before, atMs };
-      const owed = [...entry.owed, ...(isNew ? this.#acting.owedFor(event) : [])].slice(-owedMax);
+      const owed = [...entry.owed, ...(acts ? this.#acting.owedFor(event) : [])].slice(-owedMax);
       const record = { definition, status, owed };
-      await this.#store.put(record, isNew ? [stateUpdate(record, entry.status)] : []);
+      await this.#store.put(record, isNew ? [stateUpdate(record, entry.status), ...suppressed(status)] : []);
       this.#entries.set(name, { ...record, rule: entry.rule });
-      return isNew ? event : null;
+      return isNew ? { event, acts } : null;
     });
     if (moved === null) return;
-    this.#acting.begins(moved);
-    for (const { definition: above, rule } of this.#entries.values()) {
-      if (rule !== null && alarmsOfRule(rule).includes(name)) await this.#evaluate(above.name);
+    if (moved.acts) this.#acting.begins(moved.event);
+    for (const above of this.#entries.values()) {
+      if (readBy(above).includes(name)) await this.#evaluate(above.definition.name);
     }
+  }
+
+  /** A composite alarm stays in its state: its suppressor may have changed, or a period be over. */
+  async #suppress(definition: CompositeAlarm): Promise<void> {
+    const { name } = definition;
+    if (definition.suppressor === undefined) return;
+    const event = await this.#locks.run(name, async () => {
+      const entry = this.#entries.get(name);
+      if (entry?.definition !== definition) return null;
+      const { suppression: held, ...status } = entry.status;
+      const { suppression, acts } = this.#suppressionOf(definition, entry.status, status.state);
+      if (suppression?.by === held?.by && !acts) return null;
+      const next: AlarmStatus = suppression === null ? status : { ...status, suppression };
+      const before = held?.actedState ?? status.state;
+      const acting = { definition, status: next, before, atMs: this.#options.clock.epochMs() };
+      const owed = [...entry.owed, ...(acts ? this.#acting.owedFor(acting) : [])].slice(-owedMax);
+      await this.#store.put({ definition, status: next, owed }, []);
+      this.#entries.set(name, { ...entry, status: next, owed });
+      return acts ? acting : null;
+    });
+    if (event !== null) this.#acting.begins(event);
+  }
+
+  #suppressionOf(definition: AlarmDefinition, { state: before, suppression }: AlarmStatus, state: AlarmState) {
+    const suppressor = definition.kind === "composite" ? definition.suppressor : undefined;
+    if (suppressor === undefined) return { suppression: null, acts: state !== before };
+    const isSuppressing = this.#entries.get(suppressor.alarm)?.status.state === "ALARM";
+    const nowMs = this.#options.clock.epochMs();
+    return nextSuppression(suppression ?? null, { suppressor, isSuppressing, state, before, nowMs });
+  }
+
+  /** Those that have been kept for long enough, and the oldest where there are too many. */
+  async #forgetGone(): Promise<void> {
+    const { clock, limits } = this.#options;
+    const sinceMs = clock.epochMs() - limits.goneMs;
+    let left = this.#gone.size;
+    const names: string[] = [];
+    for (const { name, deletedMs } of this.#gone.values()) {
+      if (left <= limits.goneMax && deletedMs >= sinceMs) break;
+      names.push(name);
+      left -= 1;
+    }
+    if (names.length === 0) return;
+    await this.#store.forget(names);
+    for (const name of names) this.#gone.delete(name);
   }
 
   #checkRule(name: string, rule: AlarmRule): void {
@@ -310,6 +390,13 @@ export class Alarms implements AsyncDisposable {
     visit(rule, 0);
   }
 
+  #checkSuppressor({ name, suppressor }: CompositeAlarm): void {
+    if (suppressor === undefined) return;
+    if (suppressor.alarm === name) throw new AwsError("ValidationError", "An alarm does not suppress its own actions.");
+    if (this.#entries.has(suppressor.alarm)) return;
+    throw new AwsError("ValidationError", `ActionsSuppressor names an alarm that is not there: ${suppressor.alarm}.`);
+  }
+
   async #done({ definition: { name }, atMs }: AlarmEvent, arn: string, item: HistoryItem): Promise<void> {
     await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
@@ -319,6 +406,20 @@ export class Alarms implements AsyncDisposable {
       this.#entries.set(name, { ...entry, owed });
     });
   }
+}
+
+/** The alarms that a composite alarm reads: those of its rule, and its suppressor. */
+function readBy({ definition, rule }: Entry): readonly string[] {
+  if (rule === null) return [];
+  const suppressor = definition.kind === "composite" ? definition.suppressor : undefined;
+  return [...alarmsOfRule(rule), ...(suppressor === undefined ? [] : [suppressor.alarm])];
+}
+
+function suppressed({ suppression, updatedMs }: AlarmStatus): readonly HistoryItem[] {
+  if (suppression === undefined) return [];
+  const summary = suppressedReason(suppression.by);
+  const data = JSON.stringify({ actionState: "Suppressed", stateUpdateTimestamp: updatedMs });
+  return [{ atMs: updatedMs, kind: "Action", summary, data }];
 }
 
 function entryOf(record: AlarmRecord): Entry {

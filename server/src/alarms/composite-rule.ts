@@ -55,6 +55,11 @@ export function ruleHolds(rule: AlarmRule, stateOf: (alarm: string) => AlarmStat
   }
 }
 
+/** Of an ARN, or of a name itself. */
+export function alarmNameOf(given: string): string {
+  return /^arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)$/s.exec(given)?.[1] ?? given;
+}
+
 class RuleReader {
   readonly #text: string;
   #at = 0;
@@ -104,8 +109,7 @@ class RuleReader {
     if (match === null) throw this.#unexpected();
     this.#at = found.lastIndex;
     if (!this.#sign(")")) throw this.#unexpected();
-    const name = match[1] ?? match[0];
-    return /^arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)$/s.exec(name)?.[1] ?? name;
+    return alarmNameOf(match[1] ?? match[0]);
   }
 
   /** A word in any case that no letter follows. */

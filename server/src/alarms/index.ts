@@ -22,4 +22,5 @@ export type {
   Watched,
 } from "./alarm.ts";
 export { Alarms, alarmLimits, type AlarmLimits, type AlarmsOptions } from "./alarms.ts";
-export { alarmsOfRule, parseRule, RuleError } from "./composite-rule.ts";
+export { alarmNameOf, alarmsOfRule, parseRule, RuleError } from "./composite-rule.ts";
+export { suppressedReason, type Suppressor } from "./suppression.ts";

@@ -1,4 +1,5 @@
 import {
+  alarmNameOf,
   parseRule,
   RuleError,
   type AlarmActions,
@@ -7,6 +8,7 @@ import {
   type ThresholdComparison,
   type MetricAlarm,
   type MissingData,
+  type Suppressor,
   type Watched,
 } from "../../../alarms/index.ts";
 import { AwsError } from "../../../base/index.ts";
@@ -45,10 +47,9 @@ const refusedMetricMembers: readonly RefusedMember[] = [
   { path: "EvaluateLowSampleCountPercentile", harmless: (value) => value === "evaluate" },
 ];
 
-const refusedCompositeMembers: readonly RefusedMember[] = [
-  { path: "ActionsSuppressor", harmless: (value) => value === "" },
-  { path: "ActionConfiguration" },
-];
+const refusedCompositeMembers: readonly RefusedMember[] = [{ path: "ActionConfiguration" }];
+/** Of a suppressor's periods. */
+const periodSecondsMax = 7 * daySeconds;
 
 /** Checks what the published model cannot say of an alarm. Throws AwsError. */
 export function metricAlarm(input: MetricAlarmInput, facing: AlarmFacing): MetricAlarm {
@@ -94,7 +95,24 @@ export function compositeAlarm(input: CompositeAlarmInput, facing: AlarmFacing):
     if (error instanceof RuleError) throw invalid(`AlarmRule cannot be read: ${error.message}.`);
     throw error;
   }
-  return { kind: "composite", ...alarmFacts(input, facing), rule: input.AlarmRule };
+  const suppressor = suppressorOf(input);
+  const facts = alarmFacts(input, facing);
+  return { kind: "composite", ...facts, rule: input.AlarmRule, ...(suppressor === null ? {} : { suppressor }) };
+}
+
+function suppressorOf(input: CompositeAlarmInput): Suppressor | null {
+  const { ActionsSuppressor: alarm } = input;
+  const { ActionsSuppressorWaitPeriod: wait, ActionsSuppressorExtensionPeriod: extension } = input;
+  if (alarm === undefined || alarm === "") {
+    if (wait === undefined && extension === undefined) return null;
+    throw invalid("ActionsSuppressorWaitPeriod and ActionsSuppressorExtensionPeriod need an ActionsSuppressor.");
+  }
+  if (wait === undefined) throw missingParameter("ActionsSuppressorWaitPeriod");
+  if (extension === undefined) throw missingParameter("ActionsSuppressorExtensionPeriod");
+  if (Math.min(wait, extension) < 0 || Math.max(wait, extension) > periodSecondsMax) {
+    throw invalid(`The periods of an ActionsSuppressor are 0 to ${periodSecondsMax} seconds.`);
+  }
+  return { alarm: alarmNameOf(alarm), waitMs: wait * 1000, extensionMs: extension * 1000 };
 }
 
 function alarmFacts(input: MetricAlarmInput | CompositeAlarmInput, { arn, nowMs, actions }: AlarmFacing): AlarmFacts {

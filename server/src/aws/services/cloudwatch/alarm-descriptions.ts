@@ -1,5 +1,12 @@
 import { unreachable } from "../../../base/index.ts";
-import type { AlarmDefinition, AlarmRecord, HistoryItem, MetricAlarm } from "../../../alarms/index.ts";
+import {
+  suppressedReason,
+  type AlarmDefinition,
+  type AlarmRecord,
+  type CompositeAlarm,
+  type HistoryItem,
+  type MetricAlarm,
+} from "../../../alarms/index.ts";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 
 /** A metric alarm as DescribeAlarms prints it. */
@@ -15,11 +22,20 @@ export function printMetricAlarm(definition: MetricAlarm, record: AlarmRecord) {
   };
 }
 
-export function printCompositeAlarm(rule: string, record: AlarmRecord) {
-  return { ...printFacts(record), AlarmRule: rule };
+export function printCompositeAlarm({ rule, suppressor }: CompositeAlarm, record: AlarmRecord) {
+  const { suppression } = record.status;
+  return {
+    ...printFacts(record),
+    AlarmRule: rule,
+    ActionsSuppressor: suppressor?.alarm,
+    ActionsSuppressorWaitPeriod: suppressor === undefined ? undefined : suppressor.waitMs / 1000,
+    ActionsSuppressorExtensionPeriod: suppressor === undefined ? undefined : suppressor.extensionMs / 1000,
+    ActionsSuppressedBy: suppression?.by,
+    ActionsSuppressedReason: suppression === undefined ? undefined : suppressedReason(suppression.by),
+  };
 }
 
-export function printHistory(definition: AlarmDefinition, item: HistoryItem) {
+export function printHistory(definition: Pick<AlarmDefinition, "name" | "kind">, item: HistoryItem) {
   return {
     AlarmName: definition.name,
     AlarmType: alarmType(definition),
@@ -30,7 +46,7 @@ export function printHistory(definition: AlarmDefinition, item: HistoryItem) {
   };
 }
 
-export function alarmType({ kind }: AlarmDefinition): "MetricAlarm" | "CompositeAlarm" {
+export function alarmType({ kind }: Pick<AlarmDefinition, "kind">): "MetricAlarm" | "CompositeAlarm" {
   switch (kind) {
     case "metric":
       return "MetricAlarm";

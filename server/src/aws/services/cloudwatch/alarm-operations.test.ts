@@ -18,6 +18,7 @@ import {
   SetAlarmStateCommand,
   TagResourceCommand,
   UntagResourceCommand,
+  type CompositeAlarm,
   type MetricAlarm,
   type PutMetricAlarmCommandInput,
 } from "@aws-sdk/client-cloudwatch";
@@ -112,6 +113,10 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
     async alarm(name = "errors"): Promise<MetricAlarm> {
       const { MetricAlarms } = await client.send(new DescribeAlarmsCommand({ AlarmNames: [name] }));
       return MetricAlarms?.[0] ?? {};
+    },
+    async composite(name: string): Promise<CompositeAlarm> {
+      const asked = { AlarmNames: [name], AlarmTypes: ["CompositeAlarm" as const] };
+      return (await client.send(new DescribeAlarmsCommand(asked))).CompositeAlarms?.[0] ?? {};
     },
     async state(name: string): Promise<string | undefined> {
       const asked = { AlarmNames: [name], AlarmTypes: ["CompositeAlarm" as const, "MetricAlarm" as const] };
@@ -394,3 +399,60 @@ class FullDisk extends MemoryDocuments {
     return this.isFull ? Promise.reject(new Error("ENOSPC: no space left on device")) : super.write(changes);
   }
 }
+
+test("a composite alarm's actions wait for its suppressor, and are told where they run and why they do not", async () => {
+  const memory = new DocumentMemory();
+  const periods = { ActionsSuppressorWaitPeriod: 60, ActionsSuppressorExtensionPeriod: 60 };
+  const rule = { AlarmName: "main", AlarmRule: "ALARM(errors)", AlarmActions: [topic] };
+  const set = (name: string, StateValue: "OK" | "ALARM") =>
+    new SetAlarmStateCommand({ AlarmName: name, StateValue, StateReason: "drill" });
+  {
+    await using at = await served(new MemoryDocuments(memory));
+    const put = (more: object) => at.client.send(new PutCompositeAlarmCommand({ ...rule, ...more }));
+    await at.put({ AlarmActions: [], OKActions: [], ActionsEnabled: false });
+    await at.put({ AlarmName: "upkeep", AlarmActions: [], OKActions: [], Threshold: 1e9 });
+    await assert.rejects(put({ ActionsSuppressor: "nobody", ...periods }), /ActionsSuppressor names an alarm that is not there: nobody/);
+    await assert.rejects(put({ ActionsSuppressor: "main", ...periods }), /does not suppress its own actions/);
+    await assert.rejects(put({ ActionsSuppressor: "upkeep" }), /The parameter ActionsSuppressorWaitPeriod is required/);
+    await assert.rejects(put({ ActionsSuppressorWaitPeriod: 60 }), /need an ActionsSuppressor/);
+    await put({ ActionsSuppressor: "arn:aws:cloudwatch:us-east-1:111122223333:alarm:upkeep", ...periods });
+    await assert.rejects(at.client.send(new DeleteAlarmsCommand({ AlarmNames: ["upkeep"] })), /main reads it/);
+    await at.client.send(set("errors", "ALARM"));
+    assert.equal((await at.composite("main")).ActionsSuppressedBy, "WaitPeriod");
+    await at.client.send(set("upkeep", "ALARM"));
+    const { ActionsSuppressedBy, ActionsSuppressedReason, ActionsSuppressor, StateValue } = await at.composite("main");
+    assert.deepEqual(
+      [ActionsSuppressedBy, ActionsSuppressedReason, ActionsSuppressor, StateValue],
+      ["Alarm", "Actions suppressed by Alarm", "upkeep", "ALARM"],
+    );
+    assert.equal(at.acted.length, 0);
+  }
+  await using at = await served(new MemoryDocuments(memory));
+  await at.client.send(set("upkeep", "OK"));
+  assert.equal((await at.composite("main")).ActionsSuppressedBy, "ExtensionPeriod");
+  await at.minutes(5, 5, 5);
+  await eventually(() => at.acted.length === 1);
+  assert.deepEqual([at.acted[0]?.definition.name, at.acted[0]?.status.state], ["main", "ALARM"]);
+  assert.equal((await at.composite("main")).ActionsSuppressedBy, undefined);
+  const told = await at.history("main");
+  assert(told.includes("Actions suppressed by WaitPeriod") && told.includes(`Successfully executed action ${topic}`), told.join());
+});
+
+test("what was told of a deleted alarm is found for two weeks, in the next life of the platform too, and with another of its name", async () => {
+  const memory = new DocumentMemory();
+  {
+    await using at = await served(new MemoryDocuments(memory));
+    await at.put();
+    await at.client.send(new DeleteAlarmsCommand({ AlarmNames: ["errors"] }));
+    assert.deepEqual(await at.history(), ['Alarm "errors" created', 'Alarm "errors" deleted']);
+  }
+  await using at = await served(new MemoryDocuments(memory));
+  await at.put();
+  assert.deepEqual(await at.history(), ['Alarm "errors" created', 'Alarm "errors" deleted', 'Alarm "errors" created']);
+  await at.client.send(new DeleteAlarmsCommand({ AlarmNames: ["errors"] }));
+  const all = await at.client.send(new DescribeAlarmHistoryCommand({}));
+  assert.equal(all.AlarmHistoryItems?.length, 4);
+  at.clock.nowMs += 14 * 24 * 60 * minute + 1;
+  await at.look();
+  assert.deepEqual(await at.history(), []);
+});

@@ -173,7 +173,7 @@ function describeAlarms(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsI
       record.definition.kind === "metric" ? [printMetricAlarm(record.definition, record)] : [],
     ),
     CompositeAlarms: page.flatMap((record) =>
-      record.definition.kind === "composite" ? [printCompositeAlarm(record.definition.rule, record)] : [],
+      record.definition.kind === "composite" ? [printCompositeAlarm(record.definition, record)] : [],
     ),
     NextToken: next,
   };
@@ -223,11 +223,10 @@ async function alarmHistory(
   turn: () => Promise<void>,
 ) {
   const types = input.AlarmTypes ?? ["MetricAlarm", "CompositeAlarm"];
-  const one = input.AlarmName === undefined ? null : alarms.get(input.AlarmName);
-  const asked = input.AlarmName === undefined ? alarms.list() : one === null ? [] : [one];
+  const asked = alarms.remembered().filter(({ name }) => input.AlarmName === undefined || input.AlarmName === name);
   const [fromMs, toMs] = [input.StartDate?.getTime() ?? 0, input.EndDate?.getTime() ?? Infinity];
   const found = [];
-  for (const { definition } of asked) {
+  for (const definition of asked) {
     if (!types.includes(alarmType(definition))) continue;
     await turn();
     for (const [number, item] of (await alarms.history(definition.name)).entries()) {

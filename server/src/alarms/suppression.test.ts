@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { AlarmState } from "./alarm.ts";
+import { nextSuppression, type Suppression } from "./suppression.ts";
+
+const suppressor = { waitMs: 60_000, extensionMs: 30_000 };
+
+/** What an alarm does, look by look: at a second, its state, whether its suppressor is in ALARM; and then by what it is suppressed, or what it acts on. */
+function story(looks: readonly (readonly [second: number, state: AlarmState, isSuppressing: boolean])[], periods = suppressor) {
+  let [held, before]: [Suppression | null, AlarmState] = [null, "OK"];
+  return looks.map(([second, state, isSuppressing]) => {
+    const found = nextSuppression(held, { suppressor: periods, isSuppressing, state, before, nowMs: second * 1000 });
+    held = found.suppression;
+    before = state;
+    return found.acts ? `acts on ${state}` : (held?.by ?? "nothing");
+  });
+}
+
+test("a suppressor that does not go off in time suppresses nothing", () => {
+  assert.deepEqual(
+    story([[0, "OK", false], [10, "ALARM", false], [60, "ALARM", false], [70, "ALARM", false], [80, "ALARM", false]]),
+    ["nothing", "WaitPeriod", "WaitPeriod", "acts on ALARM", "nothing"],
+  );
+});
+
+test("a suppressor that goes off while it is waited for suppresses until its extension is over", () => {
+  assert.deepEqual(
+    story([[10, "ALARM", false], [20, "ALARM", true], [500, "ALARM", true], [510, "ALARM", false], [530, "ALARM", false], [540, "ALARM", false], [550, "ALARM", false]]),
+    ["WaitPeriod", "Alarm", "Alarm", "ExtensionPeriod", "ExtensionPeriod", "acts on ALARM", "nothing"],
+  );
+});
+
+test("states that come and go while they are suppressed are never told", () => {
+  assert.deepEqual(story([[0, "OK", true], [10, "ALARM", true], [20, "OK", true], [30, "OK", false], [60, "OK", false]]), [
+    "Alarm",
+    "Alarm",
+    "Alarm",
+    "ExtensionPeriod",
+    "nothing",
+  ]);
+  assert.deepEqual(story([[10, "ALARM", false], [20, "OK", false], [70, "OK", false]]), ["WaitPeriod", "WaitPeriod", "nothing"]);
+});
+
+test("a state that comes during the extension waits for its end", () => {
+  assert.deepEqual(story([[0, "OK", true], [10, "OK", false], [20, "ALARM", false], [40, "ALARM", false]]), [
+    "Alarm",
+    "ExtensionPeriod",
+    "ExtensionPeriod",
+    "acts on ALARM",
+  ]);
+});
+
+test("without periods an alarm acts at once, and again when its suppressor has left", () => {
+  const none = { waitMs: 0, extensionMs: 0 };
+  assert.deepEqual(story([[10, "ALARM", false], [20, "OK", true], [30, "OK", false]], none), ["acts on ALARM", "Alarm", "acts on OK"]);
+});
+
+test("property: never acts while the suppressor is in ALARM, never twice on one state, and in the end has acted on the state that lasts", () => {
+  const look = fc.record({ state: fc.constantFrom<AlarmState>("OK", "ALARM"), isSuppressing: fc.boolean(), afterMs: fc.nat(50_000) });
+  fc.assert(
+    fc.property(fc.array(look, { maxLength: 40 }), (looks) => {
+      let [held, before, acted]: [Suppression | null, AlarmState, AlarmState] = [null, "OK", "OK"];
+      let nowMs = 0;
+      const lasting = { state: looks.at(-1)?.state ?? "OK", isSuppressing: false, afterMs: 100_000 } as const;
+      for (const { state, isSuppressing, afterMs } of [...looks, lasting, lasting, lasting]) {
+        nowMs += afterMs;
+        const found = nextSuppression(held, { suppressor, isSuppressing, state, before, nowMs });
+        assert(!(found.acts && isSuppressing));
+        if (found.acts) {
+          assert.notEqual(state, acted);
+          acted = state;
+        }
+        held = found.suppression;
+        before = state;
+      }
+      assert.deepEqual([held, acted], [null, lasting.state]);
+    }),
+  );
+});

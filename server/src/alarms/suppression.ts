@@ -1,0 +1,68 @@
+import type { AlarmState } from "./alarm.ts";
+
+/** Why a composite alarm's actions wait. */
+export type SuppressedBy = "WaitPeriod" | "ExtensionPeriod" | "Alarm";
+
+/** What keeps a composite alarm from acting, until when (null: until its suppressor leaves ALARM), and the state whose actions ran last. */
+export interface Suppression {
+  readonly by: SuppressedBy;
+  readonly untilMs: number | null;
+  readonly actedState: AlarmState;
+}
+
+export interface Suppressor {
+  readonly alarm: string;
+  readonly waitMs: number;
+  readonly extensionMs: number;
+}
+
+export interface SuppressionFacts {
+  readonly suppressor: Pick<Suppressor, "waitMs" | "extensionMs">;
+  /** Whether the suppressor is in ALARM. */
+  readonly isSuppressing: boolean;
+  /** Of the composite alarm, now and before it was looked at. */
+  readonly state: AlarmState;
+  readonly before: AlarmState;
+  readonly nowMs: number;
+}
+
+/**
+ * What suppresses an alarm's actions now, and whether those of its state are to run.
+ *
+ * | suppressed by | the suppressor is in ALARM | it is not |
+ * | --- | --- | --- |
+ * | nothing | by Alarm | a new state waits for the suppressor: by WaitPeriod |
+ * | WaitPeriod | by Alarm | when the period is over the alarm acts |
+ * | Alarm | by Alarm | by ExtensionPeriod |
+ * | ExtensionPeriod | by Alarm | when the period is over the alarm acts |
+ *
+ * Who acts then runs the actions of the state that it is in, unless they ran before the suppression. A period does not begin anew with
+ * another state.
+ */
+export function nextSuppression(
+  held: Suppression | null,
+  { suppressor, isSuppressing, state, before, nowMs }: SuppressionFacts,
+): { readonly suppression: Suppression | null; readonly acts: boolean } {
+  const actedState = held?.actedState ?? before;
+  if (isSuppressing) return { suppression: { by: "Alarm", untilMs: null, actedState }, acts: false };
+  const next = held === null ? waiting(state, { suppressor, before, nowMs }) : left(held, { suppressor, nowMs });
+  if (next?.untilMs !== null && next !== null && next.untilMs > nowMs) return { suppression: next, acts: false };
+  return { suppression: null, acts: state !== actedState };
+}
+
+function waiting(
+  state: AlarmState,
+  { suppressor, before, nowMs }: Pick<SuppressionFacts, "suppressor" | "before" | "nowMs">,
+): Suppression | null {
+  if (state === before) return null;
+  return { by: "WaitPeriod", untilMs: nowMs + suppressor.waitMs, actedState: before };
+}
+
+/** The suppressor is not in ALARM any more, or has not been yet. */
+function left(held: Suppression, { suppressor, nowMs }: Pick<SuppressionFacts, "suppressor" | "nowMs">): Suppression {
+  if (held.by !== "Alarm") return held;
+  return { by: "ExtensionPeriod", untilMs: nowMs + suppressor.extensionMs, actedState: held.actedState };
+}
+
+/** CloudWatch's words. */
+export const suppressedReason = (by: SuppressedBy) => `Actions suppressed by ${by}`;
