@@ -106,7 +106,13 @@ export class AlarmStore {
     const { documents } = this.#options;
     const all: unknown[] = [];
     for (let after: DocumentPosition | null = null; ;) {
-      const page = await documents.list({ kind: of, order: null, isDescending: false, after, limit: documentsListedMax });
+      const page = await documents.list({
+        kind: of,
+        order: null,
+        isDescending: false,
+        after,
+        limit: documentsListedMax,
+      });
       for (const { key, body } of page.documents) {
         const record = this.#read(key, body);
         if (record !== null) all.push(record);

@@ -53,6 +53,8 @@ export interface MetricAlarm extends AlarmFacts {
   readonly hasDatapointsToAlarm: boolean;
   /** Null: not given, which is `missing`. */
   readonly missing: MissingData | null;
+  /** Of a percentile: whether datapoints of too few samples leave the state as it is. Absent where not. */
+  readonly ignoresFewSamples?: true;
 }
 
 export interface CompositeAlarm extends AlarmFacts {

@@ -15,7 +15,7 @@ import type {
 import { AlarmActing } from "./alarm-acting.ts";
 import { AlarmStore, type GoneAlarm } from "./alarm-store.ts";
 import { alarmsOfRule, parseRule, ruleHolds, type AlarmRule } from "./composite-rule.ts";
-import { evaluateWindow, windowPeriods, type EvaluationRule } from "./evaluation.ts";
+import { evaluateWindow, samplesNeeded, windowPeriods, type EvaluationRule } from "./evaluation.ts";
 import { nextSuppression, suppressedReason } from "./suppression.ts";
 import { reasonDataOf, reasonOf, reasonOfNew } from "./reasons.ts";
 
@@ -270,6 +270,8 @@ export class Alarms implements AsyncDisposable {
     // It was configured anew meanwhile, and is looked at anew.
     if (now?.definition !== definition) return;
     const evaluation = evaluateWindow(values, rule, now.status.state);
+    const decidedMs = evaluation.decided.map((place) => startMs + place * periodMs);
+    if (await this.#hasFewSamples(definition, decidedMs)) return this.#acting.stays(now, queriedMs);
     if (evaluation.state === now.status.state && now.status.reason !== reasonOfNew) {
       return this.#acting.stays(now, queriedMs);
     }
@@ -280,6 +282,17 @@ export class Alarms implements AsyncDisposable {
       reason,
       reasonData: reasonDataOf(definition, evaluation, looked),
     });
+  }
+
+  /** Whether one of the datapoints that decide was made of too few samples for the alarm's percentile. */
+  async #hasFewSamples({ watched, ignoresFewSamples }: MetricAlarm, decidedMs: readonly number[]): Promise<boolean> {
+    const [firstMs, lastMs] = [decidedMs[0], decidedMs.at(-1)];
+    if (ignoresFewSamples !== true || watched.kind !== "metric" || firstMs === undefined || lastMs === undefined)
+      return false;
+    const needed = samplesNeeded(Number(watched.statistic.slice(1)));
+    const range = { startMs: firstMs, endMs: lastMs + watched.periodMs };
+    const counts = await this.#options.readValues({ ...watched, statistic: "SampleCount" }, range);
+    return decidedMs.some((atMs) => (counts.get(atMs) ?? 0) < needed);
   }
 
   async #evaluateRule(entry: Entry, rule: AlarmRule): Promise<void> {

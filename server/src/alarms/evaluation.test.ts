@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { AlarmState, MissingData } from "./alarm.ts";
-import { evaluateWindow, type EvaluationRule } from "./evaluation.ts";
+import { evaluateWindow, samplesNeeded, type EvaluationRule } from "./evaluation.ts";
 
 const rule = (datapointsToAlarm: number, missing: MissingData): EvaluationRule => ({
   threshold: 1,
@@ -89,4 +89,8 @@ test("what is missing is never worse than if it breached, nor better than if it 
       },
     ),
   );
+});
+
+test("a percentile takes ten samples beyond it on its shorter side", () => {
+  assert.deepEqual([50, 90, 99, 10, 1, 99.9].map(samplesNeeded), [20, 100, 1000, 100, 1000, 10_000]);
 });

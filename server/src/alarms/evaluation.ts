@@ -73,3 +73,10 @@ export function evaluateWindow(
     return window.length - (decided[0] as number) >= datapointsToAlarm;
   }
 }
+
+/** How many samples a percentile takes to say something, as CloudWatch has it: ten beyond it on its shorter side. */
+export function samplesNeeded(percentile: number): number {
+  const fraction = percentile / 100;
+  if (fraction === 0 || fraction === 1) return 1;
+  return Math.ceil(10 / (fraction < 0.5 ? fraction : 1 - fraction) - 1e-6);
+}

@@ -7,7 +7,10 @@ import { nextSuppression, type Suppression } from "./suppression.ts";
 const suppressor = { waitMs: 60_000, extensionMs: 30_000 };
 
 /** What an alarm does, look by look: at a second, its state, whether its suppressor is in ALARM; and then by what it is suppressed, or what it acts on. */
-function story(looks: readonly (readonly [second: number, state: AlarmState, isSuppressing: boolean])[], periods = suppressor) {
+function story(
+  looks: readonly (readonly [second: number, state: AlarmState, isSuppressing: boolean])[],
+  periods = suppressor,
+) {
   let [held, before]: [Suppression | null, AlarmState] = [null, "OK"];
   return looks.map(([second, state, isSuppressing]) => {
     const found = nextSuppression(held, { suppressor: periods, isSuppressing, state, before, nowMs: second * 1000 });
@@ -19,45 +22,86 @@ function story(looks: readonly (readonly [second: number, state: AlarmState, isS
 
 test("a suppressor that does not go off in time suppresses nothing", () => {
   assert.deepEqual(
-    story([[0, "OK", false], [10, "ALARM", false], [60, "ALARM", false], [70, "ALARM", false], [80, "ALARM", false]]),
+    story([
+      [0, "OK", false],
+      [10, "ALARM", false],
+      [60, "ALARM", false],
+      [70, "ALARM", false],
+      [80, "ALARM", false],
+    ]),
     ["nothing", "WaitPeriod", "WaitPeriod", "acts on ALARM", "nothing"],
   );
 });
 
 test("a suppressor that goes off while it is waited for suppresses until its extension is over", () => {
   assert.deepEqual(
-    story([[10, "ALARM", false], [20, "ALARM", true], [500, "ALARM", true], [510, "ALARM", false], [530, "ALARM", false], [540, "ALARM", false], [550, "ALARM", false]]),
+    story([
+      [10, "ALARM", false],
+      [20, "ALARM", true],
+      [500, "ALARM", true],
+      [510, "ALARM", false],
+      [530, "ALARM", false],
+      [540, "ALARM", false],
+      [550, "ALARM", false],
+    ]),
     ["WaitPeriod", "Alarm", "Alarm", "ExtensionPeriod", "ExtensionPeriod", "acts on ALARM", "nothing"],
   );
 });
 
 test("states that come and go while they are suppressed are never told", () => {
-  assert.deepEqual(story([[0, "OK", true], [10, "ALARM", true], [20, "OK", true], [30, "OK", false], [60, "OK", false]]), [
-    "Alarm",
-    "Alarm",
-    "Alarm",
-    "ExtensionPeriod",
-    "nothing",
-  ]);
-  assert.deepEqual(story([[10, "ALARM", false], [20, "OK", false], [70, "OK", false]]), ["WaitPeriod", "WaitPeriod", "nothing"]);
+  assert.deepEqual(
+    story([
+      [0, "OK", true],
+      [10, "ALARM", true],
+      [20, "OK", true],
+      [30, "OK", false],
+      [60, "OK", false],
+    ]),
+    ["Alarm", "Alarm", "Alarm", "ExtensionPeriod", "nothing"],
+  );
+  assert.deepEqual(
+    story([
+      [10, "ALARM", false],
+      [20, "OK", false],
+      [70, "OK", false],
+    ]),
+    ["WaitPeriod", "WaitPeriod", "nothing"],
+  );
 });
 
 test("a state that comes during the extension waits for its end", () => {
-  assert.deepEqual(story([[0, "OK", true], [10, "OK", false], [20, "ALARM", false], [40, "ALARM", false]]), [
-    "Alarm",
-    "ExtensionPeriod",
-    "ExtensionPeriod",
-    "acts on ALARM",
-  ]);
+  assert.deepEqual(
+    story([
+      [0, "OK", true],
+      [10, "OK", false],
+      [20, "ALARM", false],
+      [40, "ALARM", false],
+    ]),
+    ["Alarm", "ExtensionPeriod", "ExtensionPeriod", "acts on ALARM"],
+  );
 });
 
 test("without periods an alarm acts at once, and again when its suppressor has left", () => {
   const none = { waitMs: 0, extensionMs: 0 };
-  assert.deepEqual(story([[10, "ALARM", false], [20, "OK", true], [30, "OK", false]], none), ["acts on ALARM", "Alarm", "acts on OK"]);
+  assert.deepEqual(
+    story(
+      [
+        [10, "ALARM", false],
+        [20, "OK", true],
+        [30, "OK", false],
+      ],
+      none,
+    ),
+    ["acts on ALARM", "Alarm", "acts on OK"],
+  );
 });
 
 test("property: never acts while the suppressor is in ALARM, never twice on one state, and in the end has acted on the state that lasts", () => {
-  const look = fc.record({ state: fc.constantFrom<AlarmState>("OK", "ALARM"), isSuppressing: fc.boolean(), afterMs: fc.nat(50_000) });
+  const look = fc.record({
+    state: fc.constantFrom<AlarmState>("OK", "ALARM"),
+    isSuppressing: fc.boolean(),
+    afterMs: fc.nat(50_000),
+  });
   fc.assert(
     fc.property(fc.array(look, { maxLength: 40 }), (looks) => {
       let [held, before, acted]: [Suppression | null, AlarmState, AlarmState] = [null, "OK", "OK"];

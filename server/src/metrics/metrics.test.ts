@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import type { Clock } from "../base/index.ts";
 import { parseCpuTimes, parseMemory } from "./host-metrics.ts";
@@ -311,10 +312,10 @@ test("a merged point is stored once, when it is complete, and stands for the poi
   const minutes = taken(series);
   assert.equal(minutes.points.length, 5);
   clock.ms = start + 14 * minute;
-  assert.deepEqual(series.takeExpired()[0], { periodMs: minute, beforeMs: start });
+  assert.deepEqual((await series.takeExpired(nextTurn))[0], { periodMs: minute, beforeMs: start });
   assert.deepEqual(taken(series).points, [], "a part of the five minutes is still kept in minutes");
   clock.ms = start + 15 * minute;
-  assert.deepEqual(series.takeExpired()[0], { periodMs: minute, beforeMs: start + 5 * minute });
+  assert.deepEqual((await series.takeExpired(nextTurn))[0], { periodMs: minute, beforeMs: start + 5 * minute });
   const merged = taken(series);
   assert.deepEqual(
     merged.points.map(({ periodMs, startMs, sum }) => [periodMs, startMs, sum]),
@@ -367,4 +368,55 @@ test("memory is bounded in series and in bytes; a recorder of an evicted series 
   const kept = series.query(latency, { ...everything, startMs: start, periodMs: minute });
   assert.ok(kept.length < 130, `${kept.length} points kept`);
   assert.equal(kept.at(-1)?.sum, 599);
+});
+
+test("a round over many series takes short turns, and merges and drops what one in a single turn would", async () => {
+  const clock = clockAt(start);
+  const tiers = [{ periodMs: minute, retentionMs: 10 * minute }];
+  const series = new MinuteSeries({ clock, seriesMax: 10_000, bytesMax: 1e8, tiers });
+  for (let index = 0; index < 5000; index++) {
+    series.record(
+      { ...latency, metricName: `m${index}` },
+      { value: 1, count: 1 },
+      { timestampMs: start, resolutionMs: minute },
+    );
+  }
+  clock.ms = start + 20 * minute;
+  let turnCount = 0;
+  await series.takeExpired(async () => void (turnCount += 1));
+  assert(turnCount >= 5, `${turnCount}`);
+  for (const [each] of series.metrics()) assert.equal(each?.isEmpty, true);
+});
+
+test("bytes are bounded by samples alone: each goes on with the round", () => {
+  const clock = clockAt(start);
+  const series = new MinuteSeries({ clock, seriesMax: 10_000, bytesMax: 200_000 });
+  for (let round = 0; round < 10; round++, clock.ms += 60 * minute) {
+    for (let index = 0; index < 300; index++) {
+      series.record(
+        { ...latency, metricName: `m${index}` },
+        { value: 1, count: 1 },
+        { timestampMs: clock.ms, resolutionMs: minute },
+      );
+    }
+  }
+  let byteLength = 0;
+  for (const [each] of series.metrics()) byteLength += (each as unknown as { readonly byteLength: number }).byteLength;
+  assert(byteLength <= 300_000, `${byteLength}`);
+});
+
+test("whoever makes many series pushes out others of anybody's, and none of the platform's, however idle", () => {
+  const clock = clockAt(start);
+  const isAnybodys = (namespace: string) => namespace !== latency.namespace;
+  const series = new MinuteSeries({ clock, seriesMax: 200, bytesMax: 1e8, isAnybodys });
+  const put = (key: typeof latency) =>
+    series.record(key, { value: 1, count: 1 }, { timestampMs: clock.ms, resolutionMs: minute });
+  for (let index = 0; index < 50; index++) put({ ...latency, metricName: `own${index}` });
+  for (let index = 0; index < 2000; index++) {
+    clock.ms += 1;
+    put({ ...latency, namespace: `N${index % 7}`, metricName: `flood${index}` });
+  }
+  const names = [...series.metrics()].map(([each]) => each?.key.metricName ?? "");
+  assert.equal(names.filter((name) => name.startsWith("own")).length, 50);
+  assert(names.length <= 200 && names.includes("flood1999"));
 });

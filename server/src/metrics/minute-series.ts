@@ -26,6 +26,11 @@ export interface MinuteSeriesOptions {
   readonly bytesMax: number;
   /** CloudWatch's by default. */
   readonly tiers?: readonly SeriesTier[];
+  /**
+   * Whether anybody may make series of a namespace: while those are more than half of all, only they go, so that whoever makes many does not
+   * push out the platform's own. None unless given.
+   */
+  readonly isAnybodys?: (namespace: string) => boolean;
 }
 
 export interface SampleOptions {
@@ -33,8 +38,15 @@ export interface SampleOptions {
   readonly resolutionMs: ResolutionMs;
 }
 
-/** Tiers are aged and bounds enforced at most this often. */
+/** A round over all series, in which tiers are aged and bounds enforced, begins at most this often. */
 const agingIntervalMs = 60_000;
+/** Aged with each sample that is recorded while a round is under way. */
+const agedPerSample = 64;
+/** Aged in a turn of the event loop: less than a millisecond's work. */
+const agedPerTurn = 1000;
+/** Series among which those recorded to longest ago are looked for, and how many of these go. */
+const comparedMax = 5000;
+const evictedMax = 50;
 /** Points restored between two looks at the bounds. */
 const restoredMax = 100_000;
 
@@ -52,6 +64,11 @@ export class MinuteSeries {
   #evicted: number[] = [];
   #nextNumber = 1;
   #agedAtMs = 0;
+  #anybodysCount = 0;
+  /** Where the search for series to evict goes on. */
+  #candidates: Iterator<Series> | null = null;
+  /** Those that the round has still to come to, and the bytes of those behind it. */
+  #round: { readonly left: Iterator<Series>; byteLength: number } | null = null;
   /** Where the bound on bytes made points go early; told once. */
   #droppedBeforeMs = 0;
 
@@ -142,9 +159,15 @@ export class MinuteSeries {
   }
 
   /** Persisted points that began before those times may go, once every change was written: they were merged or dropped here. */
-  takeExpired(): readonly { readonly periodMs: number; readonly beforeMs: number }[] {
+  async takeExpired(
+    turn: () => Promise<void>,
+  ): Promise<readonly { readonly periodMs: number; readonly beforeMs: number }[]> {
     const nowMs = this.#options.clock.epochMs();
-    this.#age(nowMs);
+    this.#beginRound(nowMs);
+    while (this.#round !== null) {
+      this.#ageSome(nowMs, agedPerTurn);
+      await turn();
+    }
     const droppedBeforeMs = this.#droppedBeforeMs;
     this.#droppedBeforeMs = 0;
     return this.#tiers.map(({ periodMs }, index) => {
@@ -180,7 +203,8 @@ export class MinuteSeries {
 
   #pointFor(series: Series, timestampMs: number): SeriesPoint | null {
     const nowMs = this.#options.clock.epochMs();
-    if (nowMs - this.#agedAtMs >= agingIntervalMs) this.#age(nowMs);
+    if (nowMs - this.#agedAtMs >= agingIntervalMs) this.#beginRound(nowMs);
+    if (this.#round !== null) this.#ageSome(nowMs, agedPerSample);
     return series.pointAt(timestampMs, nowMs);
   }
 
@@ -205,17 +229,32 @@ export class MinuteSeries {
     this.#metrics.set(id, ofUnits);
     ofUnits.push(made);
     this.#byNumber.set(identity.number, made);
+    if (this.#isAnybodys(made)) this.#anybodysCount += 1;
     return made;
   }
 
   #age(nowMs: number): void {
+    this.#beginRound(nowMs);
+    this.#ageSome(nowMs, Infinity);
+  }
+
+  #beginRound(nowMs: number): void {
     this.#agedAtMs = nowMs;
-    let byteLength = 0;
-    for (const series of this.#all()) {
+    this.#round = { left: this.#byNumber.values(), byteLength: 0 };
+  }
+
+  #ageSome(nowMs: number, countMax: number): void {
+    const round = this.#round;
+    for (let count = 0; round !== null && count < countMax; count++) {
+      const { done, value: series } = round.left.next();
+      if (done === true) {
+        this.#round = null;
+        if (round.byteLength > this.#options.bytesMax) this.#dropOldest();
+        return;
+      }
       series.age(nowMs);
-      byteLength += series.byteLength;
+      round.byteLength += series.byteLength;
     }
-    if (byteLength > this.#options.bytesMax) this.#dropOldest();
   }
 
   /** Drops whole hours, oldest first, until a tenth is free. */
@@ -232,17 +271,41 @@ export class MinuteSeries {
     }
   }
 
-  /** A hundredth at a time, so that many new series do not each search for a victim. */
+  /**
+   * Some at a time, so that many new series do not each search for a victim, and among some thousands, so that no search takes long: of more
+   * series the next search looks at others.
+   */
   #evictIdle(): void {
-    const idle = this.#all().sort((a, b) => a.lastRecordedMs - b.lastRecordedMs);
-    for (const series of idle.slice(0, Math.max(1, Math.ceil(idle.length / 100)))) this.#evict(series);
+    const onlyAnybodys = this.#anybodysCount > this.#options.seriesMax / 2;
+    const found: Series[] = [];
+    for (let looked = 0; looked < Math.min(this.#byNumber.size, comparedMax); looked++) {
+      const series = this.#nextCandidate();
+      if (!onlyAnybodys || this.#isAnybodys(series)) found.push(series);
+    }
+    const idle = found.sort((a, b) => a.lastRecordedMs - b.lastRecordedMs);
+    const count = Math.min(evictedMax, Math.max(1, Math.ceil(idle.length / 100)));
+    for (const series of idle.slice(0, count)) this.#evict(series);
+  }
+
+  #nextCandidate(): Series {
+    this.#candidates ??= this.#byNumber.values();
+    let { done, value } = this.#candidates.next();
+    if (done === true) {
+      this.#candidates = this.#byNumber.values();
+      ({ done, value } = this.#candidates.next());
+    }
+    return value as Series;
+  }
+
+  #isAnybodys({ key }: Series): boolean {
+    return this.#options.isAnybodys?.(key.namespace) ?? false;
   }
 
   #evict(series: Series): void {
     const { number, key } = series.identity;
     series.isEvicted = true;
     if (series.isStored) this.#evicted.push(number);
-    this.#byNumber.delete(number);
+    if (this.#byNumber.delete(number) && this.#isAnybodys(series)) this.#anybodysCount -= 1;
     this.#changed.delete(series);
     const id = metricId(key);
     const left = (this.#metrics.get(id) ?? []).filter((other) => other !== series);

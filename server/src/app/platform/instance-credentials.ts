@@ -1,6 +1,7 @@
 import type { Permits } from "../../aws/index.ts";
 import type { InstanceIdentity, IssueCredentials } from "../../hosting/index.ts";
 import { parseS3Uri } from "../../hosting/index.ts";
+import { isPlatformsNamespace } from "./platform-namespaces.ts";
 import type { Credential } from "../../signing/index.ts";
 
 /**
@@ -85,7 +86,7 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       const owner = issued.get(accessKeyId);
       if (owner === undefined) return true;
       if (instanceActions.has(action)) return true;
-      if (action === "cloudwatch:PutMetricData") return !isPlatformsNamespace(resource);
+      if (action === "cloudwatch:PutMetricData") return !isPlatformsNamespace(namespaceOf(resource));
       if (logActions.has(action)) return !isOthersLog(resource, owner.identity.endpointName);
       const object = objectOf(resource);
       const reads = objectReads.has(action);
@@ -97,17 +98,14 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
   };
 }
 
-/** Of the metrics that the platform records of all endpoints: other endpoints' alarms and scaling policies go by them. */
-function isPlatformsNamespace(arn: string): boolean {
-  return /:namespace\/(?:AWS\/|\/aws\/|Galatea\/)/i.test(arn);
-}
-
 /** Whether the ARN is of the log group of another endpoint or of transform jobs, or of a stream in it. */
 function isOthersLog(arn: string, endpointName: string): boolean {
   if (/:log-group:\/aws\/sagemaker\/TransformJobs(:|$)/.test(arn)) return true;
   const [, endpoint] = /^arn:aws:logs:[^:]*:[^:]*:log-group:\/aws\/sagemaker\/Endpoints\/([^:/]*)/.exec(arn) ?? [];
   return endpoint !== undefined && endpoint !== endpointName;
 }
+
+const namespaceOf = (arn: string) => arn.replace(/^.*?:namespace\//s, "");
 
 interface ObjectName {
   readonly bucket: string;

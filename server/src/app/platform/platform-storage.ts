@@ -6,6 +6,7 @@ import { MinuteSeries } from "../../metrics/index.ts";
 import { lockDirectory } from "../../processes/index.ts";
 import { openDocuments, openRecords, recordsDefaults, type Documents } from "../../records/index.ts";
 import type { DataDirectories } from "../directories.ts";
+import { isPlatformsNamespace } from "./platform-namespaces.ts";
 import { takeOverMetrics } from "./metrics-database.ts";
 
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
@@ -35,7 +36,8 @@ export async function openStorage(
   };
   takeOverMetrics(databases, log);
   const { records, metricDatabase, store } = await openFiles(opening, databases, directories, log);
-  const series = new MinuteSeries({ clock, ...seriesLimits });
+  const isAnybodys = (namespace: string) => !isPlatformsNamespace(namespace);
+  const series = new MinuteSeries({ clock, ...seriesLimits, isAnybodys });
   // Closed after everything that records, before the records.
   opening.use(
     await MetricRecords.open({

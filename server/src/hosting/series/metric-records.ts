@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { delay, sealLine, TaskGroup, unsealLine, type Clock, type Logger } from "../../base/index.ts";
 import type { MinuteSeries, SeriesChanges, StoredPoint, StoredSeries } from "../../metrics/index.ts";
 import type { Migration, Records, Statement } from "../../records/index.ts";
@@ -88,7 +89,7 @@ export class MetricRecords implements AsyncDisposable {
   async #write(openAtMs: number | null): Promise<void> {
     const { series, limits, logger } = this.#options;
     try {
-      const expired = series.takeExpired();
+      const expired = await series.takeExpired(() => nextTurn());
       for (const changes of series.takeChanges(openAtMs, limits.pointsPerWrite)) await this.#writeChanges(changes);
       // Only now: until what they were merged into is on disk, they are all there is.
       for (const { periodMs, beforeMs } of expired) await this.#deleteBefore(periodMs, beforeMs);

@@ -44,7 +44,6 @@ const refusedMetricMembers: readonly RefusedMember[] = [
   { path: "EvaluationCriteria" },
   { path: "EvaluationInterval" },
   { path: "ActionConfiguration" },
-  { path: "EvaluateLowSampleCountPercentile", harmless: (value) => value === "evaluate" },
 ];
 
 const refusedCompositeMembers: readonly RefusedMember[] = [{ path: "ActionConfiguration" }];
@@ -83,7 +82,19 @@ export function metricAlarm(input: MetricAlarmInput, facing: AlarmFacing): Metri
     datapointsToAlarm: datapoints ?? periods,
     hasDatapointsToAlarm: datapoints !== undefined,
     missing: (missing as MissingData | undefined) ?? null,
+    ...(ignoresFewSamples(input, watched) ? { ignoresFewSamples: true } : {}),
   };
+}
+
+function ignoresFewSamples({ EvaluateLowSampleCountPercentile: word }: MetricAlarmInput, watched: Watched): boolean {
+  if (word === undefined) return false;
+  if (word !== "evaluate" && word !== "ignore") {
+    throw invalid(`EvaluateLowSampleCountPercentile must be evaluate or ignore; it is ${word}.`);
+  }
+  if (watched.kind !== "metric" || !/^p/i.test(watched.statistic)) {
+    throw invalid("EvaluateLowSampleCountPercentile is for alarms on a percentile.");
+  }
+  return word === "ignore";
 }
 
 /** Throws AwsError for a rule that cannot be read. */

@@ -19,6 +19,7 @@ export function printMetricAlarm(definition: MetricAlarm, record: AlarmRecord) {
     Threshold: definition.threshold,
     ComparisonOperator: definition.comparison,
     TreatMissingData: definition.missing ?? undefined,
+    EvaluateLowSampleCountPercentile: definition.ignoresFewSamples === true ? "ignore" : undefined,
   };
 }
 

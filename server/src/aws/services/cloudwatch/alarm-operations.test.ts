@@ -411,7 +411,10 @@ test("a composite alarm's actions wait for its suppressor, and are told where th
     const put = (more: object) => at.client.send(new PutCompositeAlarmCommand({ ...rule, ...more }));
     await at.put({ AlarmActions: [], OKActions: [], ActionsEnabled: false });
     await at.put({ AlarmName: "upkeep", AlarmActions: [], OKActions: [], Threshold: 1e9 });
-    await assert.rejects(put({ ActionsSuppressor: "nobody", ...periods }), /ActionsSuppressor names an alarm that is not there: nobody/);
+    await assert.rejects(
+      put({ ActionsSuppressor: "nobody", ...periods }),
+      /ActionsSuppressor names an alarm that is not there: nobody/,
+    );
     await assert.rejects(put({ ActionsSuppressor: "main", ...periods }), /does not suppress its own actions/);
     await assert.rejects(put({ ActionsSuppressor: "upkeep" }), /The parameter ActionsSuppressorWaitPeriod is required/);
     await assert.rejects(put({ ActionsSuppressorWaitPeriod: 60 }), /need an ActionsSuppressor/);
@@ -435,7 +438,10 @@ test("a composite alarm's actions wait for its suppressor, and are told where th
   assert.deepEqual([at.acted[0]?.definition.name, at.acted[0]?.status.state], ["main", "ALARM"]);
   assert.equal((await at.composite("main")).ActionsSuppressedBy, undefined);
   const told = await at.history("main");
-  assert(told.includes("Actions suppressed by WaitPeriod") && told.includes(`Successfully executed action ${topic}`), told.join());
+  assert(
+    told.includes("Actions suppressed by WaitPeriod") && told.includes(`Successfully executed action ${topic}`),
+    told.join(),
+  );
 });
 
 test("what was told of a deleted alarm is found for two weeks, in the next life of the platform too, and with another of its name", async () => {
@@ -455,4 +461,18 @@ test("what was told of a deleted alarm is found for two weeks, in the next life 
   at.clock.nowMs += 14 * 24 * 60 * minute + 1;
   await at.look();
   assert.deepEqual(await at.history(), []);
+});
+
+test("an alarm on a percentile keeps its state where too few samples say something", async () => {
+  await using at = await served();
+  await assert.rejects(at.put({ EvaluateLowSampleCountPercentile: "ignore" }), /is for alarms on a percentile/);
+  const percentile = { Statistic: undefined, ExtendedStatistic: "p90", EvaluationPeriods: 1, DatapointsToAlarm: 1 };
+  await at.put({ ...percentile, EvaluateLowSampleCountPercentile: "ignore" });
+  await at.put({ ...percentile, AlarmName: "eager", EvaluateLowSampleCountPercentile: "evaluate" });
+  await at.minutes(5);
+  assert.deepEqual([await at.state("errors"), await at.state("eager")], ["INSUFFICIENT_DATA", "ALARM"]);
+  at.series.record(errors, { value: 5, count: 99 }, { timestampMs: at.clock.nowMs, resolutionMs: minute });
+  await at.minutes(5);
+  assert.equal(await at.state("errors"), "ALARM");
+  assert.equal((await at.alarm()).EvaluateLowSampleCountPercentile, "ignore");
 });

@@ -7,6 +7,9 @@ type MetricDatum = CloudwatchInputs["MetricDatum"];
 
 const hourMs = 3_600_000;
 const valuesMax = 150;
+const dataMax = 1000;
+/** Beyond it, or below its negative, values are refused. */
+const valueMax = 2 ** 360;
 
 /** Recorded in a turn: of 150 values each, some milliseconds' work. */
 const dataPerTurn = 100;
@@ -37,7 +40,9 @@ export async function putMetricData(
   const { Namespace: namespace } = input;
   if (namespace.startsWith("AWS/")) throw invalid(`The value ${namespace} for parameter Namespace is invalid.`);
   const nowMs = clock.epochMs();
-  const checked = dataOf(input).map(({ name, datum }): CheckedDatum => {
+  const data = dataOf(input);
+  if (data.length > dataMax) throw invalid(`The collection MetricData must not have a size greater than ${dataMax}.`);
+  const checked = data.map(({ name, datum }): CheckedDatum => {
     const timestampMs = checkedTimeMs(datum, name, nowMs);
     const { MetricName: metricName, Unit: unit = "None" } = datum;
     return {
@@ -108,7 +113,7 @@ function checkedValues(datum: MetricDatum, name: string): Seen {
 
 function checkNumbers(numbers: readonly number[], name: string): void {
   for (const value of numbers) {
-    if (!Number.isFinite(value)) throw invalid(`The value ${value} for parameter ${name}.Value is invalid.`);
+    if (!(Math.abs(value) <= valueMax)) throw invalid(`The value ${value} for parameter ${name}.Value is invalid.`);
   }
 }
 

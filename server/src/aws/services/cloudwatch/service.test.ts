@@ -139,6 +139,32 @@ test("PutMetricData stores values, arrays with counts and statistic sets; all of
   );
 });
 
+test("PutMetricData refuses values that are none or out of CloudWatch's range, too many values and too many data", async () => {
+  await using at = await served();
+  const refused = async (data: object[], message: RegExp) => {
+    const command = new PutMetricDataCommand({ Namespace: "Mine", MetricData: data as never });
+    await assert.rejects(at.client.send(command), message);
+  };
+  for (const value of [NaN, Infinity, -Infinity, 2 ** 361, -(2 ** 361)]) {
+    await refused(
+      [{ MetricName: "m", Value: value }],
+      /The value -?\S+ for parameter MetricData\.member\.1\.Value is invalid\./,
+    );
+    await refused([{ MetricName: "m", Values: [1, value] }], /is invalid\./);
+  }
+  const set = { SampleCount: 1, Sum: 2 ** 361, Minimum: 1, Maximum: 1 };
+  await refused([{ MetricName: "m", StatisticValues: set }], /is invalid\./);
+  const values = Array.from({ length: 151 }, (_, index) => index);
+  await refused([{ MetricName: "m", Values: values }], /must not have a size greater than 150\./);
+  const data = Array.from({ length: 1001 }, () => ({ MetricName: "m", Value: 1 }));
+  await refused(data, /The collection MetricData must not have a size greater than 1000\./);
+  const old = new Date(at.clock.nowMs - 15 * 24 * 60 * minute);
+  await refused([{ MetricName: "m", Value: 1, Timestamp: old }], /within the past two weeks\./);
+  await at.client.send(
+    new PutMetricDataCommand({ Namespace: "Mine", MetricData: [{ MetricName: "m", Value: 2 ** 360 }] }),
+  );
+});
+
 test("ListMetrics finds by namespace, name and contained dimensions, in pages", async () => {
   await using at = await served();
   at.series.recorder(latency).record(1);
