@@ -1,4 +1,3 @@
-import type { Suppression, Suppressor } from "./suppression.ts";
 import type { MetricName } from "../metrics/index.ts";
 
 export const alarmStates = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
@@ -55,6 +54,22 @@ export interface MetricAlarm extends AlarmFacts {
   readonly missing: MissingData | null;
   /** Of a percentile: whether datapoints of too few samples leave the state as it is. Absent where not. */
   readonly ignoresFewSamples?: true;
+}
+
+/** Why a composite alarm's actions wait. */
+export type SuppressedBy = "WaitPeriod" | "ExtensionPeriod" | "Alarm";
+
+/** What keeps a composite alarm from acting, until when (null: until its suppressor leaves ALARM), and the state whose actions ran last. */
+export interface Suppression {
+  readonly by: SuppressedBy;
+  readonly untilMs: number | null;
+  readonly actedState: AlarmState;
+}
+
+export interface Suppressor {
+  readonly alarm: string;
+  readonly waitMs: number;
+  readonly extensionMs: number;
 }
 
 export interface CompositeAlarm extends AlarmFacts {

@@ -19,8 +19,9 @@ export type {
   MetricAlarm,
   MissingData,
   ReadValues,
+  Suppressor,
   Watched,
 } from "./alarm.ts";
 export { Alarms, alarmLimits, type AlarmLimits, type AlarmsOptions } from "./alarms.ts";
 export { alarmNameOf, alarmsOfRule, parseRule, RuleError } from "./composite-rule.ts";
-export { suppressedReason, type Suppressor } from "./suppression.ts";
+export { suppressedReason } from "./suppression.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { AlarmState } from "./alarm.ts";
-import { nextSuppression, type Suppression } from "./suppression.ts";
+import type { AlarmState, Suppression } from "./alarm.ts";
+import { nextSuppression } from "./suppression.ts";
 
 const suppressor = { waitMs: 60_000, extensionMs: 30_000 };
 

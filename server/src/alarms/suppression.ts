@@ -1,20 +1,4 @@
-import type { AlarmState } from "./alarm.ts";
-
-/** Why a composite alarm's actions wait. */
-export type SuppressedBy = "WaitPeriod" | "ExtensionPeriod" | "Alarm";
-
-/** What keeps a composite alarm from acting, until when (null: until its suppressor leaves ALARM), and the state whose actions ran last. */
-export interface Suppression {
-  readonly by: SuppressedBy;
-  readonly untilMs: number | null;
-  readonly actedState: AlarmState;
-}
-
-export interface Suppressor {
-  readonly alarm: string;
-  readonly waitMs: number;
-  readonly extensionMs: number;
-}
+import type { AlarmState, SuppressedBy, Suppression, Suppressor } from "./alarm.ts";
 
 export interface SuppressionFacts {
   readonly suppressor: Pick<Suppressor, "waitMs" | "extensionMs">;

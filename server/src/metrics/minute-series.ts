@@ -245,7 +245,8 @@ export class MinuteSeries {
 
   #ageSome(nowMs: number, countMax: number): void {
     const round = this.#round;
-    for (let count = 0; round !== null && count < countMax; count++) {
+    if (round === null) return;
+    for (let count = 0; count < countMax; count++) {
       const { done, value: series } = round.left.next();
       if (done === true) {
         this.#round = null;
