@@ -43,6 +43,18 @@ export function examine(options: ExamineOptions): Examined {
   }
 }
 
+/** The same after a look at the pages of one that was taken for known. */
+export function examineFurther(examined: Examined & { readonly at: "sound" }): Examined {
+  const { database } = examined;
+  try {
+    const reason = pageDamage(database, "whole");
+    return reason === null ? examined : { at: "damaged", reason, database };
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return { at: "damaged", reason: String(error), database };
+  }
+}
+
 export function openFile(path: string, busyTimeoutMs: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {

@@ -13,6 +13,8 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { crc32 } from "node:zlib";
+import type { JournalBeginning } from "./journal-reading.ts";
 import {
   commitLine,
   headerLine,
@@ -26,7 +28,6 @@ import { allRows, appliedMigrations, commitCount } from "./tables.ts";
 /** A journal that has grown by this and by twice its beginning is begun anew. */
 const grownBytesMin = 4 * 2 ** 20;
 const linesPerWrite = 1000;
-
 /**
  * The second copy of a database: all rows as they were at its beginning, then every commit since, each line with a checksum. It is
  * begun anew when it has grown; the one before it stays beside it. A commit's line is written after the commit: a journal is never
@@ -35,7 +36,7 @@ const linesPerWrite = 1000;
 export class Journal implements Disposable {
   readonly path: string;
   #file: number | null = null;
-  #beginningBytes = 0;
+  #beginning: JournalBeginning = { byteLength: 0, sum: 0, commitCount: 0 };
   #grownBytes = 0;
 
   constructor(path: string) {
@@ -54,7 +55,7 @@ export class Journal implements Disposable {
 
   /** Adds a commit. Where that fails the journal is not to be gone on with: the next commit begins a new one. */
   append(commit: JournalCommit, database: DatabaseSync): void {
-    if (this.#file === null || this.#grownBytes > Math.max(grownBytesMin, 2 * this.#beginningBytes)) {
+    if (this.#file === null || this.#grownBytes > Math.max(grownBytesMin, 2 * this.#beginning.byteLength)) {
       this.begin(database);
       return;
     }
@@ -66,17 +67,16 @@ export class Journal implements Disposable {
     }
   }
 
-  /** How long its beginning is; null for one that is not to be gone on with. */
-  get beginningBytes(): number | null {
-    return this.#file === null ? null : this.#beginningBytes;
+  /** Null for one that is not to be gone on with. The same one as long as it is the same journal. */
+  get beginning(): JournalBeginning | null {
+    return this.#file === null ? null : this.#beginning;
   }
 
-  /** Goes on with the journal that is there, which is whole; without its commits it is so long. */
-  resume(beginningBytes: number | null = null): void {
+  /** Goes on with the journal that is there, which is whole and begins so. */
+  resume(beginning: JournalBeginning): void {
     this.#file = openSync(this.path, "a");
-    const { size } = fstatSync(this.#file);
-    this.#beginningBytes = beginningBytes ?? size;
-    this.#grownBytes = size - this.#beginningBytes;
+    this.#beginning = beginning;
+    this.#grownBytes = fstatSync(this.#file).size - beginning.byteLength;
   }
 
   /** Writes down all that the database holds now; the former journal is kept as `<path>.former`. */
@@ -88,18 +88,16 @@ export class Journal implements Disposable {
     try {
       const rows = [...allRows(database)];
       const migrations = appliedMigrations(database);
-      let byteCount = writeWhole(
-        file,
-        headerLine({ commitCount: commitCount(database), rowCount: rows.length, migrations }),
-      );
+      let [byteLength, sum] = [0, 0];
+      const write = (text: string) => {
+        sum = crc32(text, sum);
+        byteLength += writeWhole(file, text);
+      };
+      const count = commitCount(database);
+      write(headerLine({ commitCount: count, rowCount: rows.length, migrations }));
       for (let at = 0; at < rows.length; at += linesPerWrite) {
-        byteCount += writeWhole(
-          file,
-          rows
-            .slice(at, at + linesPerWrite)
-            .map(rowLine)
-            .join(""),
-        );
+        const lines = rows.slice(at, at + linesPerWrite).map(rowLine);
+        write(lines.join(""));
       }
       fsyncSync(file);
       if (existsSync(this.path)) {
@@ -108,7 +106,7 @@ export class Journal implements Disposable {
       }
       renameSync(aside, this.path);
       syncDirectory(dirname(this.path));
-      this.#beginningBytes = byteCount;
+      this.#beginning = { byteLength, sum, commitCount: count };
       this.#grownBytes = 0;
       this.#file = file;
     } catch (error) {

@@ -1,11 +1,12 @@
-import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { LogFields } from "../base/index.ts";
-import { takeClosingNote, type ClosingNote } from "./closing-note.ts";
 import { CommitMark } from "./commit-mark.ts";
-import { chooseSource, examine, isDamage, openFile, type Examined } from "./examine.ts";
+import { checkSeal, DatabaseSeal } from "./database-seal.ts";
+import { chooseSource, examine, examineFurther, isDamage, openFile, type Examined } from "./examine.ts";
 import { Journal, syncDirectory } from "./journal.ts";
+import { readCommits, sumBeginning, type JournalBeginning } from "./journal-reading.ts";
 import { rowText, type JournalContents } from "./journal-text.ts";
 import type { Migration } from "./statement.ts";
 import {
@@ -39,6 +40,8 @@ export interface OpenDatabase {
   readonly database: DatabaseSync;
   readonly journal: Journal | null;
   readonly mark: CommitMark;
+  /** Null where there is no second copy. */
+  readonly seal: DatabaseSeal | null;
   readonly findings: readonly Finding[];
 }
 
@@ -53,12 +56,15 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
   const journal = keepsJournal ? new Journal(`${path}.journal`) : null;
   const mark = new CommitMark(`${path}.commits`);
   const findings: Finding[] = [];
-  const closed = journal === null ? null : takeClosingNote(path, journal.path);
-  const pages = closed !== null ? "known" : keepsJournal ? "whole" : "quickly";
-  let examined = examine({ path, migrations, busyTimeoutMs, pages });
-  if (journal !== null && closed !== null && examined.at === "sound") {
+  const sealed = journal === null ? null : checkSeal(path, journal.path);
+  let examined = examine({ path, migrations, busyTimeoutMs, pages: pagesLookedAt(sealed, keepsJournal) });
+  if (journal !== null && sealed !== null && examined.at === "sound") {
     const { database } = examined;
-    if (commitCount(database) === mark.read()) return asClosed({ database, journal, mark }, migrations, closed);
+    const isGoneOnWith = knownCopies({ database, journal, mark }, sealed);
+    if (isGoneOnWith !== null) {
+      return prepared({ database, journal, mark }, options, findings, () => (isGoneOnWith ? sealed : null));
+    }
+    examined = examineFurther(examined);
   }
   const contents = journal?.read() ?? null;
   const counted = examined.at === "sound" ? commitCount(examined.database) : 0;
@@ -76,41 +82,82 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
     findings.push({ message, fields: { path, lostCommits: mark.read() - counted, aside: aside.join(", ") } });
   }
   const database = examined.at === "sound" ? examined.database : openFile(path, busyTimeoutMs);
+  return prepared({ database, journal, mark }, options, findings, () => {
+    const isCurrent = contents !== null && contents.isWhole && contents.commits.length === 0 && !isReplaced;
+    if (!isCurrent || contents.repairedCount > 0 || contents.commitCount !== commitCount(database)) return null;
+    return journal === null ? null : beginningOf(journal.path, contents.commitCount);
+  });
+}
+
+const pagesLookedAt = (sealed: JournalBeginning | null, keepsJournal: boolean) =>
+  sealed !== null ? "known" : keepsJournal ? "whole" : "quickly";
+
+type Copies = Pick<OpenDatabase, "database" | "mark"> & { readonly journal: Journal };
+
+/**
+ * Whether both copies say the same, for which the counts of commits are enough where a seal says that neither was changed: true, and the
+ * journal is gone on with; false where the database has a commit that the journal has not, as a kill between the two leaves it; null
+ * where one has lost something.
+ */
+function knownCopies({ database, journal, mark }: Copies, sealed: JournalBeginning): boolean | null {
+  const commits = readCommits(journal.path, sealed);
+  const count = commitCount(database);
+  if (commits === null || count < mark.read() || count < commits.commitCount) return null;
+  return count === commits.commitCount && commits.isEnded;
+}
+
+/** Of a journal that is all beginning. */
+function beginningOf(path: string, count: number): JournalBeginning | null {
+  const byteLength = statSync(path).size;
+  const sum = sumBeginning(path, byteLength);
+  return sum === null ? null : { byteLength, sum, commitCount: count };
+}
+
+/** Makes the tables, and goes on with the journal whose beginning is given, or begins one anew where it is none or a migration was applied. */
+function prepared(
+  { database, journal, mark }: Pick<OpenDatabase, "database" | "journal" | "mark">,
+  { path, migrations }: OpenDatabaseOptions,
+  findings: Finding[],
+  beginning: () => JournalBeginning | null,
+): OpenDatabase {
+  const seal = journal === null ? null : new DatabaseSeal(path);
   try {
     createOwnTables(database);
     const isMigrated = applyMigrations(database, migrations);
-    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    const isCurrent =
-      contents !== null && contents.isWhole && contents.commits.length === 0 && !isReplaced && !isMigrated;
-    if (isCurrent && contents.repairedCount === 0 && contents.commitCount === commitCount(database)) journal?.resume();
+    const resumed = isMigrated ? null : beginning();
+    if (resumed !== null) journal?.resume(resumed);
     else journal?.begin(database);
+    const unsealed = checkpointSealed(database, journal, seal);
+    if (unsealed !== null) findings.push(unsealed);
     mark.write(commitCount(database));
   } catch (error) {
+    seal?.[Symbol.dispose]();
     database.close();
     throw error;
   }
-  return { database, journal, mark, findings };
+  return { database, journal, mark, seal, findings };
 }
 
-/** Goes on where an orderly close ended: both copies are byte for byte what they were, so neither has to be read. */
-function asClosed(
-  {
-    database,
-    journal,
-    mark,
-  }: { readonly database: DatabaseSync; readonly journal: Journal; readonly mark: CommitMark },
-  migrations: readonly Migration[],
-  { beginningBytes }: ClosingNote,
-): OpenDatabase {
+/** Moves all that is in the log into the file; what is told where no seal could be written of it, which keeps nothing from going on. */
+export function checkpointSealed(
+  database: DatabaseSync,
+  journal: Journal | null,
+  seal: DatabaseSeal | null,
+): Finding | null {
+  const pages = seal?.pagesInLog() ?? new Set();
+  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  return keepSeal(() => seal?.write(journal?.beginning ?? null, pages));
+}
+
+/** Attempts to write a seal. */
+export function keepSeal(write: () => void): Finding | null {
   try {
-    if (applyMigrations(database, migrations)) journal.begin(database);
-    else journal.resume(beginningBytes);
-    mark.write(commitCount(database));
+    write();
+    return null;
   } catch (error) {
-    database.close();
-    throw error;
+    const message = "the checksums of a database were not written: the next start reads it row by row";
+    return { message, fields: { error: String(error) } };
   }
-  return { database, journal, mark, findings: [] };
 }
 
 /** Whether the journal says what a sound database holds. */

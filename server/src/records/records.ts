@@ -152,10 +152,8 @@ class Writer {
           error: message.message,
         });
         return;
-      case "note-failed":
-        this.#logger.warning("the records are closed, but no note of it was written: the next start reads them whole", {
-          error: message.message,
-        });
+      case "unsealed":
+        this.#logger.warning(message.finding.message, message.finding.fields);
         return;
       case "failed-to-open":
         this.#fail(Object.assign(new Error(message.message), { code: message.code }), opened);

@@ -1,6 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { writeClosingNote } from "./closing-note.ts";
-import { openDatabase, type Finding, type OpenDatabase } from "./open-database.ts";
+import { checkpointSealed, keepSeal, openDatabase, type Finding, type OpenDatabase } from "./open-database.ts";
 import { diskCodeOf, type Migration, type Statement, type WriteResult } from "./statement.ts";
 import { commitCount, statementRunner } from "./tables.ts";
 
@@ -18,8 +17,8 @@ export type ToWriter =
 export type FromWriter =
   | { readonly kind: "open"; readonly findings: readonly Finding[] }
   | { readonly kind: "copy-failed"; readonly message: string }
-  /** Of an orderly close: the next opening reads everything. */
-  | { readonly kind: "note-failed"; readonly message: string }
+  /** The next opening reads everything. */
+  | { readonly kind: "unsealed"; readonly finding: Finding }
   | { readonly kind: "failed-to-open"; readonly message: string; readonly code: string | null }
   | { readonly kind: "committed"; readonly results: readonly { transaction: number; results: WriteResult[] }[] }
   | {
@@ -64,7 +63,10 @@ function commitWaiting({ opened, run }: Writing): void {
     }
     if (committed.length > 0) run({ sql: "UPDATE commit_count SET count = count + 1", values: [] });
     database.exec("COMMIT");
-    if (committed.length > 0) copyCommit(opened, batch, committed);
+    if (committed.length > 0) {
+      copyCommit(opened, batch, committed);
+      tellUnsealed(keepSeal(() => opened.seal?.keepUp(opened.journal?.beginning ?? null)));
+    }
     port?.postMessage({ kind: "committed", results: committed } satisfies FromWriter, []);
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
@@ -117,20 +119,17 @@ function refuse(transaction: number, error: unknown): void {
   port?.postMessage(reply, []);
 }
 
-function close({ database, journal, mark }: OpenDatabase): void {
-  const { path } = workerData as WriterThreadData;
+function tellUnsealed(finding: Finding | null): void {
+  if (finding !== null) port?.postMessage({ kind: "unsealed", finding } satisfies FromWriter, []);
+}
+
+function close({ database, journal, mark, seal }: OpenDatabase): void {
   // Readers of other connections keep SQLite from doing this as it closes.
-  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  tellUnsealed(checkpointSealed(database, journal, seal));
   database.close();
-  const beginningBytes = journal?.beginningBytes ?? null;
+  seal?.[Symbol.dispose]();
   journal?.[Symbol.dispose]();
   mark[Symbol.dispose]();
-  if (journal === null || beginningBytes === null) return;
-  try {
-    writeClosingNote(path, { path: journal.path, beginningBytes });
-  } catch (error) {
-    port?.postMessage({ kind: "note-failed", message: String(error) } satisfies FromWriter, []);
-  }
 }
 
 try {
