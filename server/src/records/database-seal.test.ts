@@ -258,7 +258,7 @@ test("of a log only what is committed counts, of a garbled one nothing that was 
   writeFileSync(path, uncommitted);
   assert.equal(pagesInLog(path).size, 0);
   const ofAnotherLog = Buffer.from(log);
-  ofAnotherLog.writeUInt32BE(1, 16);
+  ofAnotherLog.writeUInt32BE(log.readUInt32BE(16) + 1, 16);
   writeFileSync(path, ofAnotherLog);
   assert.equal(pagesInLog(path).size, 0);
 });
