@@ -254,10 +254,11 @@ export class EndpointMoves implements AsyncDisposable {
     this.#tasks.run((closing) => retirements.leave(key, closing, (signal) => running.follow(record, signal)));
   }
 
-  #stopped(key: string, { state }: EndpointRecord): void {
+  #stopped(key: string, record: EndpointRecord): void {
     const running = this.#running.get(key);
-    if (state.at !== "OutOfService" || running === undefined) return;
+    if (record.state.at !== "OutOfService" || running === undefined) return;
     this.#running.delete(key);
+    running.countBy(record);
     const { retirements } = this.#options;
     this.#tasks.run((closing) => retirements.end(key, closing, (signal) => running.retire(signal)));
   }

@@ -9,7 +9,7 @@ import { openDirectoryStore } from "../../blobs/index.ts";
 import type { Hosting } from "../../hosting/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
-import { until } from "./traffic-fixture.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
 
 const mebi = 2 ** 20;
 const never = new AbortController().signal;
@@ -34,6 +34,36 @@ async function configure(hosting: Hosting, name: string, InitialInstanceCount: n
   const variants = [{ ...variant, InitialInstanceCount }];
   await hosting.catalogue.createConfig({ owner, request: {}, tags: [], name, variants });
 }
+
+test("instances that answer what they hold take their memory until they are gone, though the record has them no more", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 600 * mebi } });
+  await bench.deploy("leaving", [{ name: "a", InitialInstanceCount: 2 }]);
+  await bench.configure("further", [{ name: "b", InitialInstanceCount: 3 }]);
+  const create = () =>
+    bench.hosting.endpoints.create({
+      name: "further",
+      configName: "further",
+      owner,
+      tags: [],
+      deploymentConfig: null,
+    });
+  // One for each instance.
+  const held = [bench.ask("leaving", "hold one"), bench.ask("leaving", "hold two")];
+  await until("both are held", () => bench.heldCount() === 2);
+  await bench.hosting.endpoints.resize("leaving", [{ variantName: "a", instanceCount: 1 }], owner);
+  await bench.settled("leaving");
+  await assert.rejects(create(), missing);
+  bench.signal("SIGUSR2");
+  await Promise.all(held);
+  await until("it is gone", () => bench.running().length === 1);
+  await until("there is room", async () => {
+    const error = await create().then(
+      () => null,
+      (cause: unknown) => cause,
+    );
+    return error === null;
+  });
+});
 
 const missing = { code: "ResourceLimitExceeded", message: /Memory of this machine.* MiB are missing/ };
 

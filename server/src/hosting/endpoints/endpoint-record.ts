@@ -194,20 +194,24 @@ export interface Footprint {
 
 export const noFootprint: Footprint = { instanceCount: 0, containerCount: 0 };
 
-/** Of the most that each group of an endpoint has or is to have until it settles. */
-export function plannedFootprint({ generations, state }: EndpointRecord): Footprint {
-  if (state.at === "OutOfService") return noFootprint;
+/** The most instances that each group of an endpoint has or is to have until it settles; `key` is the group's. */
+export function plannedGroups({
+  generations,
+  state,
+}: EndpointRecord): readonly { readonly key: string; readonly plan: VariantPlan; readonly instanceCount: number }[] {
+  if (state.at === "OutOfService") return [];
   const steps = state.at === "Updating" || state.at === "RollingBack" ? state.change.steps : [];
-  return footprintOf(
-    generations.flatMap(({ number, variants }) =>
-      variants.map(({ plan, settled, observed }, index) => {
-        const planned = steps.flatMap(({ generations: each }) => each.find((one) => one.number === number) ?? []);
-        const counts = planned.map(({ sizes }) => sizes[index]?.instanceCount ?? 0);
-        return { plan, instanceCount: Math.max(observed.instanceCount, settled.instanceCount, ...counts) };
-      }),
-    ),
+  return generations.flatMap(({ number, variants }) =>
+    variants.map(({ plan, settled, observed }, index) => {
+      const planned = steps.flatMap(({ generations: each }) => each.find((one) => one.number === number) ?? []);
+      const counts = planned.map(({ sizes }) => sizes[index]?.instanceCount ?? 0);
+      const instanceCount = Math.max(observed.instanceCount, settled.instanceCount, ...counts);
+      return { key: groupKey(number, plan.variant.VariantName), plan, instanceCount };
+    }),
   );
 }
+
+export const plannedFootprint = (record: EndpointRecord): Footprint => footprintOf(plannedGroups(record));
 
 export function footprintOf(
   groups: readonly { readonly plan: VariantPlan; readonly instanceCount: number }[],

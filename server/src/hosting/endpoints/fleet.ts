@@ -15,7 +15,12 @@ import type { FleetOptions } from "./fleet-options.ts";
 import { ConcurrencySampler } from "./concurrency-sampler.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
 import { MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
-import { plannedContainers, type PlannedContainer } from "./planned-containers.ts";
+import {
+  containerOwnBytes,
+  plannedContainers,
+  promisedMemoryBytes,
+  type PlannedContainer,
+} from "./planned-containers.ts";
 import { checkTargets } from "./request-targets.ts";
 import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
 import { ModelPlaces } from "./model-places.ts";
@@ -76,6 +81,7 @@ export class Fleet implements AsyncDisposable {
   readonly #containers: readonly PlannedContainer[];
   readonly #memory: MeasuredMemory;
   readonly #counted: Disposable;
+  #recordedCount = Infinity;
   readonly #quiet = new Gate();
   /** Of requests that have not been answered, those among them that wait for an instance. */
   #callCount = 0;
@@ -101,7 +107,11 @@ export class Fleet implements AsyncDisposable {
     const isServerless = plan.variant.ServerlessConfig !== undefined;
     const claimBytes = names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
     this.#memory = new MeasuredMemory(reservedBytesOf(plan, budget, claimBytes));
-    this.#counted = parts.memory.countBeyond(() => this.#memory.beyondBytes);
+    const instanceBytes = containers.length * containerOwnBytes + promisedMemoryBytes(plan);
+    this.#counted = parts.memory.countBeyond(() => {
+      const instanceCount = this.#members.length + this.#leaving.size;
+      return this.#memory.beyondBytes + Math.max(0, instanceCount - this.#recordedCount) * instanceBytes;
+    });
     const withModels = containers.filter(({ definition }) => definition.Mode === "MultiModel");
     this.#modelContainers = withModels.map(({ name }) => name);
     this.#metrics = new VariantMetrics(options.openSeries, {
@@ -205,6 +215,11 @@ export class Fleet implements AsyncDisposable {
     }
     await Promise.all(added.map((member) => member[Symbol.asyncDispose]()));
     throw failed.reason;
+  }
+
+  /** So many instances are reserved for it by a record: those beyond, which answer what they hold, take their memory all the same. */
+  recorded(instanceCount: number): void {
+    this.#recordedCount = instanceCount;
   }
 
   /** For what was in service before the platform ended: tried until it is again. */
@@ -397,7 +412,7 @@ export class Fleet implements AsyncDisposable {
         if (this.#modelContainers.length > 0 && member.isInService)
           metrics.recordInstance("LoadedModelCount", member.loadedCount);
       }
-      this.#memory.keep(new Set(this.#members.map(({ id }) => id)));
+      this.#memory.keep(new Set([...this.#members, ...this.#leaving].map(({ id }) => id)));
       const { mostBytes } = this.#memory;
       if (mostBytes.size > 0) {
         this.#parts.memory.seen(

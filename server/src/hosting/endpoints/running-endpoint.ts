@@ -5,6 +5,7 @@ import type { CallWatch, Mirrors } from "../mirrors/index.ts";
 import { EndpointMirrors } from "./endpoint-mirrors.ts";
 import {
   groupKey,
+  plannedGroups,
   routesOf,
   type EndpointRecord,
   type Generation,
@@ -89,11 +90,13 @@ export class RunningEndpoint implements AsyncDisposable {
         this.#fleetOf(generation, plan.variant.VariantName).resume(observed.instanceCount);
       }
     }
+    this.countBy(record);
     this.#route(record);
   }
 
   /** Brings up what the record's step wants, or else what is settled. Rejects with SageMaker's failure sentence. */
   async bringUp(record: EndpointRecord, signal: AbortSignal): Promise<void> {
+    this.countBy(record);
     const step = stepOf(record);
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
@@ -113,6 +116,12 @@ export class RunningEndpoint implements AsyncDisposable {
     });
     await Promise.all(grown);
     either.throwIfAborted();
+  }
+
+  /** What of it runs is reserved by the record: what runs beyond that is counted with what is taken of the machine. */
+  countBy(record: EndpointRecord): void {
+    const counts = new Map(plannedGroups(record).map(({ key, instanceCount }) => [key, instanceCount]));
+    for (const [key, fleet] of this.#fleets) if (fleet instanceof Fleet) fleet.recorded(counts.get(key) ?? 0);
   }
 
   /** What the other fleets of its variant have in use of many models is loaded before requests go there. */
@@ -143,6 +152,7 @@ export class RunningEndpoint implements AsyncDisposable {
    */
   async follow(record: EndpointRecord, signal: AbortSignal): Promise<void> {
     this.#route(record);
+    this.countBy(record);
     const observed = new Map(
       record.generations.flatMap(({ number, variants }) =>
         variants.map(({ plan, observed: size }) => [groupKey(number, plan.variant.VariantName), size] as const),
