@@ -107,11 +107,7 @@ export class Fleet implements AsyncDisposable {
     const isServerless = plan.variant.ServerlessConfig !== undefined;
     const claimBytes = names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
     this.#memory = new MeasuredMemory(reservedBytesOf(plan, budget, claimBytes));
-    const instanceBytes = containers.length * containerOwnBytes + promisedMemoryBytes(plan);
-    this.#counted = parts.memory.countBeyond(() => {
-      const instanceCount = this.#members.length + this.#leaving.size;
-      return this.#memory.beyondBytes + Math.max(0, instanceCount - this.#recordedCount) * instanceBytes;
-    });
+    this.#counted = parts.memory.countBeyond(() => this.#beyondBytes);
     const withModels = containers.filter(({ definition }) => definition.Mode === "MultiModel");
     this.#modelContainers = withModels.map(({ name }) => name);
     this.#metrics = new VariantMetrics(options.openSeries, {
@@ -162,6 +158,14 @@ export class Fleet implements AsyncDisposable {
 
   get variantName(): string {
     return this.#plan.variant.VariantName;
+  }
+
+  /** What its instances take of the machine beyond what is reserved for them. */
+  get #beyondBytes(): number {
+    const unrecordedCount = this.#members.length + this.#leaving.size - this.#recordedCount;
+    if (unrecordedCount <= 0) return this.#memory.beyondBytes;
+    const instanceBytes = this.#containers.length * containerOwnBytes + promisedMemoryBytes(this.#plan);
+    return this.#memory.beyondBytes + unrecordedCount * instanceBytes;
   }
 
   get #budget(): InstanceBudget {
