@@ -199,10 +199,16 @@ function singleModel(
     ? readdirSync(repository, { withFileTypes: true }).filter((each) => each.isDirectory())
     : [];
   const [only] = directories;
-  if (only === undefined || directories.length > 1)
+  if (only === undefined) {
+    throw new ContainerRefusal(
+      "ERROR: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided, and the archive holds no model directory: at its top there has to be one for " +
+        "each model, as `tar czf model.tar.gz -C repository .` has it",
+    );
+  }
+  if (directories.length > 1)
     throw new ContainerRefusal(
       `ERROR: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided, and the archive holds ${directories.length} model directories` +
-        (only === undefined ? "" : ` (${directories.map((each) => each.name).join(", ")})`) +
+        ` (${directories.map((each) => each.name).join(", ")})` +
         ": set it to the model, or the ensemble, that /invocations means.",
     );
   notes.push(`no SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided; using the only directory, '${only.name}'`);

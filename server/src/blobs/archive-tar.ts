@@ -66,8 +66,10 @@ export class TarReader {
 
   /** `integrityKnown`: the stream had its own checksum (gzip), so a missing end mark is a writer's habit, not a loss. */
   end(integrityKnown: boolean): void {
-    if (this.#entriesSeen === 0 && this.#zeroBlocks === 0 && this.#partial.length === 0) {
-      throw new ArchiveError("damaged", "the archive is empty: it holds no tar header");
+    if (this.#entriesSeen === 0 && this.#zeroBlocks === 0 && this.#state.at === "header") {
+      const text =
+        this.#partial.length === 0 ? "the archive is empty: it" : "this is no tar archive: it is too short, and";
+      throw new ArchiveError("damaged", `${text} holds no tar header`);
     }
     const complete = this.#state.at === "end" || (this.#state.at === "header" && this.#partial.length === 0);
     if (!complete || (this.#state.at !== "end" && !integrityKnown && this.#zeroBlocks === 0)) {

@@ -82,7 +82,7 @@ export class MemoryBudget {
       if (budget === null || this.usedBytes(device) + bytes <= budget) continue;
       const [where, cure] =
         device === "machine"
-          ? ["", " or raise --memory-budget-bytes"]
+          ? ["", " or raise --memory-budget-bytes (of an endpoint: choose a larger InstanceType)"]
           : [` of ${device}`, ", or place some on another GPU"];
       throw new InferenceError(
         "UNAVAILABLE",

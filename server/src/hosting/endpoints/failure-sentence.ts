@@ -1,22 +1,51 @@
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 
 const logLinesMax = 8;
+/** A line at the level of errors, as Triton and our own containers write them. */
+const errorLine = /^E\d{4} [\d:.]+ \d+ \S+\] (.*)$/;
+/** The directory that a container knows as /opt/ml. */
+const mlDirectory = /\/[^\s"'(]*\/instances\/i-[0-9a-f]+\/ml\//g;
 
 /** SageMaker calls the containers of a pipeline by their names alone. */
 function whoOf({ containerName }: InstanceFailure): string {
   return containerName === "primary" ? "The primary container" : `The ${containerName}`;
 }
 
-/** FailureReason: the sentence that people search for, then what the container said last. */
+/** FailureReason: the sentence that people search for, then what was the matter, and what the container said last. */
 export function failureSentence(error: unknown, variantName: string): string {
   if (error instanceof ModelDataError) return error.message;
   if (error instanceof InstanceFailure) {
-    const lines = error.lastLines.slice(-logLinesMax).join("\n");
+    const printed = error.lastLines.map((line) => line.replaceAll(mlDirectory, "/opt/ml/"));
+    const at = printed.findIndex((line) => errorLine.test(line));
+    const cause = causeIn(printed[at] ?? "");
+    // What comes behind the cause follows from it.
+    const lines = printed
+      .slice(0, at < 0 ? undefined : at)
+      .slice(-logLinesMax)
+      .join("\n");
     return (
       `${whoOf(error)} for production variant ${variantName} did not pass the ping health check. ` +
       "Please check CloudWatch logs for this endpoint. " +
-      `(${error.message}${lines === "" ? "" : `; last lines:\n${lines}`})`
+      `(${error.message}${cause === null ? "" : `: ${cause}`}${lines === "" ? "" : `; last lines:\n${lines}`})`
     );
   }
   return `Production variant ${variantName} could not be started: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** What a line at the level of errors says. Of a Python traceback: its last line, and where it was raised. */
+function causeIn(line: string): string | null {
+  const [, told] = errorLine.exec(line) ?? [];
+  if (told === undefined) return null;
+  const [what = "", where = ""] = unquoted(told).split("\n\nAt:\n");
+  const [place = ""] = where.trim().split("\n");
+  return `${what.trim()}${place === "" ? "" : `, at ${place}`}`;
+}
+
+function unquoted(text: string): string {
+  try {
+    return String(JSON.parse(text));
+  } catch (error) {
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
 }

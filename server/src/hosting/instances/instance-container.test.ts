@@ -30,10 +30,15 @@ let socketCount = 0;
 /** Containers as child processes; `pids` of those that run now. */
 class Host implements Pick<ContainerPlace, "start"> {
   readonly pids = new Set<number>();
+  readonly #program: string;
+
+  constructor(runs = program) {
+    this.#program = runs;
+  }
 
   async start(): Promise<HostedContainer> {
     const socketPath = join(root, `s${(socketCount += 1)}`);
-    const child = spawn(process.execPath, [program, socketPath], { stdio: "ignore" });
+    const child = spawn(process.execPath, [this.#program, socketPath], { stdio: "ignore" });
     const pid = child.pid ?? 0;
     this.pids.add(pid);
     const ended = once(child, "close").then(([exitCode, signal]) => {
@@ -125,4 +130,36 @@ test("a container whose connections are all taken by requests is still asked how
   );
   assert.equal(await client.ping(AbortSignal.timeout(5000)), true);
   assert.ok((await Promise.all(waiting)).every((status) => status === 200));
+});
+
+/** What the failure of a first start says, of a program that is none of the above. */
+async function failureOf(text: string, startMsMax: number): Promise<string> {
+  const path = join(root, `failing-${(socketCount += 1)}.mjs`);
+  writeFileSync(path, text);
+  await using container = new InstanceContainer({
+    id: "i-1",
+    name: "primary",
+    hosted: new Host(path),
+    limits: { ...instanceLimits, startMsMax },
+    clock: systemClock,
+    logger: silentLogger,
+    prepare: async () => {},
+    onLost: () => {},
+  });
+  const error = await container.start(new AbortController().signal).catch((thrown: unknown) => thrown);
+  return error instanceof Error ? error.message : "it started";
+}
+
+test("a container that never answers its pings says what gives it more time", async () => {
+  assert.equal(
+    await failureOf("setInterval(() => {}, 1000);", 200),
+    "no healthy /ping within 0.2 s; where its model takes longer to load, raise the variant's ContainerStartupHealthCheckTimeoutInSeconds",
+  );
+});
+
+test("a container that the kernel ended says why kernels do", async () => {
+  assert.equal(
+    await failureOf('process.kill(process.pid, "SIGKILL");', 60_000),
+    "the container was ended by SIGKILL, as the kernel ends what takes more memory than there is",
+  );
 });

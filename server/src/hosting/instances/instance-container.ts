@@ -223,7 +223,10 @@ export class InstanceContainer implements AsyncDisposable {
         const waitedMs = clock.epochMs() - sinceMs;
         if (end !== null) throw this.#failure(`the container ${endText(end)}`, (end as ContainerEnd).lastLines);
         if (waitedMs > limits.startMsMax) {
-          throw this.#failure(`no healthy /ping within ${limits.startMsMax / 1000} s`, container.lastLines());
+          const text =
+            `no healthy /ping within ${limits.startMsMax / 1000} s; where its model takes longer to load, ` +
+            "raise the variant's ContainerStartupHealthCheckTimeoutInSeconds";
+          throw this.#failure(text, container.lastLines());
         }
         await delay(clock, waitedMs < 3000 ? firstPingsIntervalMs : laterPingsIntervalMs, signal);
       }
@@ -301,5 +304,7 @@ interface Started {
 }
 
 function endText(end: ContainerEnd): string {
-  return end.signal === null ? `exited with code ${end.exitCode}` : `was ended by ${end.signal}`;
+  if (end.signal === null) return `exited with code ${end.exitCode}`;
+  const why = end.signal === "SIGKILL" ? ", as the kernel ends what takes more memory than there is" : "";
+  return `was ended by ${end.signal}${why}`;
 }

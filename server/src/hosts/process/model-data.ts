@@ -2,8 +2,11 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
+import { ArchiveError, type ArchiveUnpacker, type ObjectStore } from "../../blobs/index.ts";
 import { isFolderMark, ModelDataError, parseS3Uri, type ContainerDefinition } from "../../hosting/index.ts";
+
+/** What another archive would mend. */
+const notArchives: ReadonlySet<ArchiveError["reason"]> = new Set(["damaged", "unsafe", "clash", "limit"]);
 
 /** Brings a single model's data below `directory` (absent before), as ModelDataUrl or ModelDataSource says. */
 export async function downloadModelData(
@@ -24,7 +27,7 @@ export async function downloadModelData(
   }
   try {
     const place = parseS3Uri(uri);
-    if (place === null) throw new Error("it is not an S3 location");
+    if (place === null) throw new Error("it is no S3 location, such as s3://bucket/model.tar.gz");
     if (source === undefined || source.CompressionType === "Gzip") {
       const { body } = await options.store.get(place.bucket, place.key);
       await options.unpacker.unpack(body, directory, { signal: options.signal });
@@ -36,10 +39,18 @@ export async function downloadModelData(
   } catch (error) {
     if (options.signal.aborted) throw options.signal.reason;
     await rm(directory, { recursive: true, force: true });
+    const why = error instanceof Error ? error.message : String(error);
+    if (error instanceof ArchiveError && notArchives.has(error.reason)) {
+      throw new ModelDataError(
+        `Failed to extract model data archive for container "${options.containerName}" from URL "${uri}". Please ensure that the object located ` +
+          `at the URL is a valid tar.gz archive. (${why})`,
+        { cause: error },
+      );
+    }
     throw new ModelDataError(
       `Failed to download model data for container "${options.containerName}" from URL: "${uri}". Please ensure that ` +
         "there is an object located at the URL and that the role passed to CreateModel has permissions to download the " +
-        `object. (${error instanceof Error ? error.message : String(error)})`,
+        `object. (${why})`,
       { cause: error },
     );
   }

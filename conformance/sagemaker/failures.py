@@ -1,0 +1,215 @@
+"""What an endpoint that cannot be created says of it: whether a stranger knows from its FailureReason what to do.
+
+    python failures.py
+
+Each row is one way to fail, with what its reason has to say. Endpoints are deleted in every state that they can be made to be in. The exit
+code is 1 where a statement is not true.
+"""
+
+import gzip
+import io
+import re
+
+from archives import DOUBLING, DOUBLING_CONFIG, archive, doubling
+from botocore.exceptions import WaiterError
+from statements import BUCKET, IMAGE, ROLE, finish, proven, refused, s3, sagemaker
+
+LEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
+PING = (
+    "^The primary container for production variant v did not pass the ping health check. Please check CloudWatch logs"
+)
+DOWNLOAD = '^Failed to download model data for container "container_1" from URL: "s3://.*ensure that there is an object located at'
+EXTRACT = (
+    '^Failed to extract model data archive for container "container_1" from URL "s3://.*is a valid tar.gz archive. '
+)
+REASON_LENGTH_MAX = 1024
+
+
+def triton(**files):
+    return archive({**doubling, **files})
+
+
+def python_model(body):
+    text = "class TritonPythonModel:\n    def initialize(self, args):\n        %s\n    def execute(self, requests):\n        pass\n"
+    return triton(**{"double/1/model.py": text % body})
+
+
+def script(text):
+    return archive({"weights.txt": "1", "code/inference.py": text})
+
+
+def prefix(uri):
+    source = {"S3Uri": uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
+    return {"ModelDataSource": {"S3DataSource": source}}
+
+
+def variables(**environment):
+    return {"Environment": environment}
+
+
+other = {"other/config.pbtxt": DOUBLING_CONFIG.replace("double", "other"), "other/1/model.py": DOUBLING}
+ill_config = triton(**{"double/config.pbtxt": 'name: "double" backend: [ "python"'})
+large = triton(**{"double/1/weights.bin": b"\0" * 2**20})
+# What fails; image, archive (None: there is none), more of the container; what the reason says, in this order.
+ROWS = (
+    ("an archive that is not there", IMAGE, None, {}, (DOWNLOAD, "key does not exist")),
+    ("no such bucket", IMAGE, None, {"ModelDataUrl": "s3://nobody/model.tar.gz"}, (DOWNLOAD, "bucket does not exist")),
+    ("an empty prefix", IMAGE, None, prefix("s3://%s/none/" % BUCKET), (DOWNLOAD, "no object under the prefix")),
+    ("a text", IMAGE, b"this is no archive", {}, (EXTRACT, "no tar archive")),
+    ("a text that is zipped", IMAGE, gzip.compress(b"this is no archive"), {}, (EXTRACT, "no tar archive")),
+    ("half an archive", IMAGE, triton()[:200], {}, (EXTRACT, "ends before its last entry is complete")),
+    ("a path that leads out", IMAGE, archive({"../out": ""}), {}, (EXTRACT, 'a path with ".."')),
+    ("no model", IMAGE, archive({"README": ""}), {}, (PING, "no model directory: at its top there has to be one")),
+    ("two models", IMAGE, triton(**other), {}, (PING, r"2 model directories \(double, other\): set it to the model")),
+    (
+        "a default that is not there",
+        IMAGE,
+        triton(),
+        variables(SAGEMAKER_TRITON_DEFAULT_MODEL_NAME="another"),
+        (PING, "DEFAULT_MODEL_NAME another does not exist"),
+    ),
+    ("an ill configuration", IMAGE, ill_config, {}, (PING, r"/opt/ml/model/double/config.pbtxt: line 1, column 25")),
+    ("no version", IMAGE, archive({"double/config.pbtxt": DOUBLING_CONFIG}), {}, (PING, "at least one version")),
+    (
+        "no such backend",
+        IMAGE,
+        triton(**{"double/config.pbtxt": 'backend: "vllm"'}),
+        {},
+        (PING, "vLLM is not served: load"),
+    ),
+    (
+        "a model that raises",
+        IMAGE,
+        python_model("raise ValueError('no weights here')"),
+        {},
+        (
+            PING,
+            r"code 1: failed to load .*ValueError: no weights here, at /opt/ml/model/double/1/model.py\(3\): initialize; last",
+        ),
+    ),
+    (
+        "a package that is not there",
+        IMAGE,
+        triton(**{"double/1/model.py": "import nowhere_to_be_found"}),
+        {},
+        (PING, "code 1: failed to load .*No module named 'nowhere_to_be_found', at /opt/ml/model/double/1/model.py"),
+    ),
+    (
+        "a model that crashes",
+        IMAGE,
+        python_model("import ctypes; ctypes.string_at(0)"),
+        {},
+        (PING, "code 1: failed to load .*SIGSEGV"),
+    ),
+    (
+        "no graph",
+        IMAGE,
+        archive({"m/config.pbtxt": 'backend: "onnxruntime"', "m/1/model.onnx": b"no graph"}),
+        {},
+        (PING, "code 1: failed to load 'm' .*Protobuf parsing failed"),
+    ),
+    (
+        "too large a model",
+        IMAGE,
+        large,
+        variables(GALATEA_MODEL_MEMORY_BYTES="1000000"),
+        (PING, "code 1: failed to load .*Out of memory: .*choose a larger InstanceType"),
+    ),
+    (
+        "a script that raises",
+        LEARN,
+        script("def model_fn(path):\n    raise ValueError('no weights here')\n"),
+        {},
+        (
+            PING,
+            r"code 1: failed to load .*ValueError: no weights here, at /opt/ml/model/code/inference.py\(2\): model_fn; last",
+        ),
+    ),
+)
+
+
+def create(name, image, data, more):
+    key = "failures/%s.tar.gz" % name
+    if data is not None:
+        s3.upload_fileobj(io.BytesIO(data), BUCKET, key)
+    place = {} if "ModelDataSource" in more else {"ModelDataUrl": "s3://%s/%s" % (BUCKET, key)}
+    sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer={"Image": image, **place, **more})
+    configure(name)
+
+
+def configure(name):
+    variant = {"VariantName": "v", "ModelName": name, "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
+
+
+def deploy(name):
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+
+
+def status(name):
+    found = sagemaker.describe_endpoint(EndpointName=name)
+    return found["EndpointStatus"], found.get("FailureReason", "")
+
+
+def deleted(statement, name):
+    sagemaker.delete_endpoint(EndpointName=name)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=name)
+    text = "^Could not find endpoint"
+    refused("%s is deleted" % statement, "ValidationException", text, lambda: status(name))
+
+
+def reasons():
+    for index, (what, image, data, more, said) in enumerate(ROWS):
+        name = "failure-%d" % index
+        create(name, image, data, more)
+        deploy(name)
+        try:
+            sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+        except WaiterError:
+            pass
+        at, reason = status(name)
+        says = re.search(".*".join(said), reason, re.S) is not None and len(reason) <= REASON_LENGTH_MAX
+        # Where it lies on the machine that runs it is nothing to whoever asks.
+        proven("%s: it says so" % what, at == "Failed" and says and "/instances/i-" not in reason, (at, reason))
+    for index in range(len(ROWS)):
+        sagemaker.delete_endpoint(EndpointName="failure-%d" % index)
+    refused("what has failed is deleted", "ValidationException", "^Could not find", lambda: wait_for_first())
+
+
+def wait_for_first():
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName="failure-0")
+    status("failure-0")
+
+
+def refusals():
+    code = "ValidationException"
+    model = lambda **more: sagemaker.create_model(
+        **{"ModelName": "refused", "ExecutionRoleArn": ROLE, "PrimaryContainer": {"Image": IMAGE}, **more}
+    )
+    call = lambda: model(PrimaryContainer={"Image": "mine:1"})
+    refused(
+        "an image of one's own is refused, with those there are", code, "container engine.*sagemaker-tritonserver", call
+    )
+    call = lambda: model(ExecutionRoleArn="my role of twenty and more letters")
+    refused("what is no role", code, "executionRoleArn.*failed to satisfy constraint", call)
+
+
+def deletions():
+    """In states that pass by themselves."""
+    create("slow", IMAGE, python_model("import time; time.sleep(600)"), {})
+    create("quick", IMAGE, triton(), {})
+    deploy("slow")
+    proven("it is being created", status("slow")[0] == "Creating")
+    deleted("what is being created", "slow")
+    deploy("quick")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="quick")
+    sagemaker.update_endpoint(EndpointName="quick", EndpointConfigName="slow")
+    proven("it is being updated", status("quick")[0] == "Updating")
+    deleted("what is being updated", "quick")
+
+
+s3.create_bucket(Bucket=BUCKET)
+refusals()
+reasons()
+deletions()
+finish()

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { InstanceFailure, ModelDataError } from "../instances/index.ts";
+import { failureSentence } from "./failure-sentence.ts";
+
+const begin =
+  "The primary container for production variant v did not pass the ping health check. Please check CloudWatch logs for this endpoint. ";
+const told = (lastLines: readonly string[], containerName = "primary") =>
+  failureSentence(new InstanceFailure("it exited", { containerName, lastLines }), "v");
+const error = (text: string) => `E1123 03:25:34.950000 27833 galatea] ${JSON.stringify(text)}`;
+
+test("the first error of a log is the cause, with where a traceback was raised; what follows from it is left out", () => {
+  const cause =
+    "failed to load 'm' version 1: Internal: ValueError: no\n\nAt:\n  /opt/m.py(3): initialize\n  /opt/w.py(9): run\n";
+  assert.equal(
+    told(["before", error(cause), error("failed to load: m")]),
+    `${begin}(it exited: failed to load 'm' version 1: Internal: ValueError: no, at /opt/m.py(3): initialize; last lines:\nbefore)`,
+  );
+  assert.equal(told([error("short")]), `${begin}(it exited: short)`);
+  assert.equal(told(["E1123 03:25:34.950000 1 m.cc:1] as Triton has it"]), `${begin}(it exited: as Triton has it)`);
+});
+
+test("without an error the last lines are told, and without lines nothing", () => {
+  const lines = Array.from({ length: 20 }, (_, index) => `line ${index}`);
+  assert.equal(told(lines), `${begin}(it exited; last lines:\n${lines.slice(12).join("\n")})`);
+  assert.equal(told([]), `${begin}(it exited)`);
+});
+
+test("a container's own files have the paths that it knows them by", () => {
+  const line = "cannot read /srv/data/instances/i-d5c747760151f894/ml/model/m/1/model.py";
+  assert.equal(told([line]), `${begin}(it exited; last lines:\ncannot read /opt/ml/model/m/1/model.py)`);
+});
+
+test("containers of a pipeline are called by their names, and what could not be brought says so itself", () => {
+  assert.match(told([], "featurize"), /^The featurize for production variant v did not pass/);
+  assert.equal(failureSentence(new ModelDataError("Failed to download"), "v"), "Failed to download");
+  assert.equal(failureSentence(new Error("no room"), "v"), "Production variant v could not be started: no room");
+});
