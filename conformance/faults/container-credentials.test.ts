@@ -46,7 +46,10 @@ async function told(platform: Platform, name: string): Promise<Told> {
 }
 
 test("model code signs with its instance's key, which does what models do and ends with the instance", async () => {
-  await using platform = await Platform.open(async () => {}, { verified: true });
+  await using platform = await Platform.open(async () => {}, {
+    verified: true,
+    flags: ["--endpoint-objects-bytes=100000"],
+  });
   const body = tarball([
     { path: "m/config.pbtxt", body: faultyConfig },
     { path: "m/1/model.py", body: program },
@@ -76,6 +79,14 @@ test("model code signs with its instance's key, which does what models do and en
   const own = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: "single.tar.gz" }));
   assert.equal((await own.Body?.transformToByteArray())?.byteLength, body.byteLength);
   await s3.send(new PutObjectCommand({ Bucket: bucket, Key: "results/1", Body: "x" }));
+  const tooMuch = s3.send(new PutObjectCommand({ Bucket: bucket, Key: "results/2", Body: Buffer.alloc(95_000) }));
+  assert.deepEqual(await refused(tooMuch), {
+    name: "InsufficientStorage",
+    status: 507,
+    message:
+      "The code of 'signs' keeps 4097 bytes in the object store, 4096 for each description among them. " +
+      "With 99096 more it would have more than the 100000 that it may have",
+  });
   const invoked = new InvokeEndpointCommand({
     EndpointName: "own",
     ContentType: "application/json",

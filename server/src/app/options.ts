@@ -182,6 +182,8 @@ export interface UpOptions {
   readonly requestMemoryBytes: number | null;
   /** How long the instance of a serverless variant is kept without requests. */
   readonly serverlessIdleSecs: number;
+  /** What the code of one endpoint may keep in the object store. */
+  readonly endpointObjectsBytes: number;
   /** Whether messages of topics go to programs of this machine. */
   readonly topicsToThisMachine: boolean;
   /** Flags of `serve` that say what containers run Python models with, and how they keep models apart. */

@@ -15,6 +15,14 @@ import { createTritonLog } from "./serving/triton-log.ts";
 const lastLinesMsMax = 1000;
 const graceSecs = platformServerLimits.stopGraceMs / 1000;
 
+/** What a platform is told as the command line says it. */
+function asGiven(options: UpOptions) {
+  const { host, port, allowedHosts, allowedOrigins, owner } = options;
+  const { workerArguments, endpointObjectsBytes, topicsToThisMachine } = options;
+  const address = { host, port, allowedHosts, allowedOrigins };
+  return { ...address, owner, workerArguments, endpointObjectsBytes, topicsToThisMachine };
+}
+
 /**
  * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
  * the signal where it came before the platform was open or a second one came while it stopped: kill -9 is safe for all data.
@@ -51,21 +59,15 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   try {
     const keys = await rootKeys(keySource(options.credentials, process.env, credentialsPath(directories)), log);
     platform = await openPlatform({
-      host: options.host,
-      port: options.port,
-      allowedHosts: options.allowedHosts,
-      allowedOrigins: options.allowedOrigins,
+      ...asGiven(options),
       directories,
       keys: options.open ? null : keys,
-      owner: options.owner,
       proxySecret: keys[0].secretAccessKey,
       log,
       environment: passedEnvironment(),
-      workerArguments: options.workerArguments,
       serverLimits: platformServerLimits,
       requestMemory: requestMemory(options.requestMemoryBytes),
       serverlessIdleMs: options.serverlessIdleSecs * 1000,
-      topicsToThisMachine: options.topicsToThisMachine,
       clock,
     });
     opened = true;

@@ -21,7 +21,7 @@ export {
 } from "./services/cloudwatch/index.ts";
 export { LogQueries } from "./services/logs/index.ts";
 export { autoscalingService } from "./services/application-autoscaling/index.ts";
-export { s3Service, type S3Parts } from "./services/s3/index.ts";
+export { ObjectWriters, s3Service, type S3Parts } from "./services/s3/index.ts";
 export {
   ensureRole,
   type IamOptions,

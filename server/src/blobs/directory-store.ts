@@ -21,6 +21,7 @@ import type {
   CompletedPart,
   CompleteOptions,
   DeleteCondition,
+  KeptBytes,
   ListOptions,
   ListPartsOptions,
   ListUploadsOptions,
@@ -422,6 +423,15 @@ class DirectoryStore implements BucketStore {
 
   async listUploads(bucket: string, options: ListUploadsOptions): Promise<Page<UploadHead>> {
     return this.#bucket(bucket).uploads.page(options);
+  }
+
+  *kept(): Generator<KeptBytes> {
+    for (const { objects, uploads } of this.#buckets.values()) {
+      for (const { head } of objects.index.all()) {
+        yield { headers: head.headers, byteLength: head.byteLength, fileCount: 1 };
+      }
+      yield* uploads.kept();
+    }
   }
 
   /** A clock's timer, not a wait: an open store keeps no process alive. */

@@ -14,6 +14,7 @@ import { joinedName, JoinedParts } from "./joined-parts.ts";
 import { compareKeys } from "./object-index.ts";
 import { partNumberMax } from "./object-store.ts";
 import type {
+  KeptBytes,
   ListUploadsOptions,
   Page,
   PartHead,
@@ -201,6 +202,13 @@ export class DirectoryUploads {
     } catch (cause) {
       if (place === null) await rm(path, { force: true });
       throw diskError(cause);
+    }
+  }
+
+  *kept(): Generator<KeptBytes> {
+    for (const { options, parts } of this.#uploads.values()) {
+      const byteLength = [...parts.values()].reduce((sum, part) => sum + part.byteLength, 0);
+      yield { headers: options.headers ?? {}, byteLength, fileCount: 1 + parts.size };
     }
   }
 

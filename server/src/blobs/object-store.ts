@@ -160,6 +160,15 @@ export interface Page<Item> {
   readonly isTruncated: boolean;
 }
 
+/** What an object or an unfinished upload keeps of the disk. */
+export interface KeptBytes {
+  /** Those that are stored with it. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly byteLength: number;
+  /** Its description, and those of an upload's parts. */
+  readonly fileCount: number;
+}
+
 /** Everything S3 needs of a store that holds the bytes itself. */
 export interface BucketStore extends ObjectStore {
   buckets(): Promise<readonly BucketHead[]>;
@@ -180,4 +189,6 @@ export interface BucketStore extends ObjectStore {
   listParts(upload: UploadId, options: ListPartsOptions): Promise<Page<PartHead>>;
   /** In the order of keys, then of ids, which is that of their starts. Unfinished ones end by themselves after `uploadAgeMsMax`. */
   listUploads(bucket: string, options: ListUploadsOptions): Promise<Page<UploadHead>>;
+  /** Of all buckets, as they are while it is read, in which others may have their turns. */
+  kept(): Iterable<KeptBytes>;
 }

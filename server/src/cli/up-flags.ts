@@ -52,6 +52,14 @@ export const upFlags: readonly Flag[] = [
     about: "how long the instance of a serverless variant is kept without requests",
   },
   {
+    name: "endpoint-objects-bytes",
+    kind: "integer",
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    default: 10 * 2 ** 30,
+    about: "objects that the code of one endpoint may write and keep in the object store; more is refused (507)",
+  },
+  {
     name: "topics-to-this-machine",
     kind: "switch",
     about: "lets SNS subscriptions name endpoints on this machine's own addresses (127.0.0.0/8, ::1)",
@@ -96,6 +104,7 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     dataDirectory: (parsed.values.get("data") as string | undefined) ?? null,
     requestMemoryBytes: (parsed.values.get("request-memory-bytes") as number | undefined) ?? null,
     topicsToThisMachine: parsed.values.get("topics-to-this-machine") === true,
+    endpointObjectsBytes: (parsed.values.get("endpoint-objects-bytes") as number | undefined) ?? 10 * 2 ** 30,
     serverlessIdleSecs: (parsed.values.get("serverless-idle-secs") as number | undefined) ?? 300,
     workerArguments: [...pythonArguments(parsed), ...workerArguments(parsed)],
   };

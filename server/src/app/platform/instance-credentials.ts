@@ -54,6 +54,8 @@ export interface InstanceCredentialsOptions {
 export interface InstanceCredentials {
   readonly issue: IssueCredentials;
   credential(accessKeyId: string): Credential | undefined;
+  /** The endpoint or transform job whose code has the key; null for keys that are no instance's. */
+  writerOf(accessKeyId: string): string | null;
   /** By the actions and resources of the services' rows. True for keys that are no instance's. */
   readonly permits: Permits;
 }
@@ -82,6 +84,7 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       };
     },
     credential: (accessKeyId) => issued.get(accessKeyId)?.credential,
+    writerOf: (accessKeyId) => issued.get(accessKeyId)?.identity.endpointName ?? null,
     permits(accessKeyId, action, resource) {
       const owner = issued.get(accessKeyId);
       if (owner === undefined) return true;

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { awsServices, ensureRole, LogQueries, StsSessions, type ServiceRow } from "../../aws/index.ts";
+import { awsServices, ensureRole, LogQueries, ObjectWriters, StsSessions, type ServiceRow } from "../../aws/index.ts";
 import type { Clock, Logger } from "../../base/index.ts";
 import type { BucketStore } from "../../blobs/index.ts";
 import type { Hosting, LogStreams } from "../../hosting/index.ts";
@@ -25,6 +25,10 @@ export interface ServicesParts {
   readonly scaled: ScaledHosting;
   readonly topics: Topics;
   readonly accountId: string;
+  /** Whose code has a key; null for keys of the owner. */
+  readonly writerOf: (accessKeyId: string) => string | null;
+  /** What the code of one of them may keep in the store. */
+  readonly writerBytesMax: number;
   readonly allowedOrigins: ReadonlySet<string>;
   /** Aborts when the platform stops. */
   readonly stopping: AbortSignal;
@@ -54,6 +58,7 @@ export async function platformServices(
     allowedOrigins: parts.allowedOrigins,
     store,
     s3Domain: null,
+    writers: new ObjectWriters({ store, writerOf: parts.writerOf, bytesMax: parts.writerBytesMax, clock }),
     series,
     logs,
     queries: opening.use(new LogQueries({ store: logs, clock, logger, newId: randomUUID })),

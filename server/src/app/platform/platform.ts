@@ -53,6 +53,8 @@ import { makeSocketsDirectory } from "./sockets-directory.ts";
 
 export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east-1" };
 
+const endpointObjectsBytesDefault = 10 * 2 ** 30;
+
 const tunnelsMax = 100;
 /** Of /metrics: some 10 MB of text. */
 const toldSeriesMax = 20_000;
@@ -83,6 +85,8 @@ export interface PlatformOptions {
   readonly requestMemory: ByteBudget;
   /** How long the instance of a serverless variant is kept without requests; the limit of instances unless given. */
   readonly serverlessIdleMs?: number;
+  /** What the code of one endpoint may keep in the object store; `endpointObjectsBytesDefault` unless given. */
+  readonly endpointObjectsBytes?: number;
   /** Whether messages of topics go to programs of this machine; they do not unless said. */
   readonly topicsToThisMachine?: boolean;
   /** What callers, alarms, policies and recorded values go by, the machine's unless given; instances go by the machine's. */
@@ -147,8 +151,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     logs,
     scaled,
     topics,
-    accountId: owner.accountId,
-    allowedOrigins: new Set(options.allowedOrigins),
+    ...callersOf(options, instances),
     stopping: stopping.signal,
     cutting,
   });
@@ -257,6 +260,14 @@ function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, l
 }
 
 /** Who is let in, and to what. */
+/** What services ask about whoever calls them. */
+const callersOf = ({ owner = ownerDefault, ...options }: PlatformOptions, instances: InstanceCredentials) => ({
+  accountId: owner.accountId,
+  allowedOrigins: new Set(options.allowedOrigins),
+  writerOf: (accessKeyId: string) => instances.writerOf(accessKeyId),
+  writerBytesMax: options.endpointObjectsBytes ?? endpointObjectsBytesDefault,
+});
+
 function openDoor(
   options: PlatformOptions,
   { services, sessions }: Awaited<ReturnType<typeof platformServices>>,

@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { AwsError } from "../../../base/index.ts";
 import type { ObjectHead } from "../../../blobs/index.ts";
+import { writerHeader } from "./object-writers.ts";
 import type { S3Request } from "./s3-request.ts";
 import { checkTagging } from "./tagging.ts";
 
@@ -67,7 +68,7 @@ const overrides: Readonly<Record<string, string>> = {
 };
 
 export function objectHeaders(head: ObjectHead, request: S3Request, isWhole: boolean): OutgoingHttpHeaders {
-  const { "x-amz-tagging": tagging, ...stored } = head.headers;
+  const { "x-amz-tagging": tagging, [writerHeader]: _, ...stored } = head.headers;
   const headers: OutgoingHttpHeaders = {
     "Accept-Ranges": "bytes",
     ETag: head.etag,

@@ -5,7 +5,7 @@ import type { ObjectHead, PutOptions } from "../../../blobs/index.ts";
 import { checkConditions, parseRange, quotedEtag } from "./conditions.ts";
 import { checksumHeaders, objectHeaders, storedHeaders } from "./object-headers.ts";
 import { sendEmpty } from "./replies.ts";
-import { openBody } from "./request-body.ts";
+import { bodyBytesOf, openBody } from "./request-body.ts";
 import type { S3Request } from "./s3-request.ts";
 
 export async function getObject(request: S3Request): Promise<void> {
@@ -83,7 +83,10 @@ export async function putObject(request: S3Request): Promise<void> {
   await store.headBucket(bucket);
   const stored = storedHeaders(headers);
   const condition = writeCondition(request);
+  using room = await request.room(bodyBytesOf(request));
   const { body, ...options } = openBody(request);
-  const head = await store.put(bucket, key, body, { ...stored, ...condition, ...options, signal: context.signal });
+  const kept = { ...stored, headers: { ...stored.headers, ...room.headers } };
+  const head = await store.put(bucket, key, body, { ...kept, ...condition, ...options, signal: context.signal });
+  room.keep();
   sendEmpty(request, 200, { ETag: head.etag, ...checksumHeaders(head) });
 }

@@ -84,6 +84,12 @@ function framingError(cause: unknown): Error {
   return new AwsError("IncompleteBody", message, { cause });
 }
 
+/** How many bytes the request says that its body has, without framing; null where it does not. */
+export function bodyBytesOf(request: S3Request): number | null {
+  const { at } = request.payload;
+  return lengthOf(request, at === "chunks" || at === "unsigned-trailer");
+}
+
 function lengthOf(request: S3Request, isChunked: boolean): number | null {
   const text = request.headers[isChunked ? "x-amz-decoded-content-length" : "content-length"];
   if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text);

@@ -3,6 +3,7 @@ import { AwsError, type Clock } from "../../../base/index.ts";
 import type { BucketStore } from "../../../blobs/index.ts";
 import { decodeComponent, pathOf, rawQueryOf, type SignedPayload } from "../../../signing/index.ts";
 import type { CallContext } from "../../wire/index.ts";
+import type { WriterRoom } from "./object-writers.ts";
 
 /** One S3 request, parsed and authenticated. */
 export interface S3Request {
@@ -18,6 +19,8 @@ export interface S3Request {
   readonly response: ServerResponse;
   readonly context: CallContext;
   readonly store: BucketStore;
+  /** Room for what the caller is about to write, so many bytes. Throws where there is none. */
+  readonly room: (byteLength: number | null) => Promise<WriterRoom>;
   readonly clock: Clock;
 }
 

@@ -1,6 +1,7 @@
 import type { BucketStore } from "../../../blobs/index.ts";
 import type { Authenticator, SignedPayload } from "../../../signing/index.ts";
 import { openedCall, type RawService } from "../../wire/index.ts";
+import { unbounded, type ObjectWriters } from "./object-writers.ts";
 import { refuseHeaders } from "./refused-headers.ts";
 import { sendError } from "./replies.ts";
 import { operationOf, s3Operations } from "./routes.ts";
@@ -10,10 +11,12 @@ export interface S3Parts {
   readonly store: BucketStore;
   /** `bucket.<domain>` addresses buckets by host name; null: path style alone. */
   readonly s3Domain: string | null;
+  /** Who may keep only so much; nobody unless given. */
+  readonly writers?: ObjectWriters;
 }
 
 /** S3 over a store: authenticate, route, serve, and answer errors as S3 does. */
-export function s3Service({ store, s3Domain }: S3Parts) {
+export function s3Service({ store, s3Domain, writers }: S3Parts) {
   return {
     kind: "raw",
     protocol: "rest-xml",
@@ -31,7 +34,9 @@ export function s3Service({ store, s3Domain }: S3Parts) {
       const payload = payloadOf(authenticator, { method, url, headers: incoming.headers });
       const address = parseAddress(url, headers["host"], s3Domain);
       refuseHeaders(headers, context.accountId);
-      const request = { ...address, method, headers, payload, incoming, response, context, store, clock };
+      const room = async (byteLength: number | null) =>
+        (await writers?.take(context.accessKeyId, byteLength)) ?? unbounded;
+      const request = { ...address, method, headers, payload, incoming, response, context, store, clock, room };
       return openedCall(operationOf(request), request);
     },
     answerError: sendError,

@@ -14,7 +14,7 @@ import { checkCopyConditions, copyRange, copySource } from "./copies.ts";
 import { checksumElements, checksumHeaders, storedHeaders } from "./object-headers.ts";
 import { writeCondition } from "./objects.ts";
 import { sendEmpty, sendXml, sendXmlWhenDone } from "./replies.ts";
-import { openBody, readDocument } from "./request-body.ts";
+import { bodyBytesOf, openBody, readDocument } from "./request-body.ts";
 import { integerArgument, type S3Request } from "./s3-request.ts";
 
 const documentBytesMax = 4 * 2 ** 20;
@@ -31,7 +31,10 @@ export async function createUpload(request: S3Request): Promise<void> {
   const checksumAlgorithm = algorithmOf(headers["x-amz-checksum-algorithm"]);
   const checksumType = checksumTypeOf(headers["x-amz-checksum-type"], checksumAlgorithm);
   const stored = storedHeaders(headers);
-  const upload = await store.createUpload(bucket, key, { ...stored, checksumAlgorithm, checksumType });
+  using room = await request.room(0);
+  const kept = { ...stored, headers: { ...stored.headers, ...room.headers } };
+  const upload = await store.createUpload(bucket, key, { ...kept, checksumAlgorithm, checksumType });
+  room.keep();
   if (checksumAlgorithm !== null) {
     response.setHeader("x-amz-checksum-algorithm", checksumAlgorithm.toUpperCase());
     response.setHeader("x-amz-checksum-type", checksumType);
@@ -62,8 +65,10 @@ export async function putPart(request: S3Request): Promise<void> {
       `Checksum Type mismatch occurred, expected checksum Type: ${checksumAlgorithm}, actual checksum Type: ${other}`,
     );
   }
+  using room = await request.room(bodyBytesOf(request));
   const { body, ...options } = openBody(request);
   const part = await store.putPart(id, number, body, { ...options, signal: context.signal });
+  room.keep();
   sendEmpty(request, 200, { ETag: part.etag, ...checksumHeaders({ checksums: part.checksums }) });
 }
 
