@@ -215,6 +215,38 @@ test("what a container leaves of a request is read, so that its connection can b
   await eventually(() => body.readableEnded && bench.mirrors.figures.callCount === 0);
 });
 
+test("at any moment of ten minutes, whatever was captured a minute before is in a file: so much kill -9 costs at most", async () => {
+  await using bench = new Bench({ fileCallsMax: 40 });
+  const watch = bench.watch(null);
+  const { put, clock } = bench;
+  // A store that takes twenty seconds for each file.
+  bench.put = async (bucket, key, body, options) => {
+    await new Promise<void>((resolve) => void clock.timer(20_000, resolve));
+    return await put(bucket, key, body, options);
+  };
+  const endedMs: number[] = [];
+  let oldestMs = 0;
+  for (let second = 0; second < 600; second += 1) {
+    // Bursts that fill files, and quiet times in which a file has one record.
+    const calls = second % 60 < 20 ? 3 : second % 7 === 0 ? 1 : 0;
+    for (let call = 0; call < calls; call += 1) {
+      await watch.invoke(asked(Buffer.from(String(endedMs.length))), echo);
+      endedMs.push(clock.epochMs());
+    }
+    clock.move(1000);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
+    const kept = new Set(bench.data().flatMap(([, ...data]) => data));
+    for (const [index, ms] of endedMs.entries()) {
+      if (!kept.has(String(index))) oldestMs = Math.max(oldestMs, clock.epochMs() - ms);
+    }
+  }
+  await eventually(() => {
+    clock.move(1000);
+    return bench.mirrors.figures.callCount === 0;
+  });
+  assert.ok(oldestMs > 40_000 && oldestMs <= 60_000, String(oldestMs));
+});
+
 test("a full disk for a while: what was captured is kept within its bounds and written later", async () => {
   await using bench = new Bench({ endpointBytesMax: 40_000 });
   const watch = bench.watch(null);
