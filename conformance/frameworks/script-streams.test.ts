@@ -116,6 +116,27 @@ def transform_fn(m, data, ct, accept, context):
   assert.match(server.log, /ValueError: later/);
 });
 
+test("a script whose process ends amidst its answer ends it before its end, and the next one is answered", async () => {
+  await loaded(
+    "killed",
+    `
+import os, signal
+def model_fn(d): return None
+def transform_fn(model, data, content_type, accept):
+    def parts():
+        yield "first"
+        if "end" in data: os.kill(os.getpid(), signal.SIGKILL)
+        yield "second"
+    return parts(), "text/plain"
+`,
+  );
+  assert.equal(await brokenOff("killed", "end"), "first");
+  const whole = await begun("killed", "go on");
+  let text = "";
+  for await (const piece of whole) text += String(piece);
+  assert.equal(text, "firstsecond");
+});
+
 test("a script with neither word that gives an iterator is answered whole, and its log says so", async () => {
   const script =
     "def model_fn(d): return None\ndef transform_fn(m, d, c, a): return map(str.upper, d.split()), 'text/x'\n";

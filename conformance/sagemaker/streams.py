@@ -15,6 +15,8 @@ from statements import BUCKET, IMAGE, ROLE, finish, proven, refused, runtime, s3
 
 ENDPOINT = "conformance-streams"
 MODEL = """
+import os
+import signal
 import threading
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -44,6 +46,9 @@ class TritonPythonModel:
         elif word == "silent":
             sender.send(answer("first"))
             threading.Event().wait(30)
+        elif word == "killed":
+            sender.send(answer("first"))
+            os.kill(os.getpid(), signal.SIGKILL)
         elif word == "wrong":
             sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError("that is no word")))
         else:
@@ -135,6 +140,11 @@ def main():
     other = lambda: runtime.invoke_endpoint_with_response_stream(EndpointName="nobody", Body=b"")
     refused("an endpoint that is not there", "ValidationError", "Endpoint nobody of account", other)
 
+    found = list(tokens(parts(ask("killed"))))
+    told = len(found) == 2 and found[0] == "first" and "first" not in found[1]
+    proven("a model whose process dies amidst its answer is told of among Triton's events", told, str(found))
+    found = "".join(tokens(parts(ask("again"))))
+    proven("and the next one is asked", found == "again", found)
     reply = ask("silent")
     pieces = parts(reply)
     found = next(tokens(pieces))

@@ -1,5 +1,7 @@
 /** What is told of asynchronous invocations: metrics, log lines, failure objects. */
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "../../base/eventually-fixture.ts";
 import { AsyncBench, bucket, paths } from "./async-fixture.ts";
@@ -108,4 +110,20 @@ test("an input that is too long, and a bucket for answers that is not there, fai
   assert.match(lost.text, /^Unable to upload the output to s3:\/\/no-such-bucket\/out\/.*: NoSuchBucket: /);
   assert.equal(bench.sums.get("nowhere v ResponseUploadFailures"), 1);
   assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
+});
+
+test("an instance that a scale-in takes away answers what it has; nothing of it runs twice", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q", { OutputConfig: paths, ClientConfig: { MaxConcurrentInvocationsPerInstance: 1 } }, 2);
+  const tickets = await Promise.all([bench.ask("q", "hold go"), bench.ask("q", "hold go")]);
+  const runs = async () =>
+    (await readFile(join(bench.directory, "runs"), "utf8").catch(() => "")).split("hold").length - 1;
+  await eventually(async () => (await runs()) === 2);
+  await bench.resize("q", 1);
+  await writeFile(join(bench.directory, "go"), "");
+  const instances = new Set<string>();
+  for (const ticket of tickets) assert.equal((await bench.result(ticket)).ok, true);
+  await eventually(() => logged(bench).length === 2);
+  for (const stream of bench.logs.keys()) if (stream.endsWith("/data-log")) instances.add(stream);
+  assert.deepEqual([instances.size, await runs()], [2, 2]);
 });
