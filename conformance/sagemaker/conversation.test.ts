@@ -7,20 +7,17 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { create } from "tar";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
-import type { AwsCaller } from "./conversation/client.ts";
+import { callers, openCli } from "./conversation/callers.ts";
 import { hosting } from "./conversation/hosting.ts";
 import { JavaScriptCaller } from "./conversation/javascript-caller.ts";
 import { metrics } from "./conversation/metrics.ts";
 import { objects } from "./conversation/objects.ts";
 import { platformOperations } from "./conversation/platform-operations.ts";
-import { PythonCaller } from "./conversation/python-caller.ts";
 import { identities, logs, topics, type Asking } from "./conversation/small-services.ts";
 import { ScriptedPlatform } from "./scripted-platform.ts";
 
-const program = (name: string) => fileURLToPath(new URL(`conversation/${name}`, import.meta.url));
 /** The double of each number is an answer of its own. */
 const model = {
   "config.pbtxt": `name: "double" backend: "python" model_transaction_policy { decoupled: true }
@@ -54,32 +51,7 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-const openCli = (variables: Readonly<Record<string, string>>) =>
-  PythonCaller.open({ name: "the CLI", program: program("cli_lines.py"), environment: "aws-cli", variables });
-
-interface Talk {
-  readonly name: string;
-  /** Operations that the client does not have. */
-  readonly lacks?: readonly string[];
-  readonly open: (variables: Readonly<Record<string, string>>) => AwsCaller | Promise<AwsCaller>;
-}
-
-const talks: readonly Talk[] = [
-  {
-    name: "boto3",
-    open: (variables) =>
-      PythonCaller.open({ name: "boto3", program: program("boto3_lines.py"), environment: "clients", variables }),
-  },
-  {
-    name: "cli",
-    // Its own command of the name is a process that lasts, see below.
-    lacks: ["sagemaker-runtime.InvokeEndpointWithResponseStream", "logs.StartLiveTail"],
-    open: openCli,
-  },
-  { name: "javascript", open: (variables) => new JavaScriptCaller(variables) },
-];
-
-for (const { name, lacks = [], open } of talks) {
+for (const { name, lacks, open } of callers) {
   test(`${name}: every operation of the platform is asked and answers`, async () => {
     await using caller = await open(await platform.variables());
     const answered = new Set<string>();

@@ -19,7 +19,7 @@ def call(service, operation, given):
         return getattr(client(service), xform_name(operation))(**given)
     except (ClientError, EventStreamError) as error:
         found = error.response["Error"]
-        return failure(found["Code"], found["Message"])
+        return failure(found["Code"], found["Message"], type(error).__name__)
 
 
 def wait(service, name, given):

@@ -13,9 +13,12 @@ export type Members = Readonly<Record<string, any>>;
 /** What a service said, as the client gives it. */
 export class CallError extends Error {
   readonly code: string;
+  /** The client's class of the error. */
+  readonly kind: string;
 
-  constructor(code: string, message: string) {
+  constructor(code: string, message: string, kind: string) {
     super(message);
     this.code = code;
+    this.kind = kind;
   }
 }

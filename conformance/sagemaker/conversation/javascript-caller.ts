@@ -53,7 +53,7 @@ export class JavaScriptCaller implements AwsCaller {
       return await whole(await this.#client(service).send(new Command(input)));
     } catch (error) {
       const { name, message } = error as Error;
-      throw new CallError(name, message);
+      throw new CallError(name, message, (error as object).constructor.name);
     }
   }
 

@@ -9,8 +9,8 @@ import sys
 class failure:
     """What a service said instead of an answer."""
 
-    def __init__(self, code, message):
-        self.code, self.message = code, message
+    def __init__(self, code, message, kind=""):
+        self.code, self.message, self.kind = code, message, kind
 
 
 def decoded(value):
@@ -54,7 +54,7 @@ def serve(call, wait):
         what = call if asked["kind"] == "call" else wait
         answer = what(asked["service"], asked["name"], decoded(asked["input"]))
         told = (
-            {"code": answer.code, "message": answer.message}
+            {"code": answer.code, "message": answer.message, "kind": answer.kind}
             if isinstance(answer, failure)
             else {"answer": encoded(answer)}
         )

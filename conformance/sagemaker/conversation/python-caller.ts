@@ -46,8 +46,8 @@ export class PythonCaller implements AwsCaller {
     this.#child.stdin?.write(`${JSON.stringify(asked)}\n`);
     const line = await this.#lines.next();
     if (line.done === true) throw new Error(`${this.name} ended at ${JSON.stringify(asked)}`);
-    const told = JSON.parse(line.value) as { answer: Members } | { code: string; message: string };
-    if ("code" in told) throw new CallError(told.code, told.message);
+    const told = JSON.parse(line.value) as { answer: Members } | { code: string; message: string; kind: string };
+    if ("code" in told) throw new CallError(told.code, told.message, told.kind);
     return decoded(told.answer) as Members;
   }
 
