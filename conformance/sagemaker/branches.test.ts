@@ -35,7 +35,11 @@ const topic = { TopicArn: "arn:aws:sns:us-east-1:000000000000:absent" };
 const trust = { AssumeRolePolicyDocument: '{"Version":"2012-10-17","Statement":[]}' };
 const policy = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}';
 const now = new Date();
-const asked = { StartTime: now, EndTime: now, MetricDataQueries: [] };
+const asked = {
+  StartTime: now,
+  EndTime: new Date(now.getTime() + 60_000),
+  MetricDataQueries: [{ Id: "one", Expression: "SEARCH('{a} b', 'Sum', 60)" }],
+};
 
 /** What `except client.exceptions.X` and `instanceof X` are written for. */
 const provoked: readonly Provoked[] = [
@@ -54,7 +58,8 @@ const provoked: readonly Provoked[] = [
     service: "cloudwatch",
     operation: "GetDashboard",
     input: { DashboardName: "absent" },
-    kind: "DashboardNotFoundError",
+    // Its code is that of two errors, of which clients take this one.
+    kind: "ResourceNotFound",
   },
   {
     service: "cloudwatch",

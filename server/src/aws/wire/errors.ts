@@ -62,8 +62,10 @@ export function wireError(words: ErrorWords | null, error: AwsError): WireError 
 
 function modelled(model: ServiceModel | null, code: string): [string, ErrorModel | undefined] {
   const errors = model?.errors ?? {};
+  // Two shapes may have one code: that of the name is meant.
+  if (Object.hasOwn(errors, code)) return [code, errors[code]];
   for (const [shape, error] of Object.entries(errors)) if (error.code === code) return [shape, error];
-  return [code, Object.hasOwn(errors, code) ? errors[code] : undefined];
+  return [code, undefined];
 }
 
 /** The member that carries the message is `message` or `Message`, as the shape says. */

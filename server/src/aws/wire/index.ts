@@ -29,6 +29,7 @@ export { asAwsError } from "./errors.ts";
 export { refuseMembers, type RefusedMember } from "./refused-members.ts";
 export { adviceFor, type RefusedOperations } from "./refused-operations.ts";
 export { pageAfter, type PageQuery } from "./page-after.ts";
+export { pageToken, placeOfToken, type Listing } from "./page-token.ts";
 export { firstInOrder, type Selection } from "./first-in-order.ts";
 export { isLoopbackName, refusedRequest, type DoorRules } from "./web-pages.ts";
 export { verifiedRequest } from "./body.ts";

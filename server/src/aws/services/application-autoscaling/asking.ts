@@ -1,5 +1,5 @@
 import type { Alarms } from "../../../alarms/index.ts";
-import type { Clock } from "../../../base/index.ts";
+import { AwsError, type Clock } from "../../../base/index.ts";
 import type { ScalableResources, ScalableTarget, Scaling, ScalingRecord } from "../../../scaling/index.ts";
 import type { PageQuery } from "../../wire/index.ts";
 import { noTarget, scaledTarget, type NamedTarget } from "./resources.ts";
@@ -31,12 +31,13 @@ export function matches({ ScalableDimension }: { readonly ScalableDimension?: st
   return ScalableDimension === undefined || ScalableDimension === dimension;
 }
 
-export function pageQuery({
-  MaxResults,
-  NextToken,
-}: {
-  readonly MaxResults?: number;
-  readonly NextToken?: string;
-}): PageQuery {
-  return { countMax: MaxResults, pageMax: resultsMax, token: NextToken };
+export function pageQuery(
+  operation: string,
+  input: { readonly MaxResults?: number; readonly NextToken?: string },
+): PageQuery {
+  const { MaxResults: countMax, NextToken: token } = input;
+  return { countMax, pageMax: resultsMax, token, listing: { operation, input }, refusal: invalidNextToken };
 }
+
+const invalidNextToken = (token: string) =>
+  new AwsError("InvalidNextTokenException", `The next token ${token} is invalid.`);

@@ -52,7 +52,7 @@ export function scheduledOperations(parts: AutoscalingParts) {
           .flatMap(({ scheduled }) => scheduled)
           .filter(({ name }) => names === null || names.has(name))
           .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
-        const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery(input));
+        const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery("DescribeScheduledActions", input));
         return { ScheduledActions: page.map(printScheduled), NextToken: next };
       },
     },

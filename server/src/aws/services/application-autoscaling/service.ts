@@ -74,7 +74,7 @@ function targetOperations(parts: AutoscalingParts) {
             .list()
             .map(({ target }) => target)
             .filter(({ resourceId, dimension }) => (ids === null || ids.has(resourceId)) && matches(input, dimension));
-          return pageAfter(found, ({ resourceId }) => resourceId, pageQuery(input));
+          return pageAfter(found, ({ resourceId }) => resourceId, pageQuery("DescribeScalableTargets", input));
         };
         await scaling.sweep(asked().page);
         const { page, next } = asked();
@@ -92,7 +92,10 @@ function targetOperations(parts: AutoscalingParts) {
           .flatMap(({ activities }) => activities)
           .filter(({ notScaled }) => notScaled === null || input.IncludeNotScaledActivities === true)
           .toSorted((a, b) => (activityPlace(a) < activityPlace(b) ? 1 : -1));
-        const { page, next } = pageAfter(found, activityPlace, { ...pageQuery(input), isDescending: true });
+        const { page, next } = pageAfter(found, activityPlace, {
+          ...pageQuery("DescribeScalingActivities", input),
+          isDescending: true,
+        });
         return { ScalingActivities: page.map(printActivity), NextToken: next };
       },
     },
@@ -149,7 +152,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
           .flatMap(({ policies }) => policies)
           .filter(({ name }) => names === null || names.has(name))
           .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
-        const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery(input));
+        const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery("DescribeScalingPolicies", input));
         const running = alarmsByAction(alarms);
         return { ScalingPolicies: page.map((policy) => printPolicy(policy, running)), NextToken: next };
       },

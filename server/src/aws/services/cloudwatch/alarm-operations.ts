@@ -6,6 +6,7 @@ import { anyResource, pageAfter, type CallContext, type OperationRows, type Page
 import { compositeAlarm, metricAlarm } from "./alarm-definitions.ts";
 import { alarmType, printCompositeAlarm, printHistory, printMetricAlarm } from "./alarm-descriptions.ts";
 import { dimensionsOf } from "./dimensions.ts";
+import { invalidNextToken } from "./next-tokens.ts";
 
 type AlarmOperation =
   | "PutMetricAlarm"
@@ -167,7 +168,7 @@ function describeAlarms(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsI
         (action === undefined ||
           Object.values(definition.actions).some((arns) => arns.some((arn) => arn.startsWith(action)))),
     );
-  const { page, next } = pageAfter(found, ({ definition }) => definition.name, pageQuery(input));
+  const { page, next } = pageAfter(found, ({ definition }) => definition.name, pageQuery("DescribeAlarms", input));
   return {
     MetricAlarms: page.flatMap((record) =>
       record.definition.kind === "metric" ? [printMetricAlarm(record.definition, record)] : [],
@@ -238,18 +239,16 @@ async function alarmHistory(
   }
   const isAscending = input.ScanBy === "TimestampAscending";
   const ordered = found.toSorted((a, b) => (a.place < b.place === isAscending ? -1 : 1));
-  const { page, next } = pageAfter(ordered, ({ place }) => place, { ...pageQuery(input), isDescending: !isAscending });
+  const { page, next } = pageAfter(ordered, ({ place }) => place, {
+    ...pageQuery("DescribeAlarmHistory", input),
+    isDescending: !isAscending,
+  });
   return { AlarmHistoryItems: page.map(({ printed }) => printed), NextToken: next };
 }
 
-function pageQuery({
-  MaxRecords,
-  NextToken,
-}: {
-  readonly MaxRecords?: number;
-  readonly NextToken?: string;
-}): PageQuery {
-  return { countMax: MaxRecords, pageMax: recordsMax, token: NextToken };
+function pageQuery(operation: string, input: { readonly MaxRecords?: number; readonly NextToken?: string }): PageQuery {
+  const { MaxRecords: countMax, NextToken: token } = input;
+  return { countMax, pageMax: recordsMax, token, listing: { operation, input }, refusal: invalidNextToken };
 }
 
 function alarmArn(name: string, { region, accountId }: CallContext): string {

@@ -1,6 +1,7 @@
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
-import { anyResource, type OperationRows } from "../../wire/index.ts";
+import { anyResource, pageAfter, type OperationRows } from "../../wire/index.ts";
+import { invalidNextTokenValue } from "./next-tokens.ts";
 
 export interface DashboardRecord {
   readonly name: string;
@@ -53,12 +54,14 @@ export function dashboardOperations(
     ListDashboards: {
       action: "cloudwatch:ListDashboards",
       resource: anyResource,
-      async handle({ DashboardNamePrefix: prefix = "", NextToken: token }, { accountId }) {
-        const after = token === undefined ? "" : Buffer.from(token, "base64").toString();
+      async handle(input, { accountId }) {
+        const { DashboardNamePrefix: prefix = "", NextToken: token } = input;
         const all = (await store.all())
-          .filter(({ name }) => name.startsWith(prefix) && name > after)
+          .filter(({ name }) => name.startsWith(prefix))
           .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-        const page = all.slice(0, perPage);
+        const listing = { operation: "ListDashboards", input };
+        const query = { countMax: undefined, pageMax: perPage, token, listing, refusal: invalidNextTokenValue };
+        const { page, next } = pageAfter(all, ({ name }) => name, query);
         return {
           DashboardEntries: page.map(({ name, body, changedMs }) => ({
             DashboardName: name,
@@ -66,7 +69,7 @@ export function dashboardOperations(
             LastModified: new Date(changedMs),
             Size: Buffer.byteLength(body),
           })),
-          NextToken: all.length > page.length ? Buffer.from(page.at(-1)?.name ?? "").toString("base64") : undefined,
+          NextToken: next,
         };
       },
     },
@@ -84,7 +87,7 @@ export function dashboardOperations(
 
 async function known(store: DashboardStore, name: string): Promise<DashboardRecord> {
   const found = await store.get(name);
-  if (found === null) throw new AwsError("ResourceNotFound", `Dashboard ${name} does not exist`);
+  if (found === null) throw new AwsError("DashboardNotFoundError", `Dashboard ${name} does not exist`);
   return found;
 }
 

@@ -1,8 +1,10 @@
-import { AwsError, type Clock } from "../../../base/index.ts";
+import type { Clock } from "../../../base/index.ts";
 import type { MinuteSeries } from "../../../metrics/index.ts";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
+import { pageToken, placeOfToken } from "../../wire/index.ts";
 import { dataQueries, type DataQuery } from "./data-queries.ts";
 import { mathError, type MathValue, type TimeSeries } from "./metric-math.ts";
+import { invalidNextToken } from "./next-tokens.ts";
 import { stepsInTurns, QueryEvaluation } from "./query-evaluation.ts";
 import { checkRange } from "./statistics.ts";
 
@@ -69,10 +71,9 @@ function printResult(
 
 /** Pages are cut by datapoints over all results; the token is the number of datapoints before the page. */
 function pageOf(results: readonly DataResult[], input: GetMetricDataInput) {
-  const skipCount = input.NextToken === undefined ? 0 : Number(input.NextToken);
-  if (!Number.isInteger(skipCount) || skipCount < 0) {
-    throw new AwsError("InvalidNextToken", `The value ${input.NextToken} for parameter NextToken is invalid.`);
-  }
+  const listing = { operation: "GetMetricData", input };
+  const { NextToken: token } = input;
+  const skipCount = token === undefined ? 0 : Number(placeOfToken(listing, token, invalidNextToken));
   const endCount = skipCount + (input.MaxDatapoints ?? datapointsMaxDefault);
   let before = 0;
   const page = results.map((result) => {
@@ -86,5 +87,9 @@ function pageOf(results: readonly DataResult[], input: GetMetricDataInput) {
       StatusCode: isCut ? "PartialData" : "Complete",
     };
   });
-  return { MetricDataResults: page, Messages: [], NextToken: before > endCount ? String(endCount) : undefined };
+  return {
+    MetricDataResults: page,
+    Messages: [],
+    NextToken: before > endCount ? pageToken(listing, String(endCount)) : undefined,
+  };
 }

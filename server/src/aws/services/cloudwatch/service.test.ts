@@ -12,7 +12,7 @@ import {
 import { LoopTurns } from "../../../base/index.ts";
 import { MinuteSeries, type SeriesKey } from "../../../metrics/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";
-import type { CallContext } from "../../wire/index.ts";
+import { pageToken, type CallContext } from "../../wire/index.ts";
 import { cloudwatchService } from "./index.ts";
 
 const minute = 60_000;
@@ -361,7 +361,9 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
   const numbered = (from: number) => Array.from({ length: 500 }, (_, at) => String(from + at).padStart(6, "0"));
   assert.deepEqual(valuesOf(page), numbered(0));
   assert.deepEqual(valuesOf(await list({ NextToken: page.NextToken ?? "" })), numbered(500));
-  const last = await list({ NextToken: Buffer.from('["n","m",[["d","099499"]]]').toString("base64") });
+  const last = await list({
+    NextToken: pageToken({ operation: "ListMetrics", input: {} }, '["n","m",[["d","099499"]]]'),
+  });
   assert.deepEqual([valuesOf(last), last.NextToken], [numbered(99_500), undefined]);
 });
 

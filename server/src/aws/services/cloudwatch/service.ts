@@ -16,11 +16,14 @@ import {
   type CallContext,
   type ModelledService,
   type OperationRows,
+  pageToken,
+  placeOfToken,
 } from "../../wire/index.ts";
 import { alarmOperations, type AlarmParts } from "./alarm-operations.ts";
 import { dashboardOperations, type DashboardStore } from "./dashboards.ts";
 import { dimensionsOf } from "./dimensions.ts";
 import { getMetricData } from "./get-metric-data.ts";
+import { invalidNextTokenValue } from "./next-tokens.ts";
 import { putMetricData } from "./put-metric-data.ts";
 import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
 
@@ -143,7 +146,9 @@ async function listMetrics(
     dimensions: (input.Dimensions ?? []).map(({ Name, Value }) => ({ name: Name, value: Value ?? null })),
     recordedSinceMs: clock.epochMs() - (input.RecentlyActive === "PT3H" ? 3 * hourMs : listedMs),
   };
-  const after = input.NextToken === undefined ? null : Buffer.from(input.NextToken, "base64").toString();
+  const listing = { operation: "ListMetrics", input };
+  const { NextToken: token } = input;
+  const after = token === undefined ? null : placeOfToken(listing, token, invalidNextTokenValue);
   const entryOf = (ofUnits: readonly ListedSeries[]): ListedMetric | null => {
     const found = ofUnits.find((each) => isListed(each, filter));
     if (found === undefined) return null;
@@ -157,7 +162,7 @@ async function listMetrics(
   const last = page.at(-1)?.id;
   return {
     Metrics: page.map(({ key }) => printMetric(key)),
-    NextToken: last !== undefined && first.length > page.length ? Buffer.from(last).toString("base64") : undefined,
+    NextToken: last !== undefined && first.length > page.length ? pageToken(listing, last) : undefined,
   };
 }
 

@@ -110,7 +110,11 @@ function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
         const isWanted = ({ endpointName, variantName }: ComponentRecord) =>
           (endpoint === undefined || endpointName.toLowerCase() === endpoint.toLowerCase()) &&
           (variant === undefined || variantName === variant);
-        const { page, hasMore } = await components.list(questionOf(input), isWanted, context.turn);
+        const { page, hasMore } = await components.list(
+          questionOf("ListInferenceComponents", input),
+          isWanted,
+          context.turn,
+        );
         const rows = page.map((each) => ({
           InferenceComponentName: each.name,
           InferenceComponentArn: each.arn,
@@ -121,7 +125,7 @@ function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
           CreationTime: new Date(each.createdMs),
           LastModifiedTime: new Date(each.modifiedMs),
         }));
-        return { InferenceComponents: rows, ...tokenOf(page, hasMore) };
+        return { InferenceComponents: rows, ...tokenOf("ListInferenceComponents", input, { page, hasMore }) };
       },
     },
   };

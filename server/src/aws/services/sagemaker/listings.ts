@@ -1,5 +1,5 @@
 import { invalid, type Hosting, type ListAnswer, type ListedPlace, type ListQuestion } from "../../../hosting/index.ts";
-import { anyResource } from "../../wire/index.ts";
+import { anyResource, pageToken, placeOfToken, type Listing } from "../../wire/index.ts";
 import type { SageMakerRows } from "./rows.ts";
 
 interface Question {
@@ -25,33 +25,36 @@ export function listOperations(
       action: "sagemaker:ListModels",
       resource: anyResource,
       async handle(input, context) {
-        const { page, hasMore } = await hosting.catalogue.listModels(questionOf(input), context.turn);
+        const { page, hasMore } = await hosting.catalogue.listModels(questionOf("ListModels", input), context.turn);
         const rows = page.map((each) => ({
           ModelName: each.name,
           ModelArn: each.arn,
           CreationTime: new Date(each.createdMs),
         }));
-        return { Models: rows, ...tokenOf(page, hasMore) };
+        return { Models: rows, ...tokenOf("ListModels", input, { page, hasMore }) };
       },
     },
     ListEndpointConfigs: {
       action: "sagemaker:ListEndpointConfigs",
       resource: anyResource,
       async handle(input, context) {
-        const { page, hasMore } = await hosting.catalogue.listConfigs(questionOf(input), context.turn);
+        const { page, hasMore } = await hosting.catalogue.listConfigs(
+          questionOf("ListEndpointConfigs", input),
+          context.turn,
+        );
         const rows = page.map((each) => ({
           EndpointConfigName: each.name,
           EndpointConfigArn: each.arn,
           CreationTime: new Date(each.createdMs),
         }));
-        return { EndpointConfigs: rows, ...tokenOf(page, hasMore) };
+        return { EndpointConfigs: rows, ...tokenOf("ListEndpointConfigs", input, { page, hasMore }) };
       },
     },
     ListEndpoints: {
       action: "sagemaker:ListEndpoints",
       resource: anyResource,
       async handle(input, context) {
-        const { page, hasMore } = await hosting.endpoints.list(questionOf(input), context.turn);
+        const { page, hasMore } = await hosting.endpoints.list(questionOf("ListEndpoints", input), context.turn);
         const rows = page.map((each) => ({
           EndpointName: each.name,
           EndpointArn: each.arn,
@@ -59,14 +62,14 @@ export function listOperations(
           LastModifiedTime: new Date(each.modifiedMs),
           EndpointStatus: each.state.at,
         }));
-        return { Endpoints: rows, ...tokenOf(page, hasMore) };
+        return { Endpoints: rows, ...tokenOf("ListEndpoints", input, { page, hasMore }) };
       },
     },
     ListTransformJobs: {
       action: "sagemaker:ListTransformJobs",
       resource: anyResource,
       async handle(input, context) {
-        const { page, hasMore } = await hosting.transforms.list(questionOf(input), context.turn);
+        const { page, hasMore } = await hosting.transforms.list(questionOf("ListTransformJobs", input), context.turn);
         const rows = page.map(({ state, ...each }) => ({
           TransformJobName: each.name,
           TransformJobArn: each.arn,
@@ -76,7 +79,7 @@ export function listOperations(
           ...("endedMs" in state ? { TransformEndTime: new Date(state.endedMs) } : {}),
           ...(state.at === "Failed" ? { FailureReason: state.reason } : {}),
         }));
-        return { TransformJobSummaries: rows, ...tokenOf(page, hasMore) };
+        return { TransformJobSummaries: rows, ...tokenOf("ListTransformJobs", input, { page, hasMore }) };
       },
     },
   };
@@ -85,7 +88,7 @@ export function listOperations(
 const sortedBy = { Name: "name", CreationTime: "created", Status: "status" } as const;
 
 /** Newest first unless asked otherwise; a token is where the page before ended, whatever has come or gone since. */
-export function questionOf(question: Question): ListQuestion {
+export function questionOf(operation: string, question: Question): ListQuestion {
   const ms = (time: Date | undefined) => time?.getTime() ?? null;
   return {
     sortBy: sortedBy[question.SortBy ?? "CreationTime"],
@@ -94,7 +97,7 @@ export function questionOf(question: Question): ListQuestion {
     created: { fromMs: ms(question.CreationTimeAfter), untilMs: ms(question.CreationTimeBefore) },
     modified: { fromMs: ms(question.LastModifiedTimeAfter), untilMs: ms(question.LastModifiedTimeBefore) },
     status: question.StatusEquals ?? null,
-    after: question.NextToken === undefined ? null : placeOf(question.NextToken),
+    after: question.NextToken === undefined ? null : placeOf({ operation, input: question }, question.NextToken),
     limit: question.MaxResults ?? pageLengthDefault,
   };
 }
@@ -105,16 +108,17 @@ interface ListedRow {
   readonly state?: { readonly at: string };
 }
 
-export function tokenOf(page: ListAnswer<ListedRow>["page"], hasMore: boolean): { NextToken?: string } {
+export function tokenOf(
+  operation: string,
+  input: Question,
+  { page, hasMore }: Pick<ListAnswer<ListedRow>, "page" | "hasMore">,
+): { NextToken?: string } {
   const last = page.at(-1);
   if (last === undefined || !hasMore) return {};
-  const text = `${last.createdMs} ${last.state?.at ?? ""} ${last.name}`;
-  return { NextToken: Buffer.from(text).toString("base64url") };
+  const place: ListedPlace = { name: last.name, createdMs: last.createdMs, status: last.state?.at ?? "" };
+  return { NextToken: pageToken({ operation, input }, JSON.stringify(place)) };
 }
 
-function placeOf(token: string): ListedPlace {
-  const match = /^(\d{1,15}) (\w*) ([\w-]+)$/.exec(Buffer.from(token, "base64url").toString("utf8"));
-  const [, createdMs, status = "", name] = match ?? [];
-  if (name === undefined) throw invalid("Invalid NextToken.");
-  return { name, createdMs: Number(createdMs), status };
+function placeOf(listing: Listing, token: string): ListedPlace {
+  return JSON.parse(placeOfToken(listing, token, () => invalid("Invalid NextToken."))) as ListedPlace;
 }

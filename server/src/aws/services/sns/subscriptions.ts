@@ -1,9 +1,9 @@
 import { invalidParameter, topicOfArn, type Subscription, type Topics } from "../../../topics/index.ts";
 import { changedTerms, noTerms } from "./subscription-terms.ts";
-import { pageAfter } from "../../wire/index.ts";
+import { pageAfter, type PageQuery } from "../../wire/index.ts";
+import { pageQuery } from "./page-query.ts";
 import type { SnsRows } from "./rows.ts";
 
-const pageMax = 100;
 const endpointCharsMax = 2048;
 const pendingArn = "pending confirmation";
 
@@ -59,14 +59,16 @@ export function subscriptionDescriptions(
     ListSubscriptions: {
       action: "sns:ListSubscriptions",
       resource: () => "*",
-      handle: ({ NextToken: token }) => Promise.resolve(listed(topics.subscriptions(null), token)),
+      async handle(input) {
+        return listed(topics.subscriptions(null), pageQuery("ListSubscriptions", input));
+      },
     },
     ListSubscriptionsByTopic: {
       action: "sns:ListSubscriptionsByTopic",
       resource: ofTopic,
-      async handle({ TopicArn: arn, NextToken: token }) {
-        topics.topic(arn);
-        return listed(topics.subscriptions(arn), token);
+      async handle(input) {
+        topics.topic(input.TopicArn);
+        return listed(topics.subscriptions(input.TopicArn), pageQuery("ListSubscriptionsByTopic", input));
       },
     },
     GetSubscriptionAttributes: {
@@ -110,8 +112,8 @@ export function subscriptionDescriptions(
   };
 }
 
-function listed(all: readonly Subscription[], token: string | undefined) {
-  const { page, next } = pageAfter(all, ({ arn }) => arn, { countMax: undefined, pageMax, token });
+function listed(all: readonly Subscription[], query: PageQuery) {
+  const { page, next } = pageAfter(all, ({ arn }) => arn, query);
   const Subscriptions = page.map(({ arn, accountId, protocol, endpoint, topicArn, state }) => ({
     SubscriptionArn: state.at === "pending" ? "PendingConfirmation" : arn,
     Owner: accountId,

@@ -1,9 +1,8 @@
 import type { Clock } from "../../../base/index.ts";
 import { invalidParameter, parseDeliveryPolicy, topicArn, type Topic, type Topics } from "../../../topics/index.ts";
 import { pageAfter } from "../../wire/index.ts";
+import { pageQuery } from "./page-query.ts";
 import type { SnsRows } from "./rows.ts";
-
-const pageMax = 100;
 
 const fifoText = "FIFO topics are not supported by this platform yet: their messages go to Amazon SQS alone";
 
@@ -69,8 +68,8 @@ export function topicOperations(
     ListTopics: {
       action: "sns:ListTopics",
       resource: () => "*",
-      async handle({ NextToken: token }) {
-        const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, { countMax: undefined, pageMax, token });
+      async handle(input) {
+        const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, pageQuery("ListTopics", input));
         return { Topics: page.map(({ arn }) => ({ TopicArn: arn })), NextToken: next };
       },
     },
