@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { pageAfter } from "./page-after.ts";
 import { pageToken, placeOfToken, type Listing } from "./page-token.ts";
 
