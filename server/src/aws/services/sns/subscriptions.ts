@@ -1,7 +1,7 @@
 import { invalidParameter, topicOfArn, type Subscription, type Topics } from "../../../topics/index.ts";
 import { changedTerms, noTerms } from "./subscription-terms.ts";
 import { pageAfter, type PageQuery } from "../../wire/index.ts";
-import { pageQuery } from "./page-query.ts";
+import { topicListing } from "./topic-listing.ts";
 import type { SnsRows } from "./rows.ts";
 
 const endpointCharsMax = 2048;
@@ -60,7 +60,7 @@ export function subscriptionDescriptions(
       action: "sns:ListSubscriptions",
       resource: () => "*",
       async handle(input) {
-        return listed(topics.subscriptions(null), pageQuery("ListSubscriptions", input));
+        return listed(topics.subscriptions(null), topicListing("ListSubscriptions", input));
       },
     },
     ListSubscriptionsByTopic: {
@@ -68,7 +68,7 @@ export function subscriptionDescriptions(
       resource: ofTopic,
       async handle(input) {
         topics.topic(input.TopicArn);
-        return listed(topics.subscriptions(input.TopicArn), pageQuery("ListSubscriptionsByTopic", input));
+        return listed(topics.subscriptions(input.TopicArn), topicListing("ListSubscriptionsByTopic", input));
       },
     },
     GetSubscriptionAttributes: {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../base/index.ts";
 import { invalidParameter, parseDeliveryPolicy, topicArn, type Topic, type Topics } from "../../../topics/index.ts";
 import { pageAfter } from "../../wire/index.ts";
-import { pageQuery } from "./page-query.ts";
+import { topicListing } from "./topic-listing.ts";
 import type { SnsRows } from "./rows.ts";
 
 const fifoText = "FIFO topics are not supported by this platform yet: their messages go to Amazon SQS alone";
@@ -69,7 +69,7 @@ export function topicOperations(
       action: "sns:ListTopics",
       resource: () => "*",
       async handle(input) {
-        const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, pageQuery("ListTopics", input));
+        const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, topicListing("ListTopics", input));
         return { Topics: page.map(({ arn }) => ({ TopicArn: arn })), NextToken: next };
       },
     },
