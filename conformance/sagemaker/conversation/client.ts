@@ -22,3 +22,6 @@ export class CallError extends Error {
     this.kind = kind;
   }
 }
+
+/** What the steps ask with. */
+export type Asking = Pick<AwsCaller, "call" | "wait">;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Members } from "./client.ts";
-import type { Asking } from "./small-services.ts";
+import type { Asking } from "./client.ts";
 
 const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
 const role = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole";

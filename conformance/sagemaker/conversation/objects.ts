@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Asking } from "./small-services.ts";
+import type { Asking } from "./client.ts";
 
 /** Each operation of S3. */
 export async function objects({ call, wait }: Asking, name: string): Promise<void> {

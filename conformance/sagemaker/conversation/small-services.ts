@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
-import { CallError, type AwsCaller } from "./client.ts";
+import { CallError, type Asking } from "./client.ts";
 
 const trust = JSON.stringify({
   Version: "2012-10-17",
@@ -84,40 +84,6 @@ export async function topics({ call }: Asking, name: string): Promise<void> {
     return error.message === "Topic does not exist" && /^NotFound(Exception)?$/.test(error.code);
   });
 }
-
-/** Each operation of CloudWatch Logs; the session of a live tail where the client has an operation for it. */
-export async function logs({ call }: Asking, { name, tails }: { name: string; tails: boolean }): Promise<void> {
-  const group = { logGroupName: `/conversations/${name}` };
-  const stream = { ...group, logStreamName: "one" };
-  await call("logs", "CreateLogGroup", group);
-  await call("logs", "CreateLogStream", stream);
-  await call("logs", "PutRetentionPolicy", { ...group, retentionInDays: 3 });
-  const { logGroups: groups } = await call("logs", "DescribeLogGroups", { logGroupNamePrefix: group.logGroupName });
-  assert.equal(groups[0].retentionInDays, 3);
-  await call("logs", "DeleteRetentionPolicy", group);
-  if (tails) {
-    const asked = { logGroupIdentifiers: [groups[0].logGroupArn], logEventFilterPattern: "error" };
-    const { responseStream: told } = await call("logs", "StartLiveTail", asked);
-    assert.equal(told[0].sessionStart.logEventFilterPattern, "error");
-  }
-  const timestamp = Date.now();
-  const logEvents = ["an error, here", "a word"].map((message) => ({ timestamp, message }));
-  await call("logs", "PutLogEvents", { ...stream, logEvents });
-  const { logStreams: streams } = await call("logs", "DescribeLogStreams", group);
-  assert.equal(streams[0].logStreamName, "one");
-  const { events } = await call("logs", "FilterLogEvents", { ...group, filterPattern: "error" });
-  assert.deepEqual(
-    events.map((event: { message: string }) => event.message),
-    ["an error, here"],
-  );
-  assert.equal((await call("logs", "GetLogEvents", { ...stream, startFromHead: true }))["events"].length, 2);
-  await call("logs", "DeleteLogStream", stream);
-  await call("logs", "DeleteLogGroup", group);
-  await assert.rejects(call("logs", "GetLogEvents", stream), { code: "ResourceNotFoundException" });
-}
-
-/** What the steps ask with. */
-export type Asking = Pick<AwsCaller, "call" | "wait">;
 
 /** An HTTP endpoint for messages of topics, which are JSON. */
 class MessagesReceived implements AsyncDisposable {

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Asking, CallError } from "./client.ts";
+
+interface LogOptions {
+  readonly name: string;
+  readonly tails: boolean;
+  readonly has: (operation: string) => boolean;
+}
+
+/** Each operation of CloudWatch Logs; the session of a live tail where the client has an operation for it. */
+export async function logs(asking: Asking, { name, tails, has }: LogOptions): Promise<void> {
+  const { call } = asking;
+  const group = { logGroupName: `/conversations/${name}` };
+  const stream = { ...group, logStreamName: "one" };
+  await call("logs", "CreateLogGroup", group);
+  await call("logs", "CreateLogStream", stream);
+  await call("logs", "PutRetentionPolicy", { ...group, retentionInDays: 3 });
+  const { logGroups: groups } = await call("logs", "DescribeLogGroups", { logGroupNamePrefix: group.logGroupName });
+  assert.equal(groups[0].retentionInDays, 3);
+  await call("logs", "DeleteRetentionPolicy", group);
+  if (tails) {
+    const asked = { logGroupIdentifiers: [groups[0].logGroupArn], logEventFilterPattern: "error" };
+    const { responseStream: told } = await call("logs", "StartLiveTail", asked);
+    assert.equal(told[0].sessionStart.logEventFilterPattern, "error");
+  }
+  const timestamp = Date.now();
+  const logEvents = ["an error, here", "a word"].map((message) => ({ timestamp, message }));
+  await call("logs", "PutLogEvents", { ...stream, logEvents });
+  const { logStreams: streams } = await call("logs", "DescribeLogStreams", group);
+  assert.equal(streams[0].logStreamName, "one");
+  const { events } = await call("logs", "FilterLogEvents", { ...group, filterPattern: "error" });
+  assert.deepEqual(
+    events.map((event: { message: string }) => event.message),
+    ["an error, here"],
+  );
+  assert.equal((await call("logs", "GetLogEvents", { ...stream, startFromHead: true }))["events"].length, 2);
+  await queries(asking, group);
+  if (has("logs.PutMetricFilter")) await metricFilters(asking, group);
+  await call("logs", "DeleteLogStream", stream);
+  await call("logs", "DeleteLogGroup", group);
+  await assert.rejects(call("logs", "GetLogEvents", stream), { code: "ResourceNotFoundException" });
+}
+
+type Group = { readonly logGroupName: string };
+
+async function queries({ call }: Asking, group: Group): Promise<void> {
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const asked = { ...group, startTime: nowSeconds - 600, endTime: nowSeconds + 600 };
+  const queryString = "filter @message like /error/ | display @message";
+  const { queryId } = await call("logs", "StartQuery", { ...asked, queryString });
+  let told;
+  do {
+    await pause(50);
+    told = await call("logs", "GetQueryResults", { queryId });
+  } while (told["status"] !== "Complete");
+  assert.deepEqual(told["results"][0][0], { field: "@message", value: "an error, here" });
+  const { queries: listed } = await call("logs", "DescribeQueries", group);
+  assert.equal(listed[0].queryId, queryId);
+  const second = await call("logs", "StartQuery", { ...asked, queryString: "stats count(*)" });
+  await call("logs", "StopQuery", { queryId: second["queryId"] }).catch((error: CallError) => {
+    // It had ended by itself.
+    assert.match(error.message, /already ended/);
+  });
+}
+
+async function metricFilters({ call }: Asking, group: Group): Promise<void> {
+  const tried = { filterPattern: "error", logEventMessages: ["an error, here", "a word"] };
+  const { matches } = await call("logs", "TestMetricFilter", tried);
+  assert.equal(matches.length, 1);
+  const own = { ...group, filterName: "errors" };
+  const metricTransformations = [{ metricNamespace: "Conversations", metricName: "Errors", metricValue: "1" }];
+  await call("logs", "PutMetricFilter", { ...own, filterPattern: "error", metricTransformations });
+  const { metricFilters: listed } = await call("logs", "DescribeMetricFilters", group);
+  assert.equal(listed[0].filterName, "errors");
+  await call("logs", "DeleteMetricFilter", own);
+}
