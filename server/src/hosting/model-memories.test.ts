@@ -89,6 +89,33 @@ test("what a container was seen to take is remembered, also by the next life; an
   assert.deepEqual(await memories.expectedBytes({ ...model, createdMs: 2 }), [7, 0]);
 });
 
+test("what is known to be written is not looked up again, and what could not be written is tried again", async () => {
+  const { store, memories } = await opened({});
+  await using _store = store;
+  await using _memories = memories;
+  const model = modelOf([{}]);
+  const { models, modelMemories } = store.kinds;
+  await store.write([models.put("model", model, "absent")]);
+  let [readCount, isFull] = [0, true];
+  const find = models.find.bind(models);
+  models.find = (key) => {
+    readCount += 1;
+    return isFull ? Promise.reject(new Error("database or disk is full")) : find(key);
+  };
+  const written = async () => (await modelMemories.find("model")).at === "found";
+  memories.seen(model, [100 * mebi]);
+  await eventually(() => readCount === 1);
+  isFull = false;
+  await eventually(async () => {
+    memories.seen(model, [100 * mebi]);
+    return await written();
+  });
+  const before = readCount;
+  for (let again = 0; again < 100; again += 1) memories.seen(model, [101 * mebi]);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(readCount, before);
+});
+
 test("nothing is written of a model that is gone meanwhile", async () => {
   const { store, memories } = await opened({});
   await using _store = store;

@@ -24,6 +24,8 @@ export class ModelMemories implements AsyncDisposable {
   readonly #tasks: TaskGroup;
   /** Models whose memory is being written down. */
   readonly #writing = new Set<string>();
+  /** What is known to be written, by the model as whoever runs it holds it: it is looked at every few seconds, and nothing is read for that. */
+  readonly #known = new WeakMap<ModelRecord, readonly number[]>();
 
   constructor(options: ModelMemoriesOptions) {
     this.#options = options;
@@ -50,11 +52,11 @@ export class ModelMemories implements AsyncDisposable {
   /** Remembers what is more than before. What fails is tried again when it is seen again. */
   seen(model: ModelRecord, mostBytes: readonly number[]): void {
     const key = nameKey(model.name);
-    if (this.#writing.has(key)) return;
+    if (this.#writing.has(key) || grown(this.#known.get(model) ?? [], mostBytes) === null) return;
     this.#writing.add(key);
     this.#tasks.run(async () => {
       try {
-        await this.#remember(model, mostBytes);
+        this.#known.set(model, await this.#remember(model, mostBytes));
       } finally {
         this.#writing.delete(key);
       }
@@ -65,20 +67,22 @@ export class ModelMemories implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  async #remember(model: ModelRecord, seenBytes: readonly number[]): Promise<void> {
+  /** Gives what is written now, or need not be. */
+  async #remember(model: ModelRecord, seenBytes: readonly number[]): Promise<readonly number[]> {
     const { store } = this.#options;
     const { modelMemories, models } = store.kinds;
     const key = nameKey(model.name);
-    await store.attempt(async () => {
+    return await store.attempt(async () => {
       const [recorded, found] = [await models.find(key), await modelMemories.find(key)];
       // It was deleted, or another one has its name.
-      if (recorded.at !== "found" || recorded.value.createdMs !== model.createdMs) return;
+      if (recorded.at !== "found" || recorded.value.createdMs !== model.createdMs) return seenBytes;
       const before = found.at === "found" && isOf(found.value, model) ? found.value.mostBytes : [];
       const mostBytes = grown(before, seenBytes);
-      if (mostBytes === null) return;
+      if (mostBytes === null) return before;
       const record = { modelCreatedMs: model.createdMs, mostBytes };
       const expects = found.at === "absent" ? "absent" : found.version;
       await store.write([modelMemories.put(key, record, expects), models.check(key, recorded.version)]);
+      return mostBytes;
     });
   }
 
