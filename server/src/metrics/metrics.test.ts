@@ -370,6 +370,18 @@ test("memory is bounded in series and in bytes; a recorder of an evicted series 
   assert.equal(kept.at(-1)?.sum, 599);
 });
 
+test("recorders that record nothing make no series, and push out none", () => {
+  const clock = clockAt(start);
+  const series = new MinuteSeries({ clock, seriesMax: 3, bytesMax: 1e6 });
+  series.recorder(latency).record(1);
+  clock.ms += minute;
+  const idle = Array.from({ length: 10 }, (_, index) => series.recorder({ ...latency, metricName: `m${index}` }));
+  assert.equal([...series.metrics()].length, 1);
+  idle[0]?.record(1);
+  assert.equal([...series.metrics()].length, 2);
+  assert.equal(series.query(latency, { ...everything, startMs: start, periodMs: minute }).length, 1);
+});
+
 test("a round over many series takes short turns, and merges and drops what one in a single turn would", async () => {
   const clock = clockAt(start);
   const tiers = [{ periodMs: minute, retentionMs: 10 * minute }];

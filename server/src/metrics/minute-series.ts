@@ -77,16 +77,17 @@ export class MinuteSeries {
     this.#tiers = options.tiers ?? defaultTiers;
   }
 
-  /** For hot paths: holds the series and its current point. */
+  /** For hot paths: holds the series and its current point. There is no series until something is recorded: many metrics never are. */
   recorder(key: SeriesKey, resolutionMs: ResolutionMs = 60_000): SeriesRecorder {
     const clock = this.#options.clock;
-    let series = this.#seriesFor(key, resolutionMs);
+    let series: Series | null = null;
     let point: SeriesPoint | null = null;
     return {
       record: (value) => {
         const nowMs = clock.epochMs();
-        if (point === null || nowMs >= point.startMs + point.periodMs || nowMs < point.startMs || series.isEvicted) {
-          if (series.isEvicted) series = this.#seriesFor(key, resolutionMs);
+        const isHeld = point !== null && nowMs < point.startMs + point.periodMs && nowMs >= point.startMs;
+        if (!isHeld || series === null || point === null || series.isEvicted) {
+          if (series === null || series.isEvicted) series = this.#seriesFor(key, resolutionMs);
           point = this.#pointFor(series, nowMs);
           if (point === null) return;
         } else series.markChanged(point);
