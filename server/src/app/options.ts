@@ -43,6 +43,8 @@ export interface ServeOptions {
     readonly format: "default" | "ISO8601";
     readonly file: string;
   };
+  /** Whose own this server is, and with whose process it ends; null where it is nobody's. */
+  readonly parentPid: number | null;
   readonly backendConfig: readonly { readonly backend: string; readonly key: string; readonly value: string }[];
   readonly memoryBudgetBytes: number | null;
   /** What requests and answers in flight may take; null for a share of the machine's memory. */

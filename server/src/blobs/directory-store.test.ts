@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readFile, readdir, rm, statfs, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, readdir, rename, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -276,6 +276,31 @@ test("a part of an earlier life that is no longer what it was is refused when th
     await second.putPart(id, 1, Readable.from([part(1)]), { signal, expect });
     await completed();
     assert.ok((await buffer((await second.get("bkt", "m")).body)).equals(part(1)));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("an upload whose object was made just before a kill is gone with the next start, and completing it again answers the same", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-made-"));
+  try {
+    const first = await openDirectoryStore({ folder, logger });
+    await first.createBucket("bkt");
+    const { uploadId } = await first.createUpload("bkt", "m", { checksumAlgorithm: null, checksumType: "COMPOSITE" });
+    const id = { bucket: "bkt", key: "m", uploadId };
+    const { etag } = await first.putPart(id, 1, Readable.from(["part"]), { signal });
+    const uploads = join(folder, "buckets", "bkt", "uploads");
+    // What a kill leaves between the object and the end of its upload.
+    await cp(join(uploads, uploadId), join(folder, "before"), { recursive: true });
+    const complete = (store: BucketStore) =>
+      store.completeUpload(id, [{ partNumber: 1, etag, checksums: {} }], { signal });
+    const made = await complete(first);
+    await first[Symbol.asyncDispose]();
+    await rename(join(folder, "before"), join(uploads, uploadId));
+    await using second = await openDirectoryStore({ folder, logger });
+    assert.deepEqual((await second.listUploads("bkt", { prefix: "", after: null, countMax: 10 })).items, []);
+    assert.deepEqual(await readdir(uploads), []);
+    assert.deepEqual(await complete(second), made);
   } finally {
     await rm(folder, { recursive: true });
   }

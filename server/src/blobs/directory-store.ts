@@ -113,7 +113,9 @@ class DirectoryStore implements BucketStore {
       }
       const bucket = this.#opened(await this.#readHead(folder), folder);
       await bucket.objects.load(this.#logger);
-      await bucket.uploads.load(name, this.#logger);
+      const { index } = bucket.objects;
+      const isCompleted = ({ key, uploadId }: UploadId) => index.get(key)?.uploadId === uploadId;
+      await bucket.uploads.load(name, isCompleted, this.#logger);
       this.#buckets.set(name, bucket);
     }
     this.#expireLater();

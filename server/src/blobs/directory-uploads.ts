@@ -62,8 +62,8 @@ export class DirectoryUploads {
     this.#limits = tools.limits;
   }
 
-  /** Uploads that nobody finished within `uploadAgeMsMax`, and those whose creation was interrupted, are removed. */
-  async load(bucket: string, logger: Logger): Promise<void> {
+  /** Uploads that nobody finished within `uploadAgeMsMax`, and those whose creation, or removal behind their object, was interrupted, are removed. */
+  async load(bucket: string, isCompleted: (head: UploadHead) => boolean, logger: Logger): Promise<void> {
     await mkdir(this.#folder, { recursive: true });
     for (const entry of await readdir(this.#folder, { withFileTypes: true })) {
       const { name } = entry;
@@ -83,7 +83,7 @@ export class DirectoryUploads {
         logger,
       );
       if (upload === null) continue;
-      if (this.#isExpired(upload.head)) await rm(folder, { recursive: true, force: true });
+      if (this.#isExpired(upload.head) || isCompleted(upload.head)) await rm(folder, { recursive: true, force: true });
       else this.#uploads.set(name, upload);
     }
     this.#sorted.load([...this.#uploads.values()].map(({ head }) => head));

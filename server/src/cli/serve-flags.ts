@@ -155,6 +155,12 @@ export const serveFlags: readonly Flag[] = [
     default: "tritonserver",
     about: `whose container this is where its environment says what to serve: ${containerKindNames.join(", ")}`,
   },
+  {
+    name: "parent-pid",
+    kind: "integer",
+    min: 1,
+    about: "the process that starts this one, with which it ends at once",
+  },
   { name: "ml-root", kind: "string", default: "/opt/ml", about: "directory that /opt/ml/... on the wire means" },
   { name: "memory-budget-bytes", kind: "integer", min: 1, about: "refuse to load models beyond this much memory" },
   requestMemoryFlag,

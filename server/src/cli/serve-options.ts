@@ -66,6 +66,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
     onnxRunDeadlineSecs: number("onnx-run-deadline-secs"),
     treeRunDeadlineSecs: number("tree-run-deadline-secs"),
     dataDirectory: textOrNull("data"),
+    parentPid: optionalNumber(values.get("parent-pid")),
     workers: workerOptions(parsed),
     warnings: warningsOf(given),
   };

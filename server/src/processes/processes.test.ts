@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
+import { eventually } from "../base/eventually-fixture.ts";
 import { delay, systemClock } from "../base/index.ts";
 import {
   backoffMs,
@@ -75,6 +77,32 @@ test("a killed program takes its children and their children with it", async () 
   parent.kill("SIGKILL");
   for (const pid of pids) await gone(pid);
 });
+
+test("a program that is killed as soon as it has started another takes that with it", async () => {
+  const door = fileURLToPath(new URL("index.ts", import.meta.url));
+  const base = fileURLToPath(new URL("../base/index.ts", import.meta.url));
+  // By which the child is found: nobody lives to say its pid.
+  const seconds = `100${process.pid}`;
+  const program = `
+    import { spawnProcess } from ${JSON.stringify(door)};
+    import { systemClock } from ${JSON.stringify(base)};
+    void spawnProcess({ command: "sleep", args: ["${seconds}"], env: {}, cwd: null,
+      extraFds: [], onLine: () => {}, onExit: () => {}, clock: systemClock });
+    process.kill(process.pid, "SIGKILL");`;
+  const parent = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: "ignore" });
+  assert.deepEqual(await once(parent, "exit"), [null, "SIGKILL"]);
+  await eventually(() => !commands().includes(`sleep\0${seconds}\0`));
+});
+
+function commands(): readonly string[] {
+  return readdirSync("/proc").flatMap((name) => {
+    try {
+      return /^\d+$/.test(name) ? [readFileSync(`/proc/${name}/cmdline`, "utf8")] : [];
+    } catch {
+      return [];
+    }
+  });
+}
 
 test("a leftover is ended by pid and start time, a stranger with its pid is not", async () => {
   await using child = await shell("exec sleep 1000");

@@ -59,8 +59,9 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
       detached: true,
       stdio: [options.takesInput === true ? "pipe" : "ignore", "pipe", "pipe", ...options.extraFds, lifeline.readFd],
     });
+    // Before this process does anything else: what is killed before that leaves the child behind. Without a pid there is no child.
+    if (child.pid !== undefined) armLifeline(lifeline.readFd, child.pid);
     await once(child, "spawn");
-    armLifeline(lifeline.readFd, child.pid!);
   } catch (error) {
     closeSync(lifeline.writeFd);
     throw error;

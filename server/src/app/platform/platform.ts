@@ -342,6 +342,7 @@ function containerCommand(
       "serve",
       // What clients of the container never see, and `ps` shows.
       `--id=${spec.title}`,
+      `--parent-pid=${process.pid}`,
       `--sagemaker-socket=${socketPath}`,
       `--ml-root=${mlRoot}`,
       `--container-kind=${spec.runtime satisfies ServedContainerKind}`,

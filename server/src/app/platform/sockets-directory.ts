@@ -1,4 +1,5 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -10,8 +11,10 @@ export async function makeSocketsDirectory(recordsDirectory: string): Promise<st
   const notePath = join(recordsDirectory, "sockets-directory");
   const former = await readNote(notePath);
   if (former !== null) await rm(former, { recursive: true, force: true });
-  const made = await mkdtemp(join(tmpdir(), "galatea-"));
+  // The name before the directory: a platform that is killed between the two leaves nothing behind.
+  const made = join(tmpdir(), `galatea-${randomBytes(3).toString("hex")}`);
   await writeFile(notePath, made);
+  await mkdir(made, { mode: 0o700 });
   return made;
 }
 

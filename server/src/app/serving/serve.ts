@@ -12,7 +12,7 @@ import {
 } from "../container-environment.ts";
 import { dataDirectories } from "../directories.ts";
 import { openGpus, type GpuMachineParts } from "../gpus.ts";
-import { endWithNpx } from "../npx-parent.ts";
+import { endWithNpx, endWithParent } from "../npx-parent.ts";
 import type { ServeOptions } from "../options.ts";
 import { createServerMetrics, type ServerMetrics } from "./server-metrics.ts";
 import { requestMemory } from "../request-memory.ts";
@@ -28,6 +28,7 @@ import { serverVersion } from "../version.ts";
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
+  if (options.parentPid !== null) endWithParent(options.parentPid);
   let plan: ContainerPlan | null = null;
   let frontEnd: ContainerFrontEnd | null = null;
   try {

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import {
+  CreateEndpointCommand,
+  CreateInferenceComponentCommand,
+  DeleteEndpointCommand,
+  DeleteInferenceComponentCommand,
+  DescribeEndpointCommand,
+  DescribeInferenceComponentCommand,
+  UpdateEndpointCommand,
+  UpdateEndpointWeightsAndCapacitiesCommand,
+  UpdateInferenceComponentRuntimeConfigCommand,
+} from "@aws-sdk/client-sagemaker";
+import { InvokeEndpointCommand } from "@aws-sdk/client-sagemaker-runtime";
+import { orNull, pause, type Clients, type Lane } from "./clients.ts";
+import { answered, Known } from "./known.ts";
+import { question } from "./model-archive.ts";
+
+const lookMs = 20;
+
+export async function ask({ runtime }: Clients, endpoint: string, more: object = {}): Promise<void> {
+  const asked = { EndpointName: endpoint, Body: question, ContentType: "application/json", ...more };
+  const { Body: body } = await answered(runtime.send(new InvokeEndpointCommand(asked)));
+  assert.match(Buffer.from(body ?? []).toString(), /"data":\[2\.0\]/);
+}
+
+interface EndpointIs {
+  readonly status: string;
+  readonly config: string;
+  readonly instanceCount: number;
+}
+
+/** Resolves when the endpoint is in a state that stays; null: there is none. */
+export async function settledEndpoint({ sagemaker }: Clients, name: string): Promise<EndpointIs | null> {
+  for (;;) {
+    const asked = sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
+    const found = await answered(orNull(asked));
+    if (found === null) return null;
+    const { EndpointStatus: status = "", EndpointConfigName: config = "", ProductionVariants: [variant] = [] } = found;
+    if (["InService", "OutOfService", "Failed", "UpdateRollbackFailed"].includes(status)) {
+      return { status, config, instanceCount: variant?.DesiredInstanceCount ?? 0 };
+    }
+    await pause(lookMs);
+  }
+}
+
+type EndpointMove = readonly [to: EndpointIs | null, ask: (clients: Clients) => Promise<unknown>];
+
+/** An endpoint goes through its life, again and again. */
+export class EndpointLane implements Lane {
+  readonly #name: string;
+  readonly #known: Known<EndpointIs | null>;
+  readonly #moves: readonly EndpointMove[];
+  #at = 0;
+
+  /** With two configurations, of one instance each. */
+  constructor(name: string, [one, two]: readonly [string, string]) {
+    this.#name = name;
+    this.#known = new Known<EndpointIs | null>(`the endpoint ${name}`, null);
+    const named = { EndpointName: name };
+    const is = (config: string, instanceCount: number, status = "InService") => ({ status, config, instanceCount });
+    const switched = (verb: string) => async (clients: Clients) => {
+      const { status } = await fetch(`${clients.url}/galatea/endpoints/${name}/${verb}`, { method: "POST" }).catch(
+        () => ({ status: 0 }),
+      );
+      if (status !== 200) throw Object.assign(new Error(`${verb}: ${status}`), { $metadata: asMetadata(status) });
+    };
+    const resized = [{ VariantName: "v", DesiredInstanceCount: 2 }];
+    this.#moves = [
+      [is(one, 1), ({ sagemaker: s }) => s.send(new CreateEndpointCommand({ ...named, EndpointConfigName: one }))],
+      [is(two, 1), ({ sagemaker: s }) => s.send(new UpdateEndpointCommand({ ...named, EndpointConfigName: two }))],
+      [is(two, 1, "OutOfService"), switched("stop")],
+      [is(two, 1), switched("start")],
+      [
+        is(two, 2),
+        ({ sagemaker: s }) =>
+          s.send(new UpdateEndpointWeightsAndCapacitiesCommand({ ...named, DesiredWeightsAndCapacities: resized })),
+      ],
+      [null, ({ sagemaker: s }) => s.send(new DeleteEndpointCommand(named))],
+    ];
+  }
+
+  begin(clients: Clients): Promise<void> {
+    return this.check(clients);
+  }
+
+  async step(clients: Clients): Promise<void> {
+    await this.check(clients);
+    // Where it stands says which move is the next one, also after a death between a move and its answer.
+    const at = this.#moves.findIndex(([to]) => JSON.stringify(to) === JSON.stringify(this.#known.value));
+    const isAgain = at !== -1 && JSON.stringify(this.#moves[this.#at]?.[0]) === JSON.stringify(this.#known.value);
+    this.#at = ((isAgain ? this.#at : at) + 1) % this.#moves.length;
+    const move = this.#moves[this.#at];
+    assert.ok(move !== undefined);
+    const [to, make] = move;
+    await this.#known.becomes(to, () => make(clients));
+  }
+
+  async check(clients: Clients): Promise<void> {
+    const is = await settledEndpoint(clients, this.#name);
+    this.#known.found(is);
+    if (is?.status === "InService") await ask(clients, this.#name);
+  }
+}
+
+function asMetadata(status: number) {
+  return status === 0 ? {} : { httpStatusCode: status };
+}
+
+/** An inference component is created, gets more copies, none, and goes, again and again. */
+export class ComponentLane implements Lane {
+  readonly #endpoint: string;
+  readonly #model: string;
+  readonly #name = "component";
+  /** Its copies. */
+  readonly #known = new Known<number | null>("the inference component", null);
+
+  constructor(endpoint: string, model: string) {
+    this.#endpoint = endpoint;
+    this.#model = model;
+  }
+
+  begin(clients: Clients): Promise<void> {
+    return this.check(clients);
+  }
+
+  async step(clients: Clients): Promise<void> {
+    await this.check(clients);
+    const { sagemaker } = clients;
+    const named = { InferenceComponentName: this.#name };
+    const scaled = (CopyCount: number) =>
+      this.#known.becomes(CopyCount, () =>
+        sagemaker.send(
+          new UpdateInferenceComponentRuntimeConfigCommand({ ...named, DesiredRuntimeConfig: { CopyCount } }),
+        ),
+      );
+    const created = {
+      ...named,
+      EndpointName: this.#endpoint,
+      VariantName: "v",
+      RuntimeConfig: { CopyCount: 1 },
+      Specification: {
+        ModelName: this.#model,
+        ComputeResourceRequirements: { NumberOfCpuCoresRequired: 0.25, MinMemoryRequiredInMb: 512 },
+      },
+    };
+    switch (this.#known.value) {
+      case null:
+        return await this.#known.becomes(1, () => sagemaker.send(new CreateInferenceComponentCommand(created)));
+      case 1:
+        return await scaled(2);
+      case 2:
+        return await scaled(0);
+      default:
+        return await this.#known.becomes(null, () => sagemaker.send(new DeleteInferenceComponentCommand(named)));
+    }
+  }
+
+  async check(clients: Clients): Promise<void> {
+    for (;;) {
+      const asked = clients.sagemaker.send(
+        new DescribeInferenceComponentCommand({ InferenceComponentName: this.#name }),
+      );
+      const found = await answered(orNull(asked));
+      if (found === null) return this.#known.found(null);
+      const { InferenceComponentStatus: status, FailureReason: reason, RuntimeConfig: config } = found;
+      if (status === "InService" || status === "Failed") {
+        assert.equal(status, "InService", reason);
+        const copyCount = config?.DesiredCopyCount ?? 0;
+        this.#known.found(copyCount);
+        if (copyCount > 0) await ask(clients, this.#endpoint, { InferenceComponentName: this.#name });
+        return;
+      }
+      await pause(lookMs);
+    }
+  }
+}
+
+/** Models of a multi-model endpoint are asked. */
+export class ModelsLane implements Lane {
+  readonly #endpoint: string;
+  readonly #models: readonly string[];
+
+  constructor(endpoint: string, models: readonly string[]) {
+    this.#endpoint = endpoint;
+    this.#models = models;
+  }
+
+  begin(clients: Clients): Promise<void> {
+    return this.check(clients);
+  }
+
+  async step(clients: Clients): Promise<void> {
+    await this.check(clients);
+    await pause(lookMs);
+  }
+
+  async check(clients: Clients): Promise<void> {
+    for (const TargetModel of this.#models) await ask(clients, this.#endpoint, { TargetModel });
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * kill -9 of a platform in the middle of everything: clients do all that there is to do at once, and it dies with a commit to its records
+ * that a seed, or what the commit says, picks. Each next life has what was acknowledged, goes on with what was begun, and nothing of the
+ * former one is left.
+ */
+import assert from "node:assert/strict";
+import { randomInt } from "node:crypto";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { RegisterScalableTargetCommand } from "@aws-sdk/client-application-auto-scaling";
+import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
+import { bucket, clientsOf, type Clients, type Lane } from "./clients.ts";
+import { ComponentLane, EndpointLane, ModelsLane, settledEndpoint } from "./hosting-lanes.ts";
+import { KilledPlatform, type KillPoint } from "./killed-platform.ts";
+import { Unanswered } from "./known.ts";
+import { modelArchive, question } from "./model-archive.ts";
+import { AsyncLane, ObjectLane, ScheduleLane, UploadLane } from "./stored-lanes.ts";
+
+/** mulberry32: a run is told by its seed. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
+const models = ["m1.tar.gz", "m2.tar.gz"];
+
+/** What is there before anybody dies: models, configurations, and the endpoints that stay. */
+async function prepare(clients: Clients): Promise<void> {
+  const { s3, sagemaker, scaling } = clients;
+  const archive = await modelArchive();
+  await s3.send(new CreateBucketCommand({ Bucket: bucket }));
+  const objects = {
+    question,
+    "one/model.tar.gz": archive,
+    ...Object.fromEntries(models.map((m) => [`many/${m}`, archive])),
+  };
+  for (const [Key, Body] of Object.entries(objects)) await s3.send(new PutObjectCommand({ Bucket: bucket, Key, Body }));
+  const containers = {
+    one: { Image: image, ModelDataUrl: `s3://${bucket}/one/model.tar.gz` },
+    many: { Image: image, ModelDataUrl: `s3://${bucket}/many/`, Mode: "MultiModel" as const },
+  };
+  for (const [ModelName, PrimaryContainer] of Object.entries(containers)) {
+    const ExecutionRoleArn = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole";
+    await sagemaker.send(new CreateModelCommand({ ModelName, ExecutionRoleArn, PrimaryContainer }));
+  }
+  const variant = { VariantName: "v", InitialInstanceCount: 1, InstanceType: "ml.m5.large" as const };
+  const AsyncInferenceConfig = { OutputConfig: { S3OutputPath: `s3://${bucket}/answers/` } };
+  const configs = [
+    { EndpointConfigName: "first", ProductionVariants: [{ ...variant, ModelName: "one" }] },
+    { EndpointConfigName: "second", ProductionVariants: [{ ...variant, ModelName: "one" }] },
+    { EndpointConfigName: "many", ProductionVariants: [{ ...variant, ModelName: "many" }] },
+    { EndpointConfigName: "queued", ProductionVariants: [{ ...variant, ModelName: "one" }], AsyncInferenceConfig },
+    {
+      EndpointConfigName: "shared",
+      ProductionVariants: [variant],
+      ExecutionRoleArn: "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole",
+    },
+  ];
+  for (const config of configs) await sagemaker.send(new CreateEndpointConfigCommand(config));
+  const staying = ["many", "queued", "shared"];
+  for (const name of staying) {
+    await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
+  }
+  for (const name of staying) assert.equal((await settledEndpoint(clients, name))?.status, "InService");
+  const ResourceId = "endpoint/queued/variant/v";
+  const target = {
+    ServiceNamespace: "sagemaker",
+    ScalableDimension: "sagemaker:variant:DesiredInstanceCount",
+  } as const;
+  await scaling.send(new RegisterScalableTargetCommand({ ...target, ResourceId, MinCapacity: 1, MaxCapacity: 1 }));
+}
+
+/** Of each model that a multi-model endpoint has unpacked: a directory that is read again is another one. */
+async function unpackedModels(data: string): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  const instances = join(data, "instances");
+  for (const instance of await readdir(instances)) {
+    const trees = join(instances, instance, "ml", "models");
+    for (const model of await readdir(trees).catch(() => [])) found.set(model, (await stat(join(trees, model))).ino);
+  }
+  return found;
+}
+
+/** But what Node keeps for all programs. */
+async function temporaries(platform: KilledPlatform): Promise<readonly string[]> {
+  return (await readdir(platform.temporary)).filter((name) => name !== "node-compile-cache");
+}
+
+/** In each step of what moves, and anywhere. */
+function killPoints(random: () => number): readonly KillPoint[] {
+  const upTo = (most: number) => 1 + Math.floor(random() * most);
+  const of = (kind: string, most: number) =>
+    Array.from({ length: most }, (_, index) => ({ kind, commitCount: index + 1 }));
+  const steps = [
+    ...of("endpoint", 3),
+    ...of("inference-component", 2),
+    ...of("async-invocation", 1),
+    ...of("scalable-target", 1),
+  ];
+  const anywhere = Array.from({ length: 3 }, () => ({ kind: null, commitCount: upTo(40) }));
+  return [...steps, ...anywhere]
+    .map((point) => [random(), point] as const)
+    .toSorted(([a], [b]) => a - b)
+    .map(([, point]) => point);
+}
+
+/** One after the other until the platform is dead. */
+async function operate(lane: Lane, clients: Clients, dead: Promise<void>): Promise<void> {
+  try {
+    await lane.begin(clients);
+    for (;;) await lane.step(clients);
+  } catch (error) {
+    if (!(error instanceof Unanswered)) throw error;
+    await dead;
+  }
+}
+
+test("a platform that is killed in the middle of everything, again and again, has everything that it acknowledged, and leaves nothing behind", async (t) => {
+  const seed = randomInt(2 ** 31);
+  t.diagnostic(`seed ${seed}`);
+  const random = randomOf(seed);
+  await using platform = await KilledPlatform.open();
+  let clients = clientsOf(platform.url);
+  await prepare(clients);
+  const queued = new AsyncLane("queued");
+  const lanes: readonly Lane[] = [
+    new EndpointLane("moving", ["first", "second"]),
+    new ComponentLane("shared", "one"),
+    new ModelsLane("many", models),
+    queued,
+    new ObjectLane(random),
+    new UploadLane(),
+    new ScheduleLane("endpoint/queued/variant/v", random),
+  ];
+  for (const lane of lanes) await lane.check(clients);
+  const unpacked = await unpackedModels(platform.data);
+  assert.equal(unpacked.size, models.length);
+  for (const point of killPoints(random)) {
+    const dead = platform.killedAt(point);
+    await Promise.all(lanes.map((lane) => operate(lane, clients, dead)));
+    assert.equal((await temporaries(platform)).length, 1, "sockets of one life");
+    await platform.start();
+    clients = clientsOf(platform.url);
+  }
+  await Promise.all(lanes.map((lane) => lane.check(clients)));
+  assert.deepEqual(await unpackedModels(platform.data), unpacked, "models are unpacked again");
+  assert.ok(queued.count > 0);
+  assert.doesNotMatch(platform.told, /damaged|unexpectedly/);
+  await platform.stop();
+  assert.deepEqual(await temporaries(platform), []);
+});

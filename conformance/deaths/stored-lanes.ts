@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import {
+  DeleteScheduledActionCommand,
+  DescribeScheduledActionsCommand,
+  PutScheduledActionCommand,
+} from "@aws-sdk/client-application-auto-scaling";
+import {
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListMultipartUploadsCommand,
+  ListPartsCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
+import { InvokeEndpointAsyncCommand } from "@aws-sdk/client-sagemaker-runtime";
+import { bucket, orNull, pause, type Clients, type Lane } from "./clients.ts";
+import { answered, Known } from "./known.ts";
+
+type Random = () => number;
+
+/** Null where there is none. */
+async function textOf({ s3 }: Clients, key: string): Promise<string | null> {
+  const found = await answered(orNull(s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }))));
+  return found === null ? null : await answered(found.Body?.transformToString() ?? Promise.resolve(""));
+}
+
+/** Objects are put, written over and deleted. */
+export class ObjectLane implements Lane {
+  readonly #random: Random;
+  /** Of each, how often its text is its letter; -1: there is none. */
+  readonly #objects = ["a", "b", "c"].map((key) => [key, new Known(`the object ${key}`, -1)] as const);
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  begin(clients: Clients): Promise<void> {
+    return this.check(clients);
+  }
+
+  async step({ s3 }: Clients): Promise<void> {
+    const [key, known] = this.#objects[Math.floor(this.#random() * this.#objects.length)] ?? assert.fail();
+    const named = { Bucket: bucket, Key: `objects/${key}` };
+    if (this.#random() < 0.2) return await known.becomes(-1, () => s3.send(new DeleteObjectCommand(named)));
+    const length = Math.floor(this.#random() ** 6 * 2_000_000);
+    await known.becomes(length, () =>
+      s3.send(new PutObjectCommand({ ...named, Body: Buffer.from(key.repeat(length)) })),
+    );
+  }
+
+  async check(clients: Clients): Promise<void> {
+    for (const [key, known] of this.#objects) {
+      const text = await textOf(clients, `objects/${key}`);
+      assert.ok(text === null || text === key.repeat(text.length), `the object ${key} is torn`);
+      known.found(text?.length ?? -1);
+    }
+  }
+}
+
+const partText = (number: number) => `part ${number};`.repeat(number === 1 ? 750_000 : 10);
+
+/** An upload in parts is begun, gets its parts and is completed; what is acknowledged of it goes on after a death. */
+export class UploadLane implements Lane {
+  #uploadId: string | null = null;
+  readonly #parts = new Known<readonly string[]>("the parts of the upload", []);
+  readonly #completed = new Known("the completed object", 0);
+  #count = 0;
+
+  get #named() {
+    return { Bucket: bucket, Key: `uploads/${this.#count}` };
+  }
+
+  begin(clients: Clients): Promise<void> {
+    return this.check(clients);
+  }
+
+  async step({ s3 }: Clients): Promise<void> {
+    if (this.#uploadId === null) {
+      const named = { Bucket: bucket, Key: `uploads/${this.#count + 1}` };
+      const { UploadId: id = "" } = await answered(s3.send(new CreateMultipartUploadCommand(named)));
+      this.#count += 1;
+      this.#uploadId = id;
+      return;
+    }
+    const upload = { ...this.#named, UploadId: this.#uploadId };
+    const number = this.#parts.value.length + 1;
+    if (number <= 2) {
+      const part = { ...upload, PartNumber: number, Body: partText(number) };
+      return await this.#parts.becomes([...this.#parts.value, String(number)], () =>
+        s3.send(new UploadPartCommand(part)),
+      );
+    }
+    const { Parts: parts = [] } = await answered(s3.send(new ListPartsCommand(upload)));
+    const MultipartUpload = { Parts: parts.map(({ PartNumber, ETag }) => ({ PartNumber, ETag })) };
+    await this.#completed.becomes(this.#count, () =>
+      s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload })),
+    );
+    await this.#parts.becomes([], () => Promise.resolve());
+    this.#uploadId = null;
+  }
+
+  async check(clients: Clients): Promise<void> {
+    if (this.#count === 0) return;
+    const { s3 } = clients;
+    const text = await textOf(clients, this.#named.Key);
+    assert.ok(text === null || text === partText(1) + partText(2), "the completed object is torn");
+    this.#completed.found(text === null ? this.#count - 1 : this.#count);
+    if (this.#uploadId === null) return;
+    const asked = s3.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: this.#named.Key }));
+    const ids = ((await answered(asked)).Uploads ?? []).map(({ UploadId: id }) => id);
+    if (text !== null) {
+      // Completed, and that was not answered.
+      assert.ok(!ids.includes(this.#uploadId), "the upload is completed, and still there");
+      await this.#parts.becomes([], () => Promise.resolve());
+      this.#uploadId = null;
+      return;
+    }
+    assert.ok(ids.includes(this.#uploadId), "an upload that was acknowledged is lost");
+    const upload = { ...this.#named, UploadId: this.#uploadId };
+    const { Parts: parts = [] } = await answered(s3.send(new ListPartsCommand(upload)));
+    this.#parts.found(parts.map(({ PartNumber: number }) => String(number)));
+  }
+}
+
+/** Requests are queued; each that was acknowledged is answered in the end. */
+export class AsyncLane implements Lane {
+  readonly #endpoint: string;
+  readonly #outputs = new Set<string>();
+  /** So many were acknowledged. */
+  count = 0;
+
+  constructor(endpoint: string) {
+    this.#endpoint = endpoint;
+  }
+
+  /** What is queued is answered beside what is done. */
+  begin(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async step({ runtime }: Clients): Promise<void> {
+    const asked = {
+      EndpointName: this.#endpoint,
+      InputLocation: `s3://${bucket}/question`,
+      ContentType: "application/json",
+    };
+    const { OutputLocation: output = "" } = await answered(runtime.send(new InvokeEndpointAsyncCommand(asked)));
+    this.#outputs.add(output);
+    this.count += 1;
+    await pause(50);
+  }
+
+  async check(clients: Clients): Promise<void> {
+    for (const output of this.#outputs) {
+      const key = output.replace(`s3://${bucket}/`, "");
+      for (let text = await textOf(clients, key); text === null; text = await textOf(clients, key)) await pause(20);
+      assert.match((await textOf(clients, key)) ?? "", /"data":\[2\.0\]/);
+      this.#outputs.delete(output);
+    }
+  }
+}
+
+/** Scheduled actions of a target are put, changed and deleted. */
+export class ScheduleLane implements Lane {
+  readonly #random: Random;
+  readonly #target: {
+    readonly ServiceNamespace: "sagemaker";
+    readonly ResourceId: string;
+    readonly ScalableDimension: "sagemaker:variant:DesiredInstanceCount";
+  };
+  /** Of each, its least capacity. */
+  readonly #actions = ["a", "b"].map(
+    (name) => [name, new Known<number | null>(`the scheduled action ${name}`, null)] as const,
+  );
+
+  constructor(resourceId: string, random: Random) {
+    this.#random = random;
+    this.#target = {
+      ServiceNamespace: "sagemaker",
+      ResourceId: resourceId,
+      ScalableDimension: "sagemaker:variant:DesiredInstanceCount",
+    };
+  }
+
+  begin(clients: Clients): Promise<void> {
+    return this.check(clients);
+  }
+
+  async step({ scaling }: Clients): Promise<void> {
+    const [name, known] = this.#actions[Math.floor(this.#random() * this.#actions.length)] ?? assert.fail();
+    const named = { ...this.#target, ScheduledActionName: name };
+    if (known.value !== null && this.#random() < 0.4) {
+      await known.becomes(null, () => scaling.send(new DeleteScheduledActionCommand(named)));
+    } else {
+      const MinCapacity = 1 + Math.floor(this.#random() * 99);
+      const action = { Schedule: "at(2100-01-01T00:00:00)", ScalableTargetAction: { MinCapacity, MaxCapacity: 100 } };
+      await known.becomes(MinCapacity, () => scaling.send(new PutScheduledActionCommand({ ...named, ...action })));
+    }
+    await pause(20);
+  }
+
+  async check({ scaling }: Clients): Promise<void> {
+    const asked = scaling.send(new DescribeScheduledActionsCommand(this.#target));
+    const { ScheduledActions: found = [] } = await answered(asked);
+    for (const [name, known] of this.#actions) {
+      const action = found.find((each) => each.ScheduledActionName === name);
+      known.found(action?.ScalableTargetAction?.MinCapacity ?? null);
+    }
+  }
+}
