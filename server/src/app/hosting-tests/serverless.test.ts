@@ -1,7 +1,8 @@
 /** Serverless variants over real processes: started by the first request, ended when nobody asks, and bounded in between. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AwsError } from "../../base/index.ts";
+import { text } from "node:stream/consumers";
+import { AwsError, ByteBudget, ByteLease, systemClock } from "../../base/index.ts";
 import { DocumentMemory } from "../../records/contracts/index.ts";
 import { TrafficBench, until, type PlannedVariant } from "./traffic-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
@@ -152,4 +153,60 @@ test("a deletion answers the requests that wait for the instance, and leaves not
   assert.equal((await held).container, "one");
   await bench.settled("gone");
   await until("nothing runs", () => bench.running().length === 0);
+});
+
+test("whoever leaves while the request is held gives its place up, without its body having been read; the start goes on", async () => {
+  await using bench = await open();
+  await bench.deploy("left", [serverless("one", 1)]);
+  const leaving = new AbortController();
+  let readCount = 0;
+  using memory = new ByteLease(new ByteBudget(2 ** 20));
+  const held = bench.hosting.invoke("left", owner.accountId, {
+    headers: {},
+    targetModel: null,
+    targetVariant: null,
+    inferenceComponent: null,
+    targetContainer: null,
+    isStreamed: false,
+    body: () => {
+      readCount += 1;
+      return Promise.resolve(Buffer.from("x"));
+    },
+    memory,
+    receivedNs: systemClock.monotonicNs(),
+    signal: leaving.signal,
+  });
+  assert.equal((await refused(bench.ask("left", "x"))).code, "ThrottlingException");
+  const reason = new Error("the client has left");
+  leaving.abort(reason);
+  await assert.rejects(held, reason);
+  assert.equal(readCount, 0);
+  const { pid } = await bench.ask("left", "x");
+  assert.equal((await bench.ask("left", "x")).pid, pid);
+  assert.equal(bench.running().length, 1);
+});
+
+test("data of a serverless variant is captured, that of the request that starts it too; asleep it takes no memory", async () => {
+  await using bench = await open({ instances: { idleMsMax: 50 }, hosting: { memoryBytesMax: 1.5 * 2 ** 30 } });
+  await bench.store.createBucket("captured");
+  const dataCapture = {
+    InitialSamplingPercentage: 100,
+    DestinationS3Uri: "s3://captured/of",
+    CaptureOptions: [{ CaptureMode: "Input" }, { CaptureMode: "Output" }],
+  } as const;
+  // Each would take a GiB of the machine's one and a half.
+  for (const name of ["seen", "beside", "third"]) await bench.deploy(name, [serverless(name, 2)], { dataCapture });
+  for (const body of ["first", "second"]) assert.equal((await bench.ask("seen", body)).container, "seen");
+  await until("it sleeps, and another has its room", async () => {
+    const answer = await bench.ask("beside", "x").catch(() => null);
+    return answer?.container === "beside";
+  });
+  await bench.hosting.endpoints.delete("seen", owner);
+  await bench.settled("seen");
+  await until("all are written", async () => {
+    const options = { prefix: "of/seen/v/", delimiter: "", startAfter: "", keysMax: 10 };
+    const { objects } = await bench.store.list("captured", options);
+    const files = objects.map(async ({ key }) => await text((await bench.store.get("captured", key)).body));
+    return (await Promise.all(files)).join("").split("\n").length === 3;
+  });
 });
