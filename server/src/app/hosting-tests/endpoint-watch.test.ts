@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DocumentMemory } from "../../records/contracts/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../../records/contracts/index.ts";
 import type { Asker } from "../../hosting/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench } from "./traffic-fixture.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
 
 const signal = new AbortController().signal;
 const long = { waitMsMax: 60_000, signal };
@@ -121,6 +121,9 @@ test("a record that is on disk before this process has heard of it is waited for
   const documents = new DocumentMemory();
   await using bench = await TrafficBench.open(documents);
   await bench.deploy("e", [{ name: "v" }]);
+  // The last write that follows from a deployment: what its model takes of memory.
+  const records = new MemoryDocuments(documents);
+  await until("nothing more is written", async () => (await records.get("model-memory", "e-v")) !== null);
   const [id, kept] = [...documents.held].find(([, { kind }]) => kind === "endpoint") ?? assert.fail();
   const record = JSON.parse(kept.body) as { state: { at: string } };
   const body = JSON.stringify({ ...record, state: { ...record.state, at: "Creating" } });
