@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -17,6 +17,7 @@ import { createServer } from "node:http";
 import { existsSync, writeFileSync } from "node:fs";
 const died = process.argv[1] + ".died";
 const [does, socketPath, parameters] = process.argv.slice(2);
+if (does === "breaks") process.exit(1);
 process.on("SIGTERM", () => process.exit(0));
 let askedCount = 0;
 let underWay = 0;
@@ -60,7 +61,7 @@ export class TransformBench implements AsyncDisposable {
   readonly samples: { readonly metric: string; readonly value: number }[] = [];
   readonly store: BucketStore;
   readonly #directory: string;
-  readonly #documents = new DocumentMemory();
+  readonly #documents: DocumentMemory;
   readonly #closing: AsyncDisposableStack;
   readonly #memory: ByteBudget;
   #running!: HostingFixture;
@@ -68,22 +69,29 @@ export class TransformBench implements AsyncDisposable {
   private constructor(
     directory: string,
     store: BucketStore,
-    { closing, memory }: { readonly closing: AsyncDisposableStack; readonly memory: ByteBudget },
+    of: { readonly closing: AsyncDisposableStack; readonly memory: ByteBudget; readonly documents: DocumentMemory },
   ) {
-    this.#memory = memory;
+    this.#memory = of.memory;
+    this.#documents = of.documents;
     this.#directory = directory;
     this.store = store;
-    this.#closing = closing;
+    this.#closing = of.closing;
   }
 
-  static async open(memory = new ByteBudget(2 ** 30)): Promise<TransformBench> {
+  /** With what an earlier life has left in the documents, and in the bucket by key. */
+  static async open(
+    memory = new ByteBudget(2 ** 30),
+    documents = new DocumentMemory(),
+    objects: ReadonlyMap<string, string> = new Map(),
+  ): Promise<TransformBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-tr-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
     await writeFile(join(directory, "container.mjs"), program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
     await store.createBucket("bkt");
-    const bench = new TransformBench(directory, store, { closing: opening.move(), memory });
+    const bench = new TransformBench(directory, store, { closing: opening.move(), memory, documents });
+    for (const [key, body] of objects) await bench.put(key, body);
     await bench.#start();
     return bench;
   }
@@ -110,6 +118,17 @@ export class TransformBench implements AsyncDisposable {
     const pieces: Buffer[] = [];
     for await (const piece of found.body) pieces.push(piece as Buffer);
     return Buffer.concat(pieces).toString();
+  }
+
+  /** All that the bucket holds now, by key. */
+  async objects(): Promise<ReadonlyMap<string, string>> {
+    const held = (await this.keys("")).map(async (key) => [key, (await this.get(key)) ?? ""] as const);
+    return new Map(await Promise.all(held));
+  }
+
+  /** Of instances: each has one for as long as it is there. */
+  async directoryCount(): Promise<number> {
+    return (await readdir(join(this.#directory, "i"))).filter((each) => each.startsWith("i-")).length;
   }
 
   async keys(prefix: string): Promise<string[]> {

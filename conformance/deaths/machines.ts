@@ -1,0 +1,82 @@
+/** What a platform keeps that goes from state to state, and where it is killed in each of its moves. */
+export interface RecordedMachine {
+  readonly what: string;
+  /** Kinds of documents that its moves write. */
+  readonly kinds: readonly string[];
+  readonly moves: readonly string[];
+  readonly tests: readonly string[];
+}
+
+const here = "conformance/deaths/kill.test.ts";
+const hosting = (name: string) => `server/src/app/hosting-tests/${name}-deaths.test.ts`;
+
+export const recordedMachines: readonly RecordedMachine[] = [
+  {
+    what: "endpoint",
+    kinds: ["endpoint", "endpoint-state-change", "tags"],
+    moves: ["ready", "failed", "update", "resize", "reached", "advanced", "stop", "start", "delete"],
+    tests: [hosting("endpoint"), here],
+  },
+  {
+    what: "inference component",
+    kinds: ["inference-component"],
+    moves: ["placed", "settled", "failed", "update", "delete"],
+    tests: [hosting("component"), here],
+  },
+  {
+    what: "transform job",
+    kinds: ["transform-job", "transform-progress"],
+    moves: ["started", "completed", "failed", "stop", "stopped"],
+    tests: [hosting("transform")],
+  },
+  {
+    what: "asynchronous request",
+    kinds: ["async-invocation", "async-payload"],
+    moves: ["taken", "answered", "refused", "lost", "interrupted", "orphaned"],
+    tests: [hosting("async"), here],
+  },
+  {
+    what: "scalable target",
+    kinds: ["scalable-target"],
+    moves: [
+      "register",
+      "deregister",
+      "tag",
+      "put policy",
+      "delete policy",
+      "schedule",
+      "unschedule",
+      "run",
+      "track",
+      "step",
+    ],
+    tests: ["server/src/scaling/scaling-deaths.test.ts", here],
+  },
+  {
+    what: "alarm",
+    kinds: ["alarm", "alarm-history", "alarm-gone"],
+    moves: ["put", "amend", "evaluate", "set", "delete"],
+    tests: ["server/src/alarms/alarm-deaths.test.ts"],
+  },
+  {
+    what: "topic",
+    kinds: ["sns-topic", "sns-subscription", "sns-delivery", "sns-dead-letter"],
+    moves: ["create", "change", "delete", "subscribe", "confirm", "amend", "leave", "publish", "retry", "give up"],
+    tests: ["server/src/topics/topic-deaths.test.ts"],
+  },
+];
+
+/** Documents that one write makes, and one write removes: there is nothing between their states. */
+export const plainKinds: readonly string[] = ["model", "endpoint-config", "model-memory"];
+
+/** What moves in files, and not in documents. */
+export const filedMachines: readonly { readonly what: string; readonly tests: readonly string[] }[] = [
+  { what: "object", tests: ["server/src/blobs/directory-crash.test.ts", here] },
+  { what: "multipart upload", tests: ["server/src/blobs/directory-store.test.ts", here] },
+  {
+    what: "models that a multi-model endpoint has unpacked",
+    tests: ["server/src/hosts/process/process-host.test.ts", here],
+  },
+  { what: "instances' processes, sockets and directories", tests: ["server/src/processes/processes.test.ts", here] },
+  { what: "Python environments", tests: ["server/src/backends/python/kept-directories.test.ts"] },
+];
