@@ -306,6 +306,45 @@ def queries():
     )
 
 
+def metric_filters():
+    """Metrics out of log lines, read back with CloudWatch."""
+    tested = logs.test_metric_filter(filterPattern="[ip, ..., size > 10]", logEventMessages=["::1 GET 5", "::1 GET 50"])
+    found = [(each["eventNumber"], each["extractedValues"]) for each in tested["matches"]]
+    proven("a filter is tried on messages", found == [(2, {"$ip": "::1", "$size": "50"})], str(found))
+    transformation = {"metricName": "Took", "metricNamespace": "Conformance", "metricValue": "$.took"}
+    logs.put_metric_filter(
+        logGroupName=GROUP,
+        filterName="took",
+        filterPattern="{ $.took > 0 }",
+        metricTransformations=[{**transformation, "dimensions": {"Path": "$.path"}, "unit": "Milliseconds"}],
+    )
+    (listed,) = logs.describe_metric_filters(logGroupName=GROUP)["metricFilters"]
+    proven("a filter is told as it was put", listed["metricTransformations"][0]["metricValue"] == "$.took", str(listed))
+    put("a/1", [json.dumps({"took": took, "path": "/x"}) for took in (10, 20, 30)])
+    cloudwatch = boto3.client("cloudwatch")
+    (series,) = cloudwatch.get_metric_statistics(
+        Namespace="Conformance",
+        MetricName="Took",
+        Dimensions=[{"Name": "Path", "Value": "/x"}],
+        StartTime=time.time() - 600,
+        EndTime=time.time() + 60,
+        Period=3600,
+        Statistics=["Sum", "SampleCount"],
+    )["Datapoints"]
+    told = (series["Sum"], series["SampleCount"], series["Unit"])
+    proven("and its metric has what was written", told == (60, 3, "Milliseconds"), str(series))
+    logs.delete_metric_filter(logGroupName=GROUP, filterName="took")
+    answers("until it is deleted", lambda: logs.describe_metric_filters(logGroupName=GROUP)["metricFilters"], [])
+    refused(
+        "a subscription filter is refused by name",
+        "UnknownOperationException",
+        "PutSubscriptionFilter is not built",
+        lambda: logs.put_subscription_filter(
+            logGroupName=GROUP, filterName="f", filterPattern="", destinationArn="arn:aws:lambda:us-east-1:0:function:f"
+        ),
+    )
+
+
 def bounds():
     old = put("a/1", ["old"], now() - 15 * 86_400_000)
     proven(
@@ -345,5 +384,6 @@ following()
 reading()
 live()
 queries()
+metric_filters()
 bounds()
 finish()

@@ -1,5 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { awsServices, ensureRole, LogQueries, ObjectWriters, StsSessions, type ServiceRow } from "../../aws/index.ts";
+import {
+  awsServices,
+  ensureRole,
+  LogQueries,
+  MetricFilters,
+  ObjectWriters,
+  StsSessions,
+  type ServiceRow,
+} from "../../aws/index.ts";
 import type { Clock, Logger } from "../../base/index.ts";
 import type { BucketStore } from "../../blobs/index.ts";
 import type { Hosting, LogStreams } from "../../hosting/index.ts";
@@ -7,6 +15,7 @@ import type { MinuteSeries } from "../../metrics/index.ts";
 import type { Documents } from "../../records/index.ts";
 import type { Topics } from "../../topics/index.ts";
 import { recordedDashboards } from "./dashboards.ts";
+import { recordedMetricFilters } from "./metric-filters.ts";
 import { recordedIdentities } from "./identities.ts";
 import type { ScaledHosting } from "./platform-scaling.ts";
 
@@ -61,6 +70,9 @@ export async function platformServices(
     writers: new ObjectWriters({ store, writerOf: parts.writerOf, bytesMax: parts.writerBytesMax, clock }),
     series,
     logs,
+    metricFilters: opening.use(
+      await MetricFilters.open({ store: recordedMetricFilters(documents, logger), logs, series, logger }),
+    ),
     queries: opening.use(new LogQueries({ store: logs, clock, logger, newId: randomUUID })),
     iam,
     identities,

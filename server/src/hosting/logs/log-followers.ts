@@ -32,7 +32,7 @@ export class LogFollowers {
       }
       for (const follower of wanting) {
         try {
-          follower.take(group, stream, events);
+          await follower.take(group, stream, events);
         } catch (error) {
           this.#failed(error);
         }

@@ -12,7 +12,7 @@ export type NewLogEvent = Pick<LogEvent, "timestampMs" | "message">;
 /** Is told of what is written from now on, in the order of each stream. What it does must be quick: those who write wait for it. */
 export interface LogFollower {
   wants(group: string, stream: string): boolean;
-  take(group: string, stream: string, events: readonly NewLogEvent[]): void;
+  take(group: string, stream: string, events: readonly NewLogEvent[]): void | Promise<void>;
 }
 
 export interface LogGroup {

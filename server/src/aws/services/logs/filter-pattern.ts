@@ -1,5 +1,5 @@
-import { parseFieldsPattern } from "./pattern-fields.ts";
-import { parseJsonPattern } from "./pattern-json.ts";
+import { parseFieldsPattern, type FieldsPattern } from "./pattern-fields.ts";
+import { parseJsonPattern, type JsonPattern } from "./pattern-json.ts";
 import { parsePatternRegex } from "./pattern-regex.ts";
 import { invalidPattern, PatternText } from "./pattern-text.ts";
 
@@ -9,10 +9,20 @@ import { invalidPattern, PatternText } from "./pattern-text.ts";
  * takes time in proportion to the message's length and the pattern's.
  */
 export function parseFilterPattern(pattern: string): (message: string) => boolean {
+  return readFilterPattern(pattern).matches;
+}
+
+/** A pattern with what it finds beside that a message matches. */
+export type FilterPattern =
+  | ({ readonly of: "json" } & JsonPattern)
+  | ({ readonly of: "fields" } & FieldsPattern)
+  | { readonly of: "terms"; readonly matches: (message: string) => boolean };
+
+export function readFilterPattern(pattern: string): FilterPattern {
   const text = new PatternText(pattern.trim());
-  if (text.text.startsWith("{")) return parseJsonPattern(text);
-  if (text.text.startsWith("[")) return parseFieldsPattern(text);
-  return parseTerms(text);
+  if (text.text.startsWith("{")) return { of: "json", ...parseJsonPattern(text) };
+  if (text.text.startsWith("[")) return { of: "fields", ...parseFieldsPattern(text) };
+  return { of: "terms", matches: parseTerms(text) };
 }
 
 interface Term {

@@ -28,7 +28,11 @@ export interface LogStore {
 /** Is told of what is written from now on, in the order of each stream. What it does must be quick. */
 export interface StoreFollower {
   wants(group: string, stream: string): boolean;
-  take(group: string, stream: string, events: readonly Pick<LogStoreEvent, "timestampMs" | "message">[]): void;
+  take(
+    group: string,
+    stream: string,
+    events: readonly Pick<LogStoreEvent, "timestampMs" | "message">[],
+  ): void | Promise<void>;
 }
 
 export interface StoredGroup {

@@ -2,14 +2,24 @@ import { type PatternText, invalidPattern } from "./pattern-text.ts";
 import { compares, takeComparison, takeValue } from "./pattern-values.ts";
 
 type FieldCondition = (field: string) => boolean;
+interface NamedField {
+  readonly name: string;
+  readonly matches: FieldCondition;
+}
 /** "rest": any number of fields. */
-type FieldPattern = FieldCondition | "rest";
+type FieldPattern = NamedField | "rest";
+
+export interface FieldsPattern {
+  readonly matches: (message: string) => boolean;
+  /** The named fields of a message that matches; null for another. */
+  readonly fieldsOf: (message: string) => ReadonlyMap<string, string> | null;
+}
 
 /**
  * `[ip, user, ..., status = 4*, bytes > 1000]`: for messages of fields between spaces, in which "quoted texts" and [bracketed ones] are one
  * field each. A message has to have as many fields as the pattern, unless the pattern has `...`, which stands for any number of them.
  */
-export function parseFieldsPattern(text: PatternText): (message: string) => boolean {
+export function parseFieldsPattern(text: PatternText): FieldsPattern {
   text.expect("[");
   const fields: FieldPattern[] = [];
   do fields.push(text.takes("...") ? "rest" : fieldPattern(text));
@@ -19,35 +29,48 @@ export function parseFieldsPattern(text: PatternText): (message: string) => bool
   const restAt = fields.indexOf("rest");
   if (restAt !== fields.lastIndexOf("rest")) throw invalidPattern("... may stand once only");
   const known = fields.filter((field) => field !== "rest");
-  return (message) => {
-    const found = fieldsOf(message);
-    if (restAt === -1 ? found.length !== known.length : found.length < known.length) return false;
+  const placed = (message: string): readonly (readonly [NamedField, string])[] | null => {
+    const found = fieldsIn(message);
+    if (restAt === -1 ? found.length !== known.length : found.length < known.length) return null;
     const skipped = found.length - known.length;
-    return known.every((matches, index) =>
-      matches(found[restAt === -1 || index < restAt ? index : index + skipped] ?? ""),
-    );
+    const fields = known.map((field, index) => {
+      const at = restAt === -1 || index < restAt ? index : index + skipped;
+      return [field, found[at] ?? ""] as const;
+    });
+    return fields.every(([field, value]) => field.matches(value)) ? fields : null;
+  };
+  return {
+    matches: (message) => placed(message) !== null,
+    fieldsOf(message) {
+      const fields = placed(message);
+      return fields === null ? null : new Map(fields.map(([{ name }, value]) => [name, value]));
+    },
   };
 }
 
 /** Conditions on one field: its name, then a comparison, several of them joined by && and ||. */
-function fieldPattern(text: PatternText): FieldCondition {
-  const ors: FieldCondition[][] = [[]];
+function fieldPattern(text: PatternText): NamedField {
+  const ors: NamedField[][] = [[]];
   for (;;) {
     ors.at(-1)?.push(fieldCondition(text));
     if (text.takes("||")) ors.push([]);
     else if (!text.takes("&&")) break;
   }
-  return (field) => ors.some((ands) => ands.every((condition) => condition(field)));
+  const matches = (field: string) => ors.some((ands) => ands.every((condition) => condition.matches(field)));
+  return { name: ors[0]?.[0]?.name ?? "", matches };
 }
 
-function fieldCondition(text: PatternText): FieldCondition {
+function fieldCondition(text: PatternText): NamedField {
   text.skipSpace();
   const name = text.match(/[\w$.-]+|\*/)?.[0];
   if (name === undefined) throw invalidPattern(`the name of a field expected ${text.place()}`);
   const comparison = takeComparison(text);
-  if (comparison === null) return () => true;
+  if (comparison === null) return { name, matches: () => true };
   const value = takeValue(text, comparison);
-  return (field) => compares(value.kind === "number" ? numberOf(field) : field, comparison, value);
+  return {
+    name,
+    matches: (field) => compares(value.kind === "number" ? numberOf(field) : field, comparison, value),
+  };
 }
 
 function numberOf(field: string): number | string {
@@ -56,7 +79,7 @@ function numberOf(field: string): number | string {
 }
 
 /** A quotation mark or a bracket that is not closed is a character like others; the rest is looked for the end of one only once. */
-function fieldsOf(message: string): readonly string[] {
+function fieldsIn(message: string): readonly string[] {
   const found: string[] = [];
   const unclosed = new Set<string>();
   const space = /\s/;

@@ -1,47 +1,73 @@
-import { type PatternText, invalidPattern } from "./pattern-text.ts";
+import { PatternText, invalidPattern } from "./pattern-text.ts";
 import { compares, takeComparison, takeValue } from "./pattern-values.ts";
 
 /** A key, a place in a list, or (null) every member. */
 type Step = string | number | null;
 type Condition = (root: unknown) => boolean;
 
+export interface JsonPattern {
+  readonly matches: (message: string) => boolean;
+  /** Those that it has, as they are written. */
+  readonly selectors: readonly string[];
+}
+
 /** `{ $.selector = value && ... || ... }`: for messages that are JSON objects; no other message matches. */
-export function parseJsonPattern(text: PatternText): (message: string) => boolean {
+export function parseJsonPattern(text: PatternText): JsonPattern {
   text.expect("{");
-  const condition = anyOf(text);
+  const selectors: string[] = [];
+  const condition = anyOf(text, selectors);
   text.expect("}");
   if (!text.isAtEnd) throw invalidPattern(`nothing may follow the closing brace, ${text.place()}`);
+  const matches = (message: string) => {
+    const root = documentOf(message);
+    return root !== undefined && condition(root);
+  };
+  return { matches, selectors };
+}
+
+/** What a selector by itself finds first in a message that is a JSON object; undefined where it finds nothing. */
+export function parseJsonSelector(source: string): (message: string) => unknown {
+  const text = new PatternText(source);
+  const path = selector(text);
+  if (!text.isAtEnd) throw invalidPattern(`nothing may follow a selector, ${text.place()}`);
   return (message) => {
-    if (!/^\s*\{/.test(message)) return false;
-    let root: unknown;
-    try {
-      root = JSON.parse(message);
-    } catch {
-      return false;
-    }
-    return condition(root);
+    const root = documentOf(message);
+    return root === undefined ? undefined : valuesAt(root, path)[0];
   };
 }
 
-function anyOf(text: PatternText): Condition {
-  const conditions = [allOf(text)];
-  while (text.takes("||")) conditions.push(allOf(text));
+/** Undefined for a message that is no JSON object. */
+function documentOf(message: string): unknown {
+  if (!/^\s*\{/.test(message)) return undefined;
+  try {
+    return JSON.parse(message);
+  } catch {
+    return undefined;
+  }
+}
+
+function anyOf(text: PatternText, selectors: string[]): Condition {
+  const conditions = [allOf(text, selectors)];
+  while (text.takes("||")) conditions.push(allOf(text, selectors));
   return (root) => conditions.some((condition) => condition(root));
 }
 
-function allOf(text: PatternText): Condition {
-  const conditions = [one(text)];
-  while (text.takes("&&")) conditions.push(one(text));
+function allOf(text: PatternText, selectors: string[]): Condition {
+  const conditions = [one(text, selectors)];
+  while (text.takes("&&")) conditions.push(one(text, selectors));
   return (root) => conditions.every((condition) => condition(root));
 }
 
-function one(text: PatternText): Condition {
+function one(text: PatternText, selectors: string[]): Condition {
   if (text.takes("(")) {
-    const condition = anyOf(text);
+    const condition = anyOf(text, selectors);
     text.expect(")");
     return condition;
   }
+  text.skipSpace();
+  const from = text.at;
   const path = selector(text);
+  selectors.push(text.text.slice(from, text.at));
   text.skipSpace();
   const state = text.match(/(IS\s+NOT\s+NULL|IS\s+NULL|IS\s+TRUE|IS\s+FALSE|NOT\s+EXISTS|EXISTS)\b/i)?.[1];
   if (state !== undefined) return isInState(path, state.toUpperCase().replaceAll(/\s+/g, " "));

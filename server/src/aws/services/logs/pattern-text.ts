@@ -13,6 +13,11 @@ export class PatternText {
     this.text = text;
   }
 
+  /** How much of the text is behind. */
+  get at(): number {
+    return this.#at;
+  }
+
   get isAtEnd(): boolean {
     this.skipSpace();
     return this.#at >= this.text.length;

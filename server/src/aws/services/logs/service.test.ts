@@ -9,22 +9,38 @@ import {
   CloudWatchLogsClient,
   CreateLogGroupCommand,
   CreateLogStreamCommand,
+  DeleteLogGroupCommand,
+  DeleteMetricFilterCommand,
   DeleteRetentionPolicyCommand,
   DescribeLogGroupsCommand,
   type DescribeLogGroupsCommandInput,
   DescribeLogStreamsCommand,
+  DescribeMetricFiltersCommand,
   FilterLogEventsCommand,
   GetLogEventsCommand,
   PutLogEventsCommand,
+  PutMetricFilterCommand,
   PutRetentionPolicyCommand,
+  TestMetricFilterCommand,
   paginateFilterLogEvents,
 } from "@aws-sdk/client-cloudwatch-logs";
 import { silentLogger, systemClock } from "../../../base/index.ts";
 import { createDirectoryLogStreams } from "../../../hosting/index.ts";
+import { MinuteSeries } from "../../../metrics/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";
-import { LogQueries, logsService } from "./index.ts";
+import { LogQueries, logsService, MetricFilters, type MetricFilterRecord, type MetricFilterStore } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
+
+function memoryFilters(): MetricFilterStore {
+  const kept = new Map<string, MetricFilterRecord>();
+  const keyOf = ({ group: of, name }: MetricFilterRecord) => `${of} ${name}`;
+  return {
+    all: async () => [...kept.values()],
+    put: async (filter) => void kept.set(keyOf(filter), filter),
+    delete: async (filter) => void kept.delete(keyOf(filter)),
+  };
+}
 
 async function served(stopping = new AbortController().signal) {
   const clock = new HandClock();
@@ -38,11 +54,14 @@ async function served(stopping = new AbortController().signal) {
     groupsMax: 10,
   });
   const queries = new LogQueries({ store, clock: systemClock, logger: silentLogger, newId: randomUUID });
-  const gateway = await serveServices([logsService({ logs: store, clock, stopping, queries })]);
+  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e6 });
+  const metricFilters = await MetricFilters.open({ store: memoryFilters(), logs: store, series, logger: silentLogger });
+  const gateway = await serveServices([logsService({ logs: store, clock, stopping, queries, metricFilters })]);
   const client = new CloudWatchLogsClient({ ...gateway.client, disableHostPrefix: true });
   return {
     clock,
     store,
+    series,
     client,
     async [Symbol.asyncDispose]() {
       client.destroy();
@@ -276,4 +295,99 @@ test("FilterLogEvents takes each kind of pattern, and refuses what is none", asy
     name: "InvalidParameterException",
     message: /^Invalid filter pattern: /,
   });
+});
+
+test("metric filters make metrics of what is written, by value and dimensions, until they or their group are deleted", async () => {
+  await using at = await served();
+  const put = (filterName: string, filterPattern: string, transformation: object) =>
+    at.client.send(
+      new PutMetricFilterCommand({
+        logGroupName: group,
+        filterName,
+        filterPattern,
+        metricTransformations: [
+          { metricNamespace: "Mine", metricName: filterName, metricValue: "1", ...transformation },
+        ],
+      }),
+    );
+  await assert.rejects(put("lost", "ERROR", {}), { name: "ResourceNotFoundException" });
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
+  await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
+  await put("errors", "ERROR", { defaultValue: 0 });
+  await put("latency", "{ $.ms > 0 }", { metricValue: "$.ms", unit: "Milliseconds", dimensions: { Path: "$.path" } });
+  await put("bytes", "[verb, path, bytes > 0]", { metricValue: "$bytes" });
+  const messages = [
+    "ERROR",
+    "an ERROR",
+    '{"ms":5,"path":"/a"}',
+    '{"ms":7,"path":"/a"}',
+    '{"ms":7}',
+    "GET /b 70",
+    "GET /c 30",
+  ];
+  at.store.writer(group, "printed")(Buffer.from(`${messages.slice(0, 4).join("\n")}\n`));
+  await at.store[Symbol.asyncDispose]();
+  const logEvents = messages.slice(4).map((message) => ({ message, timestamp: at.clock.nowMs }));
+  await at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents }));
+  const found = (metricName: string, dimensions: readonly { readonly name: string; readonly value: string }[] = []) => {
+    const range = { startMs: at.clock.nowMs - 60_000, endMs: at.clock.nowMs + 60_000, periodMs: 60_000, unit: null };
+    const [point] = at.series.query({ namespace: "Mine", metricName, dimensions }, range);
+    return [point?.sampleCount, point?.sum, point?.unit];
+  };
+  assert.deepEqual(found("errors"), [7, 2, "None"]);
+  assert.deepEqual(found("latency", [{ name: "Path", value: "/a" }]), [2, 12, "Milliseconds"]);
+  assert.deepEqual(found("bytes"), [2, 100, "None"]);
+  const listed = await at.client.send(new DescribeMetricFiltersCommand({ logGroupName: group }));
+  assert.deepEqual(
+    listed.metricFilters?.map(({ filterName, metricTransformations }) => [
+      filterName,
+      metricTransformations?.[0]?.metricValue,
+    ]),
+    [
+      ["bytes", "$bytes"],
+      ["errors", "1"],
+      ["latency", "$.ms"],
+    ],
+  );
+  await at.client.send(new DeleteMetricFilterCommand({ logGroupName: group, filterName: "bytes" }));
+  await at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents }));
+  assert.deepEqual([found("bytes")[0], found("errors")[0]], [2, 10]);
+  const groups = async () => (await at.client.send(new DescribeLogGroupsCommand({}))).logGroups;
+  assert.equal((await groups())?.[0]?.metricFilterCount, 2);
+  await at.client.send(new DeleteLogGroupCommand({ logGroupName: group }));
+  assert.deepEqual((await at.client.send(new DescribeMetricFiltersCommand({}))).metricFilters, []);
+});
+
+test("TestMetricFilter tells what matches and what is found in it; filters that cannot be are refused", async () => {
+  await using at = await served();
+  const tried = async (filterPattern: string, ...logEventMessages: string[]) => {
+    const { matches } = await at.client.send(new TestMetricFilterCommand({ filterPattern, logEventMessages }));
+    return matches?.map(({ eventNumber, extractedValues }) => [eventNumber, extractedValues]);
+  };
+  assert.deepEqual(await tried("[ip, ..., size]", "10.0.0.1 - GET 5", "one"), [[1, { $ip: "10.0.0.1", $size: "5" }]]);
+  assert.deepEqual(await tried('{ $.a.b = 1 && $.c = "x*" }', '{"a":{"b":1},"c":"xy"}'), [
+    [1, { "$.a.b": "1", "$.c": "xy" }],
+  ]);
+  assert.deepEqual(await tried("x", "a", "x"), [[2, {}]]);
+  await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
+  const put = (filterPattern: string, transformation: object) =>
+    at.client.send(
+      new PutMetricFilterCommand({
+        logGroupName: group,
+        filterName: "f",
+        filterPattern,
+        metricTransformations: [{ metricNamespace: "Mine", metricName: "m", metricValue: "1", ...transformation }],
+      }),
+    );
+  for (const [pattern, transformation] of [
+    ["{ $.a = ", {}],
+    ["x", { metricValue: "many" }],
+    ["x", { metricValue: "$.a" }],
+    ["{ $.a = 1 }", { metricValue: "$a" }],
+    ["x", { metricNamespace: "AWS/SageMaker" }],
+    ["{ $.a = 1 }", { dimensions: { A: "$.a" }, defaultValue: 0 }],
+    ["{ $.a = 1 }", { dimensions: { A: "$.a", B: "$.a", C: "$.a", D: "$.a" } }],
+  ] as const) {
+    await assert.rejects(put(pattern, transformation), { name: "InvalidParameterException" }, pattern);
+  }
 });

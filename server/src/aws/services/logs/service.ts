@@ -8,6 +8,8 @@ import { parseFilterPattern } from "./filter-pattern.ts";
 import { arnPrefix, groupOf, pageBy, type NamedGroup } from "./log-names.ts";
 import type { LogQueries } from "./log-queries.ts";
 import { queryOperations } from "./query-operations.ts";
+import type { MetricFilters } from "./metric-filters.ts";
+import { metricFilterOperations } from "./metric-filter-operations.ts";
 import { LiveTails } from "./live-tail.ts";
 import { checkedRetention } from "./retention.ts";
 import { putEvents } from "./put-events.ts";
@@ -20,6 +22,7 @@ export interface LogsParts {
   /** Aborts when the platform stops: sessions of live tails end then. */
   readonly stopping: AbortSignal;
   readonly queries: LogQueries;
+  readonly metricFilters: MetricFilters;
 }
 
 /** One page of GetLogEvents and FilterLogEvents, unless fewer are asked for. */
@@ -49,14 +52,14 @@ const stream = (input: NamedGroup & { readonly logStreamName: string }, context:
   `${group(input, context)}:log-stream:${input.logStreamName}`;
 
 /** CloudWatch Logs over the files that containers write to. */
-export function logsService({ logs: store, clock, stopping, queries }: LogsParts) {
+export function logsService({ logs: store, clock, stopping, queries, metricFilters }: LogsParts) {
   const tails = new LiveTails({ store, clock, stopping });
   const operations: OperationRows<LogsOperations> = {
     DescribeLogGroups: {
       action: "logs:DescribeLogGroups",
       resource: (_, context) => `${arnPrefix(context)}*`,
       refuses: otherAccounts,
-      handle: (input, context) => describeGroups(store, input, context),
+      handle: (input, context) => describeGroups({ store, metricFilters }, input, context),
     },
     DescribeLogStreams: {
       action: "logs:DescribeLogStreams",
@@ -86,7 +89,8 @@ export function logsService({ logs: store, clock, stopping, queries }: LogsParts
         return startLiveTail({ logs: store, tails }, { ...input, groups }, context);
       },
     },
-    ...changingOperations(store, clock),
+    ...changingOperations({ store, clock, metricFilters }),
+    ...metricFilterOperations({ logs: store, metricFilters, clock }),
     ...queryOperations({ logs: store, queries }),
   };
   return {
@@ -103,7 +107,17 @@ type ChangingOperation =
   | `${"Put" | "Delete"}RetentionPolicy`
   | "PutLogEvents";
 
-function changingOperations(store: LogStore, clock: Clock): Pick<OperationRows<LogsOperations>, ChangingOperation> {
+interface ChangingParts {
+  readonly store: LogStore;
+  readonly clock: Clock;
+  readonly metricFilters: MetricFilters;
+}
+
+function changingOperations({
+  store,
+  clock,
+  metricFilters,
+}: ChangingParts): Pick<OperationRows<LogsOperations>, ChangingOperation> {
   return {
     CreateLogGroup: {
       action: "logs:CreateLogGroup",
@@ -119,7 +133,13 @@ function changingOperations(store: LogStore, clock: Clock): Pick<OperationRows<L
     DeleteLogGroup: {
       action: "logs:DeleteLogGroup",
       resource: group,
-      handle: (input) => nothing(store.deleteGroup(input.logGroupName)),
+      async handle({ logGroupName }) {
+        // Rejects for one that is not there. Filters go first: none may be left for a later group of that name.
+        await store.retentionDays(logGroupName);
+        await metricFilters.deleteOf(logGroupName);
+        await store.deleteGroup(logGroupName);
+        return {};
+      },
     },
     DeleteLogStream: {
       action: "logs:DeleteLogStream",
@@ -151,7 +171,11 @@ async function nothing(work: Promise<unknown>): Promise<Record<string, never>> {
   return {};
 }
 
-async function describeGroups(store: LogStore, input: LogsInputs["DescribeLogGroupsRequest"], context: CallContext) {
+async function describeGroups(
+  { store, metricFilters }: Pick<ChangingParts, "store" | "metricFilters">,
+  input: LogsInputs["DescribeLogGroupsRequest"],
+  context: CallContext,
+) {
   const { logGroupNamePattern: pattern, logGroupNamePrefix: prefix, logGroupClass } = input;
   if (pattern !== undefined && prefix !== undefined) {
     throw invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.");
@@ -166,7 +190,12 @@ async function describeGroups(store: LogStore, input: LogsInputs["DescribeLogGro
   const page = pageBy(wanted, (name) => name, input);
   const groups = await Promise.all(page.items.map((name) => store.group(name)));
   return {
-    logGroups: groups.filter((group) => group !== null).map((group) => printGroup(group, context)),
+    logGroups: groups
+      .filter((group) => group !== null)
+      .map((group) => ({
+        ...printGroup(group, context),
+        metricFilterCount: metricFilters.countOf(group.name),
+      })),
     nextToken: page.nextToken,
   };
 }
@@ -177,7 +206,6 @@ function printGroup(group: StoredGroup, context: CallContext) {
     logGroupName: group.name,
     creationTime: Math.trunc(group.createdMs),
     retentionInDays: group.retentionDays ?? undefined,
-    metricFilterCount: 0,
     arn: `${arn}:*`,
     logGroupArn: arn,
     storedBytes: group.storedBytes,

@@ -4,18 +4,22 @@ export interface LogsOperations {
   readonly CreateLogStream: { readonly input: CreateLogStreamRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteLogGroup: { readonly input: DeleteLogGroupRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteLogStream: { readonly input: DeleteLogStreamRequestInput; readonly output: Readonly<Record<string, never>> };
+  readonly DeleteMetricFilter: { readonly input: DeleteMetricFilterRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly DeleteRetentionPolicy: { readonly input: DeleteRetentionPolicyRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly DescribeLogGroups: { readonly input: DescribeLogGroupsRequestInput; readonly output: DescribeLogGroupsResponseOutput };
   readonly DescribeLogStreams: { readonly input: DescribeLogStreamsRequestInput; readonly output: DescribeLogStreamsResponseOutput };
+  readonly DescribeMetricFilters: { readonly input: DescribeMetricFiltersRequestInput; readonly output: DescribeMetricFiltersResponseOutput };
   readonly DescribeQueries: { readonly input: DescribeQueriesRequestInput; readonly output: DescribeQueriesResponseOutput };
   readonly FilterLogEvents: { readonly input: FilterLogEventsRequestInput; readonly output: FilterLogEventsResponseOutput };
   readonly GetLogEvents: { readonly input: GetLogEventsRequestInput; readonly output: GetLogEventsResponseOutput };
   readonly GetQueryResults: { readonly input: GetQueryResultsRequestInput; readonly output: GetQueryResultsResponseOutput };
   readonly PutLogEvents: { readonly input: PutLogEventsRequestInput; readonly output: PutLogEventsResponseOutput };
+  readonly PutMetricFilter: { readonly input: PutMetricFilterRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly PutRetentionPolicy: { readonly input: PutRetentionPolicyRequestInput; readonly output: Readonly<Record<string, never>> };
   readonly StartLiveTail: { readonly input: StartLiveTailRequestInput; readonly output: StartLiveTailResponseOutput };
   readonly StartQuery: { readonly input: StartQueryRequestInput; readonly output: StartQueryResponseOutput };
   readonly StopQuery: { readonly input: StopQueryRequestInput; readonly output: StopQueryResponseOutput };
+  readonly TestMetricFilter: { readonly input: TestMetricFilterRequestInput; readonly output: TestMetricFilterResponseOutput };
 }
 
 /** The structures that inputs are made of, by their published names. */
@@ -24,20 +28,25 @@ export interface LogsInputs {
   readonly CreateLogStreamRequest: CreateLogStreamRequestInput;
   readonly DeleteLogGroupRequest: DeleteLogGroupRequestInput;
   readonly DeleteLogStreamRequest: DeleteLogStreamRequestInput;
+  readonly DeleteMetricFilterRequest: DeleteMetricFilterRequestInput;
   readonly DeleteRetentionPolicyRequest: DeleteRetentionPolicyRequestInput;
   readonly DescribeLogGroupsRequest: DescribeLogGroupsRequestInput;
   readonly DescribeLogStreamsRequest: DescribeLogStreamsRequestInput;
+  readonly DescribeMetricFiltersRequest: DescribeMetricFiltersRequestInput;
   readonly DescribeQueriesRequest: DescribeQueriesRequestInput;
   readonly Entity: EntityInput;
   readonly FilterLogEventsRequest: FilterLogEventsRequestInput;
   readonly GetLogEventsRequest: GetLogEventsRequestInput;
   readonly GetQueryResultsRequest: GetQueryResultsRequestInput;
   readonly InputLogEvent: InputLogEventInput;
+  readonly MetricTransformation: MetricTransformationInput;
   readonly PutLogEventsRequest: PutLogEventsRequestInput;
+  readonly PutMetricFilterRequest: PutMetricFilterRequestInput;
   readonly PutRetentionPolicyRequest: PutRetentionPolicyRequestInput;
   readonly StartLiveTailRequest: StartLiveTailRequestInput;
   readonly StartQueryRequest: StartQueryRequestInput;
   readonly StopQueryRequest: StopQueryRequestInput;
+  readonly TestMetricFilterRequest: TestMetricFilterRequestInput;
 }
 
 interface CreateLogGroupRequestInput {
@@ -60,6 +69,11 @@ interface DeleteLogGroupRequestInput {
 interface DeleteLogStreamRequestInput {
   readonly logGroupName: string;
   readonly logStreamName: string;
+}
+
+interface DeleteMetricFilterRequestInput {
+  readonly logGroupName: string;
+  readonly filterName: string;
 }
 
 interface DeleteRetentionPolicyRequestInput {
@@ -85,6 +99,15 @@ interface DescribeLogStreamsRequestInput {
   readonly descending?: boolean;
   readonly nextToken?: string;
   readonly limit?: number;
+}
+
+interface DescribeMetricFiltersRequestInput {
+  readonly logGroupName?: string;
+  readonly filterNamePrefix?: string;
+  readonly nextToken?: string;
+  readonly limit?: number;
+  readonly metricName?: string;
+  readonly metricNamespace?: string;
 }
 
 interface DescribeQueriesRequestInput {
@@ -138,12 +161,31 @@ interface InputLogEventInput {
   readonly message: string;
 }
 
+interface MetricTransformationInput {
+  readonly metricName: string;
+  readonly metricNamespace: string;
+  readonly metricValue: string;
+  readonly defaultValue?: number;
+  readonly dimensions?: Readonly<Record<string, string>>;
+  readonly unit?: "Seconds" | "Microseconds" | "Milliseconds" | "Bytes" | "Kilobytes" | "Megabytes" | "Gigabytes" | "Terabytes" | "Bits" | "Kilobits" | "Megabits" | "Gigabits" | "Terabits" | "Percent" | "Count" | "Bytes/Second" | "Kilobytes/Second" | "Megabytes/Second" | "Gigabytes/Second" | "Terabytes/Second" | "Bits/Second" | "Kilobits/Second" | "Megabits/Second" | "Gigabits/Second" | "Terabits/Second" | "Count/Second" | "None";
+}
+
 interface PutLogEventsRequestInput {
   readonly logGroupName: string;
   readonly logStreamName: string;
   readonly logEvents: readonly InputLogEventInput[];
   readonly sequenceToken?: string;
   readonly entity?: EntityInput;
+}
+
+interface PutMetricFilterRequestInput {
+  readonly logGroupName: string;
+  readonly filterName: string;
+  readonly filterPattern: string;
+  readonly metricTransformations: readonly MetricTransformationInput[];
+  readonly applyOnTransformedLogs?: boolean;
+  readonly fieldSelectionCriteria?: string;
+  readonly emitSystemFieldDimensions?: readonly string[];
 }
 
 interface PutRetentionPolicyRequestInput {
@@ -173,6 +215,11 @@ interface StopQueryRequestInput {
   readonly queryId: string;
 }
 
+interface TestMetricFilterRequestInput {
+  readonly filterPattern: string;
+  readonly logEventMessages: readonly string[];
+}
+
 interface DescribeLogGroupsResponseOutput {
   readonly logGroups?: readonly LogGroupOutput[] | null | undefined;
   readonly nextToken?: string | null | undefined;
@@ -180,6 +227,11 @@ interface DescribeLogGroupsResponseOutput {
 
 interface DescribeLogStreamsResponseOutput {
   readonly logStreams?: readonly LogStreamOutput[] | null | undefined;
+  readonly nextToken?: string | null | undefined;
+}
+
+interface DescribeMetricFiltersResponseOutput {
+  readonly metricFilters?: readonly MetricFilterOutput[] | null | undefined;
   readonly nextToken?: string | null | undefined;
 }
 
@@ -271,6 +323,32 @@ interface LogStreamOutput {
   readonly storedBytes?: number | null | undefined;
 }
 
+interface MetricFilterOutput {
+  readonly filterName?: string | null | undefined;
+  readonly filterPattern?: string | null | undefined;
+  readonly metricTransformations?: readonly MetricTransformationOutput[] | null | undefined;
+  readonly creationTime?: number | null | undefined;
+  readonly logGroupName?: string | null | undefined;
+  readonly applyOnTransformedLogs?: boolean | null | undefined;
+  readonly fieldSelectionCriteria?: string | null | undefined;
+  readonly emitSystemFieldDimensions?: readonly string[] | null | undefined;
+}
+
+interface MetricFilterMatchRecordOutput {
+  readonly eventNumber?: number | null | undefined;
+  readonly eventMessage?: string | null | undefined;
+  readonly extractedValues?: Readonly<Record<string, string>> | null | undefined;
+}
+
+interface MetricTransformationOutput {
+  readonly metricName: string;
+  readonly metricNamespace: string;
+  readonly metricValue: string;
+  readonly defaultValue?: number | null | undefined;
+  readonly dimensions?: Readonly<Record<string, string>> | null | undefined;
+  readonly unit?: string | null | undefined;
+}
+
 interface OutputLogEventOutput {
   readonly timestamp?: number | null | undefined;
   readonly message?: string | null | undefined;
@@ -350,4 +428,8 @@ interface StartQueryResponseOutput {
 
 interface StopQueryResponseOutput {
   readonly success?: boolean | null | undefined;
+}
+
+interface TestMetricFilterResponseOutput {
+  readonly matches?: readonly MetricFilterMatchRecordOutput[] | null | undefined;
 }
