@@ -100,7 +100,7 @@ export class MetricFilters implements Disposable {
 
   /** A group's filters go with it. */
   async deleteOf(group: string): Promise<void> {
-    for (const name of [...(this.#groups.get(group)?.keys() ?? [])]) await this.delete(group, name);
+    for (const each of this.list()) if (each.group === group) await this.delete(group, each.name);
   }
 
   [Symbol.dispose](): void {
