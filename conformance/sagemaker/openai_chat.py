@@ -8,13 +8,14 @@ import io
 import os
 import re
 import sys
+import time
 
 import boto3
 import openai
 from archives import archive
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
-from statements import BUCKET, IMAGE, ROLE, answers, finish, proven, s3, sagemaker
+from statements import BUCKET, IMAGE, POLL_SECONDS, ROLE, finish, proven, s3, sagemaker
 
 ENDPOINT = "conformance-chat"
 MODEL = '''
@@ -198,11 +199,9 @@ def components():
         },
         RuntimeConfig={"CopyCount": 1},
     )
-    answers(
-        "the component comes into service",
-        lambda: sagemaker.describe_inference_component(InferenceComponentName="chat-part")["InferenceComponentStatus"],
-        "InService",
-    )
+    status = lambda: sagemaker.describe_inference_component(InferenceComponentName="chat-part")
+    while status()["InferenceComponentStatus"] == "Creating":
+        time.sleep(POLL_SECONDS)
     url = os.environ["AWS_ENDPOINT_URL"]
     own = {"api_key": token(), "max_retries": 0, "http_client": openai.DefaultHttpxClient(trust_env=False)}
     base = "%s/endpoints/%s/inference-components/chat-part/openai/v1" % (url, name)

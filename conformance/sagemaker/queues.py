@@ -9,6 +9,7 @@ import os
 import queue
 import sys
 import threading
+import time
 import urllib.request
 
 import boto3
@@ -46,6 +47,7 @@ class TritonPythonModel:
 BODY = '{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1,2]}]}'
 
 sns = boto3.client("sns")
+logs = boto3.client("logs")
 cloudwatch = boto3.client("cloudwatch")
 scaling = boto3.client("application-autoscaling")
 
@@ -315,6 +317,29 @@ def policies(arn, own):
     policy["http"]["disableSubscriptionOverrides"] = True
     sns.set_topic_attributes(TopicArn=arn, AttributeName="DeliveryPolicy", AttributeValue=json.dumps(policy))
     proven("which its topic may forbid", effective() == 5)
+    role = "arn:aws:iam::000000000000:role/SNSFeedback"
+    sns.set_topic_attributes(TopicArn=arn, AttributeName="HTTPSuccessFeedbackRoleArn", AttributeValue=role)
+    sns.set_topic_attributes(TopicArn=arn, AttributeName="HTTPSuccessFeedbackSampleRate", AttributeValue="100")
+    found = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
+    proven("HTTPSuccessFeedbackSampleRate", found["HTTPSuccessFeedbackSampleRate"] == "100")
+    sent = sns.publish(TopicArn=arn, Message="logged")["MessageId"]
+    received()
+    _, _, _, region, account, name = arn.split(":")
+    group = {"logGroupName": "sns/%s/%s/%s" % (region, account, name)}
+
+    def status():
+        try:
+            events = logs.filter_log_events(**group)["events"]
+        except logs.exceptions.ResourceNotFoundException:
+            return None
+        return [json.loads(each["message"])["status"] for each in events if sent in each["message"]]
+
+    # What a stream holds is in its file a moment later.
+    for _ in range(100):
+        if status():
+            break
+        time.sleep(0.1)
+    answers("a delivery is in the log of its topic", status, ["SUCCESS"])
 
 
 def alarm(topic):

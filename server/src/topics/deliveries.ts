@@ -2,6 +2,7 @@ import { delay, openDeadline, orAborted, Gate, TaskGroup, type Clock, type Logge
 import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
 import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
+import type { EndedDelivery } from "./delivery-status.ts";
 import type { TopicMessage, WrittenMessage } from "./message-text.ts";
 import type { RecordTopicMetric } from "./topic-metrics.ts";
 import type { Subscription } from "./topic.ts";
@@ -42,6 +43,7 @@ export interface DeliveriesOptions {
   /** Null for a subscription that takes as many as come. */
   readonly receivesPerSecondMax: (subscriptionArn: string) => number | null;
   readonly record: RecordTopicMetric;
+  readonly ended: (ended: EndedDelivery) => void;
   readonly newId: () => string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -108,7 +110,7 @@ export class Deliveries implements AsyncDisposable {
     const nowMs = clock.epochMs();
     const changes: DocumentChange[] = [];
     const entered: (() => void)[] = [];
-    for (const { arn } of subscriptions) {
+    for (const { arn, endpoint } of subscriptions) {
       const delivery: Delivery = { subscriptionArn: arn, message, attemptCount: 0, notBeforeMs: nowMs };
       const body = JSON.stringify(delivery);
       const bytes = Buffer.byteLength(body);
@@ -123,7 +125,11 @@ export class Deliveries implements AsyncDisposable {
           subscription: arn,
         });
         changes.push(...this.#buried(key, body));
-        entered.push(() => this.#options.record(topicArn, "NumberOfNotificationsFailed", 1));
+        entered.push(() => {
+          this.#options.record(topicArn, "NumberOfNotificationsFailed", 1);
+          const why = "too many messages are on their way to the endpoint";
+          this.#options.ended({ delivery, endpoint, isDelivered: false, outcome: null, why });
+        });
         continue;
       }
       changes.push({ do: "put", kind, key, body, expects: "absent" });
@@ -229,7 +235,7 @@ export class Deliveries implements AsyncDisposable {
 
   /** When it is to be tried again; null where it is over. */
   async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
-    const { documents, clock, written, limits, send, record, logger } = this.#options;
+    const { documents, clock, written, limits, send, record, ended, logger } = this.#options;
     const found = await documents.get(kind, key);
     const delivery = found === null ? null : this.#read(key, found.body);
     if (delivery === null) return null;
@@ -254,6 +260,8 @@ export class Deliveries implements AsyncDisposable {
       logger.warning("a message is given up", { messageId, subscription: delivery.subscriptionArn, why: move.why });
       await this.#persist([gone, ...this.#buried(key, JSON.stringify({ ...delivery, why: move.why }))], closing);
     }
+    const isDelivered = move.do === "forget";
+    ended({ delivery, endpoint: ready.endpoint, isDelivered, outcome, why: isDelivered ? null : move.why });
     record(topicArn, move.do === "forget" ? "NumberOfNotificationsDelivered" : "NumberOfNotificationsFailed", 1);
     return null;
   }

@@ -14,6 +14,7 @@ export {
   topicArn,
   topicLimits,
   topicOfArn,
+  type DeliveryFeedback,
   type FilterText,
   type SignatureVersion,
   type Subscription,

@@ -25,6 +25,7 @@ const topic: Topic = {
   displayName: "",
   signatureVersion: "1",
   deliveryPolicy: null,
+  feedback: null,
 };
 const asked = {
   topicArn: arn,
@@ -68,6 +69,8 @@ class World implements AsyncDisposable {
       links: { certificateUrl: "c", subscribeUrl: () => "s", unsubscribeUrl: () => "u" },
       sign: () => "signed",
       record: () => {},
+      log: () => {},
+      random: () => 0,
       newId,
       newToken: () => "token",
       clock: fast,

@@ -12,6 +12,16 @@ export interface Topic {
   readonly signatureVersion: SignatureVersion;
   /** As it was said; null for SNS's own. */
   readonly deliveryPolicy: string | null;
+  /** Which deliveries are logged; null for none. */
+  readonly feedback: DeliveryFeedback | null;
+}
+
+/** By the roles that SNS would write to CloudWatch Logs with. */
+export interface DeliveryFeedback {
+  readonly successRole: string | null;
+  /** In percent. */
+  readonly successSampleRate: number;
+  readonly failureRole: string | null;
 }
 
 /** What of a message a filter looks at. */

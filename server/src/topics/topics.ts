@@ -11,6 +11,7 @@ import {
   type Sign,
   type TopicMessage,
 } from "./message-text.ts";
+import { deliveryStatus, type EndedDelivery, type StatusLine } from "./delivery-status.ts";
 import { SubscriptionPolicies } from "./subscription-policies.ts";
 import { filteredMetrics, type RecordTopicMetric } from "./topic-metrics.ts";
 import {
@@ -32,6 +33,10 @@ export interface TopicsOptions {
   readonly links: MessageLinks;
   readonly sign: Sign;
   readonly record: RecordTopicMetric;
+  /** Writes a line to a log group. */
+  readonly log: (line: StatusLine) => void;
+  /** In [0, 1): which deliveries are logged. */
+  readonly random: () => number;
   readonly newId: () => string;
   readonly newToken: () => string;
   readonly clock: Clock;
@@ -68,7 +73,8 @@ export class Topics implements AsyncDisposable {
     const topics = new Topics(options);
     // What earlier versions have recorded has no policies.
     for await (const topic of topics.#all<Topic>(topicKind)) {
-      topics.#topics.set(topic.arn, { ...topic, deliveryPolicy: topic.deliveryPolicy ?? null });
+      const { deliveryPolicy = null, feedback = null } = topic as Partial<Topic>;
+      topics.#topics.set(topic.arn, { ...topic, deliveryPolicy, feedback });
     }
     for await (const each of topics.#all<Subscription>(subscriptionKind)) {
       const { filter = null, deliveryPolicy = null } = each as Partial<Subscription>;
@@ -78,6 +84,7 @@ export class Topics implements AsyncDisposable {
       ...options,
       written: (delivery) => topics.#written(delivery),
       receivesPerSecondMax: (arn) => topics.#receivesPerSecondMax(arn),
+      ended: (ended) => topics.#ended(ended),
     });
     return topics;
   }
@@ -281,6 +288,14 @@ export class Topics implements AsyncDisposable {
       else filteredOut.push(verdict);
     }
     return { meant, filteredOut };
+  }
+
+  #ended(ended: EndedDelivery): void {
+    const { clock, random, log } = this.#options;
+    const topic = this.find(ended.delivery.message.topicArn);
+    const at = { nowMs: clock.epochMs(), chance: random() };
+    const line = topic === null ? null : deliveryStatus(topic, ended, at);
+    if (line !== null) log(line);
   }
 
   #receivesPerSecondMax(arn: string): number | null {

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Clock, Logger } from "../../base/index.ts";
-import type { ResultOutbox } from "../../hosting/index.ts";
+import type { LogStreams, ResultOutbox } from "../../hosting/index.ts";
 import type { MinuteSeries } from "../../metrics/index.ts";
 import type { Documents } from "../../records/index.ts";
 import { deliveryLimits, topicLimits, topicMetricUnits, Topics } from "../../topics/index.ts";
@@ -16,6 +16,7 @@ export interface TopicsOpening {
   /** Of the platform, as receivers of messages reach it. */
   readonly url: string;
   readonly toThisMachine: boolean;
+  readonly openLog: LogStreams["writer"];
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -23,7 +24,7 @@ export interface TopicsOpening {
 /** Topics whose messages leave over HTTP, signed by a key of the platform's own. */
 export async function openTopics(
   opening: AsyncDisposableStack,
-  { documents, series, directory, url, toThisMachine, clock, logger }: TopicsOpening,
+  { documents, series, directory, url, toThisMachine, openLog, clock, logger }: TopicsOpening,
 ): Promise<{ readonly topics: Topics; readonly pages: TopicPages }> {
   const signer = await openMessageSigner(directory, { clock, logger });
   const query = (members: Readonly<Record<string, string>>) => `${url}/?${new URLSearchParams(members).toString()}`;
@@ -44,6 +45,12 @@ export async function openTopics(
           .recorder({ namespace: "AWS/SNS", metricName, dimensions, unit: topicMetricUnits[metricName] })
           .record(value);
       },
+      // A stream for each day.
+      log: ({ group, text }) => {
+        const stream = new Date(clock.epochMs()).toISOString().slice(0, 10);
+        openLog(group, stream)(Buffer.from(`${text}\n`));
+      },
+      random: Math.random,
       newId: randomUUID,
       newToken: () => randomBytes(96).toString("hex"),
       clock,

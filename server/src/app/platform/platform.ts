@@ -128,6 +128,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     directory: directories.clients,
     url: containersUrl(url),
     toThisMachine: options.topicsToThisMachine ?? false,
+    openLog: logs.writer.bind(logs),
   });
   const { alarms, openScaling } = await openAlarms(opening, { ...parts, otherActions: topicActions(topics) });
   const hosting: Hosting = opening.use(

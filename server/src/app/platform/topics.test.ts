@@ -1,6 +1,6 @@
 /** Topics over real requests: what receivers get, when, and what is done with what they do not take. */
 import assert from "node:assert/strict";
-import { createVerify, X509Certificate } from "node:crypto";
+import { createHash, createVerify, X509Certificate } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -34,6 +34,7 @@ const topic = {
   displayName: "",
   signatureVersion: "1",
   deliveryPolicy: null,
+  feedback: null,
 } as const;
 
 /** A subscription that says nothing of what it gets. */
@@ -70,6 +71,7 @@ async function receiver(t: TestContext, statuses: number[] = []) {
 }
 
 interface Bench {
+  readonly logged: readonly { readonly group: string; readonly stream: string; readonly text: string }[];
   readonly topics: Topics;
   readonly pages: TopicPages;
   readonly series: MinuteSeries;
@@ -88,17 +90,19 @@ async function open(
   if (directory === undefined) t.after(() => rm(own, { recursive: true, force: true }));
   await using opening = new AsyncDisposableStack();
   const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e6 });
+  const logged: { group: string; stream: string; text: string }[] = [];
   const opened = await openTopics(opening, {
     documents: new MemoryDocuments(documents),
     series,
     directory: own,
     url: "http://platform.test:1",
     toThisMachine,
+    openLog: (group, stream) => (chunk) => void logged.push({ group, stream, text: String(chunk) }),
     clock,
     logger: silentLogger,
   });
   const closing = opening.move();
-  return { ...opened, series, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { ...opened, series, logged, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 type Terms = Partial<Pick<Parameters<Topics["subscribe"]>[0], "isRaw" | "filter" | "deliveryPolicy">>;
@@ -331,4 +335,44 @@ test("an endpoint that redirects is not followed, and of one that answers withou
   assert.equal(requestCount, 5);
   // What the sockets' own buffers take in, and no more.
   assert.ok(writtenBytes < 64 * 2 ** 20, String(writtenBytes));
+});
+
+test("deliveries are logged as a topic's roles ask for it, in SNS's form, and no others", async (t) => {
+  const hook = await receiver(t, [200, 200, 400]);
+  await using bench = await open(t);
+  await subscribed(bench, hook);
+  const publish = (text: string) => bench.topics.publish({ topicArn: arn, subject: null, text, attributes: {} });
+  await publish("unlogged");
+  await eventually(() => hook.received.length === 2);
+  const role = "arn:aws:iam::000000000000:role/SNSFeedback";
+  const feedback = { successRole: role, successSampleRate: 100, failureRole: role };
+  await eventually(() => counted(bench, "NumberOfNotificationsDelivered") === 2);
+  await bench.topics.change(arn, (before) => ({ ...before, feedback }));
+  await publish("refused");
+  await eventually(() => bench.logged.length === 1);
+  await bench.topics.change(arn, (before) => ({ ...before, feedback: { ...feedback, successSampleRate: 0 } }));
+  await publish("not sampled");
+  await eventually(() => counted(bench, "NumberOfNotificationsDelivered") === 3);
+  await bench.topics.change(arn, (before) => ({ ...before, feedback }));
+  const messageId = await publish("taken");
+  await eventually(() => bench.logged.length === 2);
+  const [failed, taken] = bench.logged.map(({ text }) => JSON.parse(text) as Record<string, Record<string, unknown>>);
+  assert.deepEqual(
+    bench.logged.map(({ group }) => group),
+    ["sns/us-east-1/000000000000/told/Failure", "sns/us-east-1/000000000000/told"],
+  );
+  const { dwellTimeMs, deliveryId, ...delivery } = taken?.["delivery"] ?? {};
+  assert.ok(typeof dwellTimeMs === "number" && typeof deliveryId === "string");
+  assert.deepEqual(delivery, {
+    destination: hook.url,
+    providerResponse: "the endpoint answered 200",
+    attempts: 1,
+    statusCode: 200,
+  });
+  const { timestamp, ...notification } = taken?.["notification"] ?? {};
+  assert.match(String(timestamp), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/);
+  const messageMD5Sum = createHash("md5").update("taken").digest("hex");
+  assert.deepEqual(notification, { messageMD5Sum, messageId, topicArn: arn });
+  assert.deepEqual([taken?.["status"], failed?.["status"]], ["SUCCESS", "FAILURE"]);
+  assert.deepEqual([failed?.["delivery"]?.["statusCode"], failed?.["delivery"]?.["attempts"]], [400, 1]);
 });

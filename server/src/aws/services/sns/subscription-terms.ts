@@ -13,7 +13,8 @@ export const noTerms: SubscriptionTerms = { isRaw: false, filter: null, delivery
 
 /** Where SNS sends what it cannot deliver is Amazon SQS, of which there is none here. */
 const redriveText =
-  "RedrivePolicy: Amazon SQS is not supported by this platform yet, and so there are no dead-letter queues";
+  "RedrivePolicy: Amazon SQS is not supported by this platform yet, and so there are no dead-letter queues. " +
+  "The topic's HTTPFailureFeedbackRoleArn has failed deliveries logged";
 
 /** What attributes by their names in SNS make of the terms; `where` stands before the words of a refusal. Throws AwsError. */
 export function changedTerms(

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import type { AttemptOutcome, Delivery } from "./delivery.ts";
+import type { Topic } from "./topic.ts";
+
+/** How a message to one subscription ended. */
+export interface EndedDelivery {
+  readonly delivery: Delivery;
+  readonly endpoint: string;
+  readonly isDelivered: boolean;
+  /** Of the last attempt; null for a message that was not tried. */
+  readonly outcome: AttemptOutcome | null;
+  /** Why it is given up; null for one that was delivered. */
+  readonly why: string | null;
+}
+
+/** A line for a log group, where a topic's roles ask for it. */
+export interface StatusLine {
+  readonly group: string;
+  readonly text: string;
+}
+
+/** What SNS logs of deliveries: failures, and of the others as many of a hundred as the topic says. `chance`: in [0, 1). */
+export function deliveryStatus(
+  topic: Topic,
+  ended: EndedDelivery,
+  at: { readonly nowMs: number; readonly chance: number },
+): StatusLine | null {
+  const { feedback } = topic;
+  if (feedback === null || ended.delivery.message.type !== "Notification") return null;
+  const { successRole, successSampleRate, failureRole } = feedback;
+  const isWanted = ended.isDelivered
+    ? successRole !== null && at.chance * 100 < successSampleRate
+    : failureRole !== null;
+  if (!isWanted) return null;
+  const { delivery, endpoint, outcome, isDelivered, why } = ended;
+  const { messageId, topicArn, text, timestampMs } = delivery.message;
+  const status = outcome?.kind === "answered" ? outcome.status : 0;
+  const document = {
+    notification: {
+      messageMD5Sum: createHash("md5").update(text).digest("hex"),
+      messageId,
+      topicArn,
+      timestamp: timeText(timestampMs),
+    },
+    delivery: {
+      deliveryId: `${messageId}:${delivery.subscriptionArn.slice(delivery.subscriptionArn.lastIndexOf(":") + 1)}`,
+      destination: endpoint,
+      providerResponse: why ?? `the endpoint answered ${status}`,
+      dwellTimeMs: Math.max(0, at.nowMs - timestampMs),
+      attempts: delivery.attemptCount + (outcome === null ? 0 : 1),
+      statusCode: status,
+    },
+    status: isDelivered ? "SUCCESS" : "FAILURE",
+  };
+  const [, , , region = "", account = "", name = ""] = topicArn.split(":");
+  return { group: `sns/${region}/${account}/${name}${isDelivered ? "" : "/Failure"}`, text: JSON.stringify(document) };
+}
+
+const timeText = (ms: number) => new Date(ms).toISOString().replace("T", " ").replace("Z", "");
