@@ -88,7 +88,7 @@ def deploy():
 
 def scale():
     """Copies by what is asked of each, and the first one by the alarm of those who are not answered."""
-    autoscaling.register_scalable_target(MinCapacity=0, MaxCapacity=2, **TARGET)
+    autoscaling.register_scalable_target(MinCapacity=0, MaxCapacity=1, **TARGET)
     concurrency = "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution"
     tracking = autoscaling.put_scaling_policy(
         PolicyName="follow",

@@ -3,10 +3,10 @@ import type { Clock } from "../../base/index.ts";
 import type { CallContext } from "./service-row.ts";
 
 /**
- * Below the 30 s after which the most impatient of the SDKs (Java's) gives up reading. Most calls are answered before the first blank, with
- * whatever status they come to.
+ * Well below the 30 s after which the most impatient of the SDKs (Java's) gives up reading. Most calls are answered before the first blank,
+ * with whatever status they come to.
  */
-const blankEveryMs = 15_000;
+const blankEveryMs = 10_000;
 
 const jsonTypes = /^application\/x-amz-json-1\.[01]/;
 
