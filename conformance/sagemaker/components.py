@@ -201,7 +201,10 @@ def scaling():
         TargetTrackingScalingPolicyConfiguration=dict(config, **other), **policy
     )
     refused(
-        "not by the metric of variants", "ValidationException", "SageMakerInferenceComponentInvocationsPerCopy is", call
+        "not by the metric of variants",
+        "ValidationException",
+        "SageMakerInferenceComponentInvocationsPerCopy and .* are",
+        call,
     )
     variant = dict(
         target, ResourceId="endpoint/a/variant/v", ScalableDimension="sagemaker:variant:DesiredInstanceCount"
