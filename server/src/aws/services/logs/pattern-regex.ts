@@ -100,6 +100,13 @@ function is(character: string): Atom {
 }
 
 function parseClass(source: string): Atom {
+  const has = parseMembers(source);
+  // Most characters are looked up.
+  const ofAscii = Uint8Array.from({ length: 128 }, (_, code) => (has(code) ? 1 : 0));
+  return (code) => (code < 128 ? ofAscii[code] === 1 : has(code));
+}
+
+function parseMembers(source: string): Atom {
   const isNegated = source.startsWith("^");
   const inner = isNegated ? source.slice(1) : source;
   const ranges: { readonly from: number; readonly to: number }[] = [];
@@ -143,9 +150,12 @@ function occurs({ states, fromStart, toEnd }: Alternative, message: string): boo
 }
 
 function step(states: readonly State[], at: Uint8Array, code: number, next: Uint8Array): void {
-  for (const [passed, state] of states.entries()) {
-    if (at[passed] === 1 && state.atom(code)) next[passed + 1] = 1;
-    if (at[passed + 1] === 1 && state.repeats && state.atom(code)) next[passed + 1] = 1;
+  // By index: with an iterator over the states a search takes nearly twice as long.
+  for (let passed = 0; passed < states.length; passed++) {
+    const isHere = at[passed] === 1;
+    if (!isHere && at[passed + 1] !== 1) continue;
+    const state = states[passed] as State;
+    if ((isHere || state.repeats) && next[passed + 1] !== 1 && state.atom(code)) next[passed + 1] = 1;
   }
 }
 
