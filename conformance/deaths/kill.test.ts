@@ -103,9 +103,8 @@ function killPoints(random: () => number): readonly KillPoint[] {
     ...of("endpoint", 3),
     ...of("inference-component", 2),
     ...of("async-invocation", 1),
-    ...of("scalable-target", 1),
   ];
-  const anywhere = Array.from({ length: 3 }, () => ({ kind: null, commitCount: upTo(40) }));
+  const anywhere = Array.from({ length: 2 }, () => ({ kind: null, commitCount: upTo(40) }));
   return [...steps, ...anywhere]
     .map((point) => [random(), point] as const)
     .toSorted(([a], [b]) => a - b)
