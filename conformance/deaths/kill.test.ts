@@ -99,11 +99,7 @@ function killPoints(random: () => number): readonly KillPoint[] {
   const upTo = (most: number) => 1 + Math.floor(random() * most);
   const of = (kind: string, most: number) =>
     Array.from({ length: most }, (_, index) => ({ kind, commitCount: index + 1 }));
-  const steps = [
-    ...of("endpoint", 3),
-    ...of("inference-component", 2),
-    ...of("async-invocation", 1),
-  ];
+  const steps = [...of("endpoint", 3), ...of("inference-component", 2), ...of("async-invocation", 1)];
   const anywhere = Array.from({ length: 2 }, () => ({ kind: null, commitCount: upTo(40) }));
   return [...steps, ...anywhere]
     .map((point) => [random(), point] as const)
