@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { platformOperations } from "./conversation/platform-operations.ts";
 import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -13,6 +14,18 @@ after(() => platform[Symbol.asyncDispose]());
 
 test("the sagemaker SDK v3: resources, ModelBuilder", async () => {
   const output = await platform.run(path("sdk_v3.py"), [], { proxy: true, environment: "sagemaker-v3" });
+  assert(!output.includes("FAILED"), output);
+});
+
+test("the sagemaker SDK v3: updates, components, streams, asynchronous and serverless endpoints, many models, transform jobs", async () => {
+  const operations = (await platformOperations()).flatMap(
+    (operation) => /^sagemaker(?:-runtime)?\.(.*)$/.exec(operation)?.[1] ?? [],
+  );
+  assert.ok(operations.length >= 30, `${operations.length}`);
+  const output = await platform.run(path("sdk_v3_hosting.py"), operations, {
+    proxy: true,
+    environment: "sagemaker-v3",
+  });
   assert(!output.includes("FAILED"), output);
 });
 
