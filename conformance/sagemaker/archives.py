@@ -23,6 +23,23 @@ output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
 # A Triton repository whose model gives twice what it is asked.
 doubling = {"double/config.pbtxt": DOUBLING_CONFIG, "double/1/model.py": DOUBLING}
 
+TWICE = """
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        found = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x * 2)]) for x in found]
+"""
+TWICE_CONFIG = """
+name: "twice" backend: "python"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
+"""
+# The same of two numbers at a time, which prints nothing.
+twice = {"twice/config.pbtxt": TWICE_CONFIG, "twice/1/model.py": TWICE}
+TWICE_BODY = '{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1,2]}]}'
+
 
 def archive(files):
     """A tar.gz of these texts or bytes by their paths."""

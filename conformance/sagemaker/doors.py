@@ -5,28 +5,14 @@ python doors.py deploy|stopped|clean
 
 import sys
 
-from archives import archive
+from archives import TWICE_BODY, archive, twice
 from statements import IMAGE, ROLE, answers, finish, refused, runtime, s3, sagemaker
 
 NAME = "doors"
-CONFIG = """
-name: "twice" backend: "python"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
-"""
-MODEL = """
-import triton_python_backend_utils as pb_utils
-
-class TritonPythonModel:
-    def execute(self, requests):
-        found = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x * 2)]) for x in found]
-"""
-BODY = '{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1,2]}]}'
 
 
 def invoke():
-    reply = runtime.invoke_endpoint(EndpointName=NAME, ContentType="application/json", Body=BODY)
+    reply = runtime.invoke_endpoint(EndpointName=NAME, ContentType="application/json", Body=TWICE_BODY)
     return reply["Body"].read().count(b"4.0")
 
 
@@ -36,8 +22,7 @@ def status():
 
 def deploy():
     s3.create_bucket(Bucket=NAME)
-    files = {"twice/config.pbtxt": CONFIG, "twice/1/model.py": MODEL}
-    s3.put_object(Bucket=NAME, Key="twice.tar.gz", Body=archive(files))
+    s3.put_object(Bucket=NAME, Key="twice.tar.gz", Body=archive(twice))
     container = {
         "Image": IMAGE,
         "ModelDataUrl": "s3://%s/twice.tar.gz" % NAME,

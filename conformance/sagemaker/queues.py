@@ -13,7 +13,7 @@ import time
 import urllib.request
 
 import boto3
-from archives import archive
+from archives import TWICE_BODY, archive, twice
 from botocore.config import Config
 from statements import (
     IMAGE,
@@ -31,20 +31,6 @@ from statements import (
 
 BUCKET = "conformance-queues"
 ENDPOINT = "conformance-queues"
-CONFIG = """
-name: "twice" backend: "python"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
-"""
-MODEL = """
-import triton_python_backend_utils as pb_utils
-
-class TritonPythonModel:
-    def execute(self, requests):
-        found = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x * 2)]) for x in found]
-"""
-BODY = '{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1,2]}]}'
 
 sns = boto3.client("sns")
 logs = boto3.client("logs")
@@ -79,9 +65,8 @@ def received():
 
 def model():
     s3.create_bucket(Bucket=BUCKET)
-    files = {"twice/config.pbtxt": CONFIG, "twice/1/model.py": MODEL}
-    s3.put_object(Bucket=BUCKET, Key="twice.tar.gz", Body=archive(files))
-    s3.put_object(Bucket=BUCKET, Key="in/good.json", Body=BODY)
+    s3.put_object(Bucket=BUCKET, Key="twice.tar.gz", Body=archive(twice))
+    s3.put_object(Bucket=BUCKET, Key="in/good.json", Body=TWICE_BODY)
     s3.put_object(Bucket=BUCKET, Key="in/bad.json", Body="{}")
     container = {
         "Image": IMAGE,
@@ -153,7 +138,7 @@ def invocations():
     found = (kind, told["invocationStatus"], told["inferenceId"], told["responseParameters"]["outputLocation"])
     proven("and a topic is told", found == ("Notification", "Completed", "mine", answer["OutputLocation"]), str(told))
     proven("with the answer itself, as it is asked for", told["responseBody"]["encoding"] == "BASE64")
-    answer = ask(Body=BODY.encode(), Filename="own.json", S3OutputPathExtension="deep")
+    answer = ask(Body=TWICE_BODY.encode(), Filename="own.json", S3OutputPathExtension="deep")
     proven("Filename and S3OutputPathExtension", answer["OutputLocation"] == "s3://%s/out/deep/own.json" % BUCKET)
     proven("an input within the request", outputs(answer["OutputLocation"]) == [2.0, 4.0])
     received()
@@ -220,7 +205,7 @@ def resize(count):
 
 def accept():
     """What is accepted while there is no instance; the platform is killed then."""
-    urls = [ask(Body=BODY.encode())["OutputLocation"] for _ in range(5)]
+    urls = [ask(Body=TWICE_BODY.encode())["OutputLocation"] for _ in range(5)]
     s3.put_object(Bucket=BUCKET, Key="accepted.json", Body=json.dumps(urls))
     answers("requests wait", lambda: s3.list_objects_v2(Bucket=BUCKET, Prefix=urls[0].split("/", 3)[3])["KeyCount"], 0)
 
@@ -433,9 +418,9 @@ def sdk():
     predictor.predictor.serializer = predictor.serializer = JSONSerializer()
     predictor.predictor.deserializer = predictor.deserializer = JSONDeserializer()
     waiter = WaiterConfig(max_attempts=60, delay=1)
-    answer = predictor.predict(json.loads(BODY), waiter_config=waiter)
+    answer = predictor.predict(json.loads(TWICE_BODY), waiter_config=waiter)
     proven("AsyncPredictor.predict", answer["outputs"][0]["data"] == [2.0, 4.0], str(answer))
-    response = predictor.predict_async(json.loads(BODY))
+    response = predictor.predict_async(json.loads(TWICE_BODY))
     found = response.get_result(waiter)["outputs"][0]["data"]
     proven("AsyncPredictor.predict_async and get_result with a WaiterConfig", found == [2.0, 4.0])
     predictor.delete_model()

@@ -8,6 +8,7 @@ const refusals = fileURLToPath(new URL("refusals.py", import.meta.url));
 const scaling = fileURLToPath(new URL("scaling.py", import.meta.url));
 const pipelines = fileURLToPath(new URL("pipelines.py", import.meta.url));
 const logs = fileURLToPath(new URL("logs.py", import.meta.url));
+const pages = fileURLToPath(new URL("pages.py", import.meta.url));
 let platform: ScriptedPlatform;
 const run = (phase: string) => platform.run(workflow, [phase], { proxy: true });
 
@@ -37,6 +38,11 @@ test("alarms and autoscaling with the real boto3: policies, what alarms run, bou
 
 test("CloudWatch Logs with the real boto3: filter patterns, the loop of `aws logs tail --follow`, retention", async () => {
   await platform.run(logs, [], { proxy: true });
+});
+
+test("listings by botocore's paginators, one item a page, while others come and go; tokens that no listing gave", async () => {
+  const output = await platform.run(pages, []);
+  assert(!output.includes("FAILED"), output);
 });
 
 test("the sagemaker SDK: PipelineModel.deploy", async () => {

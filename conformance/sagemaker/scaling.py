@@ -7,7 +7,7 @@ import datetime
 import time
 
 import boto3
-from archives import archive
+from archives import TWICE_BODY, archive, twice
 from statements import IMAGE, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
 
 # The workflows that run against the same platform have buckets of their own.
@@ -19,20 +19,6 @@ RESOURCE = {
     "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
 }
 DIMENSIONS = [{"Name": "EndpointName", "Value": ENDPOINT}, {"Name": "VariantName", "Value": "AllTraffic"}]
-CONFIG = """
-name: "twice" backend: "python"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
-"""
-MODEL = """
-import triton_python_backend_utils as pb_utils
-
-class TritonPythonModel:
-    def execute(self, requests):
-        found = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x * 2)]) for x in found]
-"""
-BODY = '{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1,2]}]}'
 
 scaling = boto3.client("application-autoscaling")
 cloudwatch = boto3.client("cloudwatch")
@@ -40,8 +26,7 @@ cloudwatch = boto3.client("cloudwatch")
 
 def deploy():
     s3.create_bucket(Bucket=BUCKET)
-    files = {"twice/config.pbtxt": CONFIG, "twice/1/model.py": MODEL}
-    s3.put_object(Bucket=BUCKET, Key="twice.tar.gz", Body=archive(files))
+    s3.put_object(Bucket=BUCKET, Key="twice.tar.gz", Body=archive(twice))
     container = {
         "Image": IMAGE,
         "ModelDataUrl": "s3://%s/twice.tar.gz" % BUCKET,
@@ -61,7 +46,7 @@ def deploy():
 
 
 def invoke():
-    reply = runtime.invoke_endpoint(EndpointName=ENDPOINT, ContentType="application/json", Body=BODY)
+    reply = runtime.invoke_endpoint(EndpointName=ENDPOINT, ContentType="application/json", Body=TWICE_BODY)
     return reply["Body"].read().count(b"4.0")
 
 

@@ -20,8 +20,8 @@ from sagemaker.core import shapes
 from sagemaker.core.resources import Endpoint, EndpointConfig, InferenceComponent, Model, Tag, TransformJob
 from statements import IMAGE, ROLE, answers, finish, proven, runtime, s3, sagemaker
 
-BUCKET = "conformance-v3-hosting"
-NAME = "v3-hosting"
+BUCKET = "conformance-v3h-hosting"
+NAME = "v3h-hosting"
 URI = "s3://%s/" % BUCKET
 REQUEST = json.dumps({"inputs": [{"name": "X", "shape": [2], "datatype": "FP32", "data": [1.0, 2.5]}]})
 TYPE = {"content_type": "application/json", "accept": "application/json"}
@@ -74,11 +74,11 @@ def updates():
     config = EndpointConfig.create(
         endpoint_config_name=NAME, production_variants=[variant()], data_capture_config=capture
     )
-    EndpointConfig.create(endpoint_config_name="v3-heavy", production_variants=[variant(initial_variant_weight=2.0)])
+    EndpointConfig.create(endpoint_config_name="v3h-heavy", production_variants=[variant(initial_variant_weight=2.0)])
     found = EndpointConfig.get(endpoint_config_name=NAME).data_capture_config
     proven("EndpointConfig with a DataCaptureConfig", found.destination_s3_uri == URI + "captured")
-    names = {each.endpoint_config_name for each in EndpointConfig.get_all(name_contains="v3-")}
-    proven("EndpointConfig.get_all", names == {NAME, "v3-heavy"}, str(names))
+    names = {each.endpoint_config_name for each in EndpointConfig.get_all(name_contains="v3h-")}
+    proven("EndpointConfig.get_all", names == {NAME, "v3h-heavy"}, str(names))
     endpoint = deployed(NAME, NAME)
     answers("Endpoint.invoke", lambda: doubled(endpoint), [2.0, 5.0])
     # Endpoint.invoke_with_response_stream of sagemaker-core 2.27.0 reads no event stream of anybody, so boto3 does it.
@@ -89,11 +89,11 @@ def updates():
     policy = shapes.BlueGreenUpdatePolicy(
         traffic_routing_configuration=shapes.TrafficRoutingConfig(type="ALL_AT_ONCE", wait_interval_in_seconds=1)
     )
-    endpoint.endpoint_config_name = "v3-heavy"
+    endpoint.endpoint_config_name = "v3h-heavy"
     endpoint.update(deployment_config=shapes.DeploymentConfig(blue_green_update_policy=policy))
     endpoint.wait_for_status("InService", poll=1)
     found = (endpoint.endpoint_config_name, endpoint.production_variants[0].current_weight)
-    proven("Endpoint.update with a DeploymentConfig", found == ("v3-heavy", 2.0), str(found))
+    proven("Endpoint.update with a DeploymentConfig", found == ("v3h-heavy", 2.0), str(found))
     endpoint.update_weights_and_capacities([shapes.DesiredWeightAndCapacity(variant_name="all", desired_weight=0.5)])
     endpoint.wait_for_status("InService", poll=1)
     weight = endpoint.production_variants[0].current_weight
@@ -104,21 +104,21 @@ def updates():
 
 def components():
     EndpointConfig.create(
-        endpoint_config_name="v3-shared", execution_role_arn=ROLE, production_variants=[variant(model_name=None)]
+        endpoint_config_name="v3h-shared", execution_role_arn=ROLE, production_variants=[variant(model_name=None)]
     )
-    endpoint = deployed("v3-shared", "v3-shared")
+    endpoint = deployed("v3h-shared", "v3h-shared")
     given = {"model_name": NAME, "compute_resource_requirements": COMPUTE}
     component = InferenceComponent.create(
-        inference_component_name="v3-component",
-        endpoint_name="v3-shared",
+        inference_component_name="v3h-component",
+        endpoint_name="v3h-shared",
         variant_name="all",
         specification=shapes.InferenceComponentSpecification(**given),
         runtime_config=shapes.InferenceComponentRuntimeConfig(copy_count=1),
     )
     component.wait_for_status("InService", poll=1)
-    answers("InferenceComponent", lambda: doubled(endpoint, inference_component_name="v3-component"), [2.0, 5.0])
-    names = [each.inference_component_name for each in InferenceComponent.get_all(endpoint_name_equals="v3-shared")]
-    proven("InferenceComponent.get_all", names == ["v3-component"], str(names))
+    answers("InferenceComponent", lambda: doubled(endpoint, inference_component_name="v3h-component"), [2.0, 5.0])
+    names = [each.inference_component_name for each in InferenceComponent.get_all(endpoint_name_equals="v3h-shared")]
+    proven("InferenceComponent.get_all", names == ["v3h-component"], str(names))
     component.update(specification=shapes.InferenceComponentSpecification(**given))
     component.wait_for_status("InService", poll=1)
     component.update_runtime_configs(shapes.InferenceComponentRuntimeConfig(copy_count=2))
@@ -135,25 +135,25 @@ def kinds():
     # The SDK's resource says MemorySizeInMB otherwise than the service's model, which boto3 does not let through.
     settings = {"MemorySizeInMB": 2048, "MaxConcurrency": 2}
     serverless = {"VariantName": "all", "ModelName": NAME, "ServerlessConfig": settings}
-    sagemaker.create_endpoint_config(EndpointConfigName="v3-serverless", ProductionVariants=[serverless])
-    endpoint = deployed("v3-serverless", "v3-serverless")
+    sagemaker.create_endpoint_config(EndpointConfigName="v3h-serverless", ProductionVariants=[serverless])
+    endpoint = deployed("v3h-serverless", "v3h-serverless")
     answers("a serverless endpoint", lambda: doubled(endpoint), [2.0, 5.0])
     gone(endpoint)
 
     container = shapes.ContainerDefinition(image=IMAGE, model_data_url=URI + "models/", mode="MultiModel")
-    Model.create(model_name="v3-many", execution_role_arn=ROLE, primary_container=container)
-    EndpointConfig.create(endpoint_config_name="v3-many", production_variants=[variant(model_name="v3-many")])
-    endpoint = deployed("v3-many", "v3-many")
+    Model.create(model_name="v3h-many", execution_role_arn=ROLE, primary_container=container)
+    EndpointConfig.create(endpoint_config_name="v3h-many", production_variants=[variant(model_name="v3h-many")])
+    endpoint = deployed("v3h-many", "v3h-many")
     answers("an endpoint of many models", lambda: doubled(endpoint, target_model="model.tar.gz"), [2.0, 5.0])
     gone(endpoint)
 
     output = shapes.AsyncInferenceOutputConfig(s3_output_path=URI + "out")
     EndpointConfig.create(
-        endpoint_config_name="v3-queued",
+        endpoint_config_name="v3h-queued",
         production_variants=[variant()],
         async_inference_config=shapes.AsyncInferenceConfig(output_config=output),
     )
-    endpoint = deployed("v3-queued", "v3-queued")
+    endpoint = deployed("v3h-queued", "v3h-queued")
     place = endpoint.invoke_async(input_location=URI + "in/one", **TYPE).output_location
     key = place[len(URI) :]
     s3.get_waiter("object_exists").wait(Bucket=BUCKET, Key=key, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
@@ -175,7 +175,7 @@ def jobs():
             transform_resources=shapes.TransformResources(instance_type="ml.m5.large", instance_count=1),
         )
 
-    first, second = job("v3-job"), job("v3-stopped")
+    first, second = job("v3h-job"), job("v3h-stopped")
     try:
         second.stop()
     except ClientError as error:
@@ -184,8 +184,8 @@ def jobs():
     first.wait(poll=1)
     found = numbers(s3.get_object(Bucket=BUCKET, Key="transformed/one.out")["Body"].read())
     proven("TransformJob", (first.transform_job_status, found) == ("Completed", [2.0, 5.0]), str(found))
-    names = {each.transform_job_name for each in TransformJob.get_all(name_contains="v3-")}
-    proven("TransformJob.get_all", names == {"v3-job", "v3-stopped"}, str(names))
+    names = {each.transform_job_name for each in TransformJob.get_all(name_contains="v3h-")}
+    proven("TransformJob.get_all", names == {"v3h-job", "v3h-stopped"}, str(names))
 
 
 s3.create_bucket(Bucket=BUCKET)
@@ -206,9 +206,9 @@ updates()
 components()
 kinds()
 jobs()
-names = {each.model_name for each in Model.get_all(name_contains="v3-")}
-proven("Model.get_all", names == {NAME, "v3-many"}, str(names))
-left = [each.endpoint_name for each in Endpoint.get_all(name_contains="v3-")]
+names = {each.model_name for each in Model.get_all(name_contains="v3h-")}
+proven("Model.get_all", names == {NAME, "v3h-many"}, str(names))
+left = [each.endpoint_name for each in Endpoint.get_all(name_contains="v3h-")]
 proven("Endpoint.get_all", left == [], str(left))
 made.delete()
 missing = sorted(set(sys.argv[1:]) - called)

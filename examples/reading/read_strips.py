@@ -2,9 +2,9 @@
 
 Nothing in this file knows Galatea. It needs boto3 alone, pointed at a running platform; README.md says how.
 
-    python read_strips.py REPOSITORY STRIPS.json
+    python read_strips.py REPOSITORY STRIPS.json [--json]
 
-Both are what `train.py write` made. The script removes everything that it made except the bucket.
+With `--json` all scores are printed, too. Both files are what `train.py write` made. The script removes everything that it made except the bucket.
 """
 
 import io
@@ -16,7 +16,7 @@ import time
 
 import boto3
 
-repository, strips_file = sys.argv[1:]
+repository, strips_file, *options = sys.argv[1:]
 stamp = time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime())
 
 s3_client = boto3.client("s3")
@@ -90,7 +90,8 @@ by_pipeline, by_ensemble = answers.values()
 assert by_pipeline == by_ensemble, "the pipeline and the ensemble answer differently"
 for index, answer in enumerate(by_pipeline):
     print(f"strip {index}: {answer['topic']} {max(answer['scores']):.3f}")
-print(f"answers: {json.dumps(by_pipeline)}")
+if "--json" in options:
+    print(f"answers: {json.dumps(by_pipeline)}")
 
 # 3. Clean up.
 for name in endpoints:

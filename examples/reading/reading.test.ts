@@ -25,7 +25,7 @@ test("quality, recognition and topic answer as scikit-learn does, as a pipeline 
     const { python } = await ensureEnvironment(cacheDirectory(process.env), "trees");
     await run(python, [beside("train.py"), "write", repository, strips]);
     await using platform = await ScriptedPlatform.open();
-    const said = await platform.run(beside("read_strips.py"), [repository, strips]);
+    const said = await platform.run(beside("read_strips.py"), [repository, strips, "--json"]);
     assert.match(said, /^done$/m);
     const found = JSON.parse(/^answers: (.*)$/m.exec(said)?.[1] ?? "") as Answer[];
     const { stdout } = await run(python, [beside("train.py"), "answer", strips]);

@@ -1,0 +1,243 @@
+"""Listings page by page with botocore's own paginators, one item a page, while others come and go; and tokens that no listing gave.
+
+python pages.py
+
+Everything comes from the environment that `galatea env` prints.
+"""
+
+import datetime
+import io
+import json
+
+import boto3
+from archives import archive, doubling
+from botocore import xform_name
+from botocore.exceptions import ClientError
+from statements import IMAGE, ROLE, answers, finish, proven
+
+BUCKET = "conformance-pages"
+ENDPOINT = "pages"
+GROUP = {"logGroupName": "/pages/group"}
+NAMES = ["page-%d" % number for number in range(4)]
+TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
+POLICY = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]})
+ALARM = {
+    "Namespace": "Pages",
+    "MetricName": "one",
+    "Statistic": "Sum",
+    "Period": 60,
+    "EvaluationPeriods": 1,
+    "Threshold": 1,
+    "ComparisonOperator": "GreaterThanThreshold",
+}
+TARGET = {
+    "ServiceNamespace": "sagemaker",
+    "ResourceId": "endpoint/%s/variant/v" % ENDPOINT,
+    "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+}
+TRACKING = {
+    "TargetValue": 1.0,
+    "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"},
+}
+CAPACITY = {"Schedule": "rate(1 day)", "ScalableTargetAction": {"MinCapacity": 1}}
+CONTAINER = {"Image": IMAGE, "ModelDataUrl": "s3://%s/model.tar.gz" % BUCKET}
+VARIANT = {"VariantName": "v", "ModelName": ENDPOINT, "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+sagemaker, cloudwatch, logs, scaling, iam, s3 = (
+    boto3.client(name) for name in ("sagemaker", "cloudwatch", "logs", "application-autoscaling", "iam", "s3")
+)
+SERVICES = {each.meta.service_model.service_name: each for each in (sagemaker, cloudwatch, logs, scaling, iam, s3)}
+
+
+def ordered(listing, key, make, drop, **given):
+    """A listing whose things have names: what it is asked with, where a thing has its name, how one comes and goes."""
+    service, operation = listing.split(".")
+    return {"service": service, "operation": operation, "key": key, "make": make, "drop": drop, "given": given}
+
+
+LISTINGS = [
+    ordered(
+        "sagemaker.ListModels",
+        "ModelName",
+        lambda name: sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=CONTAINER),
+        lambda name: sagemaker.delete_model(ModelName=name),
+        NameContains="page-",
+    ),
+    ordered(
+        "sagemaker.ListEndpointConfigs",
+        "EndpointConfigName",
+        lambda name: sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[VARIANT]),
+        lambda name: sagemaker.delete_endpoint_config(EndpointConfigName=name),
+        NameContains="page-",
+        SortBy="Name",
+    ),
+    ordered(
+        "cloudwatch.DescribeAlarms",
+        "AlarmName",
+        lambda name: cloudwatch.put_metric_alarm(AlarmName=name, **ALARM),
+        lambda name: cloudwatch.delete_alarms(AlarmNames=[name]),
+        AlarmNamePrefix="page-",
+    ),
+    ordered(
+        "logs.DescribeLogGroups",
+        "logGroupName",
+        lambda name: logs.create_log_group(logGroupName=name),
+        lambda name: logs.delete_log_group(logGroupName=name),
+        logGroupNamePrefix="page-",
+    ),
+    ordered(
+        "logs.DescribeLogStreams",
+        "logStreamName",
+        lambda name: logs.create_log_stream(logStreamName=name, **GROUP),
+        lambda name: logs.delete_log_stream(logStreamName=name, **GROUP),
+        **GROUP,
+    ),
+    ordered(
+        "application-autoscaling.DescribeScalingPolicies",
+        "PolicyName",
+        lambda name: scaling.put_scaling_policy(
+            PolicyName=name,
+            PolicyType="TargetTrackingScaling",
+            TargetTrackingScalingPolicyConfiguration=TRACKING,
+            **TARGET,
+        ),
+        lambda name: scaling.delete_scaling_policy(PolicyName=name, **TARGET),
+        ServiceNamespace="sagemaker",
+    ),
+    ordered(
+        "application-autoscaling.DescribeScheduledActions",
+        "ScheduledActionName",
+        lambda name: scaling.put_scheduled_action(ScheduledActionName=name, **CAPACITY, **TARGET),
+        lambda name: scaling.delete_scheduled_action(ScheduledActionName=name, **TARGET),
+        ServiceNamespace="sagemaker",
+    ),
+    ordered(
+        "iam.ListRoles",
+        "RoleName",
+        lambda name: iam.create_role(RoleName=name, Path="/pages/", AssumeRolePolicyDocument=TRUST),
+        lambda name: iam.delete_role(RoleName=name),
+        PathPrefix="/pages/",
+    ),
+    ordered(
+        "iam.ListRolePolicies",
+        None,
+        lambda name: iam.put_role_policy(RoleName="pages", PolicyName=name, PolicyDocument=POLICY),
+        lambda name: iam.delete_role_policy(RoleName="pages", PolicyName=name),
+        RoleName="pages",
+    ),
+    *(
+        ordered(
+            "s3." + operation,
+            "Key",
+            lambda name: s3.put_object(Bucket=BUCKET, Key=name),
+            lambda name: s3.delete_object(Bucket=BUCKET, Key=name),
+            Bucket=BUCKET,
+            Prefix="page-",
+        )
+        for operation in ("ListObjects", "ListObjectsV2")
+    ),
+    ordered(
+        "s3.ListBuckets",
+        "Name",
+        lambda name: s3.create_bucket(Bucket=name),
+        lambda name: s3.delete_bucket(Bucket=name),
+        Prefix="page-",
+    ),
+]
+
+
+def walked(row, meanwhile):
+    """The names on all pages; after each page `meanwhile` is called."""
+    paginator = SERVICES[row["service"]].get_paginator(xform_name(row["operation"]))
+    found, lengths = [], []
+    for page in paginator.paginate(PaginationConfig={"PageSize": 1}, **row["given"]):
+        items = page.get(str(paginator.result_keys[0].expression), [])
+        found += [item if row["key"] is None else item[row["key"]] for item in items]
+        lengths.append(len(items))
+        meanwhile(len(lengths))
+    return found, max(lengths)
+
+
+def walk(row):
+    for name in NAMES:
+        row["make"](name)
+
+    def meanwhile(count):
+        if count == 1:
+            row["make"]("page-00-early")
+            row["make"]("page-9-late")
+            row["drop"](NAMES[2])
+
+    found, longest = walked(row, meanwhile)
+    staying = [name for name in found if name in (NAMES[0], NAMES[1], NAMES[3])]
+    right = sorted(staying) == [NAMES[0], NAMES[1], NAMES[3]] and len(set(found)) == len(found) and longest == 1
+    proven("%(service)s.%(operation)s: each once, one a page, while others come and go" % row, right, str(found))
+    for name in (NAMES[0], NAMES[1], NAMES[3], "page-00-early", "page-9-late"):
+        row["drop"](name)
+
+
+def code_of(operation, **given):
+    service, name = operation.split(".")
+    try:
+        getattr(SERVICES[service], xform_name(name))(**given)
+        return "none: it was answered"
+    except ClientError as error:
+        return error.response["Error"]["Code"]
+
+
+def tokens():
+    """Garbage, another operation's token, and one of another question."""
+    for name in NAMES[:2]:
+        cloudwatch.put_metric_alarm(AlarmName=name, **ALARM)
+        sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=CONTAINER)
+    of_alarms = cloudwatch.describe_alarms(AlarmNamePrefix="page-", MaxRecords=1)["NextToken"]
+    of_models = sagemaker.list_models(NameContains="page-", MaxResults=1)["NextToken"]
+    of_others = sagemaker.list_models(NameContains="page", MaxResults=1)["NextToken"]
+    now = datetime.datetime.now(datetime.timezone.utc)
+    query = {"Id": "one", "MetricStat": {"Metric": {"Namespace": "P", "MetricName": "m"}, "Period": 60, "Stat": "Sum"}}
+    span = {"StartTime": now - datetime.timedelta(hours=1), "EndTime": now, "MetricDataQueries": [query]}
+    sagemakers = {"Models": "ListModels", "Configs": "ListEndpointConfigs", "Endpoints": "ListEndpoints"}
+    sagemakers = [*sagemakers.values(), "ListTransformJobs", "ListInferenceComponents"]
+    rows = [
+        *(("sagemaker." + name, {}, "ValidationException") for name in sagemakers),
+        ("cloudwatch.DescribeAlarms", {}, "InvalidNextToken"),
+        ("cloudwatch.DescribeAlarmHistory", {}, "InvalidNextToken"),
+        ("cloudwatch.GetMetricData", span, "InvalidNextToken"),
+        ("cloudwatch.ListMetrics", {}, "InvalidParameterValue"),
+        ("cloudwatch.ListDashboards", {}, "InvalidParameterValue"),
+        *(
+            ("application-autoscaling." + name, {"ServiceNamespace": "sagemaker"}, "InvalidNextTokenException")
+            for name in (
+                "DescribeScalableTargets",
+                "DescribeScalingActivities",
+                "DescribeScalingPolicies",
+                "DescribeScheduledActions",
+            )
+        ),
+    ]
+    for operation, given, code in rows:
+        for kind, token in (("garbage", "garbage"), ("empty", "AAAA"), ("another's", of_alarms + of_models)):
+            call = lambda: code_of(operation, NextToken=token, **given)
+            answers("%s refuses a token that is %s" % (operation, kind), call, code)
+    call = lambda: code_of("sagemaker.ListModels", NextToken=of_others, NameContains="page-")
+    answers("ListModels refuses a token of another question", call, "ValidationException")
+    call = lambda: code_of("sagemaker.ListModels", NextToken=of_alarms)
+    answers("and one of another service", call, "ValidationException")
+    call = lambda: [
+        each["ModelName"] for each in sagemaker.list_models(NameContains="page-", NextToken=of_models)["Models"]
+    ]
+    answers("its own it takes, with another length too", call, NAMES[:1])
+
+
+s3.create_bucket(Bucket=BUCKET)
+s3.upload_fileobj(io.BytesIO(archive(doubling)), BUCKET, "model.tar.gz")
+sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer=CONTAINER)
+sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[VARIANT])
+sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
+logs.create_log_group(**GROUP)
+iam.create_role(RoleName="pages", AssumeRolePolicyDocument=TRUST)
+sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
+scaling.register_scalable_target(MinCapacity=1, MaxCapacity=2, **TARGET)
+for each in LISTINGS:
+    walk(each)
+tokens()
+finish()
