@@ -6,6 +6,7 @@ import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { systemClock, type Clock } from "../base/index.ts";
+import { childrenOf, readProcessFile } from "../processes/index.ts";
 import { HashPool } from "./hash-pool.ts";
 
 const root = await mkdtemp(join(tmpdir(), "galatea-hash-pool-"));
@@ -17,11 +18,12 @@ await writeFile(path, body);
 const md5 = createHash("md5").update(body).digest("base64");
 
 /** The processes below this one that hash. */
-function hashingPids(): number[] {
-  return readdirSync(`/proc/self/task`)
-    .flatMap((task) => readFileSync(`/proc/self/task/${task}/children`, "utf8").split(" "))
-    .filter((pid) => pid !== "" && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("hash-process-worker"))
-    .map(Number);
+async function hashingPids(): Promise<number[]> {
+  const children = await childrenOf(process.pid);
+  const named = children.map(async (pid) => ({ pid, line: await readProcessFile(pid, "cmdline") }));
+  return (await Promise.all(named))
+    .filter(({ line }) => line?.includes("hash-process-worker") === true)
+    .map(({ pid }) => pid);
 }
 
 /** Whether Linux shares processors out by sessions, and takes every wish: of who may not administer the system it takes ten a second, of all together. */
@@ -41,7 +43,7 @@ test("a file is hashed while it is written, by a process that everybody else goe
   using hash = pool.follow(path, ["md5"], 0);
   hash.written(2 ** 20);
   assert.deepEqual(await hash.end(body.byteLength), { md5 });
-  const [pid = 0, ...others] = hashingPids();
+  const [pid = 0, ...others] = await hashingPids();
   assert.deepEqual(others, []);
   const niceness = readdirSync(`/proc/${pid}/task`).map((task) => {
     const stat = readFileSync(`/proc/${pid}/task/${task}/stat`, "utf8");
@@ -73,7 +75,7 @@ test("a process that is killed fails the bodies that it had, and the next body h
   await using pool = new HashPool(systemClock);
   using first = pool.follow(path, ["md5"], 0);
   await first.end(body.byteLength);
-  const [killed = 0] = hashingPids();
+  const [killed = 0] = await hashingPids();
   process.kill(killed, "SIGSTOP");
   using second = pool.follow(path, ["md5"], 0);
   const failed = assert.rejects(second.end(body.byteLength), {
@@ -83,7 +85,7 @@ test("a process that is killed fails the bodies that it had, and the next body h
   await failed;
   using third = pool.follow(path, ["md5"], 0);
   assert.deepEqual(await third.end(body.byteLength), { md5 });
-  assert.notDeepEqual(hashingPids(), [killed]);
+  assert.notDeepEqual(await hashingPids(), [killed]);
 });
 
 test("a process that has nothing to hash for a minute ends, and one that has does not", async () => {
@@ -106,12 +108,12 @@ test("a process that has nothing to hash for a minute ends, and one that has doe
   assert.equal(first?.delayMs, 60_000);
   await hashed();
   assert.equal(first.isOff, true);
-  const before = hashingPids();
+  const before = await hashingPids();
   const [second] = armed.splice(0);
   second?.fire();
   await hashed();
   assert.notDeepEqual(
-    hashingPids().filter((pid) => !before.includes(pid)),
+    (await hashingPids()).filter((pid) => !before.includes(pid)),
     [],
   );
 });
