@@ -148,7 +148,8 @@ test("a platform that is killed in the middle of everything, again and again, ha
   await Promise.all(lanes.map((lane) => lane.check(clients)));
   assert.deepEqual(await unpackedModels(platform.data), unpacked, "models are unpacked again");
   assert.ok(queued.count > 0);
-  assert.doesNotMatch(platform.told, /damaged|unexpectedly/);
+  // A line of the journal that a kill cut off is told of, and costs nothing: the database has that commit.
+  assert.doesNotMatch(platform.told, /a record is damaged|unexpectedly/);
   await platform.stop();
   assert.deepEqual(await temporaries(platform), []);
 });
