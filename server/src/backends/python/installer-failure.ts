@@ -1,5 +1,8 @@
 /** What the words of venv, pip and uv tell of the machine, first match first: their exit codes tell nothing. */
-const circumstances: readonly (readonly [words: RegExp, sentence: (place: Place) => string])[] = [
+const circumstances: readonly (readonly [
+  words: RegExp,
+  sentence: (place: Place, found: readonly string[]) => string,
+])[] = [
   [/No space left on device|Disk quota exceeded|\[Errno (28|122)\]/, () => "the disk is full"],
   [/Read-only file system|\[Errno 30\]/, () => "the disk is read-only"],
   [
@@ -7,9 +10,14 @@ const circumstances: readonly (readonly [words: RegExp, sentence: (place: Place)
     ({ directory }) => `a file or directory that is needed may not be used; the environment's is '${directory}'`,
   ],
   [
-    /Failed to establish a new connection|NewConnectionError|ConnectTimeout|name resolution|dns error|error sending request|Could not connect|No matching distribution found|No solution found/i,
+    /Failed to establish a new connection|NewConnectionError|ConnectTimeout|name resolution|dns error|error sending request|Could not connect|No solution found/i,
     ({ packages }) =>
       `no package index gave ${packages.join(", ")}; name an index with PIP_INDEX_URL, or an interpreter that has them with --python`,
+  ],
+  [
+    /No matching distribution found for ([^\s(]+)/,
+    (_, [, name]) =>
+      `No matching distribution found for ${name}; name an index that has one for this Python with PIP_INDEX_URL, or an interpreter that has it with --python`,
   ],
 ];
 
@@ -32,7 +40,10 @@ const shownCharsMax = 300;
 /** One sentence: what was done, how it ended, what the machine lacks where the words tell it, and else the last of them. */
 export function installerSentence({ command, args, end, words, ...place }: InstallerEnd): string {
   const text = words.join("\n");
-  const known = circumstances.find(([pattern]) => pattern.test(text))?.[1](place);
+  const [known] = circumstances.flatMap(([pattern, sentence]) => {
+    const found = pattern.exec(text);
+    return found === null ? [] : [sentence(place, found)];
+  });
   const last = words.findLast((line) => line.trim() !== "")?.trim() ?? "it wrote nothing";
   return `making the Python environment failed: ${known ?? last.slice(0, shownCharsMax)} (${command} ${args.join(" ")}: ${end})`;
 }
