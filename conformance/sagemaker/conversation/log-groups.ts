@@ -5,11 +5,10 @@ import type { Asking, CallError } from "./client.ts";
 interface LogOptions {
   readonly name: string;
   readonly tails: boolean;
-  readonly has: (operation: string) => boolean;
 }
 
 /** Each operation of CloudWatch Logs; the session of a live tail where the client has an operation for it. */
-export async function logs(asking: Asking, { name, tails, has }: LogOptions): Promise<void> {
+export async function logs(asking: Asking, { name, tails }: LogOptions): Promise<void> {
   const { call } = asking;
   const group = { logGroupName: `/conversations/${name}` };
   const stream = { ...group, logStreamName: "one" };
@@ -36,7 +35,7 @@ export async function logs(asking: Asking, { name, tails, has }: LogOptions): Pr
   );
   assert.equal((await call("logs", "GetLogEvents", { ...stream, startFromHead: true }))["events"].length, 2);
   await queries(asking, group);
-  if (has("logs.PutMetricFilter")) await metricFilters(asking, group);
+  await metricFilters(asking, group);
   await call("logs", "DeleteLogStream", stream);
   await call("logs", "DeleteLogGroup", group);
   await assert.rejects(call("logs", "GetLogEvents", stream), { code: "ResourceNotFoundException" });

@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import type { Asking } from "./client.ts";
 
-interface MetricOptions {
-  readonly name: string;
-  readonly has: (operation: string) => boolean;
-}
-
 /** Each operation of CloudWatch. */
-export async function metrics({ call, wait }: Asking, { name, has }: MetricOptions): Promise<void> {
+export async function metrics({ call, wait }: Asking, name: string): Promise<void> {
   const Namespace = `Conversations/${name}`;
   const metric = { Namespace, MetricName: "Waiting", Dimensions: [{ Name: "Queue", Value: "one" }] };
   const { Namespace: _, ...datum } = metric;
@@ -33,13 +28,6 @@ export async function metrics({ call, wait }: Asking, { name, has }: MetricOptio
   const { Datapoints: points } = await call("cloudwatch", "GetMetricStatistics", asked);
   assert.equal(Math.max(...points.map((point: { Maximum: number }) => point.Maximum)), 6);
 
-  if (has("cloudwatch.PutAnomalyDetector")) {
-    const SingleMetricAnomalyDetector = { ...metric, Stat: "Average" };
-    await call("cloudwatch", "PutAnomalyDetector", { SingleMetricAnomalyDetector });
-    const { AnomalyDetectors: detectors } = await call("cloudwatch", "DescribeAnomalyDetectors", { Namespace });
-    assert.equal(detectors.length, 1);
-    await call("cloudwatch", "DeleteAnomalyDetector", { SingleMetricAnomalyDetector });
-  }
   const alarm = { AlarmName: name };
   const rule = { Statistic: "Maximum", Period: 60, EvaluationPeriods: 1, Threshold: 5 };
   const compared = { ComparisonOperator: "GreaterThanThreshold", TreatMissingData: "ignore" };
