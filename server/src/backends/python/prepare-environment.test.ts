@@ -98,7 +98,7 @@ test("where only pip is told where packages come from, they come from there", as
   const lines: string[] = [];
   await assert.rejects(
     preparePythonEnvironment({ ...withUv("own-index", lines, env), packages: ["six"] }),
-    /^Error: making the Python environment failed: no package index gave six; .* \(\S+ -m pip install .* six: exit code 1\)$/,
+    /^Error: making the Python environment failed: No matching distribution found for six; .* \(\S+ -m pip install .* six: exit code 1\)$/,
   );
   assert.match(lines[0] ?? "", /^making the Python environment with \/\S+ -m venv$/);
 });
