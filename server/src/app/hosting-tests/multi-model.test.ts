@@ -138,8 +138,9 @@ test(
     const others = targetsOf(12);
     for (const target of ["hot", ...others]) await bench.put(target, target);
     await bench.deploy("hammered", 3);
+    // One after the other: where all come at once those of one instance may be too many for it, and are loaded beside it.
+    for (const target of others) await bench.ask("hammered", target);
     const askOthers = () => Promise.all(others.map((target) => bench.ask("hammered", target)));
-    await askOthers();
     const instances = new Set<string>();
     const hammer = async (count: number) => {
       for (const { instance } of await Promise.all(
