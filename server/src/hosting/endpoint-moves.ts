@@ -14,6 +14,7 @@ import {
   type FleetParts,
 } from "./endpoints/index.ts";
 import type { Mirrors } from "./mirrors/index.ts";
+import { patientWrite, type PatientWriteOptions } from "./patient-write.ts";
 import type { Retirements } from "./retirements.ts";
 import type { HostingStore } from "./store/index.ts";
 
@@ -176,9 +177,13 @@ export class EndpointMoves implements AsyncDisposable {
           created = null;
           this.#follow(running, moved);
         };
-        const moved = await this.#writeUnlessMoved(key, found, { event, recorded });
+        const write = () => this.#writeUnlessMoved(key, found, { event, recorded });
+        const moved = await patientWrite(write, this.#patience(key, signal));
         if (moved === null || moved.state.at === "Failed") return;
       }
+    } catch (error) {
+      // Somebody else has moved the record while the disk was full, or the platform ends.
+      if (!signal.aborted) throw error;
     } finally {
       if (this.#driving.get(key) === aborter) this.#driving.delete(key);
       await created?.[Symbol.asyncDispose]();
@@ -269,13 +274,19 @@ export class EndpointMoves implements AsyncDisposable {
     const running = this.#running.get(key);
     this.#running.delete(key);
     if (running !== undefined) await this.#options.retirements.end(key, closing, (signal) => running.retire(signal));
-    await store.attempt(async () => {
+    const forget = async () => {
       const found = await endpoints.find(key);
       if (found.at !== "found") return;
       const changes = [endpoints.delete(key, found.version), tags.delete(found.value.arn, "any")];
       const nowMs = this.#options.fleet.clock.epochMs();
       await store.write(changes, { stateChange: stateChangeOf(found.value, null, nowMs) });
-    });
+    };
+    await patientWrite(() => store.attempt(forget), this.#patience(key, closing));
+  }
+
+  #patience(endpoint: string, signal: AbortSignal): PatientWriteOptions {
+    const { clock, logger } = this.#options.fleet;
+    return { clock, logger, endpoint, signal };
   }
 }
 
