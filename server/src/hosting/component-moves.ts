@@ -13,6 +13,7 @@ import {
 } from "./components/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { failureSentence, type FleetParts } from "./endpoints/index.ts";
+import { patientWrite } from "./patient-write.ts";
 import type { Retirements } from "./retirements.ts";
 import type { LookAtAlarm } from "./endpoint-moves.ts";
 import type { HostingStore } from "./store/index.ts";
@@ -142,11 +143,14 @@ export class ComponentMoves implements AsyncDisposable {
     this.#driving.set(key, aborter);
     const signal = AbortSignal.any([closing, aborter.signal]);
     try {
-      for (let more = true; more && !signal.aborted;) {
+      const step = async () => {
         const found = await components.find(key);
-        if (found.at !== "found") return;
-        more = await this.#step(key, found, { signal, closing });
-      }
+        return found.at === "found" && (await this.#step(key, found, { signal, closing }));
+      };
+      const { clock, logger } = this.#options.parts.fleet;
+      // A step changes nothing before it is recorded, so all of it is made again.
+      for (let more = true; more && !signal.aborted;)
+        more = await patientWrite(step, { clock, logger, name: key, signal });
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {

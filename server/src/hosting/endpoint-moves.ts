@@ -284,9 +284,9 @@ export class EndpointMoves implements AsyncDisposable {
     await patientWrite(() => store.attempt(forget), this.#patience(key, closing));
   }
 
-  #patience(endpoint: string, signal: AbortSignal): PatientWriteOptions {
+  #patience(name: string, signal: AbortSignal): PatientWriteOptions {
     const { clock, logger } = this.#options.fleet;
-    return { clock, logger, endpoint, signal };
+    return { clock, logger, name, signal };
   }
 }
 

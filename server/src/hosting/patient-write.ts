@@ -6,8 +6,8 @@ const pauseMsMax = 30_000;
 export interface PatientWriteOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For the log. */
-  readonly endpoint: string;
+  /** Of what moves, for the log. */
+  readonly name: string;
   readonly signal: AbortSignal;
 }
 
@@ -19,13 +19,13 @@ export async function patientWrite<Result>(
   write: () => Promise<Result>,
   options: PatientWriteOptions,
 ): Promise<Result> {
-  const { clock, logger, endpoint, signal } = options;
+  const { clock, logger, name, signal } = options;
   for (let pauseMs = pauseMsMin; ; pauseMs = Math.min(2 * pauseMs, pauseMsMax)) {
     try {
       return await write();
     } catch (error) {
       if (diskFault(error) === null) throw error;
-      logger.error("a move cannot be recorded; it is tried again", { endpoint, error: String(error), pauseMs });
+      logger.error("a move cannot be recorded; it is tried again", { name, error: String(error), pauseMs });
     }
     await delay(clock, pauseMs, signal);
   }

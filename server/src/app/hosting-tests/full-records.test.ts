@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DocumentMemory } from "../../records/contracts/index.ts";
 import type { DocumentChange } from "../../records/index.ts";
+import { componentSettled, createComponent, deployShared, spec } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
@@ -33,5 +34,23 @@ test("an endpoint comes into service, and goes, where the disk is full just when
       () => true,
     ),
   );
+  assert.equal(documents.failing, null);
+});
+
+test("an inference component comes into service, and goes, where the disk is full just when that is recorded", async () => {
+  const documents = new FullMemory();
+  await using bench = await TrafficBench.open(documents);
+  await deployShared(bench, "shared");
+  const isOf = (change: DocumentChange) => change.do !== "check" && change.kind === "inference-component";
+  documents.failing = (change) => isOf(change) && change.do === "put" && change.body.includes('"at":"InService"');
+  await createComponent(bench, "shared", "c", spec("c"));
+  await componentSettled(bench, "c");
+  assert.equal((await bench.hosting.components.find("c", owner)).state.at, "InService");
+  assert.equal(documents.failing, null);
+  assert.equal((await bench.ask("shared", "x", null, "c")).container, "c");
+  documents.failing = (change) => isOf(change) && change.do === "delete";
+  await bench.hosting.components.delete("c", owner);
+  await componentSettled(bench, "c");
+  await until("its copies have ended", () => bench.running().length === 0);
   assert.equal(documents.failing, null);
 });
