@@ -20,7 +20,7 @@ from sagemaker.pytorch import PyTorchModel
 from sagemaker.serializers import CSVSerializer, JSONSerializer, NumpySerializer
 from sagemaker.sklearn import SKLearnModel
 from sagemaker.xgboost import XGBoostModel
-from statements import POLL_SECONDS, ROLE, finish, proven, refused, runtime, s3, sagemaker
+from statements import POLL_SECONDS, ROLE, eventually, finish, proven, refused, runtime, s3, sagemaker
 
 PHASE, DIRECTORY = sys.argv[1:]
 session = sdk.Session()
@@ -123,8 +123,12 @@ def sklearn():
     proven("its body begins with the message", said.startswith("one column is not enough\nTraceback"), said)
     proven("its trace is the script's", "serving.py" in said and "galatea_worker" not in said, said)
     refused("an unknown content type", "ModelError", "Content type x/y is not supported", lambda: ask(b"1", "x/y"))
-    events = logs.filter_log_events(logGroupName="/aws/sagemaker/Endpoints/scripts-sklearn")["events"]
-    proven("the trace is in the log", any("one column is not enough" in event["message"] for event in events))
+    group = {"logGroupName": "/aws/sagemaker/Endpoints/scripts-sklearn", "filterPattern": '"ValueError: one column"'}
+    # The answer and the lines leave the container by different ways.
+    events = eventually(lambda: logs.filter_log_events(**group)["events"])
+    proven(
+        "the trace is in the log", [event["message"] for event in events] == ["ValueError: one column is not enough"]
+    )
     removed(predictor)
     uri = sdk.image_uris.retrieve("kmeans", "us-east-1")
     refused(

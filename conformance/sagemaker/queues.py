@@ -9,7 +9,6 @@ import os
 import queue
 import sys
 import threading
-import time
 import urllib.request
 
 import boto3
@@ -20,6 +19,7 @@ from statements import (
     POLL_SECONDS,
     ROLE,
     answers,
+    eventually,
     failed,
     finish,
     proven,
@@ -319,11 +319,8 @@ def policies(arn, own):
             return None
         return [json.loads(each["message"])["status"] for each in events if sent in each["message"]]
 
-    # What a stream holds is in its file a moment later.
-    for _ in range(100):
-        if status():
-            break
-        time.sleep(0.1)
+    # It is written when the subscriber has answered, who told us before.
+    eventually(status)
     answers("a delivery is in the log of its topic", status, ["SUCCESS"])
 
 

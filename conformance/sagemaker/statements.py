@@ -6,6 +6,7 @@ and the exit code is 1.
 
 import re
 import sys
+import time
 
 import boto3
 from botocore.exceptions import ClientError
@@ -37,6 +38,14 @@ def answers(statement, call, expected):
     except ClientError as error:
         found = str(error)
     proven(statement, found == expected, "" if found == expected else found)
+
+
+def eventually(condition):
+    """What `condition` answers once that is true, or at the end of a minute: for what is told of an answer after the answer."""
+    end = time.monotonic() + 60
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(POLL_SECONDS)
+    return found
 
 
 def refused(statement, code, pattern, call):

@@ -46,8 +46,8 @@ class DirectoryLogStreams implements LogStreams {
   readonly #options: DirectoryLogStreamsOptions;
   /** One writer of segments for each stream that is written to now; forgotten when its last write has ended. */
   readonly #segments = new Map<string, { readonly segments: LogSegments; userCount: number }>();
-  /** Those that hold text which is not in a file yet. */
-  readonly #writers = new Set<LogWriter>();
+  /** Those that hold text which is not in a file yet, each with its group. */
+  readonly #writers = new Map<LogWriter, string>();
   /** Groups and streams are made and deleted by one at a time. */
   readonly #changing = new Semaphore(1);
   readonly #never = new AbortController().signal;
@@ -78,6 +78,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async streamNames(group: string, prefix: string): Promise<readonly string[]> {
+    await this.#written(group);
     await this.#existing(group);
     return (await this.#streamNames(group)).filter((name) => name.startsWith(prefix));
   }
@@ -96,6 +97,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async read(group: string, stream: string, options: LogReadOptions): Promise<LogPage> {
+    await this.#written(group);
     const { retentionDays } = await this.#existing(group);
     const segments = this.#open(group, stream);
     if (Array.isArray(await stat(segments.directory).catch(noneWhenAbsent))) throw noSuchStream();
@@ -175,7 +177,7 @@ class DirectoryLogStreams implements LogStreams {
       },
     });
     return (chunk) => {
-      this.#writers.add(writer);
+      this.#writers.set(writer, group);
       writer.write(chunk);
     };
   }
@@ -200,8 +202,13 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#writers].map((writer) => writer.close()));
+    await Promise.all([...this.#writers.keys()].map((writer) => writer.close()));
     this.#writers.clear();
+  }
+
+  /** Who reads after a process has printed finds it. */
+  async #written(group: string): Promise<void> {
+    await Promise.all([...this.#writers].flatMap(([writer, own]) => (own === group ? [writer.written()] : [])));
   }
 
   async #append(group: string, stream: string, lines: string): Promise<void> {

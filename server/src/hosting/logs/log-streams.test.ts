@@ -64,6 +64,23 @@ test("a process's output becomes events by line, wherever its chunks are cut, an
   assert.deepEqual(await place.store.streamNames(group, "All"), [stream]);
 });
 
+test("who reads finds every line that was printed before, in a group and a stream that are just being made, too", async () => {
+  await using place = await logs();
+  const write = place.store.writer(group, stream);
+  for (let printed = 1; printed <= 20; printed++) {
+    write(Buffer.from(`line ${printed}\n`));
+    // The second of two lines waits behind the append of the first.
+    if (printed % 2 === 0) write(Buffer.from(`more\n`));
+    const count = printed + Math.floor(printed / 2);
+    const [names, page] = await Promise.all([
+      place.store.streamNames(group, ""),
+      place.store.read(group, stream, { ...all }),
+    ]);
+    assert.deepEqual([names, page.events.length], [[stream], count]);
+  }
+  await place.store[Symbol.asyncDispose]();
+});
+
 test("pages go forward and backward by token; at the end the token repeats and finds what comes later", async () => {
   await using place = await logs(400);
   await place.store.createGroup(group);

@@ -61,11 +61,11 @@ export interface LogStreams extends AsyncDisposable {
   group(name: string): Promise<LogGroup | null>;
   /** Of a group, without looking at its streams; null: for ever. */
   retentionDays(group: string): Promise<number | null>;
-  /** Sorted. */
+  /** Sorted; with those that a writer has been given lines for. */
   streamNames(group: string, prefix: string): Promise<readonly string[]>;
   /** Null for one that is not there. */
   stream(group: string, name: string): Promise<LogStream | null>;
-  /** Events older than the group's retention are not answered any more. */
+  /** With every whole line that a writer was given before. Events older than the group's retention are not answered any more. */
   read(group: string, stream: string, options: LogReadOptions): Promise<LogPage>;
 
   createGroup(group: string): Promise<void>;

@@ -39,6 +39,13 @@ export class LogWriter {
     this.#flush();
   }
 
+  /** Resolves when the whole lines that came until now are in the file, or the disk has refused them. */
+  async written(): Promise<void> {
+    // What waits behind the append that is under way goes with the next.
+    await this.#flushing;
+    await this.#flushing;
+  }
+
   /** The unfinished last line is written too. */
   async close(): Promise<void> {
     this.#line += this.#decoder.end();
