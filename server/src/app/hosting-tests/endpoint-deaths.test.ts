@@ -1,5 +1,5 @@
 /** A platform that is killed after any of the writes of an endpoint's moves: the next one comes to the same end. */
-import type { DeploymentConfig, EndpointEvent } from "../../hosting/index.ts";
+import type { DeploymentConfig, EndpointEvent, EndpointRecord } from "../../hosting/index.ts";
 import { recordedMovesContract, type DocumentMemory, type MovesRow } from "../../records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, type PlannedVariant } from "./traffic-fixture.ts";
@@ -54,6 +54,18 @@ async function found(bench: TrafficBench, { held }: DocumentMemory): Promise<Fou
 const variant = (own: string, more: Partial<PlannedVariant> = {}): PlannedVariant => {
   return { name: own, VariantName: "v", InitialInstanceCount: 2, ...more };
 };
+/** In alarm while the endpoint has fewer of its old instances than it is to have. */
+const fewer = "fewer";
+const alarmed: DeploymentConfig = { ...rolling, AutoRollbackConfiguration: { Alarms: [{ AlarmName: fewer }] } };
+
+/** Of the record alone: so a next life finds the alarm as the one before it did. */
+function hasFewer({ held }: DocumentMemory): boolean {
+  const document = [...held.values()].find(({ kind }) => kind === "endpoint");
+  if (document === undefined) return false;
+  const { generations } = JSON.parse(document.body) as EndpointRecord;
+  return generations[0].variants.some(({ settled, observed }) => observed.instanceCount < settled.instanceCount);
+}
+
 const sleeping = variant("less", {
   InitialInstanceCount: 0,
   InstanceType: "serverless",
@@ -61,7 +73,7 @@ const sleeping = variant("less", {
 });
 
 async function configured(bench: TrafficBench): Promise<void> {
-  await bench.configure(name, [variant("one")]);
+  await bench.configure(name, [variant("one", { mayFalter: true })]);
   await bench.configure("two", [variant("two")]);
   await bench.configure("three", [variant("three")]);
   await bench.configure("broken", [variant("broken", { isBroken: true })]);
@@ -82,6 +94,20 @@ const created =
 const stopped = async (bench: TrafficBench): Promise<void> => {
   await created()(bench);
   await bench.hosting.endpoints.stop(name, owner);
+};
+
+/** The old instances that the roll-back starts do not come. */
+const updateInVain = async (bench: TrafficBench): Promise<void> => {
+  bench.falter(true);
+  await bench.update(name, "two", { deploymentConfig: alarmed });
+};
+
+const mixed: Found = { ...at("UpdateRollbackFailed", name, "one two"), answers: "two" };
+
+const stuck = async (bench: TrafficBench): Promise<void> => {
+  await created()(bench);
+  await updateInVain(bench);
+  await bench.settled(name);
 };
 
 const resize = (bench: TrafficBench, instanceCount: number) =>
@@ -140,6 +166,23 @@ const rows: readonly MovesRow<TrafficBench, Found>[] = [
     writesMin: 4,
   },
   {
+    what: "it is updated and rolled back, which fails",
+    given: created(),
+    ask: updateInVain,
+    end: mixed,
+    writesMin: 5,
+  },
+  {
+    what: "it is updated after a roll-back that failed",
+    async given(bench) {
+      await stuck(bench);
+      bench.falter(false);
+    },
+    ask: (bench) => bench.update(name, "three"),
+    end: at("InService", "three", "three three"),
+    writesMin: 5,
+  },
+  {
     what: "an update supersedes another one",
     given: created(),
     async ask(bench) {
@@ -170,6 +213,13 @@ const rows: readonly MovesRow<TrafficBench, Found>[] = [
   {
     what: "it is stopped",
     given: created(),
+    ask: (bench) => bench.hosting.endpoints.stop(name, owner),
+    end: at("OutOfService", name),
+    writesMin: 1,
+  },
+  {
+    what: "it is stopped after a roll-back that failed",
+    given: stuck,
     ask: (bench) => bench.hosting.endpoints.stop(name, owner),
     end: at("OutOfService", name),
     writesMin: 1,
@@ -213,6 +263,7 @@ const rows: readonly MovesRow<TrafficBench, Found>[] = [
   { what: "it is deleted", given: created(), ask: remove, end: gone, writesMin: 2 },
   { what: "it is deleted while it has failed", given: created("broken"), ask: remove, end: gone, writesMin: 2 },
   { what: "it is deleted while it is stopped", given: stopped, ask: remove, end: gone, writesMin: 2 },
+  { what: "it is deleted after a roll-back that failed", given: stuck, ask: remove, end: gone, writesMin: 2 },
   {
     what: "it is deleted while it is created",
     given: configured,
@@ -237,21 +288,30 @@ const rows: readonly MovesRow<TrafficBench, Found>[] = [
   },
 ];
 
-recordedMovesContract<TrafficBench, null, Found, EndpointEvent["kind"]>({
+recordedMovesContract<TrafficBench, boolean, Found, EndpointEvent["kind"]>({
   name: "endpoint",
   kinds: ["endpoint"],
-  open: (memory) => TrafficBench.open(memory),
-  outside: () => null,
+  open: (memory, isFaltering) =>
+    TrafficBench.open(memory, null, {
+      isFaltering: isFaltering ?? false,
+      alarmState: (alarm) => (alarm === fewer ? (hasFewer(memory) ? "ALARM" : "OK") : null),
+    }),
+  outside: ({ isFaltering }) => isFaltering,
   settled: (bench) => bench.settled(name),
   found,
   moves: {
     ready: ["it is created", "it is created serverless"],
-    failed: ["it is created of what does not start", "it is updated to what does not start, and rolled back"],
+    failed: [
+      "it is created of what does not start",
+      "it is updated to what does not start, and rolled back",
+      "it is updated and rolled back, which fails",
+    ],
     update: [
       "it is updated all at once",
       "it is updated as a canary",
       "it is updated in linear steps",
       "it is updated in batches",
+      "it is updated after a roll-back that failed",
       "an update supersedes another one",
       "it is updated, and keeps the sizes that it had",
       "it goes from instances to serverless",
@@ -260,12 +320,13 @@ recordedMovesContract<TrafficBench, null, Found, EndpointEvent["kind"]>({
     reached: ["it is updated in batches"],
     advanced: ["it is updated in linear steps"],
     resize: ["it is resized", "a serverless one is kept warm"],
-    stop: ["it is stopped"],
+    stop: ["it is stopped", "it is stopped after a roll-back that failed"],
     start: ["it is started again"],
     delete: [
       "it is deleted",
       "it is deleted while it has failed",
       "it is deleted while it is stopped",
+      "it is deleted after a roll-back that failed",
       "it is deleted while it is created",
       "it is deleted while it is updated",
     ],

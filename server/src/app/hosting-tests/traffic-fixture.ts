@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,11 +17,15 @@ import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hostin
 
 /**
  * A container that answers a request with its name, its instance and its process. One with BREAKS ends at once, and one that is asked
- * to `hold` says so, and answers when its process is told to (SIGUSR2). One named `s` answers what begins with `flood` without an end.
+ * to `hold` says so, and answers when its process is told to (SIGUSR2). One named `s` answers what begins with `flood` without an end. One with FALTERS ends at its first try of each instance, while
+ * the bench says so.
  */
 const program = `
+import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-const [name, socketPath, breaks] = process.argv.slice(2);
+const [path, name, socketPath, breaks, falters] = process.argv.slice(1);
+const tried = path + socketPath.split("/").pop();
+if (falters && existsSync(path + ".falters") && !existsSync(tried)) { writeFileSync(tried, ""); process.exit(1); }
 if (breaks) { console.error("the model breaks"); process.exit(1); }
 process.on("SIGTERM", () => process.exit(0));
 const held = [];
@@ -43,11 +47,22 @@ server.listen(socketPath);
 export interface PlannedVariant extends Partial<ProductionVariant> {
   readonly name: string;
   readonly isBroken?: boolean;
+  /** Whether its containers end at their first try where the bench says so: one that is started fails, one that is brought back comes. */
+  readonly mayFalter?: boolean;
   readonly isShadow?: boolean;
 }
 
 /** What a configuration of a test has beside its variants. */
 export type MoreOfConfig = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
+
+/** What a bench has that differs from others. */
+export interface BenchMore extends Pick<
+  HostingFixtureOptions,
+  "limits" | "instances" | "hosting" | "mirroring" | "alarmState"
+> {
+  /** Whether containers that may falter do so from the beginning. */
+  readonly isFaltering?: boolean;
+}
 
 /** Who answered a request. */
 export interface Answerer {
@@ -101,13 +116,15 @@ export class TrafficBench implements AsyncDisposable {
   static async open(
     documents = new DocumentMemory(),
     series: MinuteSeries | null = null,
-    limits: Pick<HostingFixtureOptions, "limits" | "instances" | "hosting" | "mirroring"> = {},
+    more: BenchMore = {},
   ): Promise<TrafficBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-traffic-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
     const path = join(directory, "container.mjs");
+    const { isFaltering = false, ...limits } = more;
     await writeFile(path, program);
+    if (isFaltering) writeFileSync(falterFlag(path), "");
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
     const own = { directory, program: path, store };
     const parts: BenchParts = { ...own, sums: new Map(), alarms: new Map(), logs: new Map() };
@@ -116,7 +133,13 @@ export class TrafficBench implements AsyncDisposable {
         directory,
         store,
         documents,
-        argumentsFor: ({ NAME = "", BREAKS = "" }, socketPath) => [path, NAME, socketPath, BREAKS],
+        argumentsFor: ({ NAME = "", BREAKS = "", FALTERS = "" }, socketPath) => [
+          path,
+          NAME,
+          socketPath,
+          BREAKS,
+          FALTERS,
+        ],
         onSample: () => {},
         openSeries: (key, resolutionMs) => {
           const name = key.dimensions.map(({ value }) => value).join(" ");
@@ -129,8 +152,8 @@ export class TrafficBench implements AsyncDisposable {
           };
         },
         logs: parts.logs,
-        ...limits,
         alarmState: (name) => parts.alarms.get(name) ?? null,
+        ...limits,
       }),
     );
     return new TrafficBench(hosting, opening.move(), parts);
@@ -139,8 +162,8 @@ export class TrafficBench implements AsyncDisposable {
   /** An endpoint configuration with models of its own. */
   async configure(name: string, variants: readonly PlannedVariant[], more: MoreOfConfig = {}): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
-    for (const { name: NAME, isBroken = false } of variants) {
-      const Environment = { NAME, ...(isBroken ? { BREAKS: "1" } : {}) };
+    for (const { name: NAME, isBroken = false, mayFalter = false } of variants) {
+      const Environment = { NAME, ...(isBroken ? { BREAKS: "1" } : {}), ...(mayFalter ? { FALTERS: "1" } : {}) };
       const containers = imaged([{ Environment }]);
       await this.hosting.catalogue.createModel({
         ...shared,
@@ -194,6 +217,16 @@ export class TrafficBench implements AsyncDisposable {
       const at = command.indexOf(this.#program);
       return at === -1 ? [] : [command[at + 1] ?? ""];
     });
+  }
+
+  /** Whether containers of variants that may falter do so. */
+  get isFaltering(): boolean {
+    return existsSync(falterFlag(this.#program));
+  }
+
+  falter(isWanted: boolean): void {
+    if (isWanted) writeFileSync(falterFlag(this.#program), "");
+    else rmSync(falterFlag(this.#program), { force: true });
   }
 
   /** Of instances: each has one for as long as it is there. */
@@ -316,6 +349,8 @@ interface BenchParts {
   readonly alarms: Map<string, "OK" | "ALARM">;
   readonly logs: Map<string, string>;
 }
+
+const falterFlag = (path: string) => `${path}.falters`;
 
 const budget = new ByteBudget(64 * 2 ** 20);
 
