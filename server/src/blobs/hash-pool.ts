@@ -93,7 +93,7 @@ class HashProcess implements AsyncDisposable {
       cwd: null,
       extraFds: [],
       takesInput: true,
-      outputLimits: { lineBytesMax: replyBytesMax, tailLines: 20, linesPerSecondMax: Infinity },
+      outputLimits: { lineBytesMax: replyBytesMax, tailLines: 20, rate: null },
       onLine: (line, stream) => {
         const reply = stream === "stdout" ? parseHashReply(line) : null;
         if (reply !== null) this.#settle(reply);

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Clock, Logger } from "../base/index.ts";
 import type { GpuReading } from "../native/index.ts";
 import { readNowSignal } from "./read-gpus.ts";
-import { backoffMs, describeEnd, spawnProcess, type SpawnedProcess } from "../processes/index.ts";
+import { backoffMs, defaultOutputLimits, describeEnd, spawnProcess, type SpawnedProcess } from "../processes/index.ts";
 import type { GpuWorkerArguments } from "./gpu-worker.ts";
 import { gpuLineBytesMax, parseGpuLine } from "./gpu-lines.ts";
 
@@ -126,7 +126,7 @@ export class GpuWatch implements AsyncDisposable {
       env,
       cwd: null,
       extraFds: [],
-      outputLimits: { lineBytesMax: gpuLineBytesMax, tailLines: 1, linesPerSecondMax: 200 },
+      outputLimits: { ...defaultOutputLimits, lineBytesMax: gpuLineBytesMax, tailLines: 1 },
       onLine: (line, stream) => {
         const said = stream === "stdout" ? parseGpuLine(line) : null;
         if (said?.kind === "reading") this.#read(said.readings);

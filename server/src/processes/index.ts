@@ -7,7 +7,7 @@
  */
 export { backoffMs, type BackoffOptions } from "./backoff.ts";
 export { adoptOrphans, endRemains, isAdoptable, isWatched, watchAdopted } from "./adopted-children.ts";
-export { OutputLines, type OutputLimits } from "./output-lines.ts";
+export { defaultOutputLimits, OutputLines, type OutputLimits } from "./output-lines.ts";
 export { lockDirectory, shareDirectory } from "./directory-lock.ts";
 export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";

@@ -9,15 +9,7 @@ import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 import { eventually } from "../base/eventually-fixture.ts";
 import { delay, systemClock } from "../base/index.ts";
-import {
-  backoffMs,
-  describeEnd,
-  endLeftover,
-  lockDirectory,
-  OutputLines,
-  readProcessStart,
-  spawnProcess,
-} from "./index.ts";
+import { backoffMs, describeEnd, endLeftover, lockDirectory, readProcessStart, spawnProcess } from "./index.ts";
 
 const env = { PATH: "/usr/bin:/bin" };
 const never = new AbortController().signal;
@@ -110,31 +102,6 @@ test("a leftover is ended by pid and start time, a stranger with its pid is not"
   assert.equal(await endLeftover({ pid, startTicks: startTicks - 1 }, systemClock, never), false);
   assert.equal(await endLeftover({ pid, startTicks }, systemClock, never), true);
   assert.equal(describeEnd(await child.ended), "signal SIGKILL");
-});
-
-test("output is bounded in line length, rate and memory", () => {
-  let nowNs = 0;
-  const clock = { ...systemClock, monotonicNs: () => nowNs };
-  const forwarded: string[] = [];
-  const lines = new OutputLines(clock, (line) => forwarded.push(line), {
-    lineBytesMax: 10,
-    tailLines: 2,
-    linesPerSecondMax: 3,
-  });
-  lines.push(Buffer.from(`${"x".repeat(1000)}\na\nb\nc\nd\n`));
-  nowNs = 2e9;
-  lines.push(Buffer.from("e\nun"));
-  lines.push(Buffer.from("finished"));
-  assert.deepEqual(lines.tail, ["d", "e", "unfinished"]);
-  lines.end();
-  assert.deepEqual(forwarded, [
-    "xxxxxxxxxx ... (990 bytes cut)",
-    "a",
-    "b",
-    "... 2 lines not shown: more than 3 lines per second",
-    "e",
-    "unfinished",
-  ]);
 });
 
 test("waits between attempts grow to a bound, and are spread by a quarter", () => {

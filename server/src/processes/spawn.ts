@@ -110,6 +110,8 @@ class RunningProcess implements SpawnedProcess {
       child.once("close", (exitCode, signal) => {
         lastWords?.[Symbol.dispose]();
         closeSync(lifelineFd);
+        // An output that was given up has no end of its own.
+        for (const lines of outputs) lines.end();
         const end: ProcessEnd = { exitCode, signal };
         options.onExit(end);
         resolve(end);

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { test } from "node:test";
+import { setImmediate as endOfTurn } from "node:timers/promises";
 import { modelOutput } from "./model-output.ts";
 
-test("a line is printed as it is, and what a reader is too slow for is counted, not kept", () => {
+test("a line is printed as it is, and what a reader is too slow for is counted, not kept", async () => {
   const written: string[] = [];
   let taken: () => void = () => {};
   const stream = new Writable({
@@ -14,13 +15,32 @@ test("a line is printed as it is, and what a reader is too slow for is counted, 
   });
   const print = modelOutput(stream);
   print('{"level": "info"}');
+  await endOfTurn();
   assert.deepEqual(written, ['{"level": "info"}\n']);
   const long = "x".repeat(4000);
   for (let index = 0; index < 1000; index++) print(long);
+  await endOfTurn();
   assert.ok(stream.writableLength < 1_100_000, String(stream.writableLength));
   while (stream.writableLength > 0) taken();
   print("afterwards");
+  await endOfTurn();
   taken();
   assert.match(written.at(-2)!, /^\.\.\. \d{3} lines of models not shown/);
   assert.equal(written.at(-1), "afterwards\n");
+});
+
+test("lines of one turn leave in one write", async () => {
+  const writes: number[] = [];
+  const stream = new Writable({
+    writev(chunks, done) {
+      writes.push(chunks.length);
+      done();
+    },
+  });
+  const print = modelOutput(stream);
+  for (const line of ["a", "b", "c"]) print(line);
+  await endOfTurn();
+  print("d");
+  await endOfTurn();
+  assert.deepEqual(writes, [3, 1]);
 });

@@ -13,6 +13,11 @@ export function modelOutput(stream: Writable): (line: string) => void {
     }
     if (droppedLines > 0) stream.write(`... ${droppedLines} lines of models not shown: nobody reads fast enough\n`);
     droppedLines = 0;
+    // What is printed in one turn leaves in one write: a pipe's writes hold the server up, each of them.
+    if (stream.writableCorked === 0) {
+      stream.cork();
+      process.nextTick(() => stream.uncork());
+    }
     stream.write(`${line}\n`);
   };
 }

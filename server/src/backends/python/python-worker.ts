@@ -246,6 +246,7 @@ export class PythonWorker {
     await this.#lastWords();
     closeSync(this.#lifelineFd);
     this.#output.destroy();
+    this.#lines.end();
     // Answers given before the end count.
     this.#channel.drain();
     this.#channel.close();
