@@ -12,7 +12,7 @@ export interface AlarmActingOptions {
 }
 
 const repeatMs = 60_000;
-/** Actions that wait for a place; beyond it they are refused in the alarm's history. */
+/** Actions that wait for a place. Beyond it they are left out, which is logged; what repeats comes again, and what does not is still owed. */
 const waitingMax = 1000;
 
 /** Runs what alarms say is to be done, away from those who look at them. */
@@ -35,7 +35,8 @@ export class AlarmActing {
   /** An alarm was found in the state it had. */
   stays({ definition, status }: AlarmRecord, atMs: number): void {
     const lastMs = this.#lastMs.get(definition.name) ?? status.transitionedMs;
-    if (atMs - lastMs < repeatMs) return;
+    // A clock that was set back says nothing of how long ago that was.
+    if (atMs >= lastMs && atMs - lastMs < repeatMs) return;
     this.#lastMs.set(definition.name, atMs);
     this.#run({ definition, status, before: status.state, atMs }, true);
   }

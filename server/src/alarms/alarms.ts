@@ -17,7 +17,7 @@ import { AlarmStore, type GoneAlarm } from "./alarm-store.ts";
 import { alarmsOfRule, parseRule, ruleHolds, type AlarmRule } from "./composite-rule.ts";
 import { evaluateWindow, samplesNeeded, windowPeriods, type EvaluationRule } from "./evaluation.ts";
 import { nextSuppression, suppressedReason } from "./suppression.ts";
-import { reasonDataOf, reasonOf, reasonOfNew } from "./reasons.ts";
+import { reasonDataOf, reasonOf, reasonOfNew, type LookedAt } from "./reasons.ts";
 
 export interface AlarmLimits {
   /** Alarms that there may be. */
@@ -173,16 +173,24 @@ export class Alarms implements AsyncDisposable {
 
   /** All of them or none. Throws AwsError for one that is not there, or that a composite alarm outside reads. */
   async delete(names: readonly string[]): Promise<void> {
-    const going = new Set(names);
+    const going = [...new Set(names)].toSorted();
+    // Whoever is writing one of them ends first: what it writes must not come behind the deletion.
+    await this.#locked(going, () => this.#delete(going));
+    await this.#forgetGone();
+  }
+
+  async #delete(names: readonly string[]): Promise<void> {
     const absent = names.filter((name) => !this.#entries.has(name));
     if (absent.length > 0) throw absentAlarm(absent);
     for (const entry of this.#entries.values()) {
-      const held = going.has(entry.definition.name) ? undefined : readBy(entry).find((name) => going.has(name));
+      const held = names.includes(entry.definition.name)
+        ? undefined
+        : readBy(entry).find((name) => names.includes(name));
       if (held === undefined) continue;
       const text = `${held} cannot be deleted: the composite alarm ${entry.definition.name} reads it.`;
       throw new AwsError("ValidationError", text);
     }
-    const records = [...going].flatMap((name) => this.#entries.get(name) ?? []);
+    const records = names.flatMap((name) => this.#entries.get(name) ?? []);
     const deletedMs = this.#options.clock.epochMs();
     await this.#store.delete(records, deletedMs);
     for (const { definition } of records) {
@@ -193,7 +201,11 @@ export class Alarms implements AsyncDisposable {
       this.#gone.delete(name);
       this.#gone.set(name, { name, kind, deletedMs });
     }
-    await this.#forgetGone();
+  }
+
+  /** The locks are taken in the order of the names, which must be the same for everybody who takes several. */
+  #locked<T>([first, ...others]: readonly string[], work: () => Promise<T>): Promise<T> {
+    return first === undefined ? work() : this.#locks.run(first, () => this.#locked(others, work));
   }
 
   /** Lasts until the alarm is looked at the next time. */
@@ -242,30 +254,34 @@ export class Alarms implements AsyncDisposable {
     if (entry === undefined) return;
     if (entry.rule !== null) return this.#evaluateRule(entry, entry.rule);
     const definition = entry.definition as MetricAlarm;
-    try {
-      await this.#evaluateMetric(definition);
-    } catch (error) {
-      // What cannot be computed is told where people look for it: in the alarm's reason.
-      const reason = `Evaluation error: ${error instanceof Error ? error.message : String(error)}`;
-      if (entry.status.reason !== reason)
-        await this.#move(entry.definition, { state: "INSUFFICIENT_DATA", reason, reasonData: null });
+    const looked = await this.#lookAt(definition).catch((error: unknown) => ({ error }));
+    // A disk that takes no state is no error of the evaluation: that is told outside, and the alarm is looked at again.
+    if (!("error" in looked)) return this.#evaluateMetric(definition, looked);
+    // What cannot be computed is told where people look for it: in the alarm's reason.
+    const reason = `Evaluation error: ${looked.error instanceof Error ? looked.error.message : String(looked.error)}`;
+    if (entry.status.reason !== reason) {
+      await this.#move(definition, { state: "INSUFFICIENT_DATA", reason, reasonData: null });
     }
   }
 
-  async #evaluateMetric(definition: MetricAlarm): Promise<void> {
+  async #lookAt(definition: MetricAlarm): Promise<LookedAt> {
     const { clock, readValues } = this.#options;
     const { periodMs } = definition.watched;
     const queriedMs = clock.epochMs();
     // Periods end where minutes do, or every ten seconds for short ones.
     const stepMs = Math.min(periodMs, 60_000);
-    const rule: EvaluationRule = { ...definition, missing: definition.missing ?? "missing" };
+    const length = windowPeriods(definition);
     const endMs = Math.floor(queriedMs / stepMs) * stepMs;
-    const startMs = endMs - windowPeriods(rule) * periodMs;
+    const startMs = endMs - length * periodMs;
     const found = await readValues(definition.watched, { startMs, endMs });
-    const values = Array.from(
-      { length: windowPeriods(rule) },
-      (_, place) => found.get(startMs + place * periodMs) ?? null,
-    );
+    const values = Array.from({ length }, (_, place) => found.get(startMs + place * periodMs) ?? null);
+    return { values, startMs, queriedMs };
+  }
+
+  async #evaluateMetric(definition: MetricAlarm, looked: LookedAt): Promise<void> {
+    const { values, startMs, queriedMs } = looked;
+    const { periodMs } = definition.watched;
+    const rule: EvaluationRule = { ...definition, missing: definition.missing ?? "missing" };
     const now = this.#entries.get(definition.name);
     // It was configured anew meanwhile, and is looked at anew.
     if (now?.definition !== definition) return;
@@ -275,7 +291,6 @@ export class Alarms implements AsyncDisposable {
     if (evaluation.state === now.status.state && now.status.reason !== reasonOfNew) {
       return this.#acting.stays(now, queriedMs);
     }
-    const looked = { values, startMs, queriedMs };
     const reason = reasonOf(definition, evaluation, looked, now.status.state);
     await this.#move(definition, {
       state: evaluation.state,
@@ -390,6 +405,8 @@ export class Alarms implements AsyncDisposable {
     if (absent.length > 0) {
       throw new AwsError("ValidationError", `AlarmRule names alarms that are not there: ${absent.join(", ")}.`);
     }
+    // An alarm that is met again is visited again only where it is met deeper: otherwise many ways lead to each, and time grows with the ways.
+    const deepest = new Map<string, number>();
     const visit = (each: AlarmRule, depth: number): void => {
       if (depth > rulesDeep)
         throw new AwsError("ValidationError", `Composite alarms read each other ${rulesDeep} deep at most.`);
@@ -397,7 +414,9 @@ export class Alarms implements AsyncDisposable {
         if (read === name)
           throw new AwsError("ValidationError", `AlarmRule reads ${name} itself, by way of the alarms it names.`);
         const next = this.#entries.get(read)?.rule ?? null;
-        if (next !== null) visit(next, depth + 1);
+        if (next === null || depth <= (deepest.get(read) ?? -1)) continue;
+        deepest.set(read, depth);
+        visit(next, depth + 1);
       }
     };
     visit(rule, 0);

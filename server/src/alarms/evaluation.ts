@@ -26,7 +26,7 @@ const breaches: Readonly<Record<ThresholdComparison, (value: number, threshold: 
 };
 
 /** Periods that are looked at: some more than are evaluated, because datapoints may be late or missing. */
-export function windowPeriods({ evaluationPeriods }: EvaluationRule): number {
+export function windowPeriods({ evaluationPeriods }: Pick<EvaluationRule, "evaluationPeriods">): number {
   return evaluationPeriods + 2;
 }
 
