@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FilteredMessage, filterVerdict, parseFilterPolicy } from "./filter-policy.ts";
+import { FilteredMessage, filterVerdict, parseFilterPolicy, type FilterPolicy } from "./filter-policy.ts";
 import type { MessageAttribute } from "./message-text.ts";
 import type { FilterScope } from "./topic.ts";
 
@@ -17,8 +17,17 @@ const verdict = (
   message: { readonly text?: string; readonly attributes?: Readonly<Record<string, MessageAttribute>> },
 ) => {
   const looked = new FilteredMessage({ text: "", attributes: {}, ...message });
-  return filterVerdict(parseFilterPolicy({ policy: JSON.stringify(policy), scope }), looked);
+  return lookedAt(parseFilterPolicy({ policy: JSON.stringify(policy), scope }), looked).verdict;
 };
+
+/** To the end, with the number of pieces that it took. */
+function lookedAt(policy: FilterPolicy, message: FilteredMessage) {
+  const looking = filterVerdict(policy, message);
+  for (let pieces = 1; ; pieces += 1) {
+    const piece = looking.next();
+    if (piece.done === true) return { verdict: piece.value, pieces };
+  }
+}
 
 /** A rule, the attributes it lets through, and those it keeps back. */
 const rules: readonly [rule: unknown, passing: readonly MessageAttribute[], kept: readonly MessageAttribute[]][] = [
@@ -116,6 +125,16 @@ const refusals: readonly [policy: string, scope: FilterScope, words: string][] =
     "FilterPolicy: Filter policy is too complex",
   ],
   [`${'{"a":'.repeat(200)}["x"]${"}".repeat(200)}`, "MessageBody", "FilterPolicy: Filter policy is too complex"],
+  [
+    `${'{"$or":[{},'.repeat(18_000)}{"a":["x"]}${"]}".repeat(18_000)}`,
+    "MessageBody",
+    "FilterPolicy: Filter policy is too complex",
+  ],
+  [
+    `{"a":[${'{"anything-but":'.repeat(15_000)}"x"${"}".repeat(15_000)}]}`,
+    "MessageBody",
+    "FilterPolicy: Unsupported anything-but pattern: anything-but",
+  ],
   ['{"a":[["x"]]}', "MessageBody", "FilterPolicy: Match value must be String, number, true, false, or null"],
   ['{"a":[{"prefix":"x","suffix":"y"}]}', "MessageBody", "FilterPolicy: Only one key allowed in match expression"],
   ['{"a":[{"prefix":1}]}', "MessageBody", "FilterPolicy: prefix match pattern must be a string"],
@@ -135,5 +154,32 @@ for (const [policy, scope, words] of refusals) {
       code: "InvalidParameter",
       message: `Invalid parameter: Attributes Reason: ${words}`,
     });
+  });
+}
+
+/** What takes long to compare, as long as a message may be, and in how many pieces it is looked at; rules may be five times as many. */
+const slow: readonly [what: string, rules: readonly unknown[], value: unknown, piecesMin: number][] = [
+  [
+    "addresses in networks",
+    Array.from({ length: 30 }, (_, place) => ({ cidr: `10.${place}.0.0/24` })),
+    Array.from({ length: 22_000 }, (_, place) => `1.1.${place >> 8}.${place & 255}`),
+    140,
+  ],
+  [
+    "places in a text",
+    Array.from({ length: 30 }, () => ({ wildcard: `*${"a".repeat(99)}b*` })),
+    "a".repeat(260_000),
+    15,
+  ],
+  ["numbers", Array.from({ length: 30 }, (_, place) => -place - 1), Array.from({ length: 125_000 }, () => 1), 750],
+];
+
+for (const [what, rulesOfName, value, piecesMin] of slow) {
+  test(`a long look at ${what} gives way to others`, () => {
+    const policy = parseFilterPolicy({ policy: JSON.stringify({ a: rulesOfName }), scope: "MessageBody" });
+    const message = new FilteredMessage({ text: JSON.stringify({ a: value }), attributes: {} });
+    const { verdict: found, pieces } = lookedAt(policy, message);
+    assert.equal(found, "body-differs");
+    assert.ok(pieces >= piecesMin, `${pieces} pieces`);
   });
 }

@@ -18,8 +18,8 @@ export interface FilterPolicy {
 const policyBytesMax = 262_144;
 const keysMax = 5;
 const combinationsMax = 150;
-/** A policy's depth multiplies its combinations, so none that SNS takes goes deeper. */
-const depthMax = combinationsMax;
+/** A policy's depth multiplies its combinations, and each choice adds to them, so none that SNS takes goes deeper. */
+const levelsMax = combinationsMax;
 
 /** Throws AwsError in SNS's words, with `where` before them. */
 export function parseFilterPolicy({ policy, scope }: FilterText, where = ""): FilterPolicy {
@@ -35,7 +35,7 @@ export function parseFilterPolicy({ policy, scope }: FilterText, where = ""): Fi
   if (Object.keys(json).length > keysMax) throw refuse(`Filter policy can not have more than ${keysMax} keys`);
   const reading: Reading = { scope, paths: new Set() };
   try {
-    const { clauses } = readClauses(json, { path: "", depth: 1, combinations: 1 }, reading);
+    const { clauses } = readClauses(json, { path: "", depth: 1, level: 1, combinations: 1 }, reading);
     return { scope, clauses, paths: reading.paths };
   } catch (error) {
     if (!(error instanceof FilterFault)) throw error;
@@ -53,26 +53,31 @@ interface Reading {
 
 interface Place {
   readonly path: string;
+  /** Of the names that it lies in. */
   readonly depth: number;
+  /** Of the objects that it lies in: those of choices, too. */
+  readonly level: number;
   readonly combinations: number;
 }
 
 /** The clauses of an object, and how many combinations there are with those before it: each list's length times its depth. */
-function readClauses(json: Readonly<Record<string, unknown>>, { path, depth, combinations }: Place, reading: Reading) {
+function readClauses(json: Readonly<Record<string, unknown>>, place: Place, reading: Reading) {
+  const { path, depth, combinations } = place;
+  const level = place.level + 1;
   if (depth > 1 && reading.scope === "MessageAttributes") throw new FilterFault(nestedText);
-  if (depth > depthMax) throw new FilterFault("Filter policy is too complex");
+  if (level > levelsMax) throw new FilterFault("Filter policy is too complex");
   const clauses: Clause[] = [];
   let product = combinations;
   for (const [key, value] of Object.entries(json)) {
     if (key === "$or" && Array.isArray(value) && value.length > 1 && value.every(isObject)) {
-      const choices = value.map((each) => readClauses(each, { path, depth, combinations: product }, reading));
+      const choices = value.map((each) => readClauses(each, { path, depth, level, combinations: product }, reading));
       clauses.push({ is: "either", of: choices.map((choice) => choice.clauses) });
       product = choices.reduce((sum, choice) => sum + choice.combinations, 0);
     } else {
       const own = path === "" ? key : `${path}.${key}`;
       reading.paths.add(own);
       if (isObject(value)) {
-        const inner = readClauses(value, { path: own, depth: depth + 1, combinations: product }, reading);
+        const inner = readClauses(value, { path: own, depth: depth + 1, level, combinations: product }, reading);
         clauses.push(...inner.clauses);
         product = inner.combinations;
       } else {
@@ -117,30 +122,78 @@ function parsed(text: string): unknown {
 /** What CloudWatch counts a message as that a subscription's filter keeps back. */
 export type FilterVerdict = "passes" | "attributes-differ" | "no-attributes" | "body-differs" | "no-body";
 
-/** Whether a message is for a subscription with this policy. */
-export function filterVerdict(policy: FilterPolicy, message: FilteredMessage): FilterVerdict {
+/**
+ * Whether a message is for a subscription with this policy. Whoever subscribes chooses the rules, and whoever publishes the values: together
+ * they may take seconds, so it is looked at in pieces of some milliseconds, between which others may have their turns.
+ */
+export function* filterVerdict(policy: FilterPolicy, message: FilteredMessage): Generator<void, FilterVerdict, void> {
   if (policy.clauses.length === 0) return "passes";
+  const effort = new Effort();
   if (policy.scope === "MessageAttributes") {
-    const values = (path: string) => attributeValues(message.attributes, path);
-    if (holds(policy.clauses, values)) return "passes";
+    if (yield* holds(policy.clauses, attributesRead(message.attributes), effort)) return "passes";
     return Object.keys(message.attributes).length === 0 ? "no-attributes" : "attributes-differ";
   }
   const body = message.body();
   if (!isObject(body)) return "no-body";
-  const found = bodyValues(body, policy.paths);
-  return holds(policy.clauses, (path) => found.get(path) ?? null) ? "passes" : "body-differs";
+  const found = yield* bodyValues(body, policy.paths, effort);
+  return (yield* holds(policy.clauses, (path) => found.get(path) ?? null, effort)) ? "passes" : "body-differs";
+}
+
+/** A value that is compared costs as much as a hundred characters of a text that is searched. */
+const comparisonChars = 100;
+const pieceChars = 500_000;
+
+/** How much has been looked at since the last piece. */
+class Effort {
+  #chars = 0;
+
+  /** Whether a piece is over with this value. */
+  isOver(value: unknown): boolean {
+    this.#chars += comparisonChars + (typeof value === "string" ? value.length : 0);
+    if (this.#chars < pieceChars) return false;
+    this.#chars = 0;
+    return true;
+  }
 }
 
 /** Null for a field that is not there. */
 type Values = (path: string) => readonly FilterValue[] | null;
 
-function holds(clauses: readonly Clause[], values: Values): boolean {
-  return clauses.every((clause) => {
-    if (clause.is === "either") return clause.of.some((choice) => holds(choice, values));
-    const found = values(clause.path);
-    if (found === null) return clause.rules.some((rule) => rule.is === "exists" && !rule.isThere);
-    return clause.rules.some((rule) => found.some((value) => ruleAccepts(rule, value)));
-  });
+function* holds(clauses: readonly Clause[], values: Values, effort: Effort): Generator<void, boolean, void> {
+  for (const clause of clauses) {
+    if (!(yield* clauseHolds(clause, values, effort))) return false;
+  }
+  return true;
+}
+
+function* clauseHolds(clause: Clause, values: Values, effort: Effort): Generator<void, boolean, void> {
+  if (clause.is === "either") {
+    for (const choice of clause.of) {
+      if (yield* holds(choice, values, effort)) return true;
+    }
+    return false;
+  }
+  const found = values(clause.path);
+  if (found === null) return clause.rules.some((rule) => rule.is === "exists" && !rule.isThere);
+  for (const rule of clause.rules) {
+    for (const value of found) {
+      if (ruleAccepts(rule, value)) return true;
+      if (effort.isOver(value)) yield;
+    }
+  }
+  return false;
+}
+
+/** Each attribute is read once, however many clauses look at it. */
+function attributesRead(attributes: Readonly<Record<string, MessageAttribute>>): Values {
+  const known = new Map<string, readonly FilterValue[] | null>();
+  return (name) => {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const values = attributeValues(attributes, name);
+    known.set(name, values);
+    return values;
+  };
 }
 
 /** SNS's filters do not see binary attributes. An array is as good as any of its elements. */
@@ -162,11 +215,12 @@ function attributeValues(
  * The values at each of the paths, of every element of an array that lies on the way. Only what lies on a path is looked at, and deep
  * documents cost no stack: whoever may publish chooses both.
  */
-function bodyValues(body: Readonly<Record<string, unknown>>, paths: ReadonlySet<string>) {
+function* bodyValues(body: Readonly<Record<string, unknown>>, paths: ReadonlySet<string>, effort: Effort) {
   const found = new Map<string, FilterValue[]>();
   const left: { readonly path: string; readonly json: unknown }[] = [{ path: "", json: body }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { path, json } = next;
+    if (effort.isOver(null)) yield;
     if (isValue(json)) {
       const values = found.get(path);
       if (values === undefined) found.set(path, [json]);

@@ -15,7 +15,9 @@ export type FilterRule =
   | { readonly is: "numeric"; readonly bounds: readonly { readonly comparison: Comparison; readonly bound: number }[] }
   | { readonly is: "cidr"; readonly network: BlockList }
   | { readonly is: "exists"; readonly isThere: boolean }
-  | { readonly is: "anything-but"; readonly but: readonly FilterRule[] };
+  | { readonly is: "anything-but"; readonly but: FilterRule }
+  /** Looked up and not gone through: a list may have tens of thousands. */
+  | { readonly is: "none-of"; readonly values: ReadonlySet<FilterValue> };
 
 /** Whether a value that is there is as a rule says. */
 export function ruleAccepts(rule: FilterRule, value: FilterValue): boolean {
@@ -39,7 +41,9 @@ export function ruleAccepts(rule: FilterRule, value: FilterValue): boolean {
     case "exists":
       return rule.isThere;
     case "anything-but":
-      return value !== null && !rule.but.some((each) => ruleAccepts(each, value));
+      return value !== null && !ruleAccepts(rule.but, value);
+    case "none-of":
+      return value !== null && !rule.values.has(value);
     default:
       return unreachable(rule);
   }
@@ -104,7 +108,7 @@ export function ruleOf(json: unknown): FilterRule {
       if (typeof value !== "boolean") throw new FilterFault("exists match pattern must be either true or false.");
       return { is: operator, isThere: value };
     case "anything-but":
-      return { is: operator, but: exceptionsOf(value) };
+      return exceptionOf(value);
     default:
       throw new FilterFault(`Unrecognized match type ${operator.slice(0, 64)}`);
   }
@@ -126,19 +130,27 @@ function inRange(value: number): number {
   throw new FilterFault("Numbers must be between -1000000000 and 1000000000");
 }
 
-function exceptionsOf(value: unknown): readonly FilterRule[] {
+/** What a value is to be like that is anything but this. */
+function exceptionOf(value: unknown): FilterRule {
   if (!Array.isArray(value)) {
-    const rule = ruleOf(value);
-    const isSimple = ["equal", "prefix", "suffix", "wildcard", "equals-ignore-case"].includes(rule.is);
-    if (isSimple) return [rule];
-    throw new FilterFault(`Unsupported anything-but pattern: ${rule.is}`);
+    // It would be read within itself as deep as it goes.
+    if (isException(value)) throw new FilterFault("Unsupported anything-but pattern: anything-but");
+    const but = ruleOf(value);
+    const isSimple = ["equal", "prefix", "suffix", "wildcard", "equals-ignore-case"].includes(but.is);
+    if (isSimple) return { is: "anything-but", but };
+    throw new FilterFault(`Unsupported anything-but pattern: ${but.is}`);
   }
   if (value.length === 0) throw new FilterFault("Empty arrays are not allowed");
-  return value.map((each: unknown) => {
-    if (typeof each === "string" || typeof each === "number") return ruleOf(each);
+  const values = value.map((each: unknown) => {
+    if (typeof each === "string") return each;
+    if (typeof each === "number") return inRange(each);
     throw new FilterFault("Inside anything-but list, start|null|boolean is not supported.");
   });
+  return { is: "none-of", values: new Set(values) };
 }
+
+const isException = (value: unknown) =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, "anything-but");
 
 const comparisons: readonly string[] = ["=", "<", "<=", ">", ">="] satisfies readonly Comparison[];
 

@@ -3,7 +3,7 @@ import { documentsListedMax, type DocumentChange, type DocumentPosition, type Do
 import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
 import { effectivePolicyText } from "./delivery-policy.ts";
-import { FilteredMessage, filterVerdict } from "./filter-policy.ts";
+import { FilteredMessage, filterVerdict, type FilterPolicy, type FilterVerdict } from "./filter-policy.ts";
 import {
   writtenMessage,
   type MessageAttribute,
@@ -160,6 +160,8 @@ export class Topics implements AsyncDisposable {
     return await this.#lock.run("", async () => {
       const { newId, newToken, clock, limits } = this.#options;
       this.topic(asked.topicArn);
+      const nowMs = clock.epochMs();
+      const over = [...this.#subscriptions.values()].filter((each) => isOver(each, nowMs));
       const all = this.subscriptions(asked.topicArn);
       const same = all.find(({ protocol, endpoint }) => protocol === asked.protocol && endpoint === asked.endpoint);
       if (same?.state.at === "confirmed") {
@@ -168,15 +170,14 @@ export class Topics implements AsyncDisposable {
       }
       if (
         same === undefined &&
-        (all.length >= limits.perTopicMax || this.#subscriptions.size >= limits.subscriptionsMax)
+        (all.length >= limits.perTopicMax || this.#subscriptions.size - over.length >= limits.subscriptionsMax)
       ) {
         throw new AwsError("SubscriptionLimitExceeded", "There may be no more subscriptions.", { statusFallback: 403 });
       }
       const token = newToken();
-      const untilMs = clock.epochMs() + confirmationMs;
+      const untilMs = nowMs + confirmationMs;
       const arn = same?.arn ?? `${asked.topicArn}:${newId()}`;
       const subscription: Subscription = { ...asked, arn, state: { at: "pending", token, untilMs } };
-      const over = [...this.#subscriptions.values()].filter((each) => isOver(each, clock.epochMs()));
       const { topicArn } = asked;
       const text =
         `You have chosen to subscribe to the topic ${topicArn}.\n` +
@@ -186,7 +187,7 @@ export class Topics implements AsyncDisposable {
         messageId: newId(),
         topicArn,
         text,
-        timestampMs: clock.epochMs(),
+        timestampMs: nowMs,
         token,
       });
       await this.#write([
@@ -283,11 +284,20 @@ export class Topics implements AsyncDisposable {
       if (filter?.scope === "MessageBody" && message.text.length > longTextChars) {
         await this.#turns.next(this.#closing.signal);
       }
-      const verdict = filter === null ? "passes" : filterVerdict(filter, looked);
+      const verdict = filter === null ? "passes" : await this.#verdict(filter, looked);
       if (verdict === "passes") meant.push(subscription);
       else filteredOut.push(verdict);
     }
     return { meant, filteredOut };
+  }
+
+  async #verdict(filter: FilterPolicy, message: FilteredMessage): Promise<FilterVerdict> {
+    const looking = filterVerdict(filter, message);
+    for (;;) {
+      const piece = looking.next();
+      if (piece.done === true) return piece.value;
+      await this.#turns.next(this.#closing.signal);
+    }
   }
 
   #ended(ended: EndedDelivery): void {
