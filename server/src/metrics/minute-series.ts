@@ -190,16 +190,23 @@ export class MinuteSeries {
       // It was evicted, and ended with the process before that was written.
       if (former !== undefined) this.#evict(former);
       this.#open(identity).isStored = true;
+      this.#keepFree(identity.number);
     }
     let restored = 0;
     for await (const part of points) {
       for (const stored of part) {
         this.#byNumber.get(stored.seriesNumber)?.restore(SeriesPoint.restore(stored));
+        this.#keepFree(stored.seriesNumber);
         if (++restored % restoredMax === 0) this.#age(this.#options.clock.epochMs());
       }
     }
     this.#age(this.#options.clock.epochMs());
     for (const each of this.#all()) if (each.isEmpty) this.#evict(each);
+  }
+
+  /** No new series gets the number of one whose points are there: of a damaged database nothing but these may be left. */
+  #keepFree(number: number): void {
+    this.#nextNumber = Math.max(this.#nextNumber, number + 1);
   }
 
   #pointFor(series: Series, timestampMs: number): SeriesPoint | null {

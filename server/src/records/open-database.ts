@@ -57,7 +57,7 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
   const mark = new CommitMark(`${path}.commits`);
   const findings: Finding[] = [];
   const sealed = journal === null ? null : checkSeal(path, journal.path);
-  let examined = examine({ path, migrations, busyTimeoutMs, pages: pagesLookedAt(sealed, keepsJournal) });
+  let examined = examine({ path, migrations, busyTimeoutMs, pages: sealed === null ? "whole" : "known" });
   if (journal !== null && sealed !== null && examined.at === "sound") {
     const { database } = examined;
     const isGoneOnWith = knownCopies({ database, journal, mark }, sealed);
@@ -88,9 +88,6 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
     return journal === null ? null : beginningOf(journal.path, contents.commitCount);
   });
 }
-
-const pagesLookedAt = (sealed: JournalBeginning | null, keepsJournal: boolean) =>
-  sealed !== null ? "known" : keepsJournal ? "whole" : "quickly";
 
 type Copies = Pick<OpenDatabase, "database" | "mark"> & { readonly journal: Journal };
 

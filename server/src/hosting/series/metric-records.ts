@@ -101,9 +101,9 @@ export class MetricRecords implements AsyncDisposable {
 
   async #writeChanges(changes: SeriesChanges): Promise<void> {
     const { records, series } = this.#options;
-    const statements: Statement[] = changes.opened.map(({ number, ...body }) => ({
+    const statements: Statement[] = changes.opened.map((identity) => ({
       sql: "INSERT OR REPLACE INTO metric_series (number, body) VALUES (?, ?)",
-      values: [number, sealLine(JSON.stringify(body))],
+      values: [identity.number, sealLine(JSON.stringify(identity))],
     }));
     for (const number of changes.evicted) {
       statements.push({ sql: "DELETE FROM metric_series WHERE number = ?", values: [number] });
@@ -186,8 +186,10 @@ async function storedSeries(records: Records, logger: Logger): Promise<readonly 
     for (const { number, body } of rows) {
       last = Number(number);
       try {
-        const stored = JSON.parse(unsealed(String(body))) as Omit<StoredSeries, "number">;
-        found.push({ number: last, ...stored });
+        const stored = JSON.parse(unsealed(String(body))) as Omit<StoredSeries, "number"> & Partial<StoredSeries>;
+        // Those of earlier releases do not say which they are.
+        if ((stored.number ?? last) !== last) throw new RangeError(`it is number ${stored.number}`);
+        found.push({ ...stored, number: last });
       } catch (error) {
         logger.error("a metric cannot be read and is left out", { number: last, error: String(error) });
       }
