@@ -3,13 +3,15 @@ import {
   cacheDirectory,
   ensureEnvironment,
   ensureFramework,
+  ensurePackages,
   environmentNames,
   frameworkNames,
+  packageSetNames,
 } from "../conformance/environments/index.ts";
 import { suitePaths } from "./suites.ts";
 
 /**
- * `npm test`: everything a person can run on a machine without a GPU, in this order. It sets up what it needs: the Python
+ * `npm test`: everything a person can run on a machine without a GPU, in this order. It sets up what it needs: the
  * environments of the suites are made below the cache directory once and kept. The suites run one after another: they start
  * servers, kill them and measure what is left. `npm test -- --core` leaves out what runs models in frameworks, whose packages are
  * gigabytes.
@@ -26,6 +28,10 @@ const steps: readonly { readonly name: string; readonly command: readonly string
 for (const name of environmentNames) {
   process.stdout.write(`Python environment '${name}' ...\n`);
   await ensureEnvironment(cacheDirectory(process.env), name);
+}
+for (const name of packageSetNames) {
+  process.stdout.write(`npm packages '${name}' ...\n`);
+  await ensurePackages(cacheDirectory(process.env), name);
 }
 for (const name of isCore ? [] : frameworkNames) {
   process.stdout.write(`framework '${name}' ...\n`);

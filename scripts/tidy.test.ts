@@ -116,7 +116,8 @@ test("folders that are given a clock do not look at another", () => {
 test("every dependency has its line in DEPENDENCIES.md", () => {
   const page = readFileSync(join(root, "DEPENDENCIES.md"), "utf8");
   const problems: string[] = [];
-  for (const manifest of ["package.json", "server/package.json"]) {
+  const sets = ["conformance/environments/javascript-sdk/package.json"];
+  for (const manifest of ["package.json", "server/package.json", ...sets]) {
     const parsed = JSON.parse(readFileSync(join(root, manifest), "utf8")) as Record<string, Record<string, string>>;
     for (const kind of ["dependencies", "devDependencies", "optionalDependencies"]) {
       for (const name of Object.keys(parsed[kind] ?? {})) if (!page.includes(`\`${name}\``)) problems.push(name);

@@ -1,16 +1,22 @@
-/** Makes test environments: `node conformance/environments/main.ts [--cache DIR] [oracle|clients|ruff ...]`; prints each Python's path. */
+/** Makes test environments: `node conformance/environments/main.ts [--cache DIR] [oracle|clients|javascript-sdk ...]`; prints each Python's path, and the folder of npm packages. */
 import { parseArgs } from "node:util";
-import { cacheDirectory, ensureEnvironment, environmentNames, type EnvironmentName } from "./index.ts";
+import { cacheDirectory, ensureEnvironment, ensurePackages, environmentNames, packageSetNames } from "./index.ts";
 
 const { values, positionals } = parseArgs({ options: { cache: { type: "string" } }, allowPositionals: true });
 const directory = values.cache ?? cacheDirectory(process.env);
-const unknown = positionals.filter((name) => !environmentNames.includes(name as EnvironmentName));
+const known: readonly string[] = [...environmentNames, ...packageSetNames];
+const unknown = positionals.filter((name) => !known.includes(name));
+const isWanted = (name: string) => positionals.length === 0 || positionals.includes(name);
+const options = { progress: (line: string) => console.error(line) };
 if (unknown.length > 0) {
-  console.error(`unknown environment: ${unknown.join(", ")}; there are ${environmentNames.join(", ")}`);
+  console.error(`unknown environment: ${unknown.join(", ")}; there are ${known.join(", ")}`);
   process.exitCode = 1;
 } else {
-  for (const name of positionals.length > 0 ? (positionals as EnvironmentName[]) : environmentNames) {
-    const environment = await ensureEnvironment(directory, name, { progress: (line) => console.error(line) });
-    console.log(`${name} ${environment.python}`);
+  for (const name of environmentNames.filter(isWanted)) {
+    const { python } = await ensureEnvironment(directory, name, options);
+    console.log(`${name} ${python}`);
+  }
+  for (const name of packageSetNames.filter(isWanted)) {
+    console.log(`${name} ${await ensurePackages(directory, name, options)}`);
   }
 }

@@ -9,9 +9,8 @@ import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { create } from "tar";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
-import { callers, openCli } from "./conversation/callers.ts";
+import { callers, openBoto3, openCli } from "./conversation/callers.ts";
 import { hosting } from "./conversation/hosting.ts";
-import { JavaScriptCaller } from "./conversation/javascript-caller.ts";
 import { metrics } from "./conversation/metrics.ts";
 import { objects } from "./conversation/objects.ts";
 import { platformOperations } from "./conversation/platform-operations.ts";
@@ -78,7 +77,7 @@ for (const { name, lacks, open } of callers) {
 
 test("aws logs start-live-tail prints events as they are written, until it is interrupted", async () => {
   const variables = await platform.variables();
-  await using caller = new JavaScriptCaller(variables);
+  await using caller = await openBoto3(variables);
   const group = { logGroupName: "/tails/cli" };
   const stream = { ...group, logStreamName: "one" };
   await caller.call("logs", "CreateLogGroup", group);

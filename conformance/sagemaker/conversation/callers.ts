@@ -1,9 +1,13 @@
 import { fileURLToPath } from "node:url";
+import { cacheDirectory, ensureEnvironment, ensurePackages, type EnvironmentName } from "../../environments/index.ts";
 import type { AwsCaller } from "./client.ts";
-import { JavaScriptCaller } from "./javascript-caller.ts";
-import { PythonCaller } from "./python-caller.ts";
+import { LineCaller } from "./line-caller.ts";
 
-const program = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const programs = {
+  boto3: fileURLToPath(new URL("boto3_lines.py", import.meta.url)),
+  cli: fileURLToPath(new URL("cli_lines.py", import.meta.url)),
+  javascript: fileURLToPath(new URL("javascript-lines.ts", import.meta.url)),
+};
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -12,25 +16,34 @@ interface CallerRow {
   /** Operations that the client does not have. */
   readonly lacks: readonly string[];
   /** With the variables of `galatea env`. */
-  readonly open: (variables: Variables) => AwsCaller | Promise<AwsCaller>;
+  readonly open: (variables: Variables) => Promise<AwsCaller>;
 }
 
-export const openCli = (variables: Variables): Promise<AwsCaller> =>
-  PythonCaller.open({ name: "cli", program: program("cli_lines.py"), environment: "aws-cli", variables });
+async function openPython(name: "boto3" | "cli", environment: EnvironmentName, variables: Variables) {
+  const { python } = await ensureEnvironment(cacheDirectory(process.env), environment);
+  return LineCaller.open({ name, command: [python, "-B", programs[name]], variables });
+}
+
+export const openBoto3 = (variables: Variables): Promise<AwsCaller> => openPython("boto3", "clients", variables);
+export const openCli = (variables: Variables): Promise<AwsCaller> => openPython("cli", "aws-cli", variables);
+
+async function openJavaScript(variables: Variables): Promise<AwsCaller> {
+  const packages = await ensurePackages(cacheDirectory(process.env), "javascript-sdk");
+  return LineCaller.open({
+    name: "javascript",
+    command: [process.execPath, programs.javascript, packages],
+    variables,
+  });
+}
 
 /** Each kind of client that has all operations. */
 export const callers: readonly CallerRow[] = [
-  {
-    name: "boto3",
-    lacks: [],
-    open: (variables) =>
-      PythonCaller.open({ name: "boto3", program: program("boto3_lines.py"), environment: "clients", variables }),
-  },
+  { name: "boto3", lacks: [], open: openBoto3 },
   {
     name: "cli",
     // Its own `logs start-live-tail` is a process that lasts.
     lacks: ["sagemaker-runtime.InvokeEndpointWithResponseStream", "logs.StartLiveTail"],
     open: openCli,
   },
-  { name: "javascript", lacks: [], open: (variables) => new JavaScriptCaller(variables) },
+  { name: "javascript", lacks: [], open: openJavaScript },
 ];

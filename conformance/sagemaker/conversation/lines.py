@@ -1,4 +1,4 @@
-"""Calls as lines of JSON, read from standard input and answered on standard output. Bytes are `{"$bytes": base64}`."""
+"""Calls as lines of JSON, read from standard input and answered on standard output. Bytes are `{"$bytes": base64}`, times `{"$time": text}`."""
 
 import base64
 import datetime
@@ -15,6 +15,9 @@ class failure:
 
 def decoded(value):
     if isinstance(value, dict):
+        if "$time" in value:
+            # Clients read texts where they take times.
+            return value["$time"]
         return base64.b64decode(value["$bytes"]) if "$bytes" in value else {k: decoded(v) for k, v in value.items()}
     return [decoded(each) for each in value] if isinstance(value, list) else value
 
@@ -25,7 +28,7 @@ def encoded(value):
     if isinstance(value, (bytes, bytearray)):
         return {"$bytes": base64.b64encode(value).decode()}
     if isinstance(value, datetime.datetime):
-        return value.isoformat()
+        return {"$time": value.isoformat()}
     if hasattr(value, "read"):
         return encoded(value.read())
     if isinstance(value, (str, int, float, bool, type(None))):

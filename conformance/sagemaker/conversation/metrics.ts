@@ -12,8 +12,7 @@ export async function metrics({ call, wait }: Asking, name: string): Promise<voi
   const { Metrics: listed } = await call("cloudwatch", "ListMetrics", { Namespace });
   assert.deepEqual(listed, [metric]);
   const now = Date.now();
-  // Each client reads texts where it takes times.
-  const range = { StartTime: at(now - 600_000), EndTime: at(now + 60_000) };
+  const range = { StartTime: new Date(now - 600_000), EndTime: new Date(now + 60_000) };
   const MetricStat = { Metric: metric, Period: 3600, Stat: "Sum" };
   const MetricDataQueries = [
     { Id: "waiting", MetricStat, ReturnData: false },
@@ -61,5 +60,3 @@ export async function metrics({ call, wait }: Asking, name: string): Promise<voi
   await call("cloudwatch", "DeleteDashboards", { DashboardNames: [name] });
   await assert.rejects(call("cloudwatch", "GetDashboard", { DashboardName: name }), /does not exist/);
 }
-
-const at = (epochMs: number) => new Date(epochMs);

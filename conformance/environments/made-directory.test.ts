@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { madeDirectory } from "./made-directory.ts";
+
+const never = { signal: new AbortController().signal };
+
+async function place(t: TestContext): Promise<string> {
+  const parent = await mkdtemp(join(tmpdir(), "galatea-made-"));
+  t.after(() => rm(parent, { recursive: true, force: true }));
+  return join(parent, "made");
+}
+
+test("while a directory is made nobody else makes it, and then all are told what its maker said", async (t) => {
+  const directory = await place(t);
+  const begun = Promise.withResolvers<void>();
+  const finished = Promise.withResolvers<void>();
+  const first = madeDirectory(directory, never, async () => {
+    await mkdir(directory);
+    begun.resolve();
+    await finished.promise;
+    return "the first";
+  });
+  await begun.promise;
+  const second = () => Promise.resolve("the second");
+  await assert.rejects(madeDirectory(directory, { signal: AbortSignal.timeout(300) }, second), { name: "AbortError" });
+  const waiting = madeDirectory(directory, never, second);
+  finished.resolve();
+  assert.deepEqual(await Promise.all([first, waiting, madeDirectory(directory, never, second)]), [
+    "the first",
+    "the first",
+    "the first",
+  ]);
+});
+
+test("a directory without its stamp is made anew, without what was left in it", async (t) => {
+  const directory = await place(t);
+  await mkdir(directory);
+  await writeFile(join(directory, "half"), "");
+  await madeDirectory(directory, never, () => mkdir(directory));
+  assert.deepEqual(await readdir(directory), ["complete.json"]);
+});

@@ -1,0 +1,38 @@
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { acquireLock } from "./lock.ts";
+import type { Making } from "./run-command.ts";
+
+const stampName = "complete.json";
+
+/**
+ * What `make` said of `directory` when it had filled it, now or in an earlier process. One process makes at a time and the others wait. A directory
+ * without its stamp is what an interrupted or failed making left, and is removed before it is made anew.
+ */
+export async function madeDirectory<Told>(
+  directory: string,
+  { signal }: Pick<Making, "signal">,
+  make: () => Promise<Told>,
+): Promise<Told> {
+  const found = await readStamp<Told>(directory);
+  if (found !== null) return found;
+  await mkdir(dirname(directory), { recursive: true });
+  using _lock = await acquireLock(`${directory}.making`, signal);
+  const madeMeanwhile = await readStamp<Told>(directory);
+  if (madeMeanwhile !== null) return madeMeanwhile;
+  await rm(directory, { recursive: true, force: true });
+  const told = await make();
+  const staging = join(directory, `${stampName}.writing`);
+  await writeFile(staging, `${JSON.stringify(told, null, 1)}\n`);
+  await rename(staging, join(directory, stampName));
+  return told;
+}
+
+async function readStamp<Told>(directory: string): Promise<Told | null> {
+  try {
+    return JSON.parse(await readFile(join(directory, stampName), "utf8")) as Told;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,53 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { madeDirectory } from "./made-directory.ts";
+import { runCommand, type Making, type MakingOptions } from "./run-command.ts";
+
+/** Sets of npm packages: each is a folder here, with what is wanted and the lock of all that comes of it. */
+export const packageSetNames = ["javascript-sdk"] as const;
+type PackageSetName = (typeof packageSetNames)[number];
+
+const files = ["package.json", "package-lock.json"] as const;
+
+/**
+ * The folder with the `node_modules` of a set, from which programs take packages with `createRequire`. When they are not there yet they are installed
+ * below `cacheDirectory` as their lock says (a few seconds, from npm's registry or its cache). None of their scripts is run. Throws with what npm said.
+ */
+export async function ensurePackages(
+  cacheDirectory: string,
+  name: PackageSetName,
+  options: MakingOptions = {},
+): Promise<string> {
+  const folder = fileURLToPath(new URL(`${name}/`, import.meta.url));
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file))));
+  const key = createHash("sha256").update(Buffer.concat(texts)).digest("hex").slice(0, 12);
+  const directory = join(cacheDirectory, "environments", `${name}-${key}`);
+  const making: Making = { signal: new AbortController().signal, progress: () => {}, ...options };
+  await madeDirectory(directory, making, async () => {
+    await mkdir(directory);
+    for (const [index, file] of files.entries()) await writeFile(join(directory, file), texts[index] ?? "");
+    await install(directory, making);
+    return { name };
+  });
+  return directory;
+}
+
+/** `--prefix` and `--workspaces=false`: whatever lies above the cache directory, and whichever npm script runs this, are not looked at. */
+async function install(directory: string, making: Making): Promise<void> {
+  const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--workspaces=false"];
+  try {
+    await runCommand(["npm", "ci", ...flags, "--prefix", directory], { ...making, cwd: directory });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT")
+      throw new Error("npm, which comes with Node, is not on PATH: it installs the packages of this suite", {
+        cause: error,
+      });
+    making.signal.throwIfAborted();
+    throw new Error(
+      `the packages of this suite were not installed to ${directory}; npm's registry (\`npm config get registry\`) has to be reachable for it, once: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+}

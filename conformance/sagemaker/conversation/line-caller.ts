@@ -1,0 +1,61 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { CallError, type AwsCaller, type Members } from "./client.ts";
+import { decoded, encoded, type Asked } from "./line-values.ts";
+
+type Child = ChildProcessByStdio<Writable, Readable, null>;
+
+interface LineCallerOptions {
+  readonly name: string;
+  /** Of a program that speaks the language of `lines.py`. */
+  readonly command: readonly [program: string, ...words: string[]];
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** A client in a process of its own that is asked line by line. */
+export class LineCaller implements AwsCaller {
+  readonly name: string;
+  readonly #child: Child;
+  readonly #lines: AsyncIterator<string>;
+  readonly #closed: Promise<unknown>;
+
+  private constructor(name: string, child: Child) {
+    this.name = name;
+    this.#child = child;
+    this.#lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    this.#closed = new Promise((resolve) => child.once("close", resolve));
+    // A program that has ended is told of where its answer is missing.
+    child.stdin.on("error", () => {});
+  }
+
+  static async open({ name, command: [program, ...words], variables }: LineCallerOptions): Promise<LineCaller> {
+    const child = spawn(program, words, { env: { ...process.env, ...variables }, stdio: ["pipe", "pipe", "inherit"] });
+    const caller = new LineCaller(name, child);
+    await once(child, "spawn");
+    return caller;
+  }
+
+  call(service: string, operation: string, input: Members): Promise<Members> {
+    return this.#ask({ kind: "call", service, name: operation, input });
+  }
+
+  async wait(service: string, waiter: string, input: Members): Promise<void> {
+    await this.#ask({ kind: "wait", service, name: waiter, input });
+  }
+
+  async #ask(asked: Asked): Promise<Members> {
+    this.#child.stdin.write(`${JSON.stringify({ ...asked, input: encoded(asked.input) })}\n`);
+    const line = await this.#lines.next();
+    if (line.done === true) throw new Error(`${this.name} ended at ${JSON.stringify(asked)}`);
+    const told = JSON.parse(line.value) as { answer: Members } | { code: string; message: string; kind: string };
+    if ("code" in told) throw new CallError(told.code, told.message, told.kind);
+    return decoded(told.answer) as Members;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.stdin.end();
+    await this.#closed;
+  }
+}
