@@ -26,12 +26,15 @@ import { s3Service } from "./service.ts";
 
 const Bucket = "bkt";
 
+/** Counting takes no time on it, so that everything is counted again whenever a writer seems to have no room. */
+const stoppedClock = { ...systemClock, monotonicNs: () => 0 };
+
 /** S3 over a folder, for the owner and the code of two endpoints. */
 async function opened(folder: string, bytesMax: number) {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDirectoryStore({ folder, logger: silentLogger }));
   const writerOf = (id: string) => (id === "OWNER" ? null : id.toLowerCase());
-  const writers = new ObjectWriters({ store, writerOf, bytesMax, clock: systemClock });
+  const writers = new ObjectWriters({ store, writerOf, bytesMax, clock: stoppedClock });
   const gateway = createGateway({
     services: [s3Service({ store, s3Domain: null, writers })],
     credentials: (accessKeyId) => ({
