@@ -35,8 +35,8 @@ export class AlarmActing {
   /** An alarm was found in the state it had. */
   stays({ definition, status }: AlarmRecord, atMs: number): void {
     const lastMs = this.#lastMs.get(definition.name) ?? status.transitionedMs;
-    // A clock that was set back says nothing of how long ago that was.
-    if (atMs >= lastMs && atMs - lastMs < repeatMs) return;
+    // By either sign: a clock that was set back by a day does not keep actions for a day.
+    if (Math.abs(atMs - lastMs) < repeatMs) return;
     this.#lastMs.set(definition.name, atMs);
     this.#run({ definition, status, before: status.state, atMs }, true);
   }

@@ -28,5 +28,6 @@ export {
   Turns,
   type Deadline,
 } from "./concurrency/index.ts";
+export { patientWrite, type PatientWriteOptions } from "./patient-write.ts";
 export { readWhole } from "./read-whole.ts";
 export { sealLine, soundText, unsealLine, type UnsealedLine } from "./sealed-line.ts";

@@ -1,4 +1,4 @@
-import { delay, KeyedLock, openDeadline, TaskGroup, unreachable } from "../base/index.ts";
+import { delay, KeyedLock, openDeadline, patientWrite, TaskGroup, unreachable } from "../base/index.ts";
 import {
   claimSum,
   ComponentCopies,
@@ -13,7 +13,6 @@ import {
 } from "./components/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { failureSentence, type FleetParts } from "./endpoints/index.ts";
-import { patientWrite } from "./patient-write.ts";
 import type { Retirements } from "./retirements.ts";
 import type { LookAtAlarm } from "./endpoint-moves.ts";
 import type { HostingStore } from "./store/index.ts";

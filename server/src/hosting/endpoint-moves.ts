@@ -1,4 +1,12 @@
-import { delay, KeyedLock, openDeadline, TaskGroup, unreachable } from "../base/index.ts";
+import {
+  delay,
+  KeyedLock,
+  openDeadline,
+  patientWrite,
+  TaskGroup,
+  unreachable,
+  type PatientWriteOptions,
+} from "../base/index.ts";
 import { DocumentConflict } from "../records/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import {
@@ -14,7 +22,6 @@ import {
   type FleetParts,
 } from "./endpoints/index.ts";
 import type { Mirrors } from "./mirrors/index.ts";
-import { patientWrite, type PatientWriteOptions } from "./patient-write.ts";
 import type { Retirements } from "./retirements.ts";
 import type { HostingStore } from "./store/index.ts";
 

@@ -95,6 +95,10 @@ export function stepsFault(steps: readonly StepAdjustment[]): string | null {
     if (lower === null && upper === null && steps.length > 1) {
       return "At least one bound must be specified where there are several step adjustments.";
     }
+    // JSON can name what is no number, and no record keeps it.
+    if (![lower ?? 0, upper ?? 0].every(Number.isFinite)) {
+      return "MetricIntervalLowerBound and MetricIntervalUpperBound must be finite numbers.";
+    }
     if (lower !== null && upper !== null && lower >= upper) {
       return "MetricIntervalLowerBound must be less than MetricIntervalUpperBound.";
     }
@@ -117,5 +121,6 @@ function covers({ lower, upper }: StepAdjustment, distance: number): boolean {
 }
 
 function isWithin(last: ScaledBefore | null, nowMs: number): last is ScaledBefore {
-  return last !== null && nowMs - last.atMs < last.cooldownMs;
+  // By either sign: a clock that was set back by a day prolongs no cooldown by a day.
+  return last !== null && Math.abs(nowMs - last.atMs) < last.cooldownMs;
 }

@@ -1,5 +1,5 @@
 import type { AlarmAct, AlarmEvent, Alarms, ReadValues } from "../alarms/index.ts";
-import { AwsError, delay, KeyedLock, TaskGroup, type Clock, type Logger } from "../base/index.ts";
+import { AwsError, delay, KeyedLock, patientWrite, TaskGroup, type Clock, type Logger } from "../base/index.ts";
 import type { Documents } from "../records/index.ts";
 import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
 import { decideCapacity, type CapacityDecision, type CapacityState } from "./capacity.ts";
@@ -111,7 +111,7 @@ export class Scaling implements AsyncDisposable {
       if (known === null) return;
       await this.#store.delete(key);
       this.#records.delete(keyOf(key));
-      for (const policy of known.policies) await this.#deleteAlarms(policy);
+      await this.#settleAlarms(known.policies.map((policy) => this.#deleteAlarms(policy)));
     });
   }
 
@@ -129,9 +129,13 @@ export class Scaling implements AsyncDisposable {
       const before = known.policies.find(({ name }) => name === policy.name);
       // First the policy: an alarm that goes off finds it.
       await this.#put({ ...known, policies: [...others, policy] });
-      if (policy.type === "TargetTrackingScaling") {
-        for (const alarm of policyAlarms(policy, alarmArn)) await this.#options.alarms.put(alarm);
-      }
+      await this.#putAlarms(policy, alarmArn).catch(async (error: unknown) => {
+        // What is refused is not there: what was there before is as it was.
+        await this.#put(known);
+        await this.#deleteAlarms(policy, before);
+        if (before !== undefined) await this.#putAlarms(before, alarmArn);
+        throw error;
+      });
       if (before !== undefined) await this.#deleteAlarms(before, policy);
     });
   }
@@ -141,7 +145,7 @@ export class Scaling implements AsyncDisposable {
       if (known === null) return;
       // First the policy: alarms that a platform leaves here when it ends have nothing to run, and go with its next start.
       await this.#put({ ...known, policies: known.policies.filter(({ name }) => name !== policy.name) });
-      await this.#deleteAlarms(policy);
+      await this.#settleAlarms([this.#deleteAlarms(policy)]);
     });
   }
 
@@ -232,6 +236,7 @@ export class Scaling implements AsyncDisposable {
     const { actionName } = correcting;
     const cause = actionName === null ? said : `${said} while scheduled action name ${actionName} was triggered`;
     const decision = { do: "scale", to, direction: isOut ? "out" : "in" } as const;
+    // What it cannot begin with is told by its activity: the bounds are set all the same.
     await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause, correcting });
   }
 
@@ -299,7 +304,7 @@ export class Scaling implements AsyncDisposable {
               policy,
               event,
               capacity,
-              steadySinceMs: steadySince(record),
+              steadySinceMs: steadySince(record, state.nowMs),
             });
       if (wanted === null) return;
       const decision = decideCapacity(wanted, state);
@@ -307,7 +312,8 @@ export class Scaling implements AsyncDisposable {
       if (decision.do === "nothing") return this.#notScaled(record, decision.because, cause, capacity);
       signal.throwIfAborted();
       const cooldownMs = cooldownOf(policy, decision);
-      await this.#scale(target, decision, { from: capacity.desired, cooldownMs, cause });
+      const refusal = await this.#scale(target, decision, { from: capacity.desired, cooldownMs, cause });
+      if (refusal !== null) throw refusal;
     });
   }
 
@@ -316,7 +322,7 @@ export class Scaling implements AsyncDisposable {
     return { nowMs: this.#options.clock.epochMs(), desired, minCapacity, maxCapacity, suspended, lastOut, lastIn };
   }
 
-  /** Begins a change and tells it; whoever holds the target's lock. Its end is told when it comes. */
+  /** Begins a change and tells it; whoever holds the target's lock. Its end is told when it comes. Resolves with why it could not begin, or null. */
   async #scale(
     target: ScalableTarget,
     { to, direction }: Extract<CapacityDecision, { readonly do: "scale" }>,
@@ -326,29 +332,34 @@ export class Scaling implements AsyncDisposable {
       readonly cause: string;
       readonly correcting?: Correction;
     },
-  ): Promise<void> {
-    const { clock, newId, resources } = this.#options;
+  ): Promise<Error | null> {
+    const { clock, newId, logger, resources } = this.#options;
     const atMs = clock.epochMs();
     const id = newId();
     const activity = beganActivity(target, { id, to, atMs, cause: change.cause });
     const last = { atMs, from: change.from, to, cooldownMs: change.cooldownMs };
     const record = this.#records.get(keyOf(target));
-    if (record === undefined) return;
+    if (record === undefined) return null;
     // More ends the cooldown of having less.
     const cooldowns = direction === "out" ? { lastOut: last, lastIn: null } : { lastIn: last };
     const correcting = change.correcting === undefined ? record.correcting : { ...change.correcting, activityId: id };
     const activities = this.#kept([...record.activities, activity]);
     await this.#put({ ...record, ...cooldowns, activities, correcting });
-    const begun = await resources.scale(target, to, this.#tasks.signal).catch((error: unknown) => ({ error }));
-    if ("error" in begun) {
-      await this.#ended(target, activity, textOf(begun.error));
-      throw begun.error;
+    const begun = await resources.scale(target, to, this.#tasks.signal).catch((error: unknown) => asError(error));
+    if (begun instanceof Error) {
+      await this.#ended(target, activity, begun.message);
+      return begun;
     }
     this.#changes.run(async (closing) => {
-      const failure = await begun.done.then(() => null, textOf);
+      const failure = await begun.done.then(
+        () => null,
+        (error: unknown) => asError(error).message,
+      );
       closing.throwIfAborted();
-      await this.#change(target, () => this.#ended(target, activity, failure));
+      const end = () => this.#change(target, () => this.#ended(target, activity, failure));
+      await patientWrite(end, { clock, logger, name: target.resourceId, signal: closing });
     });
+    return null;
   }
 
   async #ended(target: TargetKey, activity: ScalingActivity, failure: string | null): Promise<void> {
@@ -378,19 +389,27 @@ export class Scaling implements AsyncDisposable {
     await this.#put({ ...record, activities: this.#kept([...record.activities, activity]) });
   }
 
-  /** What was under way when the platform ended is over: endpoints go on by themselves. */
   /** What a platform that was ended in the middle of a change left half done. What cannot be mended now is told, and waits for the next start. */
   async #finishAlarms(): Promise<void> {
-    const { alarms, logger } = this.#options;
+    const { alarms } = this.#options;
     const policies = [...this.#records.values()].flatMap((record) => record.policies);
     const definitions = alarms.list().map(({ definition }) => definition);
     const { missing, orphaned } = unfinishedAlarms(policies, definitions);
-    const works = [...missing.map((alarm) => alarms.put(alarm)), ...orphaned.map((name) => alarms.delete([name]))];
+    await this.#settleAlarms([
+      ...missing.map((alarm) => alarms.put(alarm)),
+      ...orphaned.map((name) => alarms.delete([name])),
+    ]);
+  }
+
+  /** What does not go well, such as the deletion of an alarm that a composite one reads, is told, and waits for the next start. */
+  async #settleAlarms(works: readonly Promise<void>[]): Promise<void> {
+    const { logger } = this.#options;
     for (const work of await Promise.allSettled(works)) {
       if (work.status === "rejected") logger.error("alarms of a policy are not right", { error: String(work.reason) });
     }
   }
 
+  /** What was under way when the platform ended is over: endpoints go on by themselves. */
   #resumed(record: ScalingRecord): ScalingRecord {
     const activities = record.activities.map((each): ScalingActivity =>
       each.status === "InProgress"
@@ -412,6 +431,11 @@ export class Scaling implements AsyncDisposable {
       if (policy !== undefined) return { record, policy };
     }
     return null;
+  }
+
+  async #putAlarms(policy: ScalingPolicy, alarmArn: (name: string) => string): Promise<void> {
+    if (policy.type !== "TargetTrackingScaling") return;
+    for (const alarm of policyAlarms(policy, alarmArn)) await this.#options.alarms.put(alarm);
   }
 
   async #deleteAlarms(policy: ScalingPolicy, kept?: ScalingPolicy): Promise<void> {
@@ -438,9 +462,10 @@ export class Scaling implements AsyncDisposable {
   }
 }
 
-/** When the last change of a target's capacity was over. */
-function steadySince({ activities }: ScalingRecord): number {
-  return Math.max(0, ...activities.map(({ endMs, notScaled }) => (notScaled === null ? (endMs ?? 0) : 0)));
+/** When the last change of a target's capacity was over. One that is over only later is of before the clock was set back. */
+function steadySince({ activities }: ScalingRecord, nowMs: number): number {
+  const ends = activities.flatMap(({ endMs, notScaled }) => (notScaled === null && endMs !== null ? [endMs] : []));
+  return Math.max(0, ...ends.filter((endMs) => endMs <= nowMs));
 }
 
 /** The capacity that is within the bounds, next to what is wanted now. */
@@ -453,6 +478,6 @@ function cooldownOf(policy: ScalingPolicy, { direction }: { readonly direction: 
   return direction === "out" ? policy.scaleOutCooldownMs : policy.scaleInCooldownMs;
 }
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

@@ -71,7 +71,9 @@ export async function steppedByAlarm(
     throw new Error("a composite alarm has no metric, of whose distance from a threshold a step policy makes its step");
   }
   const { watched, threshold, evaluationPeriods } = definition;
-  const endMs = Math.floor(atMs / minuteMs) * minuteMs;
+  // What the alarm has looked at: its periods end where minutes do, or every ten seconds for short ones.
+  const stepMs = Math.min(watched.periodMs, minuteMs);
+  const endMs = Math.floor(atMs / stepMs) * stepMs;
   const startMs = endMs - evaluationPeriods * watched.periodMs;
   const values = [...(await readValues(watched, { startMs, endMs })).values()];
   // An alarm that missing datapoints have set off is at its threshold.

@@ -26,6 +26,7 @@ export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing
   const { TargetValue: targetValue, PredefinedMetricSpecification: predefined } = config;
   const { CustomizedMetricSpecification: customized } = config;
   if (!(targetValue > 0)) throw invalid("TargetValue must be greater than 0.");
+  if (targetValue === Infinity) throw invalid("TargetValue must be a finite number.");
   if ((predefined === undefined) === (customized === undefined)) {
     throw invalid("Exactly one of PredefinedMetricSpecification and CustomizedMetricSpecification must be specified.");
   }

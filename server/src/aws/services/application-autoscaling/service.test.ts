@@ -390,6 +390,15 @@ test("tags are a target's own, and what is not there or not scaled here is refus
     /^No scaling policy found for service namespace: sagemaker, policy name: none$/,
   );
   await refused(at.track({ TargetValue: 0 }), "ValidationException", /TargetValue must be greater than 0/);
+  await refused(at.track({ TargetValue: Infinity }), "ValidationException", /TargetValue must be a finite number/);
+  const step = { ...named, PolicyName: "step", PolicyType: "StepScaling" } as const;
+  const StepAdjustments = [{ MetricIntervalLowerBound: Number.NaN, ScalingAdjustment: 1 }];
+  const StepScalingPolicyConfiguration = { AdjustmentType: "ChangeInCapacity", StepAdjustments } as const;
+  await refused(
+    at.client.send(new PutScalingPolicyCommand({ ...step, StepScalingPolicyConfiguration })),
+    "ValidationException",
+    /must be finite numbers/,
+  );
 });
 
 test("scheduled actions set bounds when their time comes, once for all times that have passed; a single time is gone afterwards", async () => {

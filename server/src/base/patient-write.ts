@@ -1,4 +1,6 @@
-import { delay, diskFault, type Clock, type Logger } from "../base/index.ts";
+import { delay, type Clock } from "./clock.ts";
+import { diskFault } from "./disk-fault.ts";
+import type { Logger } from "./log.ts";
 
 const pauseMsMin = 1000;
 const pauseMsMax = 30_000;

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AlarmEvent, MetricAlarm } from "../alarms/index.ts";
+import { MovedClock } from "../base/moved-clock-fixture.ts";
+import type { StepPolicy } from "./policy.ts";
+import { steppedByAlarm } from "./wanted-capacity.ts";
+
+const startMs = Date.UTC(2026, 10, 22);
+const facts = { name: "p", arn: "arn", resourceId: "r", dimension: "d", createdMs: 0 };
+const policy: StepPolicy = {
+  ...facts,
+  type: "StepScaling",
+  adjustmentType: "ChangeInCapacity",
+  steps: [{ lower: 0, upper: null, adjustment: 1 }],
+  magnitudeMin: 0,
+  cooldownMs: 0,
+  aggregation: "Average",
+  configuration: {},
+};
+const metric = { namespace: "n", metricName: "m", dimensions: [] };
+const alarm: MetricAlarm = {
+  kind: "metric",
+  name: "busy",
+  arn: "arn",
+  description: null,
+  actionsEnabled: true,
+  actions: { OK: [], ALARM: [], INSUFFICIENT_DATA: [] },
+  configuredMs: 0,
+  tags: [],
+  watched: { kind: "metric", metric, statistic: "Sum", unit: null, periodMs: 10_000 },
+  threshold: 100,
+  comparison: "GreaterThanThreshold",
+  evaluationPeriods: 2,
+  datapointsToAlarm: 2,
+  hasDatapointsToAlarm: false,
+  missing: null,
+};
+const state = {
+  nowMs: startMs,
+  desired: 1,
+  minCapacity: 1,
+  maxCapacity: 5,
+  suspended: { scaleIn: false, scaleOut: false, scheduled: false },
+  lastOut: null,
+  lastIn: null,
+};
+
+test("a step is made of the ten seconds that set the alarm off, in the midst of a minute", async () => {
+  const ranges: { readonly startMs: number; readonly endMs: number }[] = [];
+  const reading = {
+    clock: new MovedClock(),
+    sinceMs: 0,
+    readValues: (_: unknown, range: { readonly startMs: number; readonly endMs: number }) => {
+      ranges.push(range);
+      return Promise.resolve(new Map([[range.startMs, range.endMs > startMs ? 200 : 1]]));
+    },
+  };
+  const status = { state: "ALARM", reason: "", reasonData: null, updatedMs: 0, transitionedMs: 0 } as const;
+  const event: AlarmEvent = { definition: alarm, status, before: "OK", atMs: startMs + 40_500 };
+  assert.equal(await steppedByAlarm(reading, policy, event, state), 2);
+  assert.deepEqual(ranges, [{ startMs: startMs + 20_000, endMs: startMs + 40_000 }]);
+});
