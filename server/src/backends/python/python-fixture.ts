@@ -222,6 +222,6 @@ export function pidOf(loaded: LoadedModel): number {
 }
 
 export async function until(condition: () => boolean): Promise<void> {
-  const signal = AbortSignal.timeout(5000);
+  const signal = AbortSignal.timeout(30_000);
   while (!condition()) await delay(systemClock, 2, signal);
 }
