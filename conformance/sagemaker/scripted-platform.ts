@@ -9,7 +9,8 @@ import { shareMadePython } from "../shared-python.ts";
 
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
 const fastMain = fileURLToPath(new URL("fast/up.ts", import.meta.url));
-const scriptMsMax = 300_000;
+/** Far beyond what a busy machine needs: a script that hangs is a failure some time. */
+const scriptMsMax = 900_000;
 
 interface RunOptions {
   readonly proxy?: boolean;
@@ -117,10 +118,13 @@ async function up(directory: string, { program, flags, environment }: Start): Pr
     stdio: ["ignore", "pipe", "inherit"],
   });
   let text = "";
-  for await (const chunk of child.stdout) {
+  // The pipe stays open: whoever writes to one that is closed ends.
+  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
     text += String(chunk);
-    const url = /at (http:\S+)/.exec(text)?.[1];
-    if (url !== undefined) return { child, url };
+    const url = /at (http:\S+) \(/.exec(text)?.[1];
+    if (url === undefined) continue;
+    child.stdout.resume();
+    return { child, url };
   }
   throw new Error(`the platform ended before it was up: ${text}`);
 }
