@@ -8,13 +8,14 @@ import { filedMachines, plainKinds, recordedMachines } from "./machines.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 /** Rooms that keep documents. */
-const rooms = ["alarms", "hosting", "scaling", "topics"];
+const rooms = ["alarms", "app/platform", "hosting", "scaling", "topics"];
 
 /** Kinds of documents that a source file names. */
 function kindsIn(text: string): readonly string[] {
   const constants = text.matchAll(/^const (?:kind|\w+Kind) = "([a-z-]+)";$/gm);
   const records = text.matchAll(/new RecordKind\(documents, \{\s*kind: "([a-z-]+)"/g);
-  return [...constants, ...records].map(([, kind = ""]) => kind);
+  const values = text.matchAll(/new RecordedValues<\w+>\(documents, "([a-z-]+)"/g);
+  return [...constants, ...records, ...values].map(([, kind = ""]) => kind);
 }
 
 test("every kind of document is a machine's, or is written once", () => {

@@ -64,10 +64,33 @@ export const recordedMachines: readonly RecordedMachine[] = [
     moves: ["create", "change", "delete", "subscribe", "confirm", "amend", "leave", "publish", "retry", "give up"],
     tests: ["server/src/topics/topic-deaths.test.ts"],
   },
+  {
+    what: "log group",
+    kinds: ["metric-filter"],
+    moves: [
+      "make group",
+      "make stream",
+      "write",
+      "keep",
+      "prune",
+      "delete stream",
+      "delete group",
+      "put filter",
+      "delete filter",
+    ],
+    tests: ["server/src/app/platform/log-deaths.test.ts"],
+  },
 ];
 
 /** Documents that one write makes, and one write removes: there is nothing between their states. */
-export const plainKinds: readonly string[] = ["model", "endpoint-config", "model-memory"];
+export const plainKinds: readonly string[] = [
+  "model",
+  "endpoint-config",
+  "model-memory",
+  "dashboard",
+  "role",
+  "policy",
+];
 
 /** What moves in files, and not in documents. */
 export const filedMachines: readonly { readonly what: string; readonly tests: readonly string[] }[] = [

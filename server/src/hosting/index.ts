@@ -95,6 +95,7 @@ export {
 } from "./invocations/index.ts";
 export {
   createDirectoryLogStreams,
+  keepPruned,
   type DirectoryLogStreamsOptions,
   type LogEvent,
   type LogGroup,

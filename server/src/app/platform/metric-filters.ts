@@ -10,6 +10,6 @@ export function recordedMetricFilters(documents: Documents, logger: Logger): Met
   return {
     all: () => filters.all(),
     put: (filter) => filters.put(keyOf(filter), filter),
-    delete: (filter) => filters.delete(keyOf(filter)),
+    delete: (gone) => filters.deleteAll(gone.map(keyOf)),
   };
 }

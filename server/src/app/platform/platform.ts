@@ -14,10 +14,11 @@ import {
   stsHosts,
   type DoorRules,
 } from "../../aws/index.ts";
-import { delay, systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "../../base/index.ts";
+import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "../../base/index.ts";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../../blobs/index.ts";
 import {
   createDirectoryLogStreams,
+  keepPruned,
   Hosting,
   hostingLimits,
   usableMemoryBytes,
@@ -58,7 +59,6 @@ const endpointObjectsBytesDefault = 10 * 2 ** 30;
 const tunnelsMax = 100;
 /** Of /metrics: some 10 MB of text. */
 const toldSeriesMax = 20_000;
-const logPruneIntervalMs = 3_600_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
 export interface PlatformOptions {
@@ -245,18 +245,13 @@ async function openHost(
   );
 }
 
-/** What containers print; streams that are too many or too long are pruned every hour. */
+/** What containers print. */
 function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, log: Logger): LogStreams {
   const logs = opening.use(
     createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
   );
   const upkeep = opening.use(new TaskGroup((error) => log.error("upkeep failed", { error: String(error) })));
-  upkeep.run(async (closing) => {
-    for (;;) {
-      await delay(systemClock, logPruneIntervalMs, closing);
-      await logs.prune();
-    }
-  });
+  upkeep.run((closing) => keepPruned(logs, { clock: systemClock, logger: log }, closing));
   return logs;
 }
 

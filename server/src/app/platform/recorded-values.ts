@@ -37,7 +37,12 @@ export class RecordedValues<Value> {
   }
 
   async delete(key: string): Promise<void> {
-    await this.#documents.write([{ do: "delete", kind: this.#kind, key, expects: "any" }]);
+    await this.deleteAll([key]);
+  }
+
+  /** All at once, or none. */
+  async deleteAll(keys: readonly string[]): Promise<void> {
+    await this.#documents.write(keys.map((key) => ({ do: "delete", kind: this.#kind, key, expects: "any" })));
   }
 
   #read({ key, body }: { readonly key: string; readonly body: string }): Value | null {

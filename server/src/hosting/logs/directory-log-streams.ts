@@ -1,4 +1,4 @@
-import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { AwsError, type Clock, type Logger, sealLine, Semaphore, unsealLine } from "../../base/index.ts";
 import { noneWhenAbsent } from "./absent.ts";
@@ -16,6 +16,7 @@ import type {
   NewLogEvent,
 } from "./log-streams.ts";
 import { LogWriter } from "./log-writer.ts";
+import { WholeDirectories } from "./whole-directories.ts";
 
 export interface DirectoryLogStreamsOptions {
   readonly directory: string;
@@ -51,11 +52,13 @@ class DirectoryLogStreams implements LogStreams {
   /** Groups and streams are made and deleted by one at a time. */
   readonly #changing = new Semaphore(1);
   readonly #never = new AbortController().signal;
+  readonly #directories: WholeDirectories;
   readonly #followers: LogFollowers;
   #deletedCount = 0;
 
   constructor(options: DirectoryLogStreamsOptions) {
     this.#options = options;
+    this.#directories = new WholeDirectories(options.directory);
     this.#followers = new LogFollowers((error) =>
       options.logger.error("who follows log lines failed", { error: String(error) }),
     );
@@ -127,7 +130,7 @@ class DirectoryLogStreams implements LogStreams {
     if (names.length >= this.#options.streamsMax) {
       throw new AwsError("LimitExceededException", `Resource limit exceeded: ${this.#options.streamsMax} log streams`);
     }
-    await makeDirectory(this.#streamDirectory(group, stream), stream);
+    await this.#makeStream(group, stream);
   }
 
   async setRetention(group: string, retentionDays: number | null): Promise<void> {
@@ -140,7 +143,7 @@ class DirectoryLogStreams implements LogStreams {
     using _turn = await this.#changing.acquire(this.#never);
     await this.#existing(group);
     this.#deletedCount++;
-    await rm(this.#groupDirectory(group), { recursive: true, force: true });
+    await this.#directories.remove(this.#groupDirectory(group));
   }
 
   async deleteStream(group: string, stream: string): Promise<void> {
@@ -148,7 +151,7 @@ class DirectoryLogStreams implements LogStreams {
     await this.#existing(group);
     if (!(await this.#streamNames(group)).includes(stream)) throw noSuchStream();
     this.#deletedCount++;
-    await rm(this.#streamDirectory(group, stream), { recursive: true, force: true });
+    await this.#directories.remove(this.#streamDirectory(group, stream));
   }
 
   async append(group: string, stream: string, events: readonly NewLogEvent[]): Promise<void> {
@@ -187,12 +190,16 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   async prune(): Promise<void> {
+    {
+      using _turn = await this.#changing.acquire(this.#never);
+      await this.#directories.sweep();
+    }
     for (const group of await this.groupNames("")) {
       const retentionDays = (await this.#facts(group))?.retentionDays ?? null;
       if (retentionDays === null) continue;
       const sinceMs = this.#keptSinceMs(retentionDays);
       for (const name of await this.#streamNames(group)) {
-        await this.#writing(group, name, (segments) => segments.dropBefore(sinceMs));
+        await this.#writing(group, name, (segments) => segments.dropBefore(sinceMs)).catch(noneWhenAbsent);
       }
     }
   }
@@ -236,7 +243,7 @@ class DirectoryLogStreams implements LogStreams {
     if ((await this.#facts(group)) === null) await this.#makeGroup(group);
     const names = await this.#streamNames(group);
     if (!names.includes(stream) && names.length >= this.#options.streamsMax) await this.#dropOldestStream(group, names);
-    await makeDirectory(this.#streamDirectory(group, stream), stream);
+    await this.#makeStream(group, stream);
   }
 
   async #dropOldestStream(group: string, names: readonly string[]): Promise<void> {
@@ -245,22 +252,28 @@ class DirectoryLogStreams implements LogStreams {
       const { mtimeMs } = await stat(this.#streamDirectory(group, name));
       if (oldest === null || mtimeMs < oldest.mtimeMs) oldest = { name, mtimeMs };
     }
-    if (oldest !== null) await rm(this.#streamDirectory(group, oldest.name), { recursive: true, force: true });
+    if (oldest !== null) await this.#directories.remove(this.#streamDirectory(group, oldest.name));
   }
 
   async #makeGroup(group: string): Promise<void> {
-    await makeDirectory(this.#groupDirectory(group), group);
-    await this.#writeFacts(group, { createdMs: this.#options.clock.epochMs(), retentionDays: null });
+    const facts: GroupFacts = { createdMs: this.#options.clock.epochMs(), retentionDays: null };
+    const path = this.#groupDirectory(group);
+    await this.#directories.make(path, new Map([...nameFiles(path, group), [factsFile, JSON.stringify(facts)]]));
+  }
+
+  async #makeStream(group: string, stream: string): Promise<void> {
+    const path = this.#streamDirectory(group, stream);
+    await this.#directories.make(path, nameFiles(path, stream));
   }
 
   async #writeFacts(group: string, facts: GroupFacts): Promise<void> {
-    const path = join(this.#groupDirectory(group), "group.json");
+    const path = join(this.#groupDirectory(group), factsFile);
     await writeFile(`${path}.new`, JSON.stringify(facts));
     await rename(`${path}.new`, path);
   }
 
   async #facts(group: string): Promise<GroupFacts | null> {
-    const path = join(this.#groupDirectory(group), "group.json");
+    const path = join(this.#groupDirectory(group), factsFile);
     const text = await readFile(path, "utf8").catch(noneWhenAbsent);
     if (Array.isArray(text)) return null;
     try {
@@ -312,12 +325,15 @@ class DirectoryLogStreams implements LogStreams {
   }
 }
 
+/** Holds what is set of a group. */
+const factsFile = "group.json";
+
 /** Holds the name of a directory whose own name is a hash of it. */
 const nameFile = "name";
 
-async function makeDirectory(path: string, name: string): Promise<void> {
-  await mkdir(path, { recursive: true });
-  if (isHashedName(basename(path))) await writeFile(join(path, nameFile), sealLine(name));
+/** What a directory says of its name: nothing where its own name does. */
+function nameFiles(path: string, name: string): ReadonlyMap<string, string> {
+  return new Map(isHashedName(basename(path)) ? [[nameFile, sealLine(name)]] : []);
 }
 
 async function readName(directory: string): Promise<string | null> {

@@ -83,6 +83,6 @@ export interface LogStreams extends AsyncDisposable {
   writer(group: string, stream: string): (chunk: Uint8Array) => void;
   /** Until the result is disposed. */
   follow(follower: LogFollower): Disposable;
-  /** Deletes what is older than its group's retention. */
+  /** Deletes what is older than its group's retention, and what a death in the middle of a deletion has left. */
   prune(): Promise<void>;
 }

@@ -2,3 +2,4 @@
 export { documentsContract, type DocumentsSubject, type DocumentsSubjectOptions } from "./documents.contract.ts";
 export { recordedMovesContract, type MovesRow, type RecordedMachine } from "./recorded-moves.contract.ts";
 export { DocumentMemory, MemoryDocuments } from "../memory-documents.ts";
+export { watchFiles } from "./watched-files.ts";

@@ -30,6 +30,8 @@ export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, 
   readonly open: (memory: DocumentMemory, outside: Outside | null) => Promise<World>;
   /** What lies beside the documents and outlives the platform as it is at a write: files, what runs elsewhere, the time. */
   readonly outside: (world: World) => Outside;
+  /** Tells of changes beside the documents after which the platform is killed, too: each as soon as it is made. */
+  readonly watch?: (world: World, changed: () => void) => Disposable;
   /** Resolves when no move is to be made any more. */
   readonly settled: (world: World) => Promise<unknown>;
   /** What there is: states, what runs, which documents, what lies on the disk. It is asked until it is what it is to be. */
@@ -83,11 +85,13 @@ async function firstLife<World extends AsyncDisposable, Outside, Found, Move ext
 ): Promise<{ readonly lives: readonly Left<Outside>[]; readonly acknowledgedCount: number }> {
   const lives: Left<Outside>[] = [];
   let first: World | null = null;
-  const memory = new RememberedMemory(machine.kinds, (life) => {
+  const keep = (life: DocumentMemory) => {
     if (first !== null) lives.push({ memory: life, outside: machine.outside(first) });
-  });
+  };
+  const memory = new RememberedMemory(machine.kinds, keep);
   await using world = await machine.open(memory, null);
   first = world;
+  using _watching = machine.watch?.(world, () => keep(copyOfMemory(memory)));
   await row.given?.(world);
   await machine.settled(world);
   lives.length = 0;

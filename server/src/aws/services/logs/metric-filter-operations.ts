@@ -34,8 +34,6 @@ export function metricFilterOperations(parts: MetricFilterParts): Pick<Operation
       resource,
       refuses: refusedMembers,
       async handle(input) {
-        // Rejects for a group that is not there.
-        await logs.retentionDays(input.logGroupName);
         await metricFilters.put(recordOf(input, clock.epochMs()));
         return {};
       },

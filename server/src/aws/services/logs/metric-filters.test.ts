@@ -17,20 +17,32 @@ function world() {
   const kept = new Map<string, MetricFilterRecord>();
   const recorded: string[] = [];
   const disk = { isFull: false };
+  const groups = new Set(["g", "other", "one more", ...Array.from({ length: 900 }, (_, index) => `g${index}`)]);
   let follower: StoreFollower | null = null;
-  const put = async (record: MetricFilterRecord) => {
+  const write = () => {
     if (disk.isFull) throw new Error("the disk is full");
+  };
+  const put = async (record: MetricFilterRecord) => {
+    write();
     kept.set(`${record.group} ${record.name}`, record);
   };
   const store = {
     all: async () => [...kept.values()],
     put,
-    delete: async (record: MetricFilterRecord) => void kept.delete(`${record.group} ${record.name}`),
+    delete: async (gone: readonly MetricFilterRecord[]) => {
+      write();
+      for (const { group, name } of gone) kept.delete(`${group} ${name}`);
+    },
   };
   const open = () =>
     MetricFilters.open({
       store,
       logs: {
+        groupNames: async (prefix) => [...groups].filter((name) => name.startsWith(prefix)),
+        retentionDays: async (group) => {
+          if (!groups.has(group)) throw new AwsError("ResourceNotFoundException", "no such group");
+          return null;
+        },
         follow(given) {
           follower = given;
           return { [Symbol.dispose]: () => void (follower = null) };
@@ -41,7 +53,7 @@ function world() {
       },
       logger: silentLogger,
     });
-  const write = async (group: string, ...messages: readonly string[]) => {
+  const tell = async (group: string, ...messages: readonly string[]) => {
     if (follower?.wants(group, "s") !== true) return;
     await follower.take(
       group,
@@ -49,7 +61,7 @@ function world() {
       messages.map((message) => ({ timestampMs: 7, message })),
     );
   };
-  return { open, write, recorded, kept, disk };
+  return { open, write: tell, recorded, kept, disk, groups };
 }
 
 test("filters are at work in the next life of the platform too; one that cannot be read any more is left out", async () => {
@@ -92,6 +104,45 @@ test("filters are bounded for each group and in all", async () => {
   await filters.put(filter("f7"));
   for (let index = 0; index < 900; index++) await filters.put(filter("f", `g${index}`));
   await assert.rejects(filters.put(filter("f", "one more")), isRefused);
-  await filters.deleteOf("g");
+  await filters.deleteGroup("g", async () => undefined);
   await filters.put(filter("f", "one more"));
+});
+
+test("a group's filters go with it, and where they did not, with the next deletion or creation of its name, or in the next life", async () => {
+  const at = world();
+  using filters = await at.open();
+  const [remove, create] = [async () => void at.groups.delete("g"), async () => void at.groups.add("g")];
+  const stay = async () => {
+    await filters.put(filter("a"));
+    await filters.put(filter("b"));
+    at.disk.isFull = true;
+    await assert.rejects(filters.deleteGroup("g", remove), /the disk is full/);
+    assert.deepEqual([at.groups.has("g"), filters.countOf("g")], [false, 2]);
+  };
+  await stay();
+  await assert.rejects(filters.createGroup("g", create), /the disk is full/);
+  at.disk.isFull = false;
+  await filters.createGroup("g", create);
+  assert.deepEqual([at.groups.has("g"), filters.countOf("g"), at.kept.size], [true, 0, 0]);
+  await stay();
+  at.disk.isFull = false;
+  await filters.deleteGroup("g", () => assert.fail("it is gone"));
+  assert.deepEqual([filters.countOf("g"), at.kept.size], [0, 0]);
+  await create();
+  await stay();
+  at.disk.isFull = false;
+  await filters.put({ ...filter("c", "other") });
+  using again = await at.open();
+  assert.deepEqual([again.countOf("g"), again.countOf("other"), at.kept.size], [0, 1, 1]);
+});
+
+test("a group that is there keeps its filters when it is made again, and one that is not gets none", async () => {
+  const at = world();
+  using filters = await at.open();
+  await filters.put(filter("a"));
+  const fails = async () => Promise.reject(new Error("it is there"));
+  await assert.rejects(filters.createGroup("g", fails), /it is there/);
+  await assert.rejects(filters.deleteGroup("g", fails), /it is there/);
+  assert.equal(filters.countOf("g"), 1);
+  await assert.rejects(filters.put(filter("a", "absent")), { code: "ResourceNotFoundException" });
 });

@@ -8,12 +8,13 @@ import { metricFilter, type MetricFilterRecord, type MetricSample } from "./metr
 export interface MetricFilterStore {
   all(): Promise<readonly MetricFilterRecord[]>;
   put(filter: MetricFilterRecord): Promise<void>;
-  delete(filter: MetricFilterRecord): Promise<void>;
+  /** All at once, or none. */
+  delete(filters: readonly MetricFilterRecord[]): Promise<void>;
 }
 
 export interface MetricFiltersOptions {
   readonly store: MetricFilterStore;
-  readonly logs: Pick<LogStore, "follow">;
+  readonly logs: Pick<LogStore, "follow" | "groupNames" | "retentionDays">;
   readonly series: Pick<MinuteSeries, "record">;
   readonly logger: Logger;
 }
@@ -46,6 +47,7 @@ export class MetricFilters implements Disposable {
         options.logger.error("a metric filter cannot be read and is left out", { group, name, error: String(error) });
       }
     }
+    await filters.#dropOrphans();
     return filters;
   }
 
@@ -69,11 +71,12 @@ export class MetricFilters implements Disposable {
     return this.#groups.get(group)?.size ?? 0;
   }
 
-  /** On disk, then at work. Throws AwsError. */
+  /** On disk, then at work. Throws AwsError, also for a group that is not there. */
   async put(record: MetricFilterRecord): Promise<void> {
     const { group, name } = record;
     const sampleOf = metricFilter(record);
     await this.#changing.run(group, async () => {
+      await this.#options.logs.retentionDays(group);
       const isNew = this.#groups.get(group)?.has(name) !== true;
       if (isNew && (this.countOf(group) >= ofGroupMax || this.#count >= filtersMax)) {
         const text = `A log group has ${ofGroupMax} metric filters at most, and all together ${filtersMax}.`;
@@ -86,21 +89,31 @@ export class MetricFilters implements Disposable {
 
   async delete(group: string, name: string): Promise<void> {
     await this.#changing.run(group, async () => {
-      const filters = this.#groups.get(group);
-      const found = filters?.get(name);
-      if (filters === undefined || found === undefined) {
+      const found = this.#groups.get(group)?.get(name);
+      if (found === undefined) {
         throw new AwsError("ResourceNotFoundException", "The specified metric filter does not exist.");
       }
-      await this.#options.store.delete(found.record);
-      filters.delete(name);
-      this.#count -= 1;
-      if (filters.size === 0) this.#groups.delete(group);
+      await this.#drop(group, [found]);
     });
   }
 
-  /** A group's filters go with it. */
-  async deleteOf(group: string): Promise<void> {
-    for (const each of this.list()) if (each.group === group) await this.delete(group, each.name);
+  /**
+   * Makes a log group, which begins without filters: what is left of those of an earlier one of its name, whose deletion did not come to
+   * its end, goes before.
+   */
+  async createGroup(group: string, create: () => Promise<void>): Promise<void> {
+    await this.#changing.run(group, async () => {
+      if (this.countOf(group) > 0 && !(await this.#hasGroup(group))) await this.#dropAll(group);
+      await create();
+    });
+  }
+
+  /** Deletes a log group, and then its filters: where the group is gone and they are not, they alone. */
+  async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
+    await this.#changing.run(group, async () => {
+      if (this.countOf(group) === 0 || (await this.#hasGroup(group))) await remove();
+      await this.#dropAll(group);
+    });
   }
 
   [Symbol.dispose](): void {
@@ -113,6 +126,40 @@ export class MetricFilters implements Disposable {
     if (!filters.has(name)) this.#count += 1;
     this.#groups.set(group, filters);
     filters.set(name, filter);
+  }
+
+  /** Of groups that were deleted when the platform died. */
+  async #dropOrphans(): Promise<void> {
+    if (this.#groups.size === 0) return;
+    const { logs, logger } = this.#options;
+    const there = new Set(await logs.groupNames(""));
+    for (const group of [...this.#groups.keys()].filter((each) => !there.has(each))) {
+      logger.warning("the metric filters of a log group that is gone are forgotten", { group });
+      try {
+        await this.#dropAll(group);
+      } catch (error) {
+        logger.error("the metric filters of a log group that is gone cannot be forgotten", {
+          group,
+          error: String(error),
+        });
+      }
+    }
+  }
+
+  async #hasGroup(group: string): Promise<boolean> {
+    return (await this.#options.logs.groupNames(group)).includes(group);
+  }
+
+  async #dropAll(group: string): Promise<void> {
+    await this.#drop(group, [...(this.#groups.get(group)?.values() ?? [])]);
+  }
+
+  async #drop(group: string, dropped: readonly OpenFilter[]): Promise<void> {
+    if (dropped.length === 0) return;
+    await this.#options.store.delete(dropped.map(({ record }) => record));
+    const filters = this.#groups.get(group);
+    for (const { record } of dropped) if (filters?.delete(record.name) === true) this.#count -= 1;
+    if (filters?.size === 0) this.#groups.delete(group);
   }
 
   /** Who prints waits for it: a turn of the event loop for each filter. */

@@ -38,7 +38,7 @@ function memoryFilters(): MetricFilterStore {
   return {
     all: async () => [...kept.values()],
     put: async (filter) => void kept.set(keyOf(filter), filter),
-    delete: async (filter) => void kept.delete(keyOf(filter)),
+    delete: async (gone) => gone.forEach((filter) => kept.delete(keyOf(filter))),
   };
 }
 

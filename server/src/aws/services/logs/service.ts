@@ -123,7 +123,7 @@ function changingOperations({
       action: "logs:CreateLogGroup",
       resource: group,
       refuses: unkeptPromises,
-      handle: (input) => nothing(store.createGroup(input.logGroupName)),
+      handle: ({ logGroupName: name }) => nothing(metricFilters.createGroup(name, () => store.createGroup(name))),
     },
     CreateLogStream: {
       action: "logs:CreateLogStream",
@@ -133,13 +133,7 @@ function changingOperations({
     DeleteLogGroup: {
       action: "logs:DeleteLogGroup",
       resource: group,
-      async handle({ logGroupName }) {
-        // Rejects for one that is not there. Filters go first: none may be left for a later group of that name.
-        await store.retentionDays(logGroupName);
-        await metricFilters.deleteOf(logGroupName);
-        await store.deleteGroup(logGroupName);
-        return {};
-      },
+      handle: ({ logGroupName: name }) => nothing(metricFilters.deleteGroup(name, () => store.deleteGroup(name))),
     },
     DeleteLogStream: {
       action: "logs:DeleteLogStream",

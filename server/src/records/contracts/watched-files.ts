@@ -1,0 +1,52 @@
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
+
+/**
+ * Tells of each change that this process makes below a folder, after it and before the next one: whoever copies the folder then has what a
+ * death there leaves. What is written to a file comes in two halves, and what is removed with all that is in it goes piece by piece. Files
+ * that are opened are not watched.
+ */
+export function watchFiles(folder: string, changed: () => void): Disposable {
+  const real = { ...fs };
+  const tell = (path: unknown) => {
+    if (String(path).startsWith(join(folder, "/"))) changed();
+  };
+  const told =
+    <Given extends readonly unknown[], Result>(change: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      const result = await change(...given);
+      tell(given[0]);
+      return result;
+    };
+  const inHalves = (write: (path: string, bytes: Buffer) => Promise<void>) => async (path: string, given: string) => {
+    const bytes = Buffer.from(given);
+    await told(write)(path, bytes.subarray(0, bytes.length / 2));
+    await told(real.appendFile)(path, bytes.subarray(bytes.length / 2));
+  };
+  const removeAll = async (path: string): Promise<void> => {
+    for (const { name } of await real.readdir(path, { withFileTypes: true })) await remove(join(path, name));
+    await told(real.rmdir)(path);
+  };
+  const remove = async (path: string, options?: Parameters<typeof real.rm>[1]): Promise<void> => {
+    const found = await real.stat(path).catch(() => null);
+    if (found?.isDirectory() === true) return await removeAll(path);
+    await told(real.rm)(path, options);
+  };
+  const watched = {
+    mkdir: told(real.mkdir),
+    rename: told(real.rename),
+    writeFile: inHalves(real.writeFile),
+    appendFile: inHalves(real.appendFile),
+    rm: remove,
+  };
+  Object.assign(fs, watched);
+  syncBuiltinESMExports();
+  return {
+    [Symbol.dispose]() {
+      const { mkdir, rename, writeFile, appendFile, rm } = real;
+      Object.assign(fs, { mkdir, rename, writeFile, appendFile, rm });
+      syncBuiltinESMExports();
+    },
+  };
+}
