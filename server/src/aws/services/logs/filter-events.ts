@@ -1,5 +1,6 @@
 import { AwsError } from "../../../base/index.ts";
 import type { LogStore, LogStoreEvent } from "./log-store.ts";
+import { MatchedLength } from "./matched-length.ts";
 
 export interface FilterRequest {
   readonly group: string;
@@ -24,8 +25,6 @@ type Place = Pick<FilteredEvent, "timestampMs" | "stream" | "id">;
 const pageLengthMax = 1024 * 1024;
 /** Looked at in a turn: about a millisecond's work. */
 const eventsPerRead = 2000;
-/** Matched in a turn: of the slowest patterns some milliseconds' work. */
-const matchedLengthPerTurn = 64 * 1024;
 /** Held beyond a page before they are put in order. */
 const addedMax = 2000;
 
@@ -36,15 +35,11 @@ export async function filterEvents(
 ): Promise<{ readonly events: readonly FilteredEvent[]; readonly nextToken: string | null }> {
   const after = request.token === null ? null : placeOf(request.token);
   const page = new PageInOrder(request.eventsMax);
-  let matchedLength = 0;
+  const matched = new MatchedLength();
   for (const stream of request.streams) {
     for await (const event of eventsOf(store, stream, request, after?.timestampMs ?? request.startTimeMs)) {
       if (after !== null && compare(event, after) <= 0) continue;
-      matchedLength += event.message.length;
-      if (matchedLength > matchedLengthPerTurn) {
-        await request.turn();
-        matchedLength = event.message.length;
-      }
+      if (matched.isTurnDueBefore(event.message)) await request.turn();
       if (request.matches(event.message)) page.add(event);
     }
   }

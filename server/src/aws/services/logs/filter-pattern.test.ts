@@ -103,11 +103,14 @@ test("a pattern that is none is refused with what is wrong, and where", () => {
   refused("%a{3,2}%", /ends before it begins/);
   refused("%a{100}%", /too long/);
   refused("%(a)%", /not supported/);
+  refused("%a% %b% -%c%", /2 regular expressions at most/);
+  refused("{ $.a = %a% || $.a = %b% || $.a = %c% }", /2 regular expressions at most/);
+  refused("[a = %a% || a = %b%, c = %c%]", /2 regular expressions at most/);
 });
 
 test("hostile messages and patterns take time in proportion to their length", () => {
   const long = "a".repeat(256 * 1024);
-  assert.equal(parseFilterPattern(`%${"a*".repeat(30)}b%`)(long), false);
+  assert.equal(parseFilterPattern(`%${"a*".repeat(63)}b%`)(long), false);
   assert.equal(parseFilterPattern("[...,x=1]")("[ ".repeat(128 * 1024)), false);
   assert.equal(parseFilterPattern(`{ ${"(".repeat(300)}$.a = 1${")".repeat(300)} }`)('{"a":1}'), true);
   assert.equal(parseFilterPattern("{ $.*.*.* = 1 }")(`{"a":${"[".repeat(5000)}${"]".repeat(5000)}}`), false);
@@ -131,6 +134,42 @@ test("property: regular expressions match what JavaScript's match", () => {
       assert.equal(parsePatternRegex(source)(message), new RegExp(source).test(message), `${source} over ${message}`);
     }),
     { numRuns: 2000 },
+  );
+});
+
+test("property: long regular expressions, of every kind of character, match what JavaScript's match", () => {
+  const character = fc.constantFrom("a", "b", "\n", "\u00e9", "\u4e2d", "\uffff");
+  const many = fc.tuple(
+    fc.constantFrom("a", "[^b]", ".", "[a\u00e0-\u4fff]", "\\D", "[\\W]"),
+    fc.integer({ min: 20, max: 45 }),
+  );
+  const long = fc.tuple(alternative, many, alternative).map(([before, [repeated, count], after]) => ({
+    source: [
+      `${before.replace(/\$$/, "")}${repeated}{${count - 12},${count}}${after.replace("^", "")}`,
+      "^b?\u4e2d$",
+    ].join("|"),
+    count,
+  }));
+  fc.assert(
+    fc.property(
+      long,
+      fc.array(character, { maxLength: 3 }),
+      character,
+      fc.integer({ min: -14, max: 2 }),
+      fc.array(character, { maxLength: 3 }),
+      ({ source, count }, before, repeated, more, after) => {
+        const message = [...before, repeated.repeat(count + more), ...after].join("");
+        let search: (message: string) => boolean;
+        try {
+          search = parsePatternRegex(source);
+        } catch (error) {
+          assert.match(String(error), /64 characters/);
+          return;
+        }
+        assert.equal(search(message), new RegExp(source, "s").test(message), `${source} over ${message}`);
+      },
+    ),
+    { numRuns: 3000 },
   );
 });
 

@@ -48,7 +48,10 @@ function takeTerm(text: PatternText): Term {
   const quoted = text.match(/"((?:[^"\\]|\\.)*)"/s)?.[1];
   if (quoted !== undefined) return { sign, isIn: includes(quoted.replaceAll(/\\(.)/gs, "$1")) };
   const regex = text.match(/%((?:[^%\\]|\\.)+)%(?!\S)/s)?.[1];
-  if (regex !== undefined) return { sign, isIn: parsePatternRegex(regex) };
+  if (regex !== undefined) {
+    text.countRegex();
+    return { sign, isIn: parsePatternRegex(regex) };
+  }
   const word = text.match(/[^\s"]\S*/)?.[0];
   if (word === undefined) throw invalidPattern(`a quotation mark is not closed ${text.place()}`);
   return { sign, isIn: includes(word) };

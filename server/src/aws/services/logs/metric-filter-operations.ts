@@ -6,6 +6,7 @@ import { arnPrefix, pageBy } from "./log-names.ts";
 import type { LogStore } from "./log-store.ts";
 import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
 import type { MetricFilters } from "./metric-filters.ts";
+import { MatchedLength } from "./matched-length.ts";
 
 export interface MetricFilterParts {
   readonly logs: LogStore;
@@ -55,12 +56,15 @@ export function metricFilterOperations(parts: MetricFilterParts): Pick<Operation
     TestMetricFilter: {
       action: "logs:TestMetricFilter",
       resource: anyResource,
-      handle: async ({ filterPattern, logEventMessages }) => {
+      async handle({ filterPattern, logEventMessages }, { turn }) {
         const pattern = readFilterPattern(filterPattern);
-        const matches = logEventMessages.flatMap((eventMessage, index) => {
+        const matched = new MatchedLength();
+        const matches = [];
+        for (const [index, eventMessage] of logEventMessages.entries()) {
+          if (matched.isTurnDueBefore(eventMessage)) await turn();
           const values = extractedValues(pattern, eventMessage);
-          return values === null ? [] : [{ eventNumber: index + 1, eventMessage, extractedValues: values }];
-        });
+          if (values !== null) matches.push({ eventNumber: index + 1, eventMessage, extractedValues: values });
+        }
         return { matches };
       },
     },

@@ -1,5 +1,7 @@
 import { AwsError } from "../../../base/index.ts";
 
+const regexesMax = 2;
+
 export function invalidPattern(detail: string): AwsError {
   return new AwsError("InvalidParameterException", `Invalid filter pattern: ${detail}`);
 }
@@ -8,6 +10,7 @@ export function invalidPattern(detail: string): AwsError {
 export class PatternText {
   readonly text: string;
   #at = 0;
+  #regexCount = 0;
 
   constructor(text: string) {
     this.text = text;
@@ -46,6 +49,12 @@ export class PatternText {
     const found = sticky.exec(this.text);
     if (found !== null) this.#at = sticky.lastIndex;
     return found;
+  }
+
+  /** Throws for more than CloudWatch Logs allows of a pattern. */
+  countRegex(): void {
+    this.#regexCount += 1;
+    if (this.#regexCount > regexesMax) throw invalidPattern(`it may have ${regexesMax} regular expressions at most`);
   }
 
   /** For a sentence that says where something is wrong. */

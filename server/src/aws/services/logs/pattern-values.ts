@@ -30,7 +30,10 @@ function takeAnyValue(text: PatternText): PatternValue {
   const quoted = text.match(/"((?:[^"\\]|\\.)*)"/s);
   if (quoted !== null) return { kind: "text", isLike: wildcards((quoted[1] ?? "").replaceAll(/\\(.)/gs, "$1")) };
   const regex = text.match(/%((?:[^%\\]|\\.)+)%/s);
-  if (regex !== null) return { kind: "regex", isLike: parsePatternRegex(regex[1] ?? "") };
+  if (regex !== null) {
+    text.countRegex();
+    return { kind: "regex", isLike: parsePatternRegex(regex[1] ?? "") };
+  }
   const word = text.match(/[^\s"%,&|(){}[\]=<>!]+/)?.[0];
   if (word === undefined) throw invalidPattern(`a value expected ${text.place()}`);
   if (/^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/.test(word))

@@ -1,0 +1,33 @@
+/** From the first to the last, both included. */
+export interface CodeRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const lastCode = 0xffff;
+
+/** Some of the 65,536 UTF-16 code units: ranges that ascend and do not touch. */
+export type CodeUnits = readonly CodeRange[];
+
+export const everyCodeUnit: CodeUnits = [{ first: 0, last: lastCode }];
+
+export function codeUnits(ranges: readonly CodeRange[]): CodeUnits {
+  const found: CodeRange[] = [];
+  for (const range of ranges.toSorted((a, b) => a.first - b.first)) {
+    const before = found.at(-1);
+    if (before === undefined || range.first > before.last + 1) found.push(range);
+    else if (range.last > before.last) found[found.length - 1] = { first: before.first, last: range.last };
+  }
+  return found;
+}
+
+export function otherCodeUnits(than: CodeUnits): CodeUnits {
+  const found: CodeRange[] = [];
+  let first = 0;
+  for (const range of than) {
+    if (range.first > first) found.push({ first, last: range.first - 1 });
+    first = range.last + 1;
+  }
+  if (first <= lastCode) found.push({ first, last: lastCode });
+  return found;
+}

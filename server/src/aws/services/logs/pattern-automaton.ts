@@ -1,0 +1,147 @@
+import type { CodeUnits } from "./code-units.ts";
+
+/** One character of an expression, with what may follow it. */
+export interface Step {
+  readonly takes: CodeUnits;
+  /** May be passed over without a character. */
+  readonly isOptional: boolean;
+  /** May come again. */
+  readonly repeats: boolean;
+}
+
+export interface Alternative {
+  readonly steps: readonly Step[];
+  readonly fromStart: boolean;
+  readonly toEnd: boolean;
+}
+
+/** As many as an automaton has bits. */
+export const stepsMax = 64;
+
+/** A bit for each step, of all alternatives one behind the other: the first 32, and the others. */
+interface Bits {
+  low: number;
+  high: number;
+}
+
+function bitsOf(has: readonly boolean[]): Bits {
+  const bits: Bits = { low: 0, high: 0 };
+  for (const [at, isSet] of has.entries()) if (isSet) set(bits, at);
+  return bits;
+}
+
+function set(bits: Bits, at: number): void {
+  if (at < 32) bits.low |= 1 << at;
+  else bits.high |= 1 << (at - 32);
+}
+
+/**
+ * Whether one of the alternatives occurs in a message; they have `stepsMax` steps together at most. All places in the expression that may have
+ * been reached are bits of two integers, which a character moves together: some 20 operations for each, whatever the expression. A search
+ * that looked at each step by itself took 125 ms for 64 steps over 256 KiB.
+ */
+export function searchOf(alternatives: readonly Alternative[]): (message: string) => boolean {
+  const filled = alternatives.filter(({ steps }) => steps.length > 0);
+  const matchesEmpty = alternatives.some((each) => each.fromStart && each.toEnd && canBeEmpty(each));
+  const matchesAll = alternatives.some((each) => !(each.fromStart && each.toEnd) && canBeEmpty(each));
+  if (matchesAll) return () => true;
+  const search = searchIn(filled);
+  return (message) => (message === "" ? matchesEmpty : search(message));
+}
+
+const canBeEmpty = ({ steps }: Alternative) => steps.every(({ isOptional }) => isOptional);
+
+/** For messages that are not empty. */
+function searchIn(alternatives: readonly Alternative[]): (message: string) => boolean {
+  const { ofAscii, classOf, low: takesLow, high: takesHigh } = takenBy(alternatives);
+  const { first, passed, repeats, ends, endsAtEnd, enterAtStart, enterLater, passedAtStart, passedLater } =
+    markedSteps(alternatives);
+  const canEnterLater = (enterLater.low | enterLater.high) !== 0;
+  return (message) => {
+    let { low, high } = passedAtStart;
+    let { low: enterLow, high: enterHigh } = enterAtStart;
+    for (let index = 0; index < message.length; index++) {
+      const code = message.charCodeAt(index);
+      const taken = code < 128 ? (ofAscii[code] as number) : classOf(code);
+      // One step further, or in the same again, where it takes this character.
+      const fromLow = low >>> 31;
+      low = (((low << 1) & ~first.low) | enterLow | (low & repeats.low)) & (takesLow[taken] as number);
+      high =
+        ((((high << 1) | fromLow) & ~first.high) | enterHigh | (high & repeats.high)) & (takesHigh[taken] as number);
+      // Over optional steps: the addition carries each bit through all that follow it.
+      const ontoLow = (low << 1) & passed.low;
+      low |= passed.low & (~(passed.low + ontoLow) | ontoLow);
+      const ontoHigh = ((high << 1) | (low >>> 31)) & passed.high;
+      high |= passed.high & (~(passed.high + ontoHigh) | ontoHigh);
+      if (((low & ends.low) | (high & ends.high)) !== 0) return true;
+      if (!canEnterLater && (low | high) === 0) return false;
+      low |= passedLater.low;
+      high |= passedLater.high;
+      enterLow = enterLater.low;
+      enterHigh = enterLater.high;
+    }
+    return ((low & endsAtEnd.low) | (high & endsAtEnd.high)) !== 0;
+  };
+}
+
+function markedSteps(alternatives: readonly Alternative[]) {
+  const all = alternatives.flatMap((alternative) =>
+    alternative.steps.map((step, index) => {
+      const isFirst = index === 0;
+      const isLast = index === alternative.steps.length - 1;
+      const isPassedAtStart = alternative.steps.slice(0, index + 1).every(({ isOptional }) => isOptional);
+      return { ...step, ...alternative, isFirst, isLast, isPassedAtStart };
+    }),
+  );
+  type Marked = (typeof all)[number];
+  const where = (is: (step: Marked) => boolean) => bitsOf(all.map(is));
+  return {
+    first: where(({ isFirst }) => isFirst),
+    /** From the step before: a bit of another alternative is no step before. */
+    passed: where(({ isOptional, isFirst }) => isOptional && !isFirst),
+    repeats: where(({ repeats }) => repeats),
+    ends: where(({ isLast, toEnd }) => isLast && !toEnd),
+    endsAtEnd: where(({ isLast, toEnd }) => isLast && toEnd),
+    enterAtStart: where(({ isFirst }) => isFirst),
+    enterLater: where(({ isFirst, fromStart }) => isFirst && !fromStart),
+    passedAtStart: where(({ isPassedAtStart }) => isPassedAtStart),
+    passedLater: where(({ isPassedAtStart, fromStart }) => isPassedAtStart && !fromStart),
+  };
+}
+
+/** The steps that take a code unit: alike for all between two bounds. */
+function takenBy(alternatives: readonly Alternative[]) {
+  const steps = alternatives.flatMap((each) => each.steps);
+  // Of a repetition all steps have the same ranges.
+  const distinct = new Map<CodeUnits, number[]>();
+  for (const [at, { takes }] of steps.entries()) distinct.set(takes, [...(distinct.get(takes) ?? []), at]);
+  const found = new Set([0]);
+  for (const takes of distinct.keys()) for (const { first, last } of takes) found.add(first).add(last + 1);
+  const bounds = Uint32Array.from(found).sort();
+  const classes = Array.from(bounds, (): Bits => ({ low: 0, high: 0 }));
+  for (const [takes, at] of distinct) {
+    for (const { first, last } of takes) {
+      for (let index = below(bounds, first); (bounds[index] ?? Infinity) <= last; index++) {
+        for (const step of at) set(classes[index] as Bits, step);
+      }
+    }
+  }
+  return {
+    ofAscii: Uint16Array.from({ length: 128 }, (_, code) => below(bounds, code)),
+    classOf: (code: number) => below(bounds, code),
+    low: Int32Array.from(classes, ({ low }) => low),
+    high: Int32Array.from(classes, ({ high }) => high),
+  };
+}
+
+/** The last of the ascending bounds that is not above the code; the first is 0. */
+function below(bounds: Uint32Array, code: number): number {
+  let low = 0;
+  let high = bounds.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((bounds[middle] as number) <= code) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
